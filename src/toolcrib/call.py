@@ -1,0 +1,222 @@
+"""A call on its way: what the model asked for, and what became of it before it runs.
+
+The life of one call, as states of its `ToolStatus` (who moves it is in brackets):
+
+| from    | event                                             | to      |
+| ------- | ------------------------------------------------- | ------- |
+| (none)  | arguments begin to stream, or the call is prepared | WAIT    |
+| WAIT    | more arguments, a question, `report` [tool, box]   | WAIT    |
+| WAIT    | refused, denied, cancelled [box]                   | ERROR   |
+| WAIT    | execution starts [box]                             | DOING   |
+| DOING   | `report`, retry [tool, box]                        | DOING   |
+| DOING   | result recorded, not an error [box]                | SUCCESS |
+| DOING   | result recorded, an error [box]                    | ERROR   |
+| SUCCESS, ERROR | anything                                    | refused |
+
+A Prepared is Ready (may run), Pending (a question stands in between) or Refused (already a result):
+
+| prepared | execute with            | ends as                                      |
+| -------- | ----------------------- | -------------------------------------------- |
+| Ready    | no answer needed        | the tool's result                            |
+| Pending  | yes, always             | rechecked, then the tool's result            |
+| Pending  | no, or nobody to ask    | `rejected`, `nobody_to_ask`                  |
+| Pending  | yes, but things changed | `tool_changed`, or Pending's question anew   |
+| Refused  | anything                | the result that it already holds             |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from toolcrib.repair import Edit
+    from toolcrib.result import ToolResult
+
+FORMAT = 1
+
+
+class CallKey(NamedTuple):
+    """Our own identity of a call; providers' ids are missing, repeated or shared."""
+
+    run: str
+    turn: int
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.run}/{self.turn}/{self.index}"
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """What a model asked for, as it wrote it.
+
+    `arguments` is the text (or, from providers that send one, the object) of the arguments, unvalidated;
+    `id` is the provider's and may be empty; `extras` are opaque provider data, by provider name.
+    """
+
+    name: str
+    arguments: str | dict[str, Any] = ""
+    id: str = ""
+    extras: dict[str, Any] = field(default_factory=dict)
+
+
+class CallState(StrEnum):
+    """The four states that a person is shown."""
+
+    WAIT = "wait"
+    DOING = "doing"
+    SUCCESS = "success"
+    ERROR = "error"
+
+    @property
+    def terminal(self) -> bool:
+        return self in (CallState.SUCCESS, CallState.ERROR)
+
+
+@dataclass(slots=True)
+class Question:
+    """What a person is asked before a call may run; data, so that it can be stored and answered elsewhere.
+
+    `fingerprint` binds the answer to exactly this tool and these arguments.
+    """
+
+    key: CallKey
+    tool: str
+    action: str
+    reason: str
+    arguments: Any
+    effect: str
+    fingerprint: str
+    edits: tuple[Edit, ...] = ()
+    patterns: tuple[str, ...] = ()
+    preview: str = ""
+
+
+class Verdict(StrEnum):
+    """How a question can be answered; ALWAYS means these exact arguments for this run."""
+
+    YES = "yes"
+    NO = "no"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer; `message` is told to the model when the verdict is NO."""
+
+    verdict: Verdict
+    message: str = ""
+    by: str = ""
+
+    @property
+    def allows(self) -> bool:
+        return self.verdict is not Verdict.NO
+
+
+class Bound:
+    """The live side of a prepared call: the tool object, its compiled definition and the validated params."""
+
+    __slots__ = ("definition", "entry", "params", "stream", "tool")
+
+    def __init__(self, entry: Any, tool: Any, definition: Any, params: Any, stream: Any = None) -> None:
+        self.entry = entry
+        self.tool = tool
+        self.definition = definition
+        self.params = params
+        self.stream = stream
+
+
+class Ready:
+    """A call that was resolved, validated and allowed; `arguments` are validated, in JSON form."""
+
+    __slots__ = ("_arguments", "bound", "call", "edits", "effect", "fingerprint", "key")
+    kind = "ready"
+
+    def __init__(
+        self,
+        call: ToolCall,
+        key: CallKey,
+        arguments: Any,
+        effect: str,
+        edits: tuple[Edit, ...] = (),
+        fingerprint: str = "",
+        bound: Bound | None = None,
+    ) -> None:
+        self.call = call
+        self.key = key
+        self._arguments = arguments
+        self.effect = effect
+        self.edits = edits
+        self.fingerprint = fingerprint
+        self.bound = bound
+
+    @property
+    def arguments(self) -> Any:
+        """The arguments as JSON data; read from the text only when somebody looks."""
+        if isinstance(self._arguments, str | bytes):
+            self._arguments = json.loads(self._arguments) if self._arguments else {}
+        return self._arguments
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.call.name!r}, {self.key})"
+
+
+class Pending(Ready):
+    """A call that may run only after its `question` was answered with yes."""
+
+    __slots__ = ("question",)
+    kind = "pending"
+
+    def __init__(self, *args: Any, question: Question, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.question = question
+
+
+class Refused:
+    """A call that will not run; `result` is what the model is told."""
+
+    __slots__ = ("call", "key", "problem", "result")
+    kind = "refused"
+
+    def __init__(self, call: ToolCall, key: CallKey, result: ToolResult, problem: str = "") -> None:
+        self.call = call
+        self.key = key
+        self.result = result
+        self.problem = problem
+
+    def __repr__(self) -> str:
+        return f"Refused({self.call.name!r}, {self.result.code})"
+
+
+Prepared = Ready | Pending | Refused
+
+
+def fingerprint(tool_identity: str, arguments: Any) -> str:
+    """The sha256 of a tool's identity and the canonical form of its validated arguments (JSON data)."""
+    canonical = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return hashlib.sha256(f"{tool_identity}\n{canonical}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
+    """A prepared call as plain JSON data, with a format version; `Toolbox.restore` reads it back.
+
+    The live tool is not part of it: another process resolves and validates the call again and
+    refuses to run it if the fingerprint differs.
+    """
+    call = prepared.call
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": prepared.kind,
+        "key": list(prepared.key),
+        "call": {"name": call.name, "arguments": call.arguments, "id": call.id, "extras": call.extras},
+    }
+    if isinstance(prepared, Refused):
+        return {**data, "result": prepared.result.to_dict()}
+    data |= {"arguments": prepared.arguments, "effect": prepared.effect, "fingerprint": prepared.fingerprint}
+    if isinstance(prepared, Pending):
+        data["reason"] = prepared.question.reason
+    return data

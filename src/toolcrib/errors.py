@@ -1,0 +1,70 @@
+"""What can go wrong, as stable codes and as exceptions; the words for the model are made in `toolbox/words.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class ErrorCode(StrEnum):
+    """Why a call did not give what was asked for; stable, so that programs and prompts may rely on them."""
+
+    UNKNOWN_TOOL = "unknown_tool"
+    TOOL_CHANGED = "tool_changed"
+    INVALID_ARGUMENTS = "invalid_arguments"
+    PRECHECK = "precheck"
+    DENIED = "denied"
+    REJECTED = "rejected"
+    NOBODY_TO_ASK = "nobody_to_ask"
+    RATE_LIMITED = "rate_limited"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    OUTPUT_TOO_LARGE = "output_too_large"
+    TOOL_ERROR = "tool_error"
+
+
+class ToolcribError(Exception):
+    """The base of every exception that toolcrib raises on purpose."""
+
+
+class ToolDefinitionError(ToolcribError, TypeError):
+    """A tool cannot be compiled; the message names the tool and the parameter."""
+
+
+class ToolError(ToolcribError):
+    """Raise it in a tool to tell the model, in your words, what went wrong and what to do next.
+
+    `transient=True` says that the same call may succeed a moment later (see `Retry`);
+    `retry_after` is the number of seconds that the other side asked to wait.
+    """
+
+    def __init__(self, message: str, *, transient: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.transient = transient
+        self.retry_after = retry_after
+
+
+class Cancelled(ToolcribError):
+    """Raised by `ctx.check_cancelled()` in a tool whose call was cancelled or ran out of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One argument that does not fit: where, what was expected, what came, and what is allowed."""
+
+    path: str
+    expected: str
+    got: str = ""
+    allowed: tuple[Any, ...] = ()
+
+
+class InvalidArguments(ToolcribError):
+    """Arguments that do not fit a tool's params; `fields` holds every failing place."""
+
+    def __init__(self, fields: tuple[FieldError, ...]) -> None:
+        super().__init__("; ".join(f"{f.path or 'arguments'}: expected {f.expected}" for f in fields))
+        self.fields = fields

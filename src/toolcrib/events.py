@@ -1,0 +1,406 @@
+"""What happens, as plain data: one tagged union, from which statuses, statistics, logs and pages are folds.
+
+Every event carries the run it belongs to, its number in that run (from 0, without gaps), the run that is
+its parent (a delegated run's caller) and the time in seconds since the epoch. Events are built only when
+somebody listens.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from toolcrib.call import CallKey, CallState, Question
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from toolcrib.result import ToolResult
+
+
+@dataclass(slots=True, kw_only=True)
+class Event:
+    """The head that all events share."""
+
+    run: str = ""
+    seq: int = 0
+    parent: str = ""
+    time: float = 0.0
+    kind: ClassVar[str] = ""
+
+
+@dataclass(slots=True)
+class RunStarted(Event):
+    """A run begins with a task."""
+
+    task: str
+    model: str = ""
+    kind = "run_started"
+
+
+@dataclass(slots=True)
+class TurnStarted(Event):
+    """The model is asked; turns count from 1."""
+
+    turn: int
+    kind = "turn_started"
+
+
+@dataclass(slots=True)
+class TextDelta(Event):
+    """A piece of the model's text."""
+
+    text: str
+    kind = "text_delta"
+
+
+@dataclass(slots=True)
+class ReasoningDelta(Event):
+    """A piece of the model's thinking."""
+
+    text: str
+    kind = "reasoning_delta"
+
+
+@dataclass(slots=True)
+class ArgumentsDelta(Event):
+    """A piece of a call's arguments: `path` says where; `delta` is text of a growing string or a finished value."""
+
+    key: CallKey
+    tool: str
+    path: tuple[str | int, ...]
+    delta: Any
+    finished: bool = False
+    kind = "arguments_delta"
+
+
+@dataclass(slots=True)
+class StatusChanged(Event):
+    """A step in a call's life, or what its tool reports; only what changed is set (see `ToolStatus`)."""
+
+    key: CallKey
+    tool: str
+    state: CallState
+    tip: str | None = None
+    progress: float | None = None
+    params: dict[str, Any] | None = None
+    result: Any = None
+    code: str = ""
+    kind = "status"
+
+
+@dataclass(slots=True)
+class QuestionAsked(Event):
+    """A call waits for a person."""
+
+    question: Question
+    kind = "question_asked"
+
+
+@dataclass(slots=True)
+class QuestionAnswered(Event):
+    """A person answered, or nobody could be asked (an empty verdict)."""
+
+    key: CallKey
+    verdict: str
+    message: str = ""
+    by: str = ""
+    kind = "question_answered"
+
+
+@dataclass(slots=True)
+class CallRetried(Event):
+    """An idempotent tool failed in passing and is tried again; `attempt` is the one that failed, from 1."""
+
+    key: CallKey
+    tool: str
+    attempt: int
+    delay: float
+    problem: str
+    kind = "call_retried"
+
+
+@dataclass(slots=True)
+class CallFinished(Event):
+    """A call has its result. `problem` is for the operator alone: the whole error, never shown to the model."""
+
+    key: CallKey
+    tool: str
+    result: ToolResult
+    duration: float
+    problem: str = ""
+    repairs: int = 0
+    kind = "call_finished"
+
+
+@dataclass(slots=True)
+class Notice(Event):
+    """Something an operator should know: a tool set aside, an output that does not fit its schema."""
+
+    message: str
+    tool: str = ""
+    kind = "notice"
+
+
+@dataclass(slots=True)
+class TurnFinished(Event):
+    """The model's answer is complete."""
+
+    turn: int
+    calls: int
+    stop_reason: str
+    usage: dict[str, Any] = field(default_factory=dict)
+    kind = "turn_finished"
+
+
+@dataclass(slots=True)
+class RunFinished(Event):
+    """A run ended or pauses; `reason` is an `Outcome`'s."""
+
+    reason: str
+    text: str = ""
+    detail: str = ""
+    kind = "run_finished"
+
+
+def event_to_dict(event: Event) -> dict[str, Any]:
+    """An event as plain JSON data: its kind, its head, and its own fields."""
+    data: dict[str, Any] = {"kind": event.kind}
+    for item in fields(event):
+        value = getattr(event, item.name)
+        if item.name == "result" and hasattr(value, "to_dict"):
+            value = value.to_dict()
+        elif isinstance(value, Question):
+            value = {
+                f.name: [edit.to_dict() for edit in value.edits] if f.name == "edits" else getattr(value, f.name)
+                for f in fields(value)
+            }
+            value["key"] = list(value["key"])
+        elif isinstance(value, tuple):
+            value = list(value)
+        data[item.name] = value
+    return data
+
+
+@dataclass(slots=True)
+class ToolStatus:
+    """What a person is shown of one call: params merge by key, the result replaces, a terminal state ends it.
+
+    Times are seconds since the epoch; `duration` is known once the state is terminal.
+    """
+
+    key: CallKey
+    tool: str
+    state: CallState = CallState.WAIT
+    tip: str = ""
+    progress: float | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    result: Any = None
+    started: float = 0.0
+    ended: float | None = None
+
+    @property
+    def duration(self) -> float | None:
+        return None if self.ended is None else self.ended - self.started
+
+    def apply(self, event: StatusChanged) -> bool:
+        """Take a change in; False, and nothing changes, when the state is terminal already."""
+        if self.state.terminal:
+            return False
+        self.started = self.started or event.time
+        self.state = event.state
+        if event.tip is not None:
+            self.tip = event.tip
+        if event.progress is not None:
+            self.progress = event.progress
+        if event.params is not None:
+            self.params = {**self.params, **event.params}
+        if event.result is not None:
+            self.result = event.result
+        if event.state.terminal:
+            self.ended = event.time
+        return True
+
+
+class StatusBoard:
+    """The statuses of many calls, folded from their events.
+
+    >>> board = StatusBoard()
+    >>> board.apply(StatusChanged(CallKey("r", 1, 0), "shell", CallState.DOING, tip="pytest"))
+    >>> [status.tip for status in board.statuses.values()]
+    ['pytest']
+    """
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.statuses: dict[CallKey, ToolStatus] = {}
+        for event in events:
+            self.apply(event)
+
+    def apply(self, event: Event) -> None:
+        if isinstance(event, StatusChanged):
+            status = self.statuses.get(event.key)
+            if status is None:
+                status = self.statuses[event.key] = ToolStatus(event.key, event.tool, started=event.time)
+            status.apply(event)
+
+
+class Subscription:
+    """One listener's own queue, so that a slow or broken listener delays nobody.
+
+    As an async iterator it is read in the loop that iterates it. Past `limit` waiting events, neighbouring
+    deltas of the same kind are joined; events that are not deltas are never dropped.
+    """
+
+    def __init__(self, limit: int = 1_000) -> None:
+        self._events: deque[Event] = deque()
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiter: asyncio.Event | None = None
+        self._closed = False
+
+    def put(self, event: Event) -> None:
+        """Take an event in; called by the sink, from any thread."""
+        with self._lock:
+            if len(self._events) >= self._limit and _joined(self._events[-1], event):
+                return
+            self._events.append(event)
+            self._wake()
+
+    def close(self) -> None:
+        """No more events will come; the iteration ends after those that wait."""
+        with self._lock:
+            self._closed = True
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and self._loop is not None:
+            try:
+                self._loop.call_soon_threadsafe(self._waiter.set)
+            except RuntimeError:  # the reader's loop is gone, and the reader with it
+                self._waiter = None
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        import asyncio
+
+        with self._lock:
+            self._loop, self._waiter = asyncio.get_running_loop(), asyncio.Event()
+        waiter = self._waiter
+        while True:
+            while self._events:
+                yield self._events.popleft()
+            if self._closed:
+                return
+            await waiter.wait()
+            waiter.clear()
+
+
+def _joined(last: Event, event: Event) -> bool:
+    """Append a delta to the one before it when both grow the same text."""
+    if type(last) is not type(event):
+        return False
+    if isinstance(last, TextDelta | ReasoningDelta) and isinstance(event, TextDelta | ReasoningDelta):
+        last.text += event.text
+        return True
+    if isinstance(last, ArgumentsDelta) and isinstance(event, ArgumentsDelta):
+        same = (last.key, last.path) == (event.key, event.path) and not last.finished and not event.finished
+        if same and isinstance(last.delta, str) and isinstance(event.delta, str):
+            last.delta += event.delta
+            return True
+    return False
+
+
+class CallbackSubscription:
+    """Hands events to a plain function on a thread of its own; what it raises is logged, once."""
+
+    def __init__(self, callback: Callable[[Event], Any]) -> None:
+
+        self._queue: SimpleQueue[Event | None | threading.Event] = SimpleQueue()
+        self._callback = callback
+        self._thread = threading.Thread(target=self._drain, name="toolcrib-events", daemon=True)
+        self._thread.start()
+        self.put = self._queue.put
+
+    def _drain(self) -> None:
+        complained = False
+        while (event := self._queue.get()) is not None:
+            if isinstance(event, threading.Event):
+                event.set()
+                continue
+            try:
+                self._callback(event)
+            except Exception:
+                if not complained:
+                    import logging
+
+                    logging.getLogger("toolcrib").exception("an event subscriber raised; it is told further events")
+                complained = True
+
+    def flush(self, timeout: float) -> bool:
+        """Wait until all events so far were handed over; False when the time ran out."""
+        mark = threading.Event()
+        self._queue.put(mark)
+        return mark.wait(timeout)
+
+    def close(self) -> None:
+        self._queue.put(None)
+
+
+class EventLog:
+    """Keeps events, so that a listener that comes late or comes back can catch up from any point."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.put = self.events.append
+
+    def since(self, seq: int, run: str = "") -> list[Event]:
+        """The events of `run` (of all runs when empty) numbered `seq` and later."""
+        return [event for event in self.events if event.seq >= seq and run in ("", event.run)]
+
+    def close(self) -> None:
+        """Nothing to end: what was kept stays readable."""
+
+
+class EventSink:
+    """Numbers events and hands them to whoever listens; false while nobody does, so that none are built."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._listeners: tuple[Any, ...] = ()
+        self._seq: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self.parents: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._listeners)
+
+    def add(self, listener: Any) -> None:
+        self._listeners = (*self._listeners, listener)
+
+    def remove(self, listener: Any) -> None:
+        self._listeners = tuple(other for other in self._listeners if other is not listener)
+        listener.close()
+
+    def emit(self, run: str, event: Event) -> None:
+        """Number and hand over an event of a run; a listener that raises is logged and passed over."""
+        event.run = run
+        event.parent = self.parents.get(run, "")
+        event.time = self._clock()
+        with self._lock:
+            event.seq = self._seq.get(run, 0)
+            self._seq[run] = event.seq + 1
+            for listener in self._listeners:
+                try:
+                    listener.put(event)
+                except Exception:
+                    import logging
+
+                    logging.getLogger("toolcrib").exception("an event listener raised")
+
+    def forget(self, run: str) -> None:
+        """A run ended: its counter is not needed any more."""
+        self._seq.pop(run, None)
+        self.parents.pop(run, None)

@@ -1,0 +1,234 @@
+"""Neutral messages: a conversation as every codec understands it, and what a model answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from toolcrib.call import FORMAT, ToolCall
+from toolcrib.content import Part, Text, part_from_dict, part_to_dict
+from toolcrib.result import ToolResult
+
+if TYPE_CHECKING:
+    from toolcrib.tool import ToolSpec
+
+Role = Literal["system", "user", "assistant", "tool"]
+StopReason = Literal["end", "tool_calls", "length", "refusal", "filter", "pause", "other"]
+
+
+@dataclass(slots=True)
+class Reasoning:
+    """A model's thinking, kept with its signature so that it can be sent back unchanged.
+
+    `extras` (by provider name) hold what only that provider understands: signatures, encrypted blocks, ids.
+    """
+
+    text: str = ""
+    extras: dict[str, Any] = field(default_factory=dict)
+    kind: ClassVar[str] = "reasoning"
+
+    def as_text(self) -> str:
+        return self.text
+
+
+@dataclass(slots=True)
+class Opaque:
+    """An item that only one provider understands (a server-side tool's call or result), kept verbatim."""
+
+    provider: str
+    data: Any
+    kind: ClassVar[str] = "opaque"
+
+    def as_text(self) -> str:
+        return ""
+
+
+@dataclass(slots=True)
+class ResultPart:
+    """One call's result in a message of role "tool"."""
+
+    call: ToolCall
+    result: ToolResult
+    kind: ClassVar[str] = "result"
+
+    def as_text(self) -> str:
+        return self.result.text
+
+
+MessagePart = Part | Reasoning | Opaque | ToolCall | ResultPart
+
+
+@dataclass(slots=True)
+class Message:
+    """One message. "assistant" may hold text, reasoning and calls; "tool" holds one ResultPart a call."""
+
+    role: Role
+    parts: list[MessagePart] = field(default_factory=list)
+    extras: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def system(cls, text: str) -> Message:
+        return cls("system", [Text(text)])
+
+    @classmethod
+    def user(cls, *content: str | Part) -> Message:
+        return cls("user", [Text(part) if isinstance(part, str) else part for part in content])
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined; without reasoning and calls."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        return [part for part in self.parts if isinstance(part, ToolCall)]
+
+
+@dataclass(slots=True)
+class Usage:
+    """Tokens of one request or a sum of many; `cost` in US dollars, None when the price is not known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float | None = None
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            sum(costs) if costs else None,
+        )
+
+
+@dataclass(slots=True)
+class Response:
+    """A model's whole answer: the assistant message, why it stopped, what it cost."""
+
+    message: Message
+    stop_reason: StopReason = "end"
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    raw_stop_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    """A piece of the answer's text as it streams."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningChunk:
+    """A piece of the model's thinking as it streams."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallChunk:
+    """A piece of a call as it streams: `index` counts the calls of this answer from 0.
+
+    The first chunk of a call carries its name (and id, if the provider has one) and perhaps no arguments yet;
+    `done` says that its arguments are complete.
+    """
+
+    index: int
+    name: str = ""
+    id: str = ""
+    arguments: str = ""
+    done: bool = False
+
+
+Chunk = TextChunk | ReasoningChunk | CallChunk
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Whether the model may, must or must not call; `names` narrows it to some tools."""
+
+    mode: Literal["auto", "none", "required"] = "auto"
+    names: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Request:
+    """What is asked of a model, neutral. `extras` (by provider name) go into that provider's body as they are."""
+
+    messages: list[Message]
+    tools: Sequence[ToolSpec] = ()
+    tool_choice: ToolChoice = ToolChoice()
+    parallel_calls: bool | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    stop: tuple[str, ...] = ()
+    extras: dict[str, Any] = field(default_factory=dict)
+
+
+def messages_to_json(messages: Iterable[Message]) -> dict[str, Any]:
+    """A conversation as plain JSON data with a format version."""
+    return {"format": FORMAT, "messages": [_message_to_dict(message) for message in messages]}
+
+
+def messages_from_json(data: dict[str, Any]) -> list[Message]:
+    """The conversation that `messages_to_json` wrote; ValueError for a format that this version cannot read."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+        raise ValueError(f"expected a transcript of format {FORMAT}, got {found!r}")
+    return [
+        Message(item["role"], [_part_from_dict(part) for part in item["parts"]], item.get("extras", {}))
+        for item in data["messages"]
+    ]
+
+
+def _message_to_dict(message: Message) -> dict[str, Any]:
+    data: dict[str, Any] = {"role": message.role, "parts": [_part_to_dict(part) for part in message.parts]}
+    return {**data, "extras": message.extras} if message.extras else data
+
+
+def _part_to_dict(part: MessagePart) -> dict[str, Any]:
+    if isinstance(part, ToolCall):
+        return {"kind": "call", **_call_to_dict(part)}
+    if isinstance(part, ResultPart):
+        return {"kind": "result", "call": _call_to_dict(part.call), "result": part.result.to_dict()}
+    if isinstance(part, Reasoning):
+        return {"kind": "reasoning", "text": part.text, "extras": part.extras}
+    if isinstance(part, Opaque):
+        return {"kind": "opaque", "provider": part.provider, "data": part.data}
+    return part_to_dict(part)
+
+
+def _part_from_dict(data: dict[str, Any]) -> MessagePart:
+    match data["kind"]:
+        case "call":
+            return _call_from_dict(data)
+        case "result":
+            return ResultPart(_call_from_dict(data["call"]), ToolResult.from_dict(data["result"]))
+        case "reasoning":
+            return Reasoning(data["text"], data["extras"])
+        case "opaque":
+            return Opaque(data["provider"], data["data"])
+        case _:
+            part: MessagePart = part_from_dict(data)
+            return part
+
+
+def _call_to_dict(call: ToolCall) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": call.name, "arguments": call.arguments, "id": call.id}
+    return {**data, "extras": call.extras} if call.extras else data
+
+
+def _call_from_dict(data: dict[str, Any]) -> ToolCall:
+    return ToolCall(data["name"], data["arguments"], data["id"], data.get("extras", {}))

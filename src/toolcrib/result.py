@@ -1,0 +1,66 @@
+"""What a call gives back to the model: content parts, whether it is an error, and a structured value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.content import Part, Text, part_from_dict, part_to_dict
+from toolcrib.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from toolcrib.repair import Edit
+
+
+@dataclass(slots=True)
+class ToolResult:
+    """What the model is told back.
+
+    `structured` is the value as JSON data when the tool has an output schema and the value fits it;
+    `code` says why a call failed; `edits` are the repairs that its arguments needed; `full_output` is the
+    path of the file that holds what the caps cut away. A tool may also return one itself.
+    """
+
+    parts: tuple[Part, ...] = ()
+    is_error: bool = False
+    code: ErrorCode | None = None
+    structured: Any = None
+    edits: tuple[Edit, ...] = ()
+    full_output: str = ""
+    extras: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str, *, code: ErrorCode | None = None) -> ToolResult:
+        """A result of one text; an error when a code is given."""
+        return cls((Text(text),), code is not None, code)
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined by line breaks; JSON parts as compact JSON."""
+        if len(self.parts) == 1 and type(self.parts[0]) is Text:
+            return self.parts[0].text
+        return "\n".join(part.as_text() for part in self.parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain JSON data."""
+        data: dict[str, Any] = {"parts": [part_to_dict(part) for part in self.parts], "is_error": self.is_error}
+        if self.code is not None:
+            data["code"] = str(self.code)
+        if self.structured is not None:
+            data["structured"] = self.structured
+        if self.edits:
+            data["edits"] = [edit.to_dict() for edit in self.edits]
+        if self.full_output:
+            data["full_output"] = self.full_output
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ToolResult:
+        """The result that `to_dict` described; the repairs stay behind, they were told already."""
+        return cls(
+            parts=tuple(part_from_dict(part) for part in data.get("parts", ())),
+            is_error=bool(data.get("is_error")),
+            code=ErrorCode(data["code"]) if data.get("code") else None,
+            structured=data.get("structured"),
+            full_output=str(data.get("full_output", "")),
+        )

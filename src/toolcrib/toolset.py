@@ -1,0 +1,202 @@
+"""Anything that can list and supply tools; and the wrappers that filter, rename, prefix and combine it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from toolcrib.tool import Facts
+
+if TYPE_CHECKING:
+    from toolcrib.context import Context
+
+Supplied = Any  # a Tool class, a Tool instance, a FunctionTool or a ToolFactory
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFactory:
+    """Makes a tool for one call: `build(ctx)`, sync or async, gives a Tool that is closed after the call."""
+
+    name: str
+    build: Callable[[Context[Any]], Any]
+
+    def __repr__(self) -> str:
+        return f"<ToolFactory {self.name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A tool under another name; everything else is the tool's own."""
+
+    name: str
+    tool: Supplied
+
+    def __repr__(self) -> str:
+        return f"<Renamed {self.name}>"
+
+
+def name_of(supplied: Supplied) -> str:
+    """The name under which a supplied tool is registered; TypeError for what is no tool."""
+    if isinstance(supplied, ToolFactory | Renamed):
+        return supplied.name
+    facts = getattr(supplied, "facts", None)
+    if isinstance(facts, Facts):
+        return facts.name
+    hint = " (decorate it with @tool(effect=..., secrets=...))" if callable(supplied) else ""
+    raise TypeError(f"expected a Tool class or instance, a @tool function or a ToolFactory, got {supplied!r}{hint}")
+
+
+@runtime_checkable
+class Toolset(Protocol):
+    """Lists tools and supplies them by name; it is entered before its first use and left at the end.
+
+    `version` changes whenever the list does, so that a box need not list again to know.
+    """
+
+    version: int
+
+    async def names(self) -> list[str]: ...
+    async def get(self, name: str) -> Supplied | None: ...
+    async def __aenter__(self) -> Any: ...
+    async def __aexit__(self, *exc: object) -> None: ...
+
+
+class StaticToolset:
+    """A toolset of tools that are known now."""
+
+    def __init__(self, tools: Iterable[Supplied]) -> None:
+        self.version = 0
+        self._tools: dict[str, Supplied] = {}
+        for supplied in tools:
+            self.add(supplied)
+
+    def add(self, supplied: Supplied) -> None:
+        """Add a tool; ValueError when its name is taken."""
+        name = name_of(supplied)
+        if name in self._tools:
+            raise ValueError(f"two tools are named {name!r}; rename one or pass override=True to the toolbox")
+        self._tools[name] = supplied
+        self.version += 1
+
+    def remove(self, name: str) -> None:
+        """Remove a tool; KeyError when there is none of that name."""
+        del self._tools[name]
+        self.version += 1
+
+    async def names(self) -> list[str]:
+        return list(self._tools)
+
+    async def get(self, name: str) -> Supplied | None:
+        return self._tools.get(name)
+
+    async def __aenter__(self) -> StaticToolset:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+
+class _Wrapper:
+    """A toolset seen through a mapping of names: `outer(inner name)` gives the shown name, or None to hide it."""
+
+    def __init__(self, inner: Toolset, outer: Callable[[str], str | None]) -> None:
+        self._inner = inner
+        self._outer = outer
+        self._shown: dict[str, str] = {}
+        self._shown_version = -1
+
+    @property
+    def version(self) -> int:
+        return self._inner.version
+
+    async def names(self) -> list[str]:
+        if self._shown_version != self._inner.version:
+            shown: dict[str, str] = {}
+            for name in await self._inner.names():
+                outer = self._outer(name)
+                if outer is None:
+                    continue
+                if outer in shown:
+                    raise ValueError(f"two tools would be named {outer!r}: {shown[outer]!r} and {name!r}")
+                shown[outer] = name
+            self._shown, self._shown_version = shown, self._inner.version
+        return list(self._shown)
+
+    async def get(self, name: str) -> Supplied | None:
+        if self._shown_version != self._inner.version:
+            await self.names()
+        inner = self._shown.get(name)
+        if inner is None:
+            return None
+        supplied = await self._inner.get(inner)
+        return supplied if supplied is None or inner == name else Renamed(name, supplied)
+
+    async def __aenter__(self) -> _Wrapper:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._inner.__aexit__(*exc)
+
+
+def as_toolset(tools: Toolset | Iterable[Supplied]) -> Toolset:
+    """A toolset as it is, or one of the given tools."""
+    return tools if isinstance(tools, Toolset) else StaticToolset(tools)
+
+
+def filtered(tools: Toolset | Iterable[Supplied], keep: Callable[[str], bool]) -> Toolset:
+    """Only the tools whose name `keep` accepts."""
+    return _Wrapper(as_toolset(tools), lambda name: name if keep(name) else None)
+
+
+def renamed(tools: Toolset | Iterable[Supplied], names: Mapping[str, str]) -> Toolset:
+    """Tools under other names: `names` maps old to new, the rest keep theirs."""
+    return _Wrapper(as_toolset(tools), lambda name: names.get(name, name))
+
+
+def prefixed(tools: Toolset | Iterable[Supplied], prefix: str) -> Toolset:
+    """All tools with a prefix before their names."""
+    return _Wrapper(as_toolset(tools), lambda name: prefix + name)
+
+
+class _Combined:
+    def __init__(self, toolsets: list[Toolset]) -> None:
+        self._toolsets = toolsets
+        self._stack = AsyncExitStack()
+
+    @property
+    def version(self) -> int:
+        return sum(toolset.version for toolset in self._toolsets)
+
+    async def names(self) -> list[str]:
+        seen: dict[str, None] = {}
+        for toolset in self._toolsets:
+            for name in await toolset.names():
+                if name in seen:
+                    raise ValueError(f"two toolsets supply a tool named {name!r}; prefix or filter one of them")
+                seen[name] = None
+        return list(seen)
+
+    async def get(self, name: str) -> Supplied | None:
+        for toolset in self._toolsets:
+            supplied = await toolset.get(name)
+            if supplied is not None:
+                return supplied
+        return None
+
+    async def __aenter__(self) -> _Combined:
+        async with AsyncExitStack() as stack:
+            for toolset in self._toolsets:
+                await stack.enter_async_context(toolset)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._stack.aclose()
+
+
+def combined(*tools: Toolset | Iterable[Supplied]) -> Toolset:
+    """Several toolsets as one; a name that two of them supply is a ValueError when they are listed."""
+    return _Combined([as_toolset(item) for item in tools])

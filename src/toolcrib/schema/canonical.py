@@ -1,0 +1,356 @@
+"""One pass from any JSON Schema to the canonical one that everything else is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from . import keywords as kw
+from .combine import merge
+from .keywords import DATA, DROP, KINDS, TYPES, VALID, Schema, accepts_null, escape
+from .legacy import modern, type_name
+from .references import References, Resource
+from .shorten import nullable, shorten
+
+MAX_REPEATED: Final = 10_000  # nodes that inlining may add to a document; beyond, large parts stay references
+MAX_DEPTH: Final = 100  # levels of nesting as written; what lies deeper is not shown
+MAX_INLINED_DEPTH: Final = 50  # levels that inlining may reach; beyond, a reference stays
+_SIZES: Final = (2_048, 512, 128, 32, 8, 1)  # largest part that is still inlined, tried until the whole fits
+_ROUNDS: Final = 5
+
+_WIDTHS: Final = frozenset(
+    (
+        *("float", "double", "float32", "float64", "decimal", "int", "uint"),
+        *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64, 128)),
+    )
+)
+_BOOLEAN_STANDS: Final = frozenset(
+    ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "items")
+)  # where true and false are the usual way to write a schema
+
+
+class SchemaError(ValueError):
+    """What was given as a JSON Schema is not a JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that a schema said and its rewritten form does not: where (JSON pointer), keyword, what."""
+
+    path: str
+    keyword: str
+    detail: str
+
+
+def clean(schema: Mapping[str, Any]) -> Schema:
+    """The canonical form of a JSON Schema: references inlined, noise stripped, the shortest equal wording.
+
+    References are resolved wherever they stand; only recursion leaves one, into the root's `$defs` or as
+    `#`, and so do parts whose inlining would add more than 10,000 nodes. Works for drafts 4 to 2020-12 and
+    for what is not quite JSON Schema: what cannot be understood is left out. The input is not changed; the
+    result may share parts with it and with itself, so treat it as immutable.
+
+    Raises `SchemaError`, a `ValueError`, if the schema is not a mapping.
+
+    >>> clean({"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "title": "A"}}})
+    {'type': 'object', 'properties': {}}
+    """
+    return clean_and_tell(schema)[0]
+
+
+def clean_and_tell(schema: Mapping[str, Any]) -> tuple[Schema, list[Loss]]:
+    """`clean`, and what of the schema could not be understood."""
+    if not isinstance(schema, Mapping):
+        raise SchemaError(f"a JSON Schema must be an object, not {type(schema).__name__}")
+    cleaning = _Cleaning(schema, None)
+    out = cleaning.run()
+    losses = cleaning.losses
+    if cleaning.repeated <= MAX_REPEATED and not cleaning.unsettled:
+        return out, losses
+    # A second round measures what the first one made, so that cleaning a clean schema changes nothing.
+    before: Mapping[str, Any] = schema
+    for _ in range(_ROUNDS):
+        out = _bounded(before)
+        if out == before:
+            break
+        before = out
+    return out, losses
+
+
+def _bounded(schema: Mapping[str, Any]) -> Schema:
+    out: Schema = {}
+    for largest in (None, *_SIZES):
+        cleaning = _Cleaning(schema, largest)
+        out = cleaning.run()
+        if cleaning.repeated <= MAX_REPEATED:
+            break
+    return out
+
+
+@dataclass(slots=True)
+class _Part:
+    """A schema that something refers to, cleaned once and used wherever it is referred to."""
+
+    schema: Schema
+    size: int
+    height: int
+
+
+class _Cleaning:
+    """The state of one pass: which targets are done, which are open, which must stay references."""
+
+    def __init__(self, root: Mapping[str, Any], largest: int | None) -> None:
+        self.references = References(root)
+        self.largest = largest
+        self.losses: list[Loss] = []
+        self.repeated = 0
+        self.unsettled = False
+        self._root = root
+        self._parts: dict[int, _Part] = {}
+        self._open: set[int] = set()
+        self._names: dict[int, str] = {}  # targets that stay references
+        self._taken: set[str] = set()
+        self._waiting: list[tuple[Any, Resource, str]] = []  # targets met too deep to clean on the spot
+        self._size = 0
+        self._visited = 0
+        self._deepest = 0
+
+    def run(self) -> Schema:
+        root, home = self._start()
+        out = self._node(root, home, "", 0)
+        size = self._size
+        while self._waiting:
+            target, home, token = self._waiting.pop()
+            self._part(target, home, f"/$defs/{escape(token)}", 0)
+        defs = {name: self._parts[key].schema for key, name in self._names.items() if name}
+        size += sum(self._parts[key].size for key, name in self._names.items() if name)
+        self.repeated = size - self._visited
+        while defs and out.get("$ref", "#") != "#":
+            # The root must be an object itself, not a reference to one.
+            name = out["$ref"].removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
+            self.unsettled = True
+            out = self._merged(defs[name], {key: value for key, value in out.items() if key != "$ref"})
+        if defs:
+            out = {**out, "$defs": dict(sorted(defs.items()))}
+        return out
+
+    def _start(self) -> tuple[Mapping[str, Any], Resource]:
+        """The schema to begin with: where the document is nothing but a reference, what it refers to."""
+        root: Mapping[str, Any] = self._root
+        home = self.references.root
+        self._names[id(root)] = ""
+        while isinstance(root.get("$ref"), str) and all(
+            KINDS.get(key) == DROP for key in root if key != "$ref"
+        ):
+            found = self.references.resolve(root["$ref"], home)
+            if found is None or not isinstance(found[0], Mapping) or id(found[0]) in self._names:
+                break
+            root, home = found
+            self._names[id(root)] = ""
+        return root, home
+
+    # -- one node ---------------------------------------------------------------------------------------
+
+    def _node(self, raw: Any, home: Resource, path: str, depth: int) -> Schema:
+        self._size += 1
+        self._visited += 1
+        if depth > self._deepest:
+            self._deepest = depth
+        if type(raw) is not dict and not isinstance(raw, Mapping):
+            return {"not": {}} if raw is False else {}
+        if depth > MAX_DEPTH:
+            self.losses.append(Loss(path, "", f"nested deeper than {MAX_DEPTH} levels"))
+            return {}
+        home = self.references.enter(raw, home)
+        raw = modern(raw)
+        out: Schema = {}
+        for keyword, value in raw.items():
+            kind = KINDS.get(keyword)
+            if kind is None:
+                if isinstance(keyword, str):
+                    out[keyword] = value
+            elif kind == DATA:
+                out[keyword] = value
+            elif kind != DROP and VALID[kind](value):
+                read = _READ[kind](self, value, keyword, home, path, depth)
+                if read is not None:
+                    out[keyword] = read
+        if out.pop("nullable", False) is True:
+            out = _let_null_in(out)
+        reference = out.pop("$ref", None)
+        if reference is not None:
+            return self._refer(reference, out, home, path, depth)
+        return shorten(out)
+
+    def _nodes(self, value: list[Any], keyword: str, home: Resource, path: str, depth: int) -> list[Schema]:
+        out: list[Schema] = []
+        for index, item in enumerate(value):
+            out.append(self._node(item, home, f"{path}/{keyword}/{index}", depth + 1))
+        return out
+
+    def _named(self, value: Mapping[str, Any], keyword: str, home: Resource, path: str, depth: int) -> Schema:
+        out: Schema = {}
+        for name, item in value.items():
+            if isinstance(name, str):
+                out[name] = self._node(item, home, f"{path}/{keyword}/{escape(name)}", depth + 1)
+        return out
+
+    def _one(self, value: Any, keyword: str, home: Resource, path: str, depth: int) -> Schema | bool:
+        if isinstance(value, bool) and keyword in _BOOLEAN_STANDS:
+            return {} if keyword == "items" and value else value
+        return self._node(value, home, f"{path}/{keyword}", depth + 1)
+
+    # -- references -------------------------------------------------------------------------------------
+
+    def _refer(self, reference: str, beside: Schema, home: Resource, path: str, depth: int) -> Schema:
+        found = self.references.resolve(reference, home)
+        if found is None:
+            self.losses.append(Loss(path, "$ref", f"nothing stands at {reference}"))
+            return shorten(beside)
+        target, home = found
+        if not isinstance(target, Mapping):
+            base: Schema = {} if target else {"not": {}}
+        else:
+            token = reference.rsplit("/", 1)[-1].rsplit("#", 1)[-1]
+            base = self._inline(target, home, token, path, depth)
+        return self._merged(base, beside)
+
+    def _merged(self, base: Schema, beside: Schema) -> Schema:
+        merged = merge(base, beside)
+        return shorten({"allOf": [base], **beside} if merged is None else merged)
+
+    def _inline(self, target: Mapping[str, Any], home: Resource, token: str, path: str, depth: int) -> Schema:
+        key = id(target)
+        stays = self._names.get(key) is not None or key in self._open
+        part = self._parts.get(key)
+        if not stays and part is None:
+            if depth > MAX_INLINED_DEPTH:
+                self._waiting.append((target, home, token))
+                return self._keep(key, token)
+            part = self._part(target, home, path, depth)
+            stays = key in self._names
+            if not stays and not self._too_large(part, depth):
+                return part.schema  # _part has counted it
+            self._size -= part.size
+        if part is not None and not stays and not self._too_large(part, depth):
+            self._size += part.size
+            self._deepest = max(self._deepest, depth + part.height)
+            return part.schema
+        return self._keep(key, token)
+
+    def _too_large(self, part: _Part, depth: int) -> bool:
+        return depth > 0 and (
+            (self.largest is not None and part.size > self.largest)
+            or depth + part.height > MAX_DEPTH - MAX_INLINED_DEPTH // 2
+        )
+
+    def _part(self, target: Mapping[str, Any], home: Resource, path: str, depth: int) -> _Part:
+        key = id(target)
+        part = self._parts.get(key)
+        if part is not None:
+            return part
+        size, deepest = self._size, self._deepest
+        self._size, self._deepest = 0, depth
+        self._open.add(key)
+        schema = self._node(target, home, path, depth)
+        self._open.discard(key)
+        name = self._names.get(key)
+        if name is not None and schema.get("$ref") == _reference(name):
+            # Nothing but itself: a definition that says nothing.
+            self.losses.append(Loss(path, "$ref", "refers to nothing but itself"))
+            self.unsettled = True
+            schema = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+        part = self._parts[key] = _Part(schema, self._size, self._deepest - depth)
+        self._size += size
+        self._deepest = max(self._deepest, deepest)
+        return part
+
+    def _keep(self, key: int, token: str) -> Schema:
+        if key not in self._names:
+            plain = (
+                "".join(char if char.isalnum() or char in "_.-" else "_" for char in token) or "Definition"
+            )
+            name, number = plain, 1
+            while name in self._taken:
+                number += 1
+                name = f"{plain}_{number}"
+            self._taken.add(name)
+            self._names[key] = name
+        return {"$ref": _reference(self._names[key])}
+
+
+def _reference(name: str) -> str:
+    return f"#/$defs/{escape(name)}" if name else "#"
+
+
+def _let_null_in(node: Schema) -> Schema:
+    """OpenAPI 3.0's `nullable` in the words of JSON Schema."""
+    if accepts_null(node) or not node:
+        return node
+    widened = nullable(node)
+    if widened is not None:
+        return widened
+    if "anyOf" in node and not {"type", "enum", "const", "$ref", "allOf", "oneOf", "not", "if"} & node.keys():
+        return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
+    said: Schema = {key: node[key] for key in ("description", "default", "examples") if key in node}
+    inner = {key: value for key, value in node.items() if key not in said}
+    return {**said, "anyOf": [inner, {"type": "null"}]} if inner else node
+
+
+# -- values that are not schemas ------------------------------------------------------------------------
+
+
+def _data(_: _Cleaning, value: Any, keyword: str, home: Resource, path: str, depth: int) -> Any:
+    return value
+
+
+def _text(_: _Cleaning, value: str, keyword: str, home: Resource, path: str, depth: int) -> str | None:
+    return None if keyword == "format" and value.lower() in _WIDTHS else value
+
+
+def _count(_: _Cleaning, value: float, keyword: str, home: Resource, path: str, depth: int) -> int:
+    return int(value)
+
+
+def _names(_: _Cleaning, value: list[Any], keyword: str, home: Resource, path: str, depth: int) -> Any:
+    return list(dict.fromkeys(name for name in value if isinstance(name, str))) or None
+
+
+def _name_lists(
+    _: _Cleaning, value: Mapping[str, Any], keyword: str, home: Resource, path: str, depth: int
+) -> Any:
+    lists = {
+        name: [n for n in names if isinstance(n, str)]
+        for name, names in value.items()
+        if isinstance(names, list)
+    }
+    return {name: names for name, names in lists.items() if names} or None
+
+
+def _type(_: _Cleaning, value: Any, keyword: str, home: Resource, path: str, depth: int) -> Any:
+    if isinstance(value, str) and value in TYPES:
+        return value
+    written = [value] if isinstance(value, str) else [item for item in value if isinstance(item, str)]
+    named = [type_name(item, TYPES) for item in written]
+    known = list(dict.fromkeys(item for item in named if item is not None and item != "null"))
+    if "null" in named:
+        known.append("null")
+    if not known:
+        return None
+    return known[0] if len(known) == 1 else known
+
+
+_READ: Final[Mapping[str, Callable[..., Any]]] = {
+    kw.NODE: _Cleaning._one,
+    kw.NODES: _Cleaning._nodes,
+    kw.NAMED: _Cleaning._named,
+    kw.VALUES: _data,
+    kw.TEXT: _text,
+    kw.NUMBER: _data,
+    kw.COUNT: _count,
+    kw.FLAG: _data,
+    kw.NAMES: _names,
+    kw.NAME_LISTS: _name_lists,
+    kw.TYPE: _type,
+}

@@ -1,0 +1,209 @@
+"""What each JSON Schema keyword holds: the one table that every walk over a schema is built on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+Schema = dict[str, Any]
+
+# Kinds of value. The walks below treat a keyword by its kind and never by its name.
+NODE: Final = "node"  # one schema, or a boolean standing for one
+NODES: Final = "nodes"  # a list of schemas
+NAMED: Final = "named"  # names, each with a schema: keys are the author's, not keywords
+DATA: Final = "data"  # anything; never looked into
+TEXT: Final = "text"
+NUMBER: Final = "number"
+COUNT: Final = "count"
+FLAG: Final = "flag"
+NAMES: Final = "names"  # a list of strings
+NAME_LISTS: Final = "name lists"  # names, each with a list of strings
+VALUES: Final = "values"  # a list of data
+TYPE: Final = "type"
+DROP: Final = "drop"  # says nothing to a model, or was used up by resolving references
+
+# The order of this table is also the order in which keywords are written: what a reader wants first, first.
+KINDS: Final[Mapping[str, str]] = {
+    "$ref": TEXT,
+    "type": TYPE,
+    "nullable": FLAG,
+    "description": TEXT,
+    "const": DATA,
+    "enum": VALUES,
+    "default": DATA,
+    "format": TEXT,
+    "pattern": TEXT,
+    "minLength": COUNT,
+    "maxLength": COUNT,
+    "minimum": NUMBER,
+    "exclusiveMinimum": NUMBER,
+    "maximum": NUMBER,
+    "exclusiveMaximum": NUMBER,
+    "multipleOf": NUMBER,
+    "prefixItems": NODES,
+    "items": NODE,
+    "minItems": COUNT,
+    "maxItems": COUNT,
+    "uniqueItems": FLAG,
+    "contains": NODE,
+    "minContains": COUNT,
+    "maxContains": COUNT,
+    "unevaluatedItems": NODE,
+    "properties": NAMED,
+    "required": NAMES,
+    "additionalProperties": NODE,
+    "patternProperties": NAMED,
+    "propertyNames": NODE,
+    "minProperties": COUNT,
+    "maxProperties": COUNT,
+    "dependentRequired": NAME_LISTS,
+    "dependentSchemas": NAMED,
+    "unevaluatedProperties": NODE,
+    "anyOf": NODES,
+    "oneOf": NODES,
+    "allOf": NODES,
+    "not": NODE,
+    "if": NODE,
+    "then": NODE,
+    "else": NODE,
+    "contentEncoding": TEXT,
+    "contentMediaType": TEXT,
+    "contentSchema": NODE,
+    "deprecated": FLAG,
+    "readOnly": FLAG,
+    "writeOnly": FLAG,
+    "examples": DATA,
+    "$defs": DROP,
+    "definitions": DROP,
+    "title": DROP,
+    "$schema": DROP,
+    "$id": DROP,
+    "id": DROP,
+    "$anchor": DROP,
+    "$dynamicAnchor": DROP,
+    "$recursiveAnchor": DROP,
+    "$vocabulary": DROP,
+    "$comment": DROP,
+    "discriminator": DROP,  # OpenAPI's hint beside a union; the variants' own constants say the same
+}
+
+ANNOTATIONS: Final = frozenset(
+    ["description", "default", "examples", "deprecated", "readOnly", "writeOnly"]
+    + ["contentEncoding", "contentMediaType", "contentSchema"]
+)
+
+# A keyword that speaks of one type only says nothing of values of another.
+OF_TYPE: Final[Mapping[str, frozenset[str]]] = {
+    "string": frozenset(
+        {"pattern", "minLength", "maxLength", "format", "contentEncoding", "contentMediaType"}
+    ),
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
+    "array": frozenset(
+        ["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "unevaluatedItems"]
+    ),
+    "object": frozenset(
+        ["properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties"]
+        + ["maxProperties", "dependentRequired", "dependentSchemas", "unevaluatedProperties"]
+    ),
+}
+TYPED: Final[Mapping[str, str]] = {word: kind for kind, words in OF_TYPE.items() for word in words}
+
+TYPES: Final = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
+
+_RANK: Final[Mapping[str, int]] = {keyword: rank for rank, keyword in enumerate(KINDS)}
+
+
+def _rank(item: tuple[str, Any]) -> tuple[int, str]:
+    rank = _RANK.get(item[0])
+    return (len(_RANK), item[0]) if rank is None else (rank, "")
+
+
+def ordered(node: Mapping[str, Any]) -> Schema:
+    """The same node, its keywords in the order of the table and unknown ones by name after them."""
+    return dict(node) if len(node) < 2 else dict(sorted(node.items(), key=_rank))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+VALID: Final[Mapping[str, Callable[[Any], bool]]] = {
+    NODE: lambda value: isinstance(value, (Mapping, bool)),
+    NODES: lambda value: isinstance(value, list) and bool(value),
+    NAMED: lambda value: isinstance(value, Mapping),
+    DATA: lambda value: True,
+    TEXT: lambda value: isinstance(value, str),
+    NUMBER: _is_number,
+    COUNT: lambda value: _is_number(value) and value >= 0 and value == int(value),
+    FLAG: lambda value: isinstance(value, bool),
+    NAMES: lambda value: isinstance(value, list),
+    NAME_LISTS: lambda value: isinstance(value, Mapping),
+    VALUES: lambda value: isinstance(value, list),
+    TYPE: lambda value: isinstance(value, (str, list)),
+}
+
+
+def children(node: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The direct subschemas of a node, each with its JSON pointer below that node."""
+    found: list[tuple[str, Any]] = []
+    for keyword, value in node.items():
+        kind = NAMED if keyword in ("$defs", "definitions") else KINDS.get(keyword)
+        if kind == NODE:
+            found.append((f"/{keyword}", value))
+        elif kind == NODES and isinstance(value, list):
+            found.extend((f"/{keyword}/{index}", item) for index, item in enumerate(value))
+        elif kind == NAMED and isinstance(value, Mapping):
+            found.extend((f"/{keyword}/{escape(str(name))}", item) for name, item in value.items())
+    return found
+
+
+def escape(name: str) -> str:
+    """One token of a JSON pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def types_of(node: Mapping[str, Any]) -> list[str]:
+    """The types that a canonical node names; empty where it names none."""
+    declared = node.get("type")
+    if declared is None:
+        return []
+    return [declared] if isinstance(declared, str) else list(declared)
+
+
+def type_of_value(value: object) -> str:
+    """The JSON type of a Python value, integers told from numbers."""
+    if value is None:
+        return "null"
+    for kind, name in _PYTHON_TYPES:
+        if isinstance(value, kind):
+            return name
+    return "object"
+
+
+_PYTHON_TYPES: Final[tuple[tuple[type, str], ...]] = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "number"),
+    (str, "string"),
+    (list, "array"),
+)
+
+
+def same(one: object, other: object) -> bool:
+    """Equality of JSON values: unlike in Python, `true` is not `1`."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    return one == other
+
+
+def accepts_null(node: Mapping[str, Any]) -> bool:
+    """Whether a canonical node says of itself that null is one of its values."""
+    if "null" in types_of(node):
+        return "enum" not in node or None in node["enum"]
+    if node.get("nullable") is True:
+        return True
+    return any(isinstance(variant, Mapping) and accepts_null(variant) for variant in node.get("anyOf", ()))

@@ -1,0 +1,100 @@
+"""Finds what a `$ref` points at, within one document and without touching network or disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin
+
+from .keywords import children
+
+
+@dataclass(slots=True, eq=False)
+class Resource:
+    """A schema that references are relative to: the document, or a subschema with an `$id` of its own."""
+
+    uri: str
+    node: Mapping[str, Any]
+
+
+class References:
+    """Resolves references into `root`; the index of `$id`s and anchors is built when first asked for."""
+
+    __slots__ = ("_anchors", "_id", "_indexed", "_resources", "root")
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        old = any(draft in str(root.get("$schema", "")) for draft in ("draft-03", "draft-04"))
+        self._id = "id" if old else "$id"
+        self.root = Resource(self._uri(root, ""), root)
+        self._resources: dict[str, Resource] = {self.root.uri: self.root, "": self.root}
+        self._anchors: dict[tuple[int, str], tuple[Any, Resource]] = {}
+        self._indexed = False
+
+    def enter(self, node: Mapping[str, Any], home: Resource) -> Resource:
+        """The resource that the references inside `node` are relative to."""
+        if self._id not in node or node is home.node:
+            return home
+        uri = self._uri(node, home.uri)
+        return home if uri == home.uri else Resource(uri, node)
+
+    def resolve(self, ref: str, home: Resource) -> tuple[Any, Resource] | None:
+        """The schema that `ref` means and the resource that it belongs to; None where there is none."""
+        document, fragment = urldefrag(ref)
+        if document:
+            self._index()
+            found = self._resources.get(urljoin(home.uri, document))
+            if found is None:
+                return None
+            home = found
+        if not fragment:
+            return home.node, home
+        if not fragment.startswith("/"):
+            self._index()
+            return self._anchors.get((id(home.node), unquote(fragment)))
+        return self._pointer(unquote(fragment), home) or self._pointer(fragment, home)
+
+    def _pointer(self, pointer: str, home: Resource) -> tuple[Any, Resource] | None:
+        at: Any = home.node
+        for token in pointer.split("/")[1:]:
+            name = token.replace("~1", "/").replace("~0", "~")
+            if isinstance(at, Mapping) and name in at:
+                at = at[name]
+            elif isinstance(at, list) and name.isdecimal() and int(name) < len(at):
+                at = at[int(name)]
+            else:
+                return None
+            if isinstance(at, Mapping):
+                home = self.enter(at, home)
+        return (at, home) if isinstance(at, (Mapping, bool)) else None
+
+    def _uri(self, node: Mapping[str, Any], base: str) -> str:
+        written = node.get(self._id)
+        if not isinstance(written, str):
+            return base
+        try:
+            return urldefrag(urljoin(base, written))[0]
+        except ValueError:
+            return base
+
+    def _index(self) -> None:
+        if self._indexed:
+            return
+        self._indexed = True
+        stack: list[tuple[Any, Resource]] = [(self.root.node, self.root)]
+        while stack:
+            node, home = stack.pop()
+            if not isinstance(node, Mapping):
+                continue
+            home = self.enter(node, home)
+            if home.node is node:
+                self._resources.setdefault(home.uri, home)
+            # Up to draft 7 an anchor was written as an `$id` that is only a fragment.
+            for anchor in (node.get("$anchor"), node.get("$dynamicAnchor"), _fragment(node.get(self._id))):
+                if isinstance(anchor, str) and anchor:
+                    self._anchors.setdefault((id(home.node), anchor), (node, home))
+            stack.extend((child, home) for _, child in children(node))
+
+
+def _fragment(identifier: object) -> str | None:
+    return urldefrag(identifier)[1] if isinstance(identifier, str) else None

@@ -1,0 +1,147 @@
+"""Says the same in fewer tokens: every rewriting here accepts exactly the values that it accepted before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from .combine import merge
+from .keywords import OF_TYPE, Schema, accepts_null, ordered, same, types_of
+
+# Beside these, adding "null" to `type` lets null in: they say nothing of it, or are handled one by one.
+_BLIND_TO_NULL: Final = frozenset().union(*OF_TYPE.values()) | frozenset(
+    ("type", "enum", "const", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
+)
+_LITERAL: Final = frozenset({"type", "const", "enum"})
+_COMPARED: Final = 64  # unions longer than this are not searched for doubles, which takes quadratic time
+
+
+def shorten(node: Schema) -> Schema:
+    """One canonical node, its children being canonical already."""
+    if "allOf" in node:
+        node = _all_of(node)
+    if "anyOf" in node:
+        node = _union(node, "anyOf")
+    if "oneOf" in node:
+        node = _union(node, "oneOf")
+    kind = node.get("type")
+    if kind == "object" or (type(kind) is list and "object" in kind):
+        node.setdefault("properties", {})
+    if "properties" in node:
+        node["properties"] = _without_null_defaults(node["properties"], node.get("required", ()))
+    return ordered(node)
+
+
+def nullable(node: Mapping[str, Any]) -> Schema | None:
+    """The node with null let in as a type, or None where only a union can say that."""
+    if not _BLIND_TO_NULL.issuperset(node):
+        return None
+    out = dict(node)
+    if "const" in out:
+        out["enum"] = [out.pop("const")]
+    if "enum" in out and None not in out["enum"]:
+        out["enum"] = [*out["enum"], None]
+    if "type" in out:
+        types = types_of(out)
+        out["type"] = types if "null" in types else [*types, "null"]
+    elif "enum" not in out:
+        return None
+    return ordered(out)
+
+
+def _all_of(node: Schema) -> Schema:
+    members = [member for member in node["allOf"] if member]
+    rest = {keyword: value for keyword, value in node.items() if keyword != "allOf"}
+    if not members:
+        return rest
+    if len(members) == 1:
+        merged = merge(members[0], rest)
+        if merged is not None:
+            return merged
+    return {**rest, "allOf": node["allOf"]}
+
+
+def _union(node: Schema, keyword: str) -> Schema:
+    rest = {key: value for key, value in node.items() if key != keyword}
+    exclusive = keyword == "oneOf"
+    variants: list[Schema] = node[keyword]
+    if not exclusive:
+        if any(not variant for variant in variants):
+            return rest  # a variant that takes anything makes the others idle
+        variants = _distinct(variants)
+    nulls = [variant for variant in variants if _only_null(variant)]
+    others = [variant for variant in variants if not _only_null(variant)]
+    if exclusive and nulls and (len(nulls) > 1 or any(_may_be_null(variant) for variant in others)):
+        nulls, others = [], variants
+    joined = _literals(others, exclusive)
+    if joined is not None:
+        others = [joined]
+    whole = _single(others, nulls)
+    if whole is not None:
+        merged = merge(whole, rest)
+        if merged is not None:
+            return merged
+    return {**rest, keyword: [*others, {"type": "null"}] if nulls else others}
+
+
+def _single(others: list[Schema], nulls: list[Schema]) -> Schema | None:
+    if not others:
+        return {"type": "null"}
+    if len(others) > 1:
+        return None
+    return nullable(others[0]) if nulls else others[0]
+
+
+def _distinct(variants: list[Schema]) -> list[Schema]:
+    if len(variants) > _COMPARED:
+        return variants
+    kept: list[Schema] = []
+    for variant in variants:
+        if not any(same(variant, known) for known in kept):
+            kept.append(variant)
+    return kept
+
+
+def _only_null(variant: Mapping[str, Any]) -> bool:
+    if not _LITERAL.issuperset(variant) or not variant:
+        return False
+    values = variant.get("enum", [variant["const"]] if "const" in variant else [None])
+    return types_of(variant) in ([], ["null"]) and bool(values) and all(value is None for value in values)
+
+
+def _may_be_null(variant: Mapping[str, Any]) -> bool:
+    types = types_of(variant)
+    return (
+        "null" in types
+        or (not types and not _LITERAL.isdisjoint(variant))
+        or accepts_null(variant)
+        or not types
+    )
+
+
+def _literals(variants: list[Schema], exclusive: bool) -> Schema | None:
+    """Variants that are bare constants of one type, as one `enum`."""
+    if len(variants) < 2 or any(not _LITERAL.issuperset(variant) for variant in variants):
+        return None
+    kinds = {tuple(types_of(variant)) for variant in variants}
+    if len(kinds) > 1 or any(("const" in variant) == ("enum" in variant) for variant in variants):
+        return None
+    values: list[Any] = []
+    for variant in variants:
+        for value in variant.get("enum", [variant.get("const")]):
+            if not any(same(value, known) for known in values):
+                values.append(value)
+            elif exclusive:
+                return None
+    first = variants[0]
+    return ordered({"enum": values, **({"type": first["type"]} if "type" in first else {})})
+
+
+def _without_null_defaults(properties: Mapping[str, Any], required: Any) -> Schema:
+    """Leaving a parameter out and sending its null are one thing; saying so again costs tokens."""
+    out: Schema = {}
+    for name, node in properties.items():
+        if "default" in node and node["default"] is None and name not in required and accepts_null(node):
+            node = {key: value for key, value in node.items() if key != "default"}
+        out[name] = node
+    return out

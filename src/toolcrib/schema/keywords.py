@@ -87,23 +87,27 @@ KINDS: Final[Mapping[str, str]] = {
     "discriminator": DROP,  # OpenAPI's hint beside a union; the variants' own constants say the same
 }
 
-ANNOTATIONS: Final = frozenset(
-    ["description", "default", "examples", "deprecated", "readOnly", "writeOnly"]
-    + ["contentEncoding", "contentMediaType", "contentSchema"]
+
+def words(text: str) -> frozenset[str]:
+    """A set of keywords, written as a sentence for the eye."""
+    return frozenset(text.split())
+
+
+ANNOTATIONS: Final = words(
+    "description default examples deprecated readOnly writeOnly"
+    " contentEncoding contentMediaType contentSchema"
 )
 
 # A keyword that speaks of one type only says nothing of values of another.
 OF_TYPE: Final[Mapping[str, frozenset[str]]] = {
-    "string": frozenset(
-        {"pattern", "minLength", "maxLength", "format", "contentEncoding", "contentMediaType"}
+    "string": words("pattern minLength maxLength format contentEncoding contentMediaType"),
+    "number": words("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
+    "array": words(
+        "items prefixItems minItems maxItems uniqueItems contains minContains maxContains unevaluatedItems"
     ),
-    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
-    "array": frozenset(
-        ["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "unevaluatedItems"]
-    ),
-    "object": frozenset(
-        ["properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties"]
-        + ["maxProperties", "dependentRequired", "dependentSchemas", "unevaluatedProperties"]
+    "object": words(
+        "properties required additionalProperties patternProperties propertyNames minProperties"
+        " maxProperties dependentRequired dependentSchemas unevaluatedProperties"
     ),
 }
 TYPED: Final[Mapping[str, str]] = {word: kind for kind, words in OF_TYPE.items() for word in words}

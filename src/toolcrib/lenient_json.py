@@ -8,58 +8,34 @@ reading and are `Unreadable`.
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
-MAX_DEPTH = 200  # the depth at which pydantic's JSON parser stops too
-EXCERPT = 60
+from toolcrib.lenient_grammar import (
+    EXCERPT,
+    FIXES,
+    TOO_DEEP,
+    Fix,
+    Notes,
+    Reader,
+    Unreadable,
+    check_json,
+    finite_number,
+    same_json,
+)
 
-FIXES = {
-    "byte_order_mark": "ignored a byte order mark",
-    "code_fence": "took the JSON out of a code fence",
-    "comment": "ignored a comment",
-    "control_character": "kept an unescaped line break or control character in a string",
-    "double_encoded": "decoded arguments that were encoded twice",
-    "duplicate_key": "read a key that stood twice with the same value once",
-    "escaped_whitespace": "read an escaped line break between values as space",
-    "extra_closer": "ignored closing brackets after the end",
-    "fullwidth_punctuation": "read a full-width comma or colon",
-    "invalid_escape": "kept the backslash of an escape that JSON does not have",
-    "number_format": "read a number that JSON writes differently",
-    "other_literal": "read a spelling of true, false or null that JSON does not have",
-    "over_escaped": "removed one level of escaping",
-    "prose": "ignored text around the JSON",
-    "reasoning_block": "ignored a reasoning block",
-    "repeated_value": "read a value that was sent several times once",
-    "single_quotes": "read single-quoted strings",
-    "smart_quotes": "read typographic quotes",
-    "special_token": "ignored tags or special tokens around the JSON",
-    "trailing_comma": "ignored a trailing comma",
-    "unquoted_key": "read an unquoted key",
-    "unusual_space": "read unusual white space",
-}
-"""Everything that a reading may put right in a text, with words for a person."""
-
-_QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "’": "’"}
-_QUOTE_FIX = {"'": "single_quotes", "”": "smart_quotes", "’": "smart_quotes"}
-_PLAIN = {close: re.compile(rf"[^{close}\\\x00-\x1f]*") for close in set(_QUOTES.values())}
-_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_FOREIGN_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|u[0-9a-fA-F]|N\{|[0-7\r\n])")
-_PYTHON_ESCAPE = re.compile(r"\\[av]")
-_UNICODE = re.compile(r"\\u([0-9a-fA-F]{4})")
-_LITERALS: dict[str, bool | None] = {
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-    **dict.fromkeys(("null", "None", "NULL", "Null")),
-}
-_WORD = re.compile(r"[A-Za-z_$][\w$-]*")
-_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
-_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
-_SPACE = re.compile(r"[ \t\r\n]*")
-_ZERO_WIDTH = "\ufeff\u200b\u2060"
+__all__ = [
+    "EXCERPT",
+    "FIXES",
+    "TOO_DEEP",
+    "Fix",
+    "Reading",
+    "Unreadable",
+    "check_json",
+    "read_json",
+    "same_json",
+]
 
 _REASONING = "think|thinking|thought|reasoning|analysis|reflection"
 _REASONING_BLOCK = re.compile(rf"\s*<({_REASONING})>.*?</\1>", re.DOTALL)
@@ -73,22 +49,9 @@ _AROUND = (
     ("byte_order_mark", re.compile("\ufeff")),
     ("escaped_whitespace", re.compile(r"\\[nrt](?!\w)")),
 )
+_JOINS = (",", "，", "+")
+_LISTING = frozenset(",，;+")
 _MORE_JSON = re.compile(r"""["'”]\s*[:：]|[{}\[\]]|</?[A-Za-z]""")
-
-TOO_DEEP = "The arguments are nested too deeply. Send them with fewer levels."
-
-
-class Unreadable(ValueError):
-    """A text without exactly one reading as JSON; the message tells the model what to send instead."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """The first place of its kind that is not JSON: what stands there, and what it was read as."""
-
-    kind: str
-    before: str
-    after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,91 +79,12 @@ def read_json(text: str) -> Reading:
     return reading
 
 
-def check_json(value: Any) -> None:
-    """Raises `Unreadable` where a value is not JSON that every reader takes alike."""
-    waiting = [(value, 0)]
-    while waiting:
-        item, depth = waiting.pop()
-        if depth > MAX_DEPTH:
-            raise Unreadable(TOO_DEEP)
-        if isinstance(item, str):
-            _check_text(item)
-        elif isinstance(item, dict):
-            for key in item:
-                if not isinstance(key, str):
-                    raise Unreadable("The arguments have a key that is not a string.")
-                _check_text(key)
-            waiting.extend((child, depth + 1) for child in item.values())
-        elif isinstance(item, list):
-            waiting.extend((child, depth + 1) for child in item)
-        elif isinstance(item, float):
-            if not math.isfinite(item):
-                raise Unreadable("The arguments hold a number that is not finite.")
-        elif item is not None and not isinstance(item, int):
-            raise Unreadable("The arguments hold something that is not JSON.")
-
-
-def same_json(one: Any, other: Any) -> bool:
-    """Equality of JSON values: 1 equals 1.0, but not true."""
-    if one is other:
-        return True
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same_json(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_json, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
-
-
-def _check_text(text: str) -> None:
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise Unreadable("A string holds half of a surrogate pair, which is no character.") from None
-
-
-def _number(text: str) -> int | float:
-    """The number that the text says; one that would lose its fraction or its size is refused."""
-    try:
-        number = float(text) if any(mark in text for mark in ".eE") else int(text)
-    except ValueError:
-        raise Unreadable(f"The number {text[:EXCERPT]} is too long.") from None
-    if isinstance(number, float):
-        lossy = abs(number) < 2**53 and number.is_integer() and Decimal(text) != int(number)
-        if lossy or not math.isfinite(number):
-            raise Unreadable(f"The number {text[:EXCERPT]} cannot be held exactly.")
-    return number
-
-
 def _not_finite(text: str) -> Any:
     raise Unreadable(f"{text} is not a JSON number. Send a finite number, or leave the parameter out.")
 
 
-class _Notes(dict[str, Fix]):
-    def note(self, kind: str, before: str, after: str = "") -> None:
-        if kind not in self:
-            self[kind] = Fix(kind, before[:EXCERPT], after[:EXCERPT])
-
-    def put(self, into: dict[str, Any], key: str, value: Any) -> None:
-        if key in into:
-            if not same_json(into[key], value):
-                raise Unreadable(
-                    f"The key {json.dumps(key)} stands twice with different values. Send it once."
-                )
-            self.note("duplicate_key", key, key)
-        else:
-            into[key] = value
-
-    def merge(self, others: _Notes) -> None:
-        for kind, fix in others.items():
-            self.setdefault(kind, fix)
-
-    def done(self) -> tuple[Fix, ...]:
-        return tuple(self.values())
-
-
 def _read_strict(text: str) -> Reading | None:
-    notes = _Notes()
+    notes = Notes()
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found: dict[str, Any] = dict(pairs)
@@ -211,7 +95,9 @@ def _read_strict(text: str) -> Reading | None:
         return found
 
     try:
-        value = json.loads(text, object_pairs_hook=members, parse_float=_number, parse_constant=_not_finite)
+        value = json.loads(
+            text, object_pairs_hook=members, parse_float=finite_number, parse_constant=_not_finite
+        )
     except Unreadable:
         raise
     except ValueError:
@@ -220,7 +106,7 @@ def _read_strict(text: str) -> Reading | None:
 
 
 def _read_lenient(text: str) -> Reading:
-    notes = _Notes()
+    notes = Notes()
     encoded = _decoded_string(text)
     if encoded is not None:
         return Reading(encoded, (Fix("control_character", text[:EXCERPT], ""),))
@@ -231,15 +117,15 @@ def _read_lenient(text: str) -> Reading:
     if block:
         start = block.end()
         notes.note("reasoning_block", block.group().strip())
-    values, first, last = _candidates(text, start, notes)
+    values, around = _candidates(text, start, notes)
     if not values:
         raise Unreadable("The arguments are not JSON. Send one JSON object.")
     if not all(same_json(values[0], other) for other in values[1:]):
         raise Unreadable("The arguments hold several different JSON values. Send one JSON object a call.")
     if len(values) > 1:
-        notes.note("repeated_value", text[first:last])
-    around = _check_around(text[start:first], text[last:], notes)
-    return Reading(values[0], notes.done(), around)
+        notes.note("repeated_value", text)
+    _check_around(around, notes)
+    return Reading(values[0], notes.done(), "\n".join(around))
 
 
 def _decoded_string(text: str) -> str | None:
@@ -267,12 +153,13 @@ def _read_over_escaped(text: str) -> Reading:
     return Reading(reading.value, (fix, *reading.fixes), reading.around)
 
 
-def _candidates(text: str, start: int, notes: _Notes) -> tuple[list[Any], int, int]:
-    """Every object and array that stands outside another, with where the first begins and the last ends."""
+def _candidates(text: str, start: int, notes: Notes) -> tuple[list[Any], list[str]]:
+    """Every object and array that stands outside another, and the words before, between and after them."""
     values: list[Any] = []
-    first = last = position = start
+    around: list[str] = []
+    last = position = start
     while opener := _OPENER.search(text, position):
-        reader = _Reader(text, _Notes())
+        reader = Reader(text, Notes())
         try:
             value, position = reader.value(opener.start(), 0)
         except Unreadable:
@@ -283,241 +170,38 @@ def _candidates(text: str, start: int, notes: _Notes) -> tuple[list[Any], int, i
                 raise
             position = placeholder.end()
             continue
-        first = first if values else opener.start()
+        around.append(text[last : opener.start()])
         last = position
         values.append(value)
         notes.merge(reader.notes)
-    return values, first, last
+    return values, [*around, text[last:]]
 
 
-def _check_around(before: str, after: str, notes: _Notes) -> str:
-    """Refuses words around the value that may be more of the arguments; gives back what they are."""
-    around = f"{before}\n{after}"
-    if not around.strip():
-        if around.strip(" \t\r\n"):
-            notes.note("unusual_space", around.strip(" \t\r\n"))
-        return ""
-    if _REASONING_TAG.search(before):
+def _check_around(around: list[str], notes: Notes) -> None:
+    """Refuses words around the value that may be more of the arguments."""
+    if _REASONING_TAG.search(around[0]):
         raise Unreadable("The arguments stand in a reasoning block. Send one JSON object alone.")
-    parts = [before, after]
+    words = around
     for kind, pattern in _AROUND:
-        for index, part in enumerate(parts):
+        for part in words:
             found = pattern.search(part)
             if found:
                 notes.note(kind, found.group())
-                parts[index] = pattern.sub("", part)
-    head, tail = (_PLACEHOLDER.sub("", part).strip() for part in parts)
-    if tail and not tail.strip("}] \t\r\n"):
-        notes.note("extra_closer", tail)
-        tail = ""
-    outside = (
-        _MORE_JSON.search(head)
-        or _MORE_JSON.search(tail)
-        or head.endswith((",", "，"))
-        or tail.startswith((",", "，", ":", "：", "+"))
-        or (head + tail).count('"') % 2
+        words = [pattern.sub("", part) for part in words]
+    words = [_PLACEHOLDER.sub("", part).strip(" \t\r\n") for part in words]
+    if words[-1] and not words[-1].strip("}] \t\r\n"):
+        notes.note("extra_closer", words[-1])
+        words[-1] = ""
+    head, *gaps, tail = words
+    parted = (
+        head.endswith(_JOINS)
+        or tail.startswith((*_JOINS, ":", "："))
+        or any(set(gap) & _LISTING for gap in gaps)
     )
-    if outside:
+    if parted or any(map(_MORE_JSON.search, words)):
         raise Unreadable("Parts of the arguments stand outside of the JSON object. Send one JSON object.")
-    if head or tail:
-        notes.note("prose", head or tail)
-    return around
-
-
-class _Reader:
-    """A recursive reader of one value; every character is looked at a bounded number of times."""
-
-    def __init__(self, text: str, notes: _Notes) -> None:
-        self.text = text
-        self.notes = notes
-
-    def value(self, at: int, depth: int) -> tuple[Any, int]:
-        if depth > MAX_DEPTH:
-            raise Unreadable(TOO_DEEP)
-        at = self.space(at)
-        char = self.char(at, "a value")
-        if char == "{":
-            return self.object(at, depth)
-        if char == "[":
-            return self.array(at, depth)
-        if char in _QUOTES:
-            return self.string(at)
-        number = _NUMBER.match(self.text, at)
-        if number:
-            if not _JSON_NUMBER.match(number.group()):
-                self.notes.note("number_format", number.group())
-            return _number(number.group()), number.end()
-        word = _WORD.match(self.text, at)
-        if word and word.group() in _LITERALS:
-            literal = _LITERALS[word.group()]
-            if not word.group().islower():
-                self.notes.note("other_literal", word.group(), json.dumps(literal))
-            return literal, word.end()
-        raise self.unexpected(at, "a JSON value")
-
-    def object(self, at: int, depth: int) -> tuple[dict[str, Any], int]:
-        found: dict[str, Any] = {}
-        at = self.space(at + 1)
-        while self.char(at, "an object") != "}":
-            key, at = self.key(at)
-            at = self.space(at)
-            if self.char(at, "an object") not in ":：":
-                raise self.unexpected(at, "a colon")
-            self.punctuation(at)
-            value, at = self.value(at + 1, depth + 1)
-            self.notes.put(found, key, value)
-            at = self.separator(at, "}", "an object")
-        return found, at + 1
-
-    def array(self, at: int, depth: int) -> tuple[list[Any], int]:
-        found: list[Any] = []
-        at = self.space(at + 1)
-        while self.char(at, "an array") != "]":
-            value, at = self.value(at, depth + 1)
-            found.append(value)
-            at = self.separator(at, "]", "an array")
-        return found, at + 1
-
-    def separator(self, at: int, closer: str, where: str) -> int:
-        at = self.space(at)
-        char = self.char(at, where)
-        if char == closer:
-            return at
-        if char not in ",，":
-            raise self.unexpected(at, f"a comma or {closer}")
-        self.punctuation(at)
-        following = self.space(at + 1)
-        if self.text[following : following + 1] == closer:
-            self.notes.note("trailing_comma", self.text[at : following + 1], closer)
-        return following
-
-    def punctuation(self, at: int) -> None:
-        if self.text[at] not in ",:":
-            self.notes.note("fullwidth_punctuation", self.text[at])
-
-    def key(self, at: int) -> tuple[str, int]:
-        if self.text[at] in _QUOTES:
-            return self.string(at)
-        word = _WORD.match(self.text, at)
-        if not word or word.group() in _LITERALS:
-            raise self.unexpected(at, "a key")
-        self.notes.note("unquoted_key", word.group(), json.dumps(word.group()))
-        return word.group(), word.end()
-
-    def string(self, at: int) -> tuple[str, int]:
-        opened = at
-        close = _QUOTES[self.text[at]]
-        if close in _QUOTE_FIX:
-            self.notes.note(_QUOTE_FIX[close], self.text[at], '"')
-        parts: list[str] = []
-        escapes: set[str] = set()
-        at += 1
-        while True:
-            plain = _PLAIN[close].match(self.text, at)
-            assert plain
-            parts.append(plain.group())
-            at = plain.end()
-            char = self.char(at, "a string")
-            if char == close:
-                break
-            if char != "\\":
-                self.notes.note("control_character", self.text[opened : at + 1], json.dumps(char)[1:-1])
-                parts.append(char)
-                at += 1
-                continue
-            part, kind, at = self.escape(at, close)
-            parts.append(part)
-            escapes.add(kind)
-        if {"raw", "json"} <= escapes:
-            # "C:\Program Files\temp": whoever wrote \P did not escape, so \t may not be a tab either.
-            raise Unreadable(
-                f"A string mixes escapes and bare backslashes: {self.near(opened)}. Write \\\\ for each."
-            )
-        return _paired("".join(parts)), at + 1
-
-    def escape(self, at: int, close: str) -> tuple[str, str, int]:
-        """One escape as (text, kind, end): `raw` keeps its backslash, `quote` may stand beside either."""
-        char = self.char(at + 1, "a string")
-        if char == close:
-            return char, "quote", at + 2
-        unicode = _UNICODE.match(self.text, at)
-        if unicode:
-            return chr(int(unicode.group(1), 16)), "json", unicode.end()
-        if char in _ESCAPES:
-            return _ESCAPES[char], "json", at + 2
-        if char in _QUOTES:
-            self.notes.note("invalid_escape", f"\\{char}", char)
-            return char, "json", at + 2
-        if _FOREIGN_ESCAPE.match(self.text, at) or (close == "'" and _PYTHON_ESCAPE.match(self.text, at)):
-            raise Unreadable(f"JSON has no such escape: {self.near(at)}. Write \\\\ for a backslash.")
-        self.notes.note("invalid_escape", f"\\{char}", f"\\\\{char}")
-        return f"\\{char}", "raw", at + 2
-
-    def space(self, at: int) -> int:
-        """Skips white space and comments."""
-        while True:
-            match = _SPACE.match(self.text, at)
-            assert match
-            at = match.end()
-            char = self.text[at : at + 1]
-            if char in ("/", "#"):
-                end = self.comment(at)
-                if end == at:
-                    return at
-                at = end
-            elif char == "\\" and self.text[at + 1 : at + 2] in ("n", "r", "t"):
-                self.notes.note("escaped_whitespace", self.text[at : at + 2])
-                at += 2
-            elif char and (char.isspace() or char in _ZERO_WIDTH):
-                self.notes.note("unusual_space", char, " ")
-                at += 1
-            else:
-                return at
-
-    def comment(self, at: int) -> int:
-        """The end of the comment that starts here, or `at` if none does."""
-        if self.text.startswith("/*", at):
-            end = self.text.find("*/", at + 2) + 2
-            if end < 2:
-                raise _truncated("a comment")
-        elif self.text.startswith(("//", "#"), at):
-            end = self.text.find("\n", at)
-            end = len(self.text) if end < 0 else end
-        else:
-            return at
-        comment = self.text[at:end]
-        if '"' in comment or ("single_quotes" in self.notes and "'" in comment):
-            # It may as well be the rest of a string whose quotes were not escaped.
-            raise Unreadable(f"A quote stands in a comment: {self.near(at)}. Send JSON without comments.")
-        self.notes.note("comment", comment)
-        return end
-
-    def char(self, at: int, inside: str) -> str:
-        if at >= len(self.text):
-            raise _truncated(inside)
-        return self.text[at]
-
-    def near(self, at: int) -> str:
-        return json.dumps(self.text[max(0, at - 20) : at + 20], ensure_ascii=False)
-
-    def unexpected(self, at: int, wanted: str) -> Unreadable:
-        return Unreadable(
-            f"The arguments are not JSON: expected {wanted} at character {at}, near {self.near(at)}. "
-            'Send one JSON object; a quote inside a string is written \\".'
-        )
-
-
-def _truncated(inside: str) -> Unreadable:
-    return Unreadable(
-        f"The arguments end before they are complete, inside {inside}. Send the whole call again."
-    )
-
-
-def _paired(text: str) -> str:
-    """Surrogate pairs written as two escapes become one character; what is left alone is no text."""
-    if text.isascii():
-        return text
-    try:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
-    except UnicodeDecodeError:
-        raise Unreadable("A string holds half of a surrogate pair, which is no character.") from None
+    left = "".join(words)
+    if left.count('"') % 2:
+        raise Unreadable("A quote stands outside of the JSON object. Send one JSON object.")
+    if left:
+        notes.note("prose" if left.strip() else "unusual_space", left)

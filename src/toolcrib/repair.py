@@ -10,12 +10,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
-from urllib.parse import unquote
 
-from toolcrib.lenient_json import FIXES, TOO_DEEP, Fix, Reading, Unreadable, check_json, read_json, same_json
+from toolcrib.json_shape import KINDS, Shape, Shapes, kind_of
+from toolcrib.lenient_json import (
+    EXCERPT,
+    FIXES,
+    TOO_DEEP,
+    Fix,
+    Reading,
+    Unreadable,
+    check_json,
+    read_json,
+    same_json,
+)
 
 EDITS = {
     "boolean_text": "read text as true or false",
@@ -133,7 +143,7 @@ def _read(raw: Any, mender: _Mender) -> Reading:
     reading = read_json(raw)
     if isinstance(reading.value, str) and not mender.takes_text_only_here:
         inner = read_json(reading.value)
-        fix = Fix("double_encoded", raw[:60], reading.value[:60])
+        fix = Fix("double_encoded", raw[:EXCERPT], reading.value[:EXCERPT])
         reading = Reading(inner.value, (*reading.fixes, fix, *inner.fixes), inner.around)
     named = mender.named_in(reading.around)
     if named:
@@ -170,92 +180,6 @@ def _join(path: str, key: str | int) -> str:
     if isinstance(key, int):
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key
-
-
-# --- what a schema says ------------------------------------------------------------------------------
-
-_KINDS: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
-_MAX_MERGED = 3  # how often a union inside a union inside … is multiplied out with what stands beside it
-
-
-@dataclass(slots=True, eq=False)
-class _Shape:
-    """A schema with its references and `allOf` merged: the few facts that repair asks for."""
-
-    kinds: frozenset[str] = _KINDS
-    allowed: list[Any] | None = None
-    nullable: bool = False
-    properties: dict[str, Any] = field(default_factory=dict)
-    required: frozenset[str] = frozenset()
-    extra: Any = None  # additionalProperties, None where the schema does not say
-    patterns: bool = False
-    prefix: list[Any] = field(default_factory=list)
-    items: Any = True
-    min_items: Any = 0
-    unions: list[list[Any]] = field(default_factory=list)
-    merged: int = 0
-
-    @property
-    def is_only_a_union(self) -> bool:
-        plain = replace(self, unions=[], nullable=False, merged=0)
-        return len(self.unions) == 1 and all(
-            getattr(plain, name) == getattr(_ANYTHING, name) for name in _Shape.__slots__
-        )
-
-
-_ANYTHING: Final = _Shape()
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _kinds_named(value: Any) -> frozenset[str]:
-    names = {name for name in (value if isinstance(value, list) else [value]) if isinstance(name, str)}
-    kinds = frozenset(names | {"integer"} if "number" in names else names) & _KINDS
-    return kinds or _KINDS
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    for kind, types in _PYTHON_KINDS:
-        if isinstance(value, types):
-            return kind
-    return "unknown"
-
-
-_PYTHON_KINDS: Final[tuple[tuple[str, type], ...]] = (
-    ("string", str),
-    ("boolean", bool),  # before int, which it is in Python
-    ("integer", int),
-    ("number", float),
-    ("object", dict),
-    ("array", list),
-)
-
-
-def _absorb(shape: _Shape, schema: Mapping[str, Any]) -> None:
-    """Narrows a shape by what one schema says by itself."""
-    if "type" in schema:
-        shape.kinds &= _kinds_named(schema["type"])
-    allowed = [schema["const"]] if "const" in schema else schema.get("enum")
-    if isinstance(allowed, list):
-        shape.allowed = allowed
-    shape.nullable = shape.nullable or schema.get("nullable") is True
-    properties = schema.get("properties")
-    if isinstance(properties, Mapping):
-        for name, inner in properties.items():
-            both = name in shape.properties and shape.properties[name] != inner
-            shape.properties[name] = {"allOf": [shape.properties[name], inner]} if both else inner
-    shape.required |= {name for name in _listed(schema.get("required")) if isinstance(name, str)}
-    shape.extra = schema.get("additionalProperties", shape.extra)
-    shape.patterns = shape.patterns or bool(schema.get("patternProperties"))
-    items = schema.get("items", shape.items)
-    shape.prefix = _listed(schema.get("prefixItems")) or _listed(items) or shape.prefix
-    shape.items = True if isinstance(items, list) else items
-    shape.min_items = schema.get("minItems", shape.min_items)
-    shape.unions += [found for word in ("anyOf", "oneOf") if (found := _listed(schema.get(word)))]
 
 
 # --- how a value is read as another ------------------------------------------------------------------
@@ -319,166 +243,35 @@ def _stands_alone(value: Any) -> bool:
     return value is not None and not isinstance(value, list)
 
 
-class _Mender:
-    """Repairs values against one schema. Every answer is kept, so that a place is looked at once for each
-    part of the schema that it meets, however unions and references are nested; each entry holds on to the
-    objects whose ids are its key."""
+class _Mender(Shapes):
+    """Repairs values against one schema."""
 
     def __init__(self, schema: Any) -> None:
-        self._schema = schema
-        self._shapes: dict[int, tuple[Any, _Shape]] = {}
-        self._variants: dict[int, tuple[_Shape, list[_Shape]]] = {}
-        self._kinds: dict[int, frozenset[str]] = {}
-        self._fits: dict[tuple[int, int], tuple[Any, bool]] = {}
+        super().__init__(schema)
         self._mends: dict[tuple[int, int, bool], tuple[Any, _Mended]] = {}
-        self.root = self.shape(schema)
-
-    # what the schema says
-
-    def shape(self, schema: Any) -> _Shape:
-        known = self._shapes.get(id(schema))
-        if known is None:
-            known = self._shapes[id(schema)] = (schema, self._merge(_Shape(), schema))
-        return known[1]
-
-    def _merge(self, shape: _Shape, schema: Any) -> _Shape:
-        waiting, seen = [schema], set[int]()
-        while waiting:
-            part = waiting.pop()
-            if id(part) in seen:
-                continue
-            seen.add(id(part))
-            if part is False:
-                shape.kinds = frozenset()
-            elif isinstance(part, Mapping):
-                _absorb(shape, part)
-                waiting.extend(_listed(part.get("allOf")))
-                if "$ref" in part:
-                    waiting.append(self._resolve(part["$ref"]))
-        return shape
-
-    def _resolve(self, pointer: Any) -> Any:
-        """What a local reference points to; everything is allowed where it points nowhere."""
-        if not isinstance(pointer, str) or not pointer.startswith("#"):
-            return True
-        place = self._schema
-        for step in unquote(pointer[1:]).split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(place, Mapping) and name in place:
-                place = place[name]
-            elif isinstance(place, list) and name.isdecimal() and int(name) < len(place):
-                place = place[int(name)]
-            else:
-                return True
-        return place
-
-    def variants(self, shape: _Shape) -> list[_Shape]:
-        """Each way through the shape's first union, with what stands beside it merged in; none if it has
-        no union."""
-        known = self._variants.get(id(shape))
-        if known is None:
-            known = self._variants[id(shape)] = (shape, list(self._expand(shape)))
-        return known[1]
-
-    def _expand(self, shape: _Shape) -> Iterator[_Shape]:
-        if shape.is_only_a_union:
-            yield from map(self.shape, shape.unions[0])
-        elif shape.unions and shape.merged < _MAX_MERGED:
-            for variant in shape.unions[0]:
-                beside = replace(
-                    shape, properties=dict(shape.properties), unions=shape.unions[1:], merged=shape.merged + 1
-                )
-                yield self._merge(beside, variant)
-
-    def kinds(self, shape: _Shape) -> frozenset[str]:
-        """The kinds of value of which a shape takes any; strings that it lists do not count as text."""
-        known = self._kinds.get(id(shape))
-        if known is None:
-            self._kinds[id(shape)] = shape.kinds
-            known = shape.kinds | ({"null"} if shape.nullable else set())
-            if shape.allowed is not None:
-                known &= {_kind(item) for item in shape.allowed} - {"string"}
-            variants = self.variants(shape)
-            if variants:
-                known &= frozenset[str]().union(*map(self.kinds, variants)) | (known & {"null"})
-            self._kinds[id(shape)] = known
-        return known
-
-    def names(self, shape: _Shape) -> tuple[set[str], set[str]]:
-        """All parameters that any variant knows, and all that any variant requires."""
-        names, required, waiting, seen = set[str](), set[str](), [shape], set[int]()
-        while waiting:
-            part = waiting.pop()
-            if id(part) not in seen:
-                seen.add(id(part))
-                names |= part.properties.keys()
-                required |= part.required
-                waiting.extend(self.variants(part))
-        return names, required
-
-    def lists(self, name: str, value: str) -> bool:
-        """Whether the schema of a parameter names this very value."""
-        shapes = [self.shape(self.root.properties.get(name, True))]
-        shapes += self.variants(shapes[0])
-        return any(value in shape.allowed for shape in shapes if shape.allowed is not None)
 
     @property
     def takes_text_only_here(self) -> bool:
         kinds = self.kinds(self.root)
-        return "string" in kinds and kinds != _KINDS and not self.root.properties
+        return "string" in kinds and kinds != KINDS and not self.root.properties
 
     def named_in(self, around: str) -> str | None:
         """A parameter that the words around the JSON give a value of its own."""
         found = {name for pair in _ASSIGNED.findall(around) for name in pair if name}
         return min(found & self.names(self.root)[0], default=None) if found else None
 
-    def fits(self, value: Any, shape: _Shape) -> bool:
-        """Whether a value has the shape. What repair never changes (lengths, ranges, patterns, formats)
-        is not looked at: deeming too much to fit means one repair fewer, never a wrong one."""
-        key = (id(value), id(shape))
-        known = self._fits.get(key)
-        if known is None:
-            self._fits[key] = (value, False)  # a union that refers to nothing but itself is never met
-            known = self._fits[key] = (value, self._does_fit(value, shape))
-        return known[1]
-
-    def _does_fit(self, value: Any, shape: _Shape) -> bool:
-        if value is None and shape.nullable:
-            return True
-        if _kind(value) not in shape.kinds:
-            return False
-        if shape.allowed is not None and not any(same_json(value, item) for item in shape.allowed):
-            return False
-        variants = self.variants(shape)
-        if variants:
-            return any(self.fits(value, variant) for variant in variants)
-        if isinstance(value, dict):
-            return shape.required <= value.keys() and all(
-                self.fits(item, self._member(shape, name)) for name, item in value.items()
-            )
-        if isinstance(value, list):
-            return all(self.fits(item, self._item(shape, index)) for index, item in enumerate(value))
-        return True
-
-    def _member(self, shape: _Shape, name: str) -> _Shape:
-        other = True if shape.patterns or shape.extra is None else shape.extra
-        return self.shape(shape.properties.get(name, other))
-
-    def _item(self, shape: _Shape, index: int) -> _Shape:
-        return self.shape(shape.prefix[index] if index < len(shape.prefix) else shape.items)
-
     # what becomes of a value
 
     def arguments(self, value: Any) -> _Mended:
         """Repairs the whole of a call's arguments, which may come wrapped once."""
         inner = self._unwrap(value)
-        mended = self.mend(value if inner is None else inner, self.root)
+        mended = self.mend(value if inner is None else inner, self.root, may_open=False)  # `_read` did
         if inner is not None:
             mended = _Mended(mended.value, ("unwrapped", value, inner), inside=((None, mended),))
         wants_object = self.kinds(self.root) == {"object"} or bool(self.root.properties)
         if wants_object and not isinstance(mended.value, dict):
             raise Unreadable(
-                f"The arguments must be one JSON object, not {_WITH_ARTICLE[_kind(mended.value)]}."
+                f"The arguments must be one JSON object, not {_WITH_ARTICLE[kind_of(mended.value)]}."
             )
         return mended
 
@@ -486,6 +279,8 @@ class _Mender:
         """The inside of `{"arguments": {...}}` or `{"name": ..., "arguments": {...}}`, if the schema knows
         nothing of the outside and everything of the inside."""
         if not isinstance(value, dict) or not value.keys() & WRAPPERS:
+            return None
+        if "object" not in self.kinds(self.root):
             return None
         names, _ = self.names(self.root)
         wrapper = next(iter(value.keys() & WRAPPERS))
@@ -504,7 +299,7 @@ class _Mender:
             inner = opened.value if opened and not opened.fixes else None
         return inner if isinstance(inner, dict) and inner.keys() <= names else None
 
-    def mend(self, value: Any, shape: _Shape, may_open: bool = True) -> _Mended:
+    def mend(self, value: Any, shape: Shape, may_open: bool = True) -> _Mended:
         """The value as it fits the shape, or as near to that as its parts have single repairs."""
         key = (id(value), id(shape), may_open)
         known = self._mends.get(key)
@@ -514,14 +309,14 @@ class _Mender:
             known = self._mends[key] = (value, mended)
         return known[1]
 
-    def _mend(self, value: Any, shape: _Shape, may_open: bool) -> _Mended:
+    def _mend(self, value: Any, shape: Shape, may_open: bool) -> _Mended:
         kinds = self.kinds(shape)
         opened = (
             self._open(value) if may_open and "string" not in kinds and kinds & {"object", "array"} else None
         )
         if opened:
             inner = self.mend(opened.value, shape, may_open=False)
-            if _kind(inner.value) in kinds:
+            if kind_of(inner.value) in kinds:
                 change = ("json_text", value, opened.value)
                 return _Mended(inner.value, change, opened.fixes, ((None, inner),))
         variants = self.variants(shape)
@@ -536,14 +331,14 @@ class _Mender:
         )
         return self._only(value, shape, [*readings, *self._wrapped(value, shape, kinds, may_open)])
 
-    def _only(self, value: Any, shape: _Shape, results: Iterable[_Mended]) -> _Mended:
+    def _only(self, value: Any, shape: Shape, results: Iterable[_Mended]) -> _Mended:
         """The one result that fits; the value as it is where there is none, or where they differ."""
         fitting = [result for result in results if self.fits(result.value, shape)]
         if fitting and all(same_json(fitting[0].value, other.value) for other in fitting[1:]):
             return fitting[0]
         return _Mended(value)
 
-    def _mend_union(self, value: Any, shape: _Shape, variants: list[_Shape], may_open: bool) -> _Mended:
+    def _mend_union(self, value: Any, shape: Shape, variants: list[Shape], may_open: bool) -> _Mended:
         results = [self.mend(value, variant, may_open) for variant in variants]
         mended = self._only(value, shape, results)
         if not mended.changed:
@@ -555,11 +350,11 @@ class _Mender:
                 return real[0]
         return mended
 
-    def _mend_object(self, value: dict[str, Any], shape: _Shape) -> _Mended:
+    def _mend_object(self, value: dict[str, Any], shape: Shape) -> _Mended:
         result: dict[str, Any] = {}
         inside: list[tuple[str, _Mended]] = []
         for name, item in value.items():
-            member = self._member(shape, name)
+            member = self.member(shape, name)
             mended = self.mend(item, member)
             optional = name in shape.properties and name not in shape.required
             nothing = item is None or (isinstance(item, str) and (item == "" or _is_null_text(item)))
@@ -571,12 +366,12 @@ class _Mender:
             result[name] = mended.value
         return _Mended(result, inside=tuple(inside)) if inside else _Mended(value)
 
-    def _mend_list(self, value: list[Any], shape: _Shape) -> _Mended:
-        items = [self.mend(item, self._item(shape, index)) for index, item in enumerate(value)]
+    def _mend_list(self, value: list[Any], shape: Shape) -> _Mended:
+        items = [self.mend(item, self.item(shape, index)) for index, item in enumerate(value)]
         inside = tuple((index, item) for index, item in enumerate(items) if item.changed)
         return _Mended([item.value for item in items], inside=inside) if inside else _Mended(value)
 
-    def _scalars(self, value: Any, shape: _Shape, kinds: frozenset[str]) -> Iterator[tuple[str, Any]]:
+    def _scalars(self, value: Any, shape: Shape, kinds: frozenset[str]) -> Iterator[tuple[str, Any]]:
         """Every (kind of edit, value) that says the same as this value in a kind that the shape takes."""
         if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
             yield "exact_integer", int(value)
@@ -589,7 +384,7 @@ class _Mender:
         for kind in kinds & _FROM_TEXT.keys() - ({"integer"} if "number" in kinds else set()):
             yield from _FROM_TEXT[kind](text)
 
-    def _wrapped(self, value: Any, shape: _Shape, kinds: frozenset[str], may_open: bool) -> Iterator[_Mended]:
+    def _wrapped(self, value: Any, shape: Shape, kinds: frozenset[str], may_open: bool) -> Iterator[_Mended]:
         if "array" not in kinds or shape.prefix or not _stands_alone(value):
             return
         if isinstance(shape.min_items, int) and shape.min_items > 1:

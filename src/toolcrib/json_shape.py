@@ -1,0 +1,235 @@
+"""What a JSON Schema says of a value's shape, for repair: references, `allOf` and unions followed.
+
+The schema may be foreign, recursive or broken; what is not understood of it is taken to allow everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from toolcrib.lenient_json import same_json
+
+KINDS: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+_MAX_MERGED = 3  # how often a union inside a union inside … is multiplied out with what stands beside it
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """A schema with its references and `allOf` merged: the few facts that repair asks for."""
+
+    kinds: frozenset[str] = KINDS
+    allowed: list[Any] | None = None
+    nullable: bool = False
+    properties: dict[str, Any] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+    extra: Any = None  # additionalProperties, None where the schema does not say
+    patterns: bool = False
+    prefix: list[Any] = field(default_factory=list)
+    items: Any = True
+    min_items: Any = 0
+    unions: list[list[Any]] = field(default_factory=list)
+    merged: int = 0
+
+    @property
+    def is_only_a_union(self) -> bool:
+        plain = replace(self, unions=[], nullable=False, merged=0)
+        return len(self.unions) == 1 and all(
+            getattr(plain, name) == getattr(_ANYTHING, name) for name in Shape.__slots__
+        )
+
+
+_ANYTHING: Final = Shape()
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _kinds_named(value: Any) -> frozenset[str]:
+    names = {name for name in (value if isinstance(value, list) else [value]) if isinstance(name, str)}
+    kinds = frozenset(names | {"integer"} if "number" in names else names) & KINDS
+    return kinds or KINDS
+
+
+def kind_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    for kind, types in _PYTHON_KINDS:
+        if isinstance(value, types):
+            return kind
+    return "unknown"
+
+
+_PYTHON_KINDS: Final[tuple[tuple[str, type], ...]] = (
+    ("string", str),
+    ("boolean", bool),  # before int, which it is in Python
+    ("integer", int),
+    ("number", float),
+    ("object", dict),
+    ("array", list),
+)
+
+
+def _absorb(shape: Shape, schema: Mapping[str, Any]) -> None:
+    """Narrows a shape by what one schema says by itself."""
+    if "type" in schema:
+        shape.kinds &= _kinds_named(schema["type"])
+    allowed = [schema["const"]] if "const" in schema else schema.get("enum")
+    if isinstance(allowed, list):
+        shape.allowed = allowed
+    shape.nullable = shape.nullable or schema.get("nullable") is True
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping):
+        for name, inner in properties.items():
+            both = name in shape.properties and shape.properties[name] != inner
+            shape.properties[name] = {"allOf": [shape.properties[name], inner]} if both else inner
+    shape.required |= {name for name in _listed(schema.get("required")) if isinstance(name, str)}
+    shape.extra = schema.get("additionalProperties", shape.extra)
+    shape.patterns = shape.patterns or bool(schema.get("patternProperties"))
+    items = schema.get("items", shape.items)
+    shape.prefix = _listed(schema.get("prefixItems")) or _listed(items) or shape.prefix
+    shape.items = True if isinstance(items, list) else items
+    shape.min_items = schema.get("minItems", shape.min_items)
+    shape.unions += [found for word in ("anyOf", "oneOf") if (found := _listed(schema.get(word)))]
+
+
+class Shapes:
+    """One schema, asked about places. Every answer is kept, so that a place is looked at once for each part
+    of the schema that it meets, however unions and references are nested; each entry holds on to the
+    objects whose ids are its key."""
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self._shapes: dict[int, tuple[Any, Shape]] = {}
+        self._variants: dict[int, tuple[Shape, list[Shape]]] = {}
+        self._kinds: dict[int, frozenset[str]] = {}
+        self._fits: dict[tuple[int, int], tuple[Any, bool]] = {}
+        self.root = self.shape(schema)
+
+    def shape(self, schema: Any) -> Shape:
+        known = self._shapes.get(id(schema))
+        if known is None:
+            known = self._shapes[id(schema)] = (schema, self._merge(Shape(), schema))
+        return known[1]
+
+    def _merge(self, shape: Shape, schema: Any) -> Shape:
+        waiting, seen = [schema], set[int]()
+        while waiting:
+            part = waiting.pop()
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            if part is False:
+                shape.kinds = frozenset()
+            elif isinstance(part, Mapping):
+                _absorb(shape, part)
+                waiting.extend(_listed(part.get("allOf")))
+                if "$ref" in part:
+                    waiting.append(self._resolve(part["$ref"]))
+        return shape
+
+    def _resolve(self, pointer: Any) -> Any:
+        """What a local reference points to; everything is allowed where it points nowhere."""
+        if not isinstance(pointer, str) or not pointer.startswith("#"):
+            return True
+        place = self._schema
+        if "%" in pointer:
+            from urllib.parse import unquote  # loads much for what is rare
+
+            pointer = unquote(pointer)
+        for step in pointer[1:].split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(place, Mapping) and name in place:
+                place = place[name]
+            elif isinstance(place, list) and name.isdecimal() and int(name) < len(place):
+                place = place[int(name)]
+            else:
+                return True
+        return place
+
+    def variants(self, shape: Shape) -> list[Shape]:
+        """Each way through the shape's first union, with what stands beside it merged in; none if it has
+        no union."""
+        known = self._variants.get(id(shape))
+        if known is None:
+            known = self._variants[id(shape)] = (shape, list(self._expand(shape)))
+        return known[1]
+
+    def _expand(self, shape: Shape) -> Iterator[Shape]:
+        if shape.is_only_a_union:
+            yield from map(self.shape, shape.unions[0])
+        elif shape.unions and shape.merged < _MAX_MERGED:
+            for variant in shape.unions[0]:
+                beside = replace(
+                    shape, properties=dict(shape.properties), unions=shape.unions[1:], merged=shape.merged + 1
+                )
+                yield self._merge(beside, variant)
+
+    def kinds(self, shape: Shape) -> frozenset[str]:
+        """The kinds of value of which a shape takes any; strings that it lists do not count as text."""
+        known = self._kinds.get(id(shape))
+        if known is None:
+            self._kinds[id(shape)] = shape.kinds
+            known = shape.kinds | ({"null"} if shape.nullable else set())
+            if shape.allowed is not None:
+                known &= {kind_of(item) for item in shape.allowed} - {"string"}
+            variants = self.variants(shape)
+            if variants:
+                known &= frozenset[str]().union(*map(self.kinds, variants)) | (known & {"null"})
+            self._kinds[id(shape)] = known
+        return known
+
+    def names(self, shape: Shape) -> tuple[set[str], set[str]]:
+        """All parameters that any variant knows, and all that any variant requires."""
+        names, required, waiting, seen = set[str](), set[str](), [shape], set[int]()
+        while waiting:
+            part = waiting.pop()
+            if id(part) not in seen:
+                seen.add(id(part))
+                names |= part.properties.keys()
+                required |= part.required
+                waiting.extend(self.variants(part))
+        return names, required
+
+    def lists(self, name: str, value: str) -> bool:
+        """Whether the schema of a parameter names this very value."""
+        shapes = [self.shape(self.root.properties.get(name, True))]
+        shapes += self.variants(shapes[0])
+        return any(value in shape.allowed for shape in shapes if shape.allowed is not None)
+
+    def fits(self, value: Any, shape: Shape) -> bool:
+        """Whether a value has the shape. What repair never changes (lengths, ranges, patterns, formats)
+        is not looked at: deeming too much to fit means one repair fewer, never a wrong one."""
+        key = (id(value), id(shape))
+        known = self._fits.get(key)
+        if known is None:
+            self._fits[key] = (value, False)  # a union that refers to nothing but itself is never met
+            known = self._fits[key] = (value, self._does_fit(value, shape))
+        return known[1]
+
+    def _does_fit(self, value: Any, shape: Shape) -> bool:
+        if value is None and shape.nullable:
+            return True
+        if kind_of(value) not in shape.kinds:
+            return False
+        if shape.allowed is not None and not any(same_json(value, item) for item in shape.allowed):
+            return False
+        variants = self.variants(shape)
+        if variants:
+            return any(self.fits(value, variant) for variant in variants)
+        if isinstance(value, dict):
+            return shape.required <= value.keys() and all(
+                self.fits(item, self.member(shape, name)) for name, item in value.items()
+            )
+        if isinstance(value, list):
+            return all(self.fits(item, self.item(shape, index)) for index, item in enumerate(value))
+        return True
+
+    def member(self, shape: Shape, name: str) -> Shape:
+        other = True if shape.patterns or shape.extra is None else shape.extra
+        return self.shape(shape.properties.get(name, other))
+
+    def item(self, shape: Shape, index: int) -> Shape:
+        return self.shape(shape.prefix[index] if index < len(shape.prefix) else shape.items)

@@ -1,1 +1,84 @@
-"""toolcrib."""
+"""toolcrib: typed Python tools on one side, any language model on the other, one well-lit path between them.
+
+Names are loaded when they are first used, so that importing the package costs almost nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolcrib.agent import Agent, Outcome
+    from toolcrib.call import Answer, Question, ToolCall, Verdict
+    from toolcrib.content import File, Image, Text
+    from toolcrib.context import Context
+    from toolcrib.errors import ToolDefinitionError, ToolError
+    from toolcrib.function import tool
+    from toolcrib.messages import Message
+    from toolcrib.models import resolve_model
+    from toolcrib.repair import repair
+    from toolcrib.result import ToolResult
+    from toolcrib.schema import to_dialect
+    from toolcrib.tool import Effect, Retry, Tool
+    from toolcrib.toolbox import Toolbox
+    from toolcrib.toolset import ToolFactory
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "toolcrib.agent": ("Agent", "Outcome"),
+    "toolcrib.call": ("Answer", "Question", "ToolCall", "Verdict"),
+    "toolcrib.content": ("File", "Image", "Text"),
+    "toolcrib.context": ("Context",),
+    "toolcrib.errors": ("ToolDefinitionError", "ToolError"),
+    "toolcrib.function": ("tool",),
+    "toolcrib.messages": ("Message",),
+    "toolcrib.models": ("resolve_model",),
+    "toolcrib.repair": ("repair",),
+    "toolcrib.result": ("ToolResult",),
+    "toolcrib.schema": ("to_dialect",),
+    "toolcrib.tool": ("Effect", "Retry", "Tool"),
+    "toolcrib.toolbox": ("Toolbox",),
+    "toolcrib.toolset": ("ToolFactory",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Agent",
+    "Answer",
+    "Context",
+    "Effect",
+    "File",
+    "Image",
+    "Message",
+    "Outcome",
+    "Question",
+    "Retry",
+    "Text",
+    "Tool",
+    "ToolCall",
+    "ToolDefinitionError",
+    "ToolError",
+    "ToolFactory",
+    "ToolResult",
+    "Toolbox",
+    "Verdict",
+    "repair",
+    "resolve_model",
+    "to_dialect",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'toolcrib' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

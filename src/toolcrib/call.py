@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from toolcrib.repair import Edit
     from toolcrib.result import ToolResult
+    from toolcrib.tool import Effect
 
 FORMAT = 1
 
@@ -133,7 +134,7 @@ class Bound:
 class Ready:
     """A call that was resolved, validated and allowed; `arguments` are validated, in JSON form."""
 
-    __slots__ = ("_arguments", "bound", "call", "edits", "effect", "fingerprint", "key")
+    __slots__ = ("_arguments", "bound", "call", "done", "edits", "effect", "fingerprint", "key")
     kind = "ready"
 
     def __init__(
@@ -141,7 +142,7 @@ class Ready:
         call: ToolCall,
         key: CallKey,
         arguments: Any,
-        effect: str,
+        effect: Effect,
         edits: tuple[Edit, ...] = (),
         fingerprint: str = "",
         bound: Bound | None = None,
@@ -153,6 +154,7 @@ class Ready:
         self.edits = edits
         self.fingerprint = fingerprint
         self.bound = bound
+        self.done: ToolResult | None = None
 
     @property
     def arguments(self) -> Any:
@@ -179,7 +181,7 @@ class Pending(Ready):
 class Refused:
     """A call that will not run; `result` is what the model is told."""
 
-    __slots__ = ("call", "key", "problem", "result")
+    __slots__ = ("call", "done", "key", "problem", "result")
     kind = "refused"
 
     def __init__(self, call: ToolCall, key: CallKey, result: ToolResult, problem: str = "") -> None:
@@ -187,6 +189,7 @@ class Refused:
         self.key = key
         self.result = result
         self.problem = problem
+        self.done: ToolResult | None = None
 
     def __repr__(self) -> str:
         return f"Refused({self.call.name!r}, {self.result.code})"
@@ -216,7 +219,11 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
     }
     if isinstance(prepared, Refused):
         return {**data, "result": prepared.result.to_dict()}
-    data |= {"arguments": prepared.arguments, "effect": prepared.effect, "fingerprint": prepared.fingerprint}
+    data |= {
+        "arguments": prepared.arguments,
+        "effect": prepared.effect.label,
+        "fingerprint": prepared.fingerprint,
+    }
     if isinstance(prepared, Pending):
         data["reason"] = prepared.question.reason
     return data

@@ -17,6 +17,7 @@ from toolcrib.call import CallKey, CallState, Question
 
 if TYPE_CHECKING:
     import asyncio
+    from queue import SimpleQueue
 
     from toolcrib.result import ToolResult
 
@@ -175,7 +176,9 @@ def event_to_dict(event: Event) -> dict[str, Any]:
             value = value.to_dict()
         elif isinstance(value, Question):
             value = {
-                f.name: [edit.to_dict() for edit in value.edits] if f.name == "edits" else getattr(value, f.name)
+                f.name: [edit.to_dict() for edit in value.edits]
+                if f.name == "edits"
+                else getattr(value, f.name)
                 for f in fields(value)
             }
             value["key"] = list(value["key"])
@@ -317,8 +320,9 @@ class CallbackSubscription:
     """Hands events to a plain function on a thread of its own; what it raises is logged, once."""
 
     def __init__(self, callback: Callable[[Event], Any]) -> None:
+        from queue import SimpleQueue
 
-        self._queue: SimpleQueue[Event | None | threading.Event] = SimpleQueue()
+        self._queue: SimpleQueue[Event | threading.Event | None] = SimpleQueue()
         self._callback = callback
         self._thread = threading.Thread(target=self._drain, name="toolcrib-events", daemon=True)
         self._thread.start()
@@ -336,7 +340,9 @@ class CallbackSubscription:
                 if not complained:
                     import logging
 
-                    logging.getLogger("toolcrib").exception("an event subscriber raised; it is told further events")
+                    logging.getLogger("toolcrib").exception(
+                        "an event subscriber raised; it is told further events"
+                    )
                 complained = True
 
     def flush(self, timeout: float) -> bool:

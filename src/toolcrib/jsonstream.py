@@ -12,35 +12,36 @@ What is shown is never contradicted by a later character:
   UTF-8 sequence is held back;
 - the finished value is what ``json.loads`` makes of the text.
 
-Two texts that ``json.loads`` takes are not taken as they are: half of a surrogate pair becomes U+FFFD, because
-such a string could not be encoded again, and a number too great for a float is refused, because infinity is
-no JSON. Of keys that repeat the last wins; the earlier value goes from view when its key is repeated. Both
-the replacement and the repetition are said in ``warnings``.
+In three things it differs from ``json.loads``: half of a surrogate pair becomes U+FFFD, because such a string
+could not be encoded again; a number too great for a float is refused, because infinity is no JSON; and where a
+key repeats, the earlier value goes from view as soon as the key is read again, so that the last one wins from
+its own place. What was replaced or repeated is said in ``warnings``.
 
-**States.** A state is a method that reads from one place of a chunk and returns where it stopped. Whitespace
-stays in the state, what the table lacks is refused.
+States. Each is a function that reads on from one place of a chunk and returns where it stopped. Whitespace
+leaves a state as it is; any character that is not in its row is refused. ``after`` a value comes next_member
+in an object, next_element in an array, done for the whole.
 
-==============  ==================================================  ===========================================
-state           reads                                               goes to
-==============  ==================================================  ===========================================
-_value          ``"``                                               _string, or after when the chunk closes it
-                ``-`` or digit                                      _number, or after when the chunk ends it
-                ``t`` ``f`` ``n``                                   _literal, or after when the chunk ends it
-                ``{`` ``[``                                         _first_key, _first_element
-_first_element  ``]`` or a value                                    after, or as _value
-_first_key      ``}`` or ``"``                                      after, or _key
-_key            characters, then ``"``                              _colon
-_colon          ``:``                                               _value
-_string         characters, then ``"``                              after
-_number         the rest of a number that a chunk cut               after
-_literal        the rest of a literal that a chunk cut              after
-_next_member    ``,`` or ``}``                                      _next_key, or after
-_next_key       ``"``                                               _key
-_next_element   ``,`` or ``]``                                      _value, or after
-_done           nothing
-==============  ==================================================  ===========================================
+============== ============================================== =============================================
+state          reads                                          goes to
+============== ============================================== =============================================
+value          ``"``, ``-`` or digit, ``t`` ``f`` ``n``       string, number, literal; or after, if the chunk
+                                                              has it whole
+               ``{``, ``[``                                   first_key, first_element
+first_element  ``]``, or as value                             after, or as value
+next_element   ``]``, ``,``                                   after, value
+first_key      ``}``, ``"``                                   after, key
+next_member    ``}``, ``,``                                   after, next_key
+next_key       ``"``                                          key
+key            characters until ``"``                         colon
+colon          ``:``                                          value
+string         characters until ``"``                         after
+number         what can go on the number                      after
+literal        the rest of ``true``, ``false`` or ``null``    after
+done           nothing                                        ---
+============== ============================================== =============================================
 
-*After* a value comes _next_member in an object, _next_element in an array, and _done for the whole text.
+A chunk mostly holds a key with its colon and the beginning of its value at once: patterns then take them in one
+step, to the state that the single characters would have led to.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ import re
 import sys
 from codecs import utf_8_decode
 from collections.abc import Callable
+from json import JSONDecodeError, decoder
 from math import isinf
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn, cast
 
 __all__ = ["JsonEvent", "JsonPath", "JsonStream", "JsonStreamError"]
 
@@ -92,36 +94,40 @@ _State = Callable[["JsonStream", str, int], int]
 _new = tuple.__new__
 
 # Surrogates in a str chunk are halves of a pair that a provider cut: they are read like escaped ones.
-_TEXT = r"[ !#-\[\]-\ud7ff\ue000-\U0010ffff]*"
-_SPACE = r"[ \t\n\r]*"
+_TEXT = r"[ !#-\[\]-\ud7ff\ue000-\U0010ffff]*+"
+_SPACE = r"[ \t\n\r]*+"
 _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}|[\ud800-\udbff]"
 _LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}|[\udc00-\udfff]"
 
-_skip_space = re.compile(_SPACE).match
-_read_text = re.compile(_TEXT).match
-_read_key = re.compile(rf'{_SPACE}"({_TEXT})"{_SPACE}:').match
-_read_member = re.compile(rf'{_SPACE},{_SPACE}"({_TEXT})"{_SPACE}:').match
-
-# What a chunk holds whole. A number is whole when something that cannot belong to it follows.
-_read_value = re.compile(
-    rf'{_SPACE}(?:"({_TEXT})"|([\[{{"])'
+# A value as far as the chunk has it. A number is taken only if what follows cannot belong to it.
+_ANY_VALUE = (
+    rf'{_SPACE}(?:"({_TEXT})(?:"|(\Z))|([\[{{])'
     r"|(-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?))(?=[ \t\n\r,\]}])|(true|false|null))"
-).match
-_TEXT_GROUP, _OPENING_GROUP, _NUMBER_GROUP, _FRACTION_GROUP, _LITERAL_GROUP = range(1, 6)
+)
+_MEMBER = rf'(?:({_TEXT})"{_SPACE}:(?:{_ANY_VALUE})?|({_TEXT})\Z)'
+_KEY, _STRING, _CUT_STRING, _OPENING, _NUMBER, _FRACTION, _LITERAL, _CUT_KEY = range(1, 9)
+_match_value = re.compile("((?!))?" + _ANY_VALUE).match  # the same groups, and never a key
+_match_member = re.compile(_MEMBER).match
+_match_first_member = re.compile(f'{_SPACE}"{_MEMBER}').match
+_match_next_member = re.compile(f'{_SPACE},{_SPACE}"{_MEMBER}').match
 
-_read_character = re.compile(
-    rf'({_TEXT[:-1]}+)|\\(["\\/bfnrt])|({_HIGH})({_LOW})|(\\u[0-9a-fA-F]{{4}}|[\ud800-\udfff])'
+_match_text = cast("Callable[[str, int], re.Match[str]]", re.compile(_TEXT).match)  # at least no character
+_match_character = re.compile(
+    rf'({_TEXT[:-2]}++)|\\(["\\/bfnrt])|({_HIGH})({_LOW})|(\\u[0-9a-fA-F]{{4}}|[\ud800-\udfff])'
 ).match
-_RUN_GROUP, _SIMPLE_GROUP, _HIGH_GROUP, _LOW_GROUP, _UNIT_GROUP = range(1, 6)
-_SIMPLE = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_RUN, _SIMPLE, _HIGH_HALF, _LOW_HALF, _UNIT = range(1, 6)
+_SIMPLE_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _is_unfinished = re.compile(rf"(?:{_HIGH})?(?:\\(?:u[0-9a-fA-F]{{0,3}})?)?\Z").match
-_read_escape_start = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
+_match_escape_start = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
+
+# json's own reader of strings, written in C; untyped. Takes the text and where the characters begin.
+_scan_string = cast("Callable[[str, int], tuple[str, int]]", vars(decoder)["scanstring"])
 
 _LITERALS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+_LITERAL_STARTS = {literal[0]: literal for literal in _LITERALS}
 
 
 def _arrows(**arrows: str) -> dict[str, str]:
-    """A row of the table of numbers: every character of ``arrows`` to the phase that it leads to."""
     return {character: phase for phase, characters in arrows.items() for character in characters}
 
 
@@ -144,7 +150,7 @@ class JsonStream:
     """Reads one JSON text as it arrives.
 
     Args:
-        max_depth: How deeply arrays and objects may nest; deeper is refused. 200, which is what Pydantic takes.
+        max_depth: How deeply arrays and objects may nest; deeper is refused. 200, as in Pydantic.
         max_chars: How long the text may be; longer is refused. No limit when left out.
         events: ``False`` when only ``value`` is looked at: ``feed`` and ``close`` then return empty lists.
 
@@ -165,50 +171,33 @@ class JsonStream:
     """
 
     __slots__ = (
-        "_after",
-        "_cut_bytes",
-        "_error",
-        "_events",
-        "_held",
-        "_here",
-        "_holder",
-        "_max_chars",
-        "_max_depth",
-        "_outer",
-        "_parts",
-        "_path",
-        "_phase",
-        "_position",
-        "_slot",
-        "_state",
-        "_top",
-        "_wants_events",
-        "warnings",
+        *("warnings", "_wants_events", "_events", "_max_depth", "_max_chars", "_error", "_position"),
+        *("_state", "_after", "_top", "_holder", "_path", "_slot", "_outer", "_here"),
+        *("_cut_bytes", "_held", "_parts", "_phase"),
     )
 
     def __init__(self, *, max_depth: int = 200, max_chars: int | None = None, events: bool = True) -> None:
-        self._max_depth = max_depth
-        self._max_chars = sys.maxsize if max_chars is None else max_chars
+        self.warnings: list[str] = []
         self._wants_events = events
         self._events: list[JsonEvent] | None = None
-        self.warnings: list[str] = []
-
-        self._state: _State = JsonStream._value
-        self._position = 0  # of the first character that no state has taken
+        self._max_depth = max_depth
+        self._max_chars = sys.maxsize if max_chars is None else max_chars
         self._error: tuple[str, int] | None = None
+        self._position = 0  # of the first character that no state has taken
 
-        self._top: list[Any] = []  # holds the whole, so that it is placed like any other value
-        self._holder: _Container = self._top  # the innermost open container,
+        self._state: _State = _value
+        self._after: _State = _done  # what follows a value in the innermost open container,
+        self._top: list[Any] = []  # (the whole is held like any other value)
+        self._holder: _Container = self._top  # that container,
         self._path: JsonPath = ()  # where it stands,
-        self._slot: Any = -1  # where in it a string grows
-        self._after: _State = JsonStream._done  # and what follows a value in it
-        self._outer: list[tuple[_Container, JsonPath, Any, _State]] = []
+        self._slot: Any = -1  # and where in it a string grows
+        self._outer: list[tuple[_Container, JsonPath, Any, _State]] = []  # the same of those around it
         self._here: JsonPath = ()  # where the value stands that is being read
 
         self._cut_bytes = b""  # the start of a UTF-8 sequence
         self._held = ""  # half an escape or surrogate pair, read again with what follows
         self._parts: list[str] = []  # of a key, number or literal that a chunk cut
-        self._phase = ""  # of a number or literal
+        self._phase = ""  # of a number, or which literal
 
     @property
     def value(self) -> Any:
@@ -217,13 +206,13 @@ class JsonStream:
 
     @property
     def has_value(self) -> bool:
-        """Whether ``value`` is the beginning of the value, and not None because nothing is known yet."""
+        """Whether anything of the value is known: tells a ``value`` of null from none."""
         return bool(self._top)
 
     @property
     def complete(self) -> bool:
         """Whether a whole JSON text was read. Stays true when what follows it is refused."""
-        return self._state is JsonStream._done
+        return self._state is _done
 
     def feed(self, chunk: str | bytes) -> list[JsonEvent]:
         """Read on; gives the events of this chunk.
@@ -235,58 +224,57 @@ class JsonStream:
         """
         if self._error is not None:
             raise JsonStreamError(*self._error)
+        if isinstance(chunk, str):
+            text = chunk
+            if self._cut_bytes and text:
+                self._refuse("unfinished UTF-8 sequence", len(self._held))
+        elif chunk.isascii() and not self._cut_bytes:
+            text = chunk.decode()
+        else:
+            text = self._decode(chunk)
+        if self._held:
+            text = self._held + text
+            self._held = ""
+        size = len(text)
+        if self._position + size > self._max_chars:
+            self._refuse_excess(text)
         events: list[JsonEvent] = []
         self._events = events if self._wants_events else None
-        if isinstance(chunk, str):
-            if self._cut_bytes and chunk:
-                self._refuse("unfinished UTF-8 sequence", 0)
-            self._read(chunk)
-        elif chunk.isascii() and not self._cut_bytes:
-            self._read(chunk.decode())
-        else:
-            self._read_bytes(chunk)
+        at = 0
+        while at < size:
+            at = self._state(self, text, at)
+        self._position += size
         return events
 
     def close(self) -> list[JsonEvent]:
-        """Say that nothing follows; gives the last events (a number alone is only finished by its end).
+        """Say that nothing follows; gives the last events (only its end finishes a number that stands alone).
 
         Raises:
             JsonStreamError: the text is not complete, or was refused before.
         """
-        self.feed("")
-        events = self._events
+        events = self.feed("")
         if self._state is JsonStream._number and not self._outer and self._phase in _NUMBER_ENDS:
             self._finish_number("".join(self._parts), self._phase in _INTEGER_ENDS, 0)
-        if self._state is not JsonStream._done:
+        if self._state is not _done or self._cut_bytes:
             self._refuse("text ends too early", len(self._held))
-        return events or []
+        return events
 
-    # ---- from chunks to characters
+    # ---- chunks
 
-    def _read_bytes(self, chunk: bytes) -> None:
+    def _decode(self, chunk: bytes) -> str:
         sequence = self._cut_bytes + chunk
         try:
             text, used = utf_8_decode(sequence, "strict", False)
         except UnicodeDecodeError as error:
             self._cut_bytes = b""
-            self._read(sequence[: error.start].decode())
+            self.feed(sequence[: error.start].decode())
             self._refuse("invalid UTF-8", len(self._held))
         self._cut_bytes = sequence[used:]
-        self._read(text)
+        return text
 
-    def _read(self, text: str) -> None:
-        if self._held:
-            text = self._held + text
-            self._held = ""
-        size = len(text)
-        room = self._max_chars - self._position
-        at = 0
-        if size > room:
-            self._read(text[:room])
-            self._refuse("longer than max_chars", len(self._held))
-        while at < size:
-            at = self._state(self, text, at)
-        self._position += size - len(self._held)
+    def _refuse_excess(self, text: str) -> NoReturn:
+        self.feed(text[: self._max_chars - self._position])
+        self._refuse(f"more than {self._max_chars} characters", len(self._held))
 
     def _refuse(self, reason: str, at: int) -> NoReturn:
         self._error = (reason, self._position + at)
@@ -295,23 +283,293 @@ class JsonStream:
     def _unexpected(self, text: str, at: int, wanted: str) -> NoReturn:
         self._refuse(f"expected {wanted}, got {text[at]!r}", at)
 
-    # ---- states: before a value
+    # ---- states inside a token that a chunk cut
 
-    def _value(self, text: str, at: int) -> int:
-        found = _read_value(text, at)
-        if found is None:
-            return self._cut_value(text, at)
-        group = found.lastindex
-        if group == _TEXT_GROUP:
-            self._finish_text(found[_TEXT_GROUP])
-        elif group == _OPENING_GROUP:
-            self._open(found[_OPENING_GROUP], found.end() - 1)
-        elif group == _NUMBER_GROUP:
-            self._finish_number(found[_NUMBER_GROUP], not found[_FRACTION_GROUP], found.end())
+    def _key(self, text: str, at: int) -> int:
+        found = _match_member(text, at)
+        if found is not None:
+            return self._take(found)
+        piece, end = self._read_text(text, at)
+        self._parts.append(piece)
+        if end == len(text):
+            return end
+        self._end_quote(text, end)
+        self._name("")
+        self._state = _colon
+        return end + 1
+
+    def _string(self, text: str, at: int) -> int:
+        end = len(text)
+        if at == 0 and "\\" not in text:
+            quote = text.find('"')
+            if quote >= 0:
+                end = quote
+            piece = text[:end]
+            if not piece.isprintable():  # else it holds no control character and no surrogate
+                piece, end = self._read_text(text, at)
         else:
-            self._finish(_LITERALS[found[_LITERAL_GROUP]])
+            piece, end = self._read_text(text, at)
+        holder: Any = self._holder
+        slot = self._slot
+        whole = holder[slot]
+        if piece:
+            # CPython appends in place, so that growing is linear, only while this local is the one
+            # reference to the string, and only where the statement stands alone on its line.
+            holder[slot] = None
+            whole += piece
+            holder[slot] = whole
+            if self._events is not None:
+                self._events.append(_new(JsonEvent, ("delta", self._here, piece)))
+        if end == len(text):
+            return end
+        self._end_quote(text, end)
+        self._state = self._after
+        if self._events is not None:
+            self._events.append(_new(JsonEvent, ("value", self._here, whole)))
+        return end + 1
+
+    def _number(self, text: str, at: int) -> int:
+        phase = self._phase
+        end = at
+        while end < len(text) and text[end] in _NUMBER_PHASES[phase]:
+            phase = _NUMBER_PHASES[phase][text[end]]
+            end += 1
+        self._phase = phase
+        self._parts.append(text[at:end])
+        if end < len(text):
+            if phase not in _NUMBER_ENDS or text[end] in "+-.0123456789Ee":
+                self._unexpected(text, end, "a number")
+            self._finish_number("".join(self._parts), phase in _INTEGER_ENDS, end)
+        return end
+
+    def _literal(self, text: str, at: int) -> int:
+        missing = self._phase[sum(map(len, self._parts)) :]
+        for index, (wanted, got) in enumerate(zip(missing, text[at : at + len(missing)], strict=False), at):
+            if wanted != got:
+                self._unexpected(text, index, self._phase)
+        piece = text[at : at + len(missing)]
+        self._parts.append(piece)
+        if piece == missing:
+            self._finish(_LITERALS[self._phase])
+        return at + len(piece)
+
+    # ---- characters of strings and keys
+
+    def _read_text(self, text: str, at: int) -> tuple[str, int]:
+        """The characters up to the quote that ends them, the end of the chunk, or what may not stand here."""
+        if at == 0 and text[-1] != "\\" and text.isascii() and "\\u" not in text:
+            try:
+                piece, after = _scan_string(text + '"', 0)
+                return piece, after - 1
+            except JSONDecodeError:  # a wrong escape, a control character
+                pass
+        end = _match_text(text, at).end()
+        if end == len(text) or text[end] == '"':
+            return text[at:end], end
+        return self._read_characters(text, at)
+
+    def _read_characters(self, text: str, at: int) -> tuple[str, int]:
+        pieces: list[str] = []
+        while (found := _match_character(text, at)) is not None:
+            group = found.lastindex
+            if group == _RUN:
+                pieces.append(found[_RUN])
+            elif group == _SIMPLE:
+                pieces.append(_SIMPLE_ESCAPES[found[_SIMPLE]])
+            elif group == _LOW_HALF:
+                pieces.append(_paired(_code(found[_HIGH_HALF]), _code(found[_LOW_HALF])))
+            else:
+                code = _code(found[_UNIT])
+                if 0xD800 <= code < 0xDC00 and _is_unfinished(text, at):
+                    break
+                pieces.append(self._unpaired(code))
+            at = found.end()
+        if at < len(text) and _is_unfinished(text, at):
+            self._held = text[at:]
+            self._position -= len(self._held)
+            at = len(text)
+        return "".join(pieces), at
+
+    def _unpaired(self, code: int) -> str:
+        if not 0xD800 <= code < 0xE000:
+            return chr(code)
+        self.warnings.append("lone_surrogate")
+        return "\ufffd"
+
+    def _end_quote(self, text: str, at: int) -> None:
+        if text[at] == '"':
+            return
+        escape = _match_escape_start(text, at)
+        if escape is not None:
+            self._unexpected(text, escape.end(), "an escape")
+        self._unexpected(text, at, "a control character to be escaped")
+
+    # ---- building the value
+
+    def _take(self, found: re.Match[str]) -> int:
+        """Place what a pattern found, and go to the state that it leads to."""
+        group = found.lastindex
+        if group == _CUT_KEY:
+            self._parts.append(found[_CUT_KEY])
+            self._state = JsonStream._key
+            return found.end()
+        key = found[_KEY]
+        if key is not None:
+            self._name(key)
+        if group == _STRING or group == _CUT_STRING:
+            self._start_string(found[_STRING])
+            if group == _STRING:
+                self._state = self._after
+                if self._events is not None:
+                    self._events.append(_new(JsonEvent, ("value", self._here, found[_STRING])))
+        elif group == _NUMBER:
+            self._finish_number(found[_NUMBER], not found[_FRACTION], found.end())
+        elif group == _LITERAL:
+            self._finish(_LITERALS[found[_LITERAL]])
+        elif group == _OPENING:
+            self._open(found[_OPENING], found.end() - 1)
+        else:
+            self._state = _value
         return found.end()
 
-    def _cut_value(self, text: str, at: int) -> int:
-        at = _skip_space(text, at).end()  # type: ignore[union-attr]
+    def _name(self, rest: str) -> None:
+        if self._parts:
+            rest = "".join((*self._parts, rest))
+            self._parts = []
+        holder: Any = self._holder
+        if rest in holder:
+            self.warnings.append(f"duplicate_key:{rest}")
+            del holder[rest]
+        self._slot = rest
+
+    def _place(self, value: Any) -> None:
+        holder = self._holder
+        if isinstance(holder, list):
+            if self._events is not None:
+                self._here = self._path + (len(holder),) if self._outer else ()  # noqa: RUF005 - twice as fast
+            holder.append(value)
+        else:
+            if self._events is not None:
+                self._here = self._path + (self._slot,)  # noqa: RUF005
+            holder[self._slot] = value
+
+    def _finish(self, value: Any) -> None:
+        if self._parts:
+            self._parts = []
+        self._place(value)
+        self._state = self._after
+        if self._events is not None:
+            self._events.append(_new(JsonEvent, ("value", self._here, value)))
+
+    def _finish_number(self, number: str, integer: bool, end: int) -> None:
+        try:
+            value: int | float = int(number) if integer else float(number)
+        except ValueError:  # sys.get_int_max_str_digits()
+            self._refuse("integer with too many digits", end)
+        if not integer and isinf(value):
+            self._refuse("number too great for a float", end)
+        self._finish(value)
+
+    def _start_string(self, start: str) -> None:
+        self._place(start)
+        self._state = JsonStream._string
+        if self._events is not None:
+            self._events.append(_new(JsonEvent, ("open", self._here, "string")))
+            if start:
+                self._events.append(_new(JsonEvent, ("delta", self._here, start)))
+
+    def _open(self, opening: str, at: int) -> None:
+        if len(self._outer) >= self._max_depth:
+            self._refuse(f"nested deeper than {self._max_depth}", at)
+        opened: _Container = {} if opening == "{" else []
+        self._place(opened)
+        self._outer.append((self._holder, self._path, self._slot, self._after))
+        self._holder = opened
+        self._path = self._here
+        self._slot = -1
+        self._state, self._after, kind = _CONTAINERS[opening]
+        if self._events is not None:
+            self._events.append(_new(JsonEvent, ("open", self._here, kind)))
+
+    def _close(self, text: str, at: int) -> int:
+        if self._events is not None:
+            self._events.append(_new(JsonEvent, ("value", self._path, self._holder)))
+        self._holder, self._path, self._slot, self._after = self._outer.pop()
+        self._state = self._after
+        return at + 1
+
+    # ---- single characters that begin a value in the middle of nowhere
+
+    def _begin_string(self, text: str, at: int) -> int:
+        self._start_string("")
+        return at + 1
+
+    def _begin_number(self, text: str, at: int) -> int:
+        self._phase = "start"
+        self._state = JsonStream._number
         return at
+
+    def _begin_literal(self, text: str, at: int) -> int:
+        self._phase = _LITERAL_STARTS[text[at]]
+        self._state = JsonStream._literal
+        return at
+
+
+def _code(unit: str) -> int:
+    """The UTF-16 code unit that stands escaped or raw in a text."""
+    return ord(unit) if len(unit) == 1 else int(unit[2:], 16)
+
+
+def _paired(high: int, low: int) -> str:
+    return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+
+
+# ---- states between tokens: what each wants, and what it does with a character
+
+_Pattern = Callable[[str, int], "re.Match[str] | None"]
+
+
+def _state(wanted: str, row: dict[str, _State], pattern: _Pattern | None = None) -> _State:
+    arrows = {character: action for characters, action in row.items() for character in characters}
+
+    def read(stream: JsonStream, text: str, at: int) -> int:
+        found = None if pattern is None else pattern(text, at)
+        if found is not None:
+            return stream._take(found)
+        while at < len(text) and text[at] in " \t\n\r":
+            at += 1
+        if at == len(text):
+            return at
+        action = arrows.get(text[at])
+        if action is None:
+            stream._unexpected(text, at, wanted)
+        return action(stream, text, at)
+
+    return read
+
+
+def _to(state: _State) -> _State:
+    def go(stream: JsonStream, text: str, at: int) -> int:
+        stream._state = state
+        return at + 1
+
+    return go
+
+
+_BEGINNINGS: dict[str, _State] = {
+    '"': JsonStream._begin_string,
+    "-0123456789": JsonStream._begin_number,
+    "tfn": JsonStream._begin_literal,
+}
+_close = JsonStream._close
+
+_done = _state("nothing after the end", {})
+_value = _state("a value", _BEGINNINGS, _match_value)
+_first_element = _state("a value or ']'", {"]": _close, **_BEGINNINGS}, _match_value)
+_next_element = _state("',' or ']'", {"]": _close, ",": _to(_value)})
+_colon = _state("':'", {":": _to(_value)})
+_next_key = _state("a key", {'"': _to(JsonStream._key)}, _match_first_member)
+_first_key = _state("a key or '}'", {"}": _close, '"': _to(JsonStream._key)}, _match_first_member)
+_next_member = _state("',' or '}'", {"}": _close, ",": _to(_next_key)}, _match_next_member)
+
+_CONTAINERS = {"{": (_first_key, _next_member, "object"), "[": (_first_element, _next_element, "array")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.content import Part, Text, part_from_dict, part_to_dict
@@ -12,27 +12,54 @@ if TYPE_CHECKING:
     from toolcrib.repair import Edit
 
 
-@dataclass(slots=True)
-class ToolResult:
-    """What the model is told back.
+class JsonText:
+    """JSON text that becomes data when somebody looks; most results are only ever read as text."""
 
-    `structured` is the value as JSON data when the tool has an output schema and the value fits it;
-    `code` says why a call failed; `edits` are the repairs that its arguments needed; `full_output` is the
-    path of the file that holds what the caps cut away. A tool may also return one itself.
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class ToolResult:
+    """What the model is told back; a tool may also return one itself.
+
+    `parts` is the content. `structured` is the value as JSON data when the tool has an output schema and the
+    value fits it. `code` says why a call failed. `edits` are the repairs that its arguments needed.
+    `full_output` is the path of the file that holds what the caps cut away.
     """
 
-    parts: tuple[Part, ...] = ()
-    is_error: bool = False
-    code: ErrorCode | None = None
-    structured: Any = None
-    edits: tuple[Edit, ...] = ()
-    full_output: str = ""
-    extras: dict[str, Any] = field(default_factory=dict)
+    __slots__ = ("_structured", "code", "edits", "extras", "full_output", "is_error", "parts")
+
+    def __init__(
+        self,
+        parts: tuple[Part, ...] = (),
+        *,
+        is_error: bool = False,
+        code: ErrorCode | None = None,
+        structured: Any = None,
+        edits: tuple[Edit, ...] = (),
+        full_output: str = "",
+        extras: dict[str, Any] | None = None,
+    ) -> None:
+        self.parts = parts
+        self.is_error = is_error
+        self.code = code
+        self._structured = structured
+        self.edits = edits
+        self.full_output = full_output
+        self.extras = extras
+
+    @property
+    def structured(self) -> Any:
+        if type(self._structured) is JsonText:
+            self._structured = json.loads(self._structured.text)
+        return self._structured
 
     @classmethod
     def of(cls, text: str, *, code: ErrorCode | None = None) -> ToolResult:
         """A result of one text; an error when a code is given."""
-        return cls((Text(text),), code is not None, code)
+        return cls((Text(text),), is_error=code is not None, code=code)
 
     @property
     def text(self) -> str:
@@ -43,7 +70,10 @@ class ToolResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain JSON data."""
-        data: dict[str, Any] = {"parts": [part_to_dict(part) for part in self.parts], "is_error": self.is_error}
+        data: dict[str, Any] = {
+            "parts": [part_to_dict(part) for part in self.parts],
+            "is_error": self.is_error,
+        }
         if self.code is not None:
             data["code"] = str(self.code)
         if self.structured is not None:
@@ -64,3 +94,12 @@ class ToolResult:
             structured=data.get("structured"),
             full_output=str(data.get("full_output", "")),
         )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ToolResult) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = self.text if len(self.text) <= 60 else self.text[:60] + "…"
+        return f"ToolResult({shown!r}{f', code={self.code.value!r}' if self.code else ''})"

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 R = TypeVar("R")
 
-NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}\Z")  # what MCP allows; codecs map what their provider does not take
+NAME = re.compile(
+    r"[A-Za-z0-9_.\-]{1,128}\Z"
+)  # what MCP allows; codecs map what their provider does not take
 
 
 class Effect(IntEnum):
@@ -169,7 +171,9 @@ def make_facts(
     try:
         return Facts(name, effect, frozenset(secrets), **named)
     except TypeError as problem:
-        raise TypeError(f"tool {name!r}: {str(problem).replace('Facts.__init__()', 'the declaration')}") from None
+        raise TypeError(
+            f"tool {name!r}: {str(problem).replace('Facts.__init__()', 'the declaration')}"
+        ) from None
 
 
 @dataclass(slots=True, eq=False)
@@ -203,7 +207,8 @@ class ToolSpec:
         from toolcrib.call import fingerprint
 
         return fingerprint(
-            self.name, [self.version, self.description, self.input_schema, self.output_schema, self.annotations]
+            self.name,
+            [self.version, self.description, self.input_schema, self.output_schema, self.annotations],
         )
 
     def renamed(self, name: str) -> ToolSpec:
@@ -291,7 +296,15 @@ class Tool(Generic[P, R]):
         return f"<Tool {self.facts.name}>"
 
 
-HOOKS = ("precheck", "effect_for", "resources", "on_partial", "dynamic_description", "dynamic_schema", "aclose")
+HOOKS = (
+    "precheck",
+    "effect_for",
+    "resources",
+    "on_partial",
+    "dynamic_description",
+    "dynamic_schema",
+    "aclose",
+)
 
 
 def params_type(cls: type[Any]) -> Any:

@@ -45,7 +45,9 @@ def name_of(supplied: Supplied) -> str:
     if isinstance(facts, Facts):
         return facts.name
     hint = " (decorate it with @tool(effect=..., secrets=...))" if callable(supplied) else ""
-    raise TypeError(f"expected a Tool class or instance, a @tool function or a ToolFactory, got {supplied!r}{hint}")
+    raise TypeError(
+        f"expected a Tool class or instance, a @tool function or a ToolFactory, got {supplied!r}{hint}"
+    )
 
 
 @runtime_checkable
@@ -175,7 +177,9 @@ class _Combined:
         for toolset in self._toolsets:
             for name in await toolset.names():
                 if name in seen:
-                    raise ValueError(f"two toolsets supply a tool named {name!r}; prefix or filter one of them")
+                    raise ValueError(
+                        f"two toolsets supply a tool named {name!r}; prefix or filter one of them"
+                    )
                 seen[name] = None
         return list(seen)
 

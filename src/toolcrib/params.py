@@ -1,0 +1,246 @@
+"""The one source of a tool's arguments: a Python type or a raw JSON Schema, behind one small protocol."""
+
+from __future__ import annotations
+
+import sys
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, get_args, get_origin
+
+from toolcrib.errors import FieldError, ToolDefinitionError
+from toolcrib.explain import field_errors
+
+EXTRA_BEHAVIOUR = {"model-fields", "typed-dict", "dataclass-args"}
+FIELDS = {"model-field", "typed-dict-field", "dataclass-field"}
+# Keys of a core schema that hold data or objects, never schemas.
+NOT_SCHEMA = {
+    "cls",
+    "config",
+    "default",
+    "default_factory",
+    "expected",
+    "function",
+    "metadata",
+    "serialization",
+}
+
+
+class Params(Protocol):
+    """What the box needs of a params source. `schema` is the canonical JSON Schema of the arguments."""
+
+    schema: dict[str, Any]
+
+    def parse(self, text: str | bytes) -> Any:
+        """The validated params of a JSON text, strictly; raises ValueError where it does not fit."""
+
+    def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
+        """Every failing place, for a problem that `parse` raised on the JSON text of `value`."""
+
+
+class TypedParams:
+    """Params from a Python type, validated by Pydantic in strict JSON mode; unknown fields are errors."""
+
+    def __init__(self, kind: Any, *, tool: str, extras: Any = None) -> None:
+        from pydantic import TypeAdapter
+
+        try:
+            core = TypeAdapter(kind).core_schema
+        except Exception as problem:
+            raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
+        from pydantic_core import SchemaValidator
+
+        core = _strictened(core)
+        if extras is not None:
+            core = {**core, "extra_behavior": "allow", "extras_schema": TypeAdapter(extras).core_schema}
+        # Prebuilt validators of nested models would bring back what was just tightened.
+        self._validate = SchemaValidator(core, None, False).validate_json  # type: ignore[call-arg]
+        self.schema = _generate_schema(core, kind, tool)
+
+    def parse(self, text: str | bytes) -> Any:
+        return self._validate(text or "{}", strict=True)
+
+    def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
+        from pydantic import ValidationError
+
+        if not isinstance(problem, ValidationError):
+            return (FieldError("", "a JSON object", str(problem)),)
+        kinds = {"missing": "missing", "extra_forbidden": "extra", "unexpected_keyword_argument": "extra"}
+        failures = [
+            (
+                error["loc"],
+                kinds.get(
+                    error["type"], "rule" if error["type"] in ("value_error", "assertion_error") else "type"
+                ),
+                error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, "),
+            )
+            for error in problem.errors(include_url=False, include_context=False, include_input=False)
+        ]
+        if any(
+            kind == "json_invalid" for kind in (error["type"] for error in problem.errors(include_url=False))
+        ):
+            return (FieldError("", "a JSON object", "text that is not JSON"),)
+        return field_errors(self.schema, value, failures)
+
+
+class SchemaParams:
+    """Params from a raw JSON Schema, validated by jsonschema-rs; the value is the plain JSON data."""
+
+    def __init__(self, raw: Mapping[str, Any], *, tool: str) -> None:
+        import jsonschema_rs
+
+        from toolcrib.schema import clean
+
+        try:
+            self._validator = jsonschema_rs.validator_for(dict(raw))
+            self.schema = clean(raw)
+        except Exception as problem:
+            raise ToolDefinitionError(
+                f"tool {tool!r}: its JSON Schema cannot be used: {problem}"
+            ) from problem
+
+    def parse(self, text: str | bytes) -> Any:
+        from pydantic_core import from_json
+
+        value = from_json(text or "{}", allow_inf_nan=False)
+        self.validate(value)
+        return value
+
+    def validate(self, value: Any) -> None:
+        """Raise ValueError when JSON data does not fit."""
+        if not isinstance(value, dict):
+            raise ValueError("the arguments must be a JSON object")
+        if not self._validator.is_valid(value):
+            raise ValueError("the arguments do not fit the schema")
+
+    def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
+        if not isinstance(value, dict):
+            return (FieldError("", "a JSON object", str(problem)),)
+        return field_errors(self.schema, value, list(self._failures(value)))
+
+    def _failures(self, value: Any) -> Iterator[tuple[tuple[Any, ...], str, str]]:
+        for error in self._validator.iter_errors(value):
+            path = tuple(error.instance_path)
+            kind = type(error.kind).__name__
+            if kind.endswith("Required"):
+                yield (*path, error.kind.property), "missing", ""
+            elif kind.endswith(("AdditionalProperties", "UnevaluatedProperties")):
+                for name in error.kind.unexpected:
+                    yield (*path, name), "extra", ""
+            else:
+                yield path, "type", error.message
+
+
+def make_params(kind: Any, *, tool: str) -> Params:
+    """Params from whatever a declaration gave: a JSON Schema (a mapping) or a Python type."""
+    if isinstance(kind, Mapping):
+        return SchemaParams(kind, tool=tool)
+    return TypedParams(modern(kind), tool=tool)
+
+
+def _strictened(core: Any) -> Any:
+    """A core schema in which nothing unknown is dropped, `X | None` may be left out, and numbers are finite.
+
+    What a type says itself (`extra="allow"`, a default, `allow_inf_nan=True`) stays as it says.
+    """
+    if isinstance(core, list):
+        return [_strictened(item) for item in core]
+    if isinstance(core, tuple):  # tagged choices are (schema, label)
+        return tuple(_strictened(item) for item in core)
+    if not isinstance(core, dict):
+        return core
+    new = {key: value if key in NOT_SCHEMA else _strictened(value) for key, value in core.items()}
+    kind = new.get("type")
+    if kind in EXTRA_BEHAVIOUR:
+        if "extra_behavior" not in new and "extra_fields_behavior" not in (new.get("config") or {}):
+            new["extra_behavior"] = "forbid"
+    elif kind in ("model", "dataclass"):
+        said = (new.get("config") or {}).get("extra_fields_behavior")
+        inner = new.get("schema")
+        if said and isinstance(inner, dict) and inner.get("type") in EXTRA_BEHAVIOUR:
+            new["schema"] = {**inner, "extra_behavior": said}
+    elif kind in FIELDS:
+        inner = new.get("schema")
+        if isinstance(inner, dict) and inner.get("type") == "nullable":
+            new["schema"] = {"type": "default", "schema": inner, "default": None}
+            if kind == "typed-dict-field" and new.get("required"):
+                new["required"] = False
+    elif kind == "float" and "allow_inf_nan" not in new:
+        new["allow_inf_nan"] = False
+    return new
+
+
+def _generate_schema(core: Any, kind: Any, tool: str) -> dict[str, Any]:
+    from pydantic.json_schema import GenerateJsonSchema
+
+    from toolcrib.schema import clean
+
+    try:
+        raw = GenerateJsonSchema().generate(core, mode="validation")
+    except Exception as problem:
+        raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
+    schema = clean(raw)
+    schema.pop("description", None)  # a model's docstring is about the model; the tool has its own
+    if schema.get("type") != "object":
+        raise ToolDefinitionError(
+            f"tool {tool!r}: params must be an object of named parameters, got {schema.get('type') or kind!r}"
+        )
+    return schema
+
+
+def _culprit(kind: Any) -> str:
+    """The first parameter whose type cannot be compiled alone, as a prefix for the message."""
+    from pydantic import TypeAdapter
+    from pydantic.json_schema import GenerateJsonSchema
+
+    try:
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except Exception:
+        return ""
+    for name, hint in hints.items():
+        while get_origin(hint) in (typing.Required, typing.NotRequired):
+            hint = get_args(hint)[0]
+        try:
+            GenerateJsonSchema().generate(TypeAdapter(hint).core_schema, mode="validation")
+        except Exception:
+            return f"parameter {name!r}: "
+    return ""
+
+
+def modern(hint: Any) -> Any:
+    """A type in which every `typing.TypedDict` is one that Pydantic reads; only needed before Python 3.12."""
+    if sys.version_info >= (3, 12):
+        return hint
+    if typing.is_typeddict(hint) and type(hint).__module__ == "typing":
+        return _modern_typed_dict(hint)
+    arguments = get_args(hint)
+    if not arguments:
+        return hint
+    new = tuple(modern(item) if not isinstance(item, list) else item for item in arguments)
+    if new == arguments:
+        return hint
+    origin = get_origin(hint)
+    if origin is typing.Annotated:
+        return typing.Annotated[(new[0], *hint.__metadata__)]  # type: ignore[unused-ignore]
+    if hasattr(hint, "copy_with"):
+        return hint.copy_with(new)
+    if origin is typing.Union or getattr(origin, "__name__", "") == "UnionType":
+        return typing.Union[new]  # noqa: UP007 - built at run time from a tuple
+    return origin[new] if origin is not None else hint
+
+
+def _modern_typed_dict(hint: Any) -> Any:
+    import typing_extensions
+
+    hints = typing.get_type_hints(hint, include_extras=True)
+    fields = {}
+    for name, inner in hints.items():
+        while get_origin(inner) in (typing.Required, typing.NotRequired):
+            inner = get_args(inner)[0]
+        kind = typing.Required if name in hint.__required_keys__ else typing.NotRequired
+        fields[name] = kind[modern(inner)]
+    made = typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator]
+    made.__doc__ = hint.__doc__
+    made.__module__ = hint.__module__
+    if config := getattr(hint, "__pydantic_config__", None):
+        made.__pydantic_config__ = config
+    return made

@@ -1,0 +1,552 @@
+"""The toolbox: the registry, and one path from a ToolCall to a ToolResult."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolcrib.call import (
+    FORMAT,
+    Answer,
+    Bound,
+    CallKey,
+    CallState,
+    Pending,
+    Prepared,
+    Question,
+    Ready,
+    Refused,
+    ToolCall,
+    Verdict,
+)
+from toolcrib.context import Context
+from toolcrib.errors import ErrorCode, ToolDefinitionError, ToolError
+from toolcrib.events import (
+    CallbackSubscription,
+    CallFinished,
+    Event,
+    EventSink,
+    Notice,
+    QuestionAnswered,
+    QuestionAsked,
+    StatusChanged,
+    Subscription,
+)
+from toolcrib.result import ToolResult
+from toolcrib.tool import MaxOutput
+from toolcrib.toolbox import words
+from toolcrib.toolbox.host import BoxHost
+from toolcrib.toolbox.policy import Approver, Grants, Policy, Verb, as_policy
+from toolcrib.toolbox.prepare import Arguments, decode, judged
+from toolcrib.toolbox.registry import Offer, Registry, close_tool, made, make_offer
+from toolcrib.toolbox.stats import ToolStats, hint
+from toolcrib.toolset import Supplied, Toolset
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from toolcrib.toolbox.stream import CallStream
+    from toolcrib.toolbox.threads import Portal, Workers
+
+T = TypeVar("T")
+
+TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
+
+Record = Callable[[CallKey, ToolResult], None]
+
+
+class Toolbox:
+    """A registry of tools and the path that their calls take; safe to share between threads and loops.
+
+    `tools` are Tool classes, Tool instances, `@tool` functions, ToolFactories, or Toolsets. `autonomy` is
+    "read_only", "supervised" (the default: what changes something asks `approver`) or "full"; a `policy`
+    replaces it. `timeout` (seconds) and `max_output` hold for tools that say nothing themselves. Long
+    outputs are kept whole below `overflow`, if a folder is given. `on_event` is called with every event, on
+    a thread of its own.
+
+    >>> import asyncio
+    >>> from toolcrib import Effect, Toolbox, tool
+    >>> @tool(effect=Effect.READ, secrets=())
+    ... def add(a: int, b: int) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> box = Toolbox([add])
+    >>> box.call_sync("add", {"a": 1, "b": "2"}).text
+    '3'
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Supplied | Toolset] = (),
+        *,
+        autonomy: str = "supervised",
+        policy: Policy | None = None,
+        approver: Approver | None = None,
+        deps: Any = None,
+        timeout: float = TIMEOUT,
+        max_output: MaxOutput = MaxOutput(),  # noqa: B008 - frozen
+        overflow: Path | None = None,
+        on_event: Callable[[Event], Any] | None = None,
+        override: bool = False,
+        builtin: Iterable[Supplied] = (),
+        tracer: Any = None,
+        record_content: bool = False,
+        grace: float = 5.0,
+        clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.perf_counter,
+        random: Callable[[], float] = random.random,
+    ) -> None:
+        self.registry = Registry(override=override)
+        self.policy = policy if policy is not None else as_policy(autonomy)
+        self.approver = approver
+        self.deps = deps
+        self.timeout = timeout
+        self.max_output = max_output
+        self.overflow = overflow
+        self.tracer = tracer
+        self.record_content = record_content
+        self.grace = grace
+        self.timer = timer
+        self.random = random
+        self.sink = EventSink(clock)
+        self.emit = self.sink.emit
+        self.grants = Grants()
+        self.host = BoxHost(self)
+        self._stats: dict[str, ToolStats] = {}
+        self._offer: tuple[Any, Offer] | None = None
+        self._warned: set[str] = set()
+        self._held: list[tuple[Ready, asyncio.Task[None]]] = []
+        self._workers: Workers | None = None
+        self._portal: Portal | None = None
+        self._stack: AsyncExitStack | None = None
+        for item in tools:
+            self.add(item)
+        for supplied in builtin:
+            self.registry.add(supplied, builtin=True)
+        if on_event is not None:
+            self.subscribe(on_event)
+
+    # -- what is in the box
+
+    def add(self, tool: Supplied | Toolset, *, override: bool = False) -> None:
+        """Add a tool or a toolset; ValueError when the name is taken, unless `override`."""
+        if not hasattr(tool, "facts") and isinstance(tool, Toolset):
+            self.registry.add_toolset(tool)
+        else:
+            self.registry.add(tool, override=override)
+
+    def remove(self, name: str) -> None:
+        """Remove a tool; calls that were offered it are refused by name. KeyError when there is none."""
+        self.registry.remove(name)
+
+    async def names(self) -> list[str]:
+        """The names of all tools, sorted."""
+        return await self.registry.names()
+
+    async def offer(self, *, run: str = "", deps: Any = None) -> Offer:
+        """What a model is shown this turn: tools that the policy shows, described as the world is now.
+
+        Tools that cannot be compiled are set aside with a warning; the rest go on. Without dynamic tools, the
+        same offer is given again until something changes.
+        """
+        version = (self.registry.version, id(self.policy))
+        if self._offer is not None and self._offer[0] == version:
+            return self._offer[1]
+        ctx: Context[Any] = Context(self._deps(deps), key=CallKey(run, 0, 0), host=self.host)
+        offer = await make_offer(self.registry, self.policy.shows, ctx)
+        for name, reason in offer.broken.items():
+            self._set_aside(run, name, reason)
+        self._offer = None if offer.dynamic else (version, offer)
+        return offer
+
+    # -- the path
+
+    async def prepare(
+        self,
+        call: ToolCall,
+        *,
+        key: CallKey | None = None,
+        offer: Offer | None = None,
+        stream: CallStream | None = None,
+        deps: Any = None,
+    ) -> Prepared:
+        """Resolve, decode, validate, decide and precheck a call, without effects: Ready, Pending or Refused."""
+        if key is None:
+            key = CallKey(uuid.uuid4().hex, 0, 0)
+        if self.sink and stream is None:
+            self.emit(key.run, StatusChanged(key, call.name, CallState.WAIT))
+        resolved = await self._resolve(call, key, offer, stream, deps)
+        if isinstance(resolved, Refused):
+            return resolved
+        try:
+            decoded = decode(call.name, call.arguments, resolved.definition, offer)
+            if isinstance(decoded, Arguments):
+                resolved.params = decoded.params
+                prepared = judged(call, key, resolved, decoded, self.policy, self.grants)
+            else:
+                prepared = Refused(call, key, decoded)
+        except Exception as problem:  # a precheck or a policy of the user's that raised
+            from toolcrib.toolbox.execute import _in_full
+
+            prepared = Refused(call, key, words.failed(call.name), _in_full(problem))
+        if isinstance(prepared, Refused) and resolved.entry.owned:
+            await close_tool(resolved.tool)
+        return prepared
+
+    async def execute(
+        self,
+        prepared: Prepared,
+        answer: Answer | None = None,
+        *,
+        deps: Any = None,
+        timeout: float | None = None,
+        record: Record | None = None,
+    ) -> ToolResult:
+        """Run a prepared call; a Pending one needs an `answer` that allows it, and is rechecked.
+
+        Gives exactly one result, which `record` is called with before it is reported; executing the same
+        prepared call again gives the same result and runs nothing. Only cancellation of the caller is raised.
+        """
+        if prepared.done is not None:
+            return prepared.done
+        if isinstance(prepared, Refused):
+            return self.settle_refused(prepared, record)
+        if isinstance(prepared, Pending):
+            refusal = await self._answered(prepared, answer)
+            if refusal is not None:
+                return await self._refuse(prepared, refusal, record)
+        elif prepared.bound is None:
+            refusal = await self._bind(prepared)
+            if refusal is not None:
+                return await self._refuse(prepared, refusal, record)
+        if self._held:
+            refusal = await self._wait_for_stragglers(prepared)
+            if refusal is not None:
+                return await self._refuse(prepared, refusal, record)
+        from toolcrib.toolbox.execute import Execution
+
+        facts = prepared.bound.definition.facts  # type: ignore[union-attr]
+        seconds = (
+            timeout if timeout is not None else facts.timeout if facts.timeout is not None else self.timeout
+        )
+        return await Execution(self, prepared, self._deps(deps), seconds, record).run()
+
+    async def call(
+        self,
+        call: ToolCall | str,
+        arguments: dict[str, Any] | str | None = None,
+        *,
+        key: CallKey | None = None,
+        offer: Offer | None = None,
+        deps: Any = None,
+        timeout: float | None = None,
+        record: Record | None = None,
+    ) -> ToolResult:
+        """Prepare, ask if need be, and execute a call, given as a ToolCall or as name and arguments."""
+        if isinstance(call, str):
+            call = ToolCall(call, arguments if arguments is not None else "")
+        prepared = await self.prepare(call, key=key, offer=offer, deps=deps)
+        return await self.settle(prepared, deps=deps, timeout=timeout, record=record)
+
+    def call_sync(
+        self, call: ToolCall | str, arguments: dict[str, Any] | str | None = None, **named: Any
+    ) -> ToolResult:
+        """`call`, for code without an event loop; RuntimeError where one is running."""
+        return self.run_sync(self.call(call, arguments, **named))
+
+    async def call_turn(
+        self, calls: Sequence[ToolCall], *, run: str = "", turn: int = 0, **named: Any
+    ) -> list[ToolResult]:
+        """Run the calls of one turn: results in their order, exactly one each.
+
+        Calls that only read run side by side and never overtake an earlier one that changes something.
+        Takes `offer`, `streams` (by index), `deps`, `timeout` and `record`, as `prepare` and `execute` do.
+        """
+        from toolcrib.toolbox.turn import run_turn
+
+        return await run_turn(self, calls, run, turn, **named)
+
+    async def settle(
+        self, prepared: Prepared, *, asking: asyncio.Lock | None = None, **named: Any
+    ) -> ToolResult:
+        """Execute a prepared call, asking the approver first if it is Pending."""
+        if not isinstance(prepared, Pending):
+            return await self.execute(prepared, **named)
+        try:
+            if asking is None:
+                answer = await self.ask(prepared.question)
+            else:
+                async with asking:
+                    answer = await self._asked_once(prepared)
+            return await self.execute(prepared, answer, **named)
+        except BaseException:
+            if prepared.done is None:
+                await self._refuse(
+                    prepared, words.cancelled(prepared.call.name, started=False), named.get("record")
+                )
+            raise
+
+    async def ask(self, question: Question) -> Answer | None:
+        """Put a question to the approver; None when there is none, it fails, or it gives no answer."""
+        run = question.key.run
+        if self.sink:
+            self.emit(run, QuestionAsked(question))
+        answer = None
+        if self.approver is not None:
+            try:
+                answer = await self.approver(question)
+            except Exception:
+                import logging
+
+                logging.getLogger("toolcrib").exception("the approver failed; the answer is no")
+        if not isinstance(answer, Answer):
+            answer = None
+        if self.sink:
+            verdict, message, by = (
+                (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
+            )
+            self.emit(run, QuestionAnswered(question.key, verdict, message, by))
+        return answer
+
+    async def open_call(self, name: str, key: CallKey) -> CallStream:
+        """Begin a call whose arguments are still streaming in."""
+        from toolcrib.toolbox.stream import CallStream
+
+        return await CallStream.open(self, name, key)
+
+    async def restore(self, data: dict[str, Any]) -> Prepared:
+        """A prepared call from what `prepared_to_json` wrote, perhaps in another process.
+
+        The call is prepared anew. If the tool or the arguments are not what was saved, it is Refused.
+        ValueError for a format that this version cannot read.
+        """
+        if data.get("format") != FORMAT:
+            raise ValueError(f"expected a prepared call of format {FORMAT}, got {data.get('format')!r}")
+        call, key = ToolCall(**data["call"]), CallKey(*data["key"])
+        if data["kind"] == "refused":
+            return Refused(call, key, ToolResult.from_dict(data["result"]))
+        prepared = await self.prepare(call, key=key)
+        saved = data.get("fingerprint")
+        if isinstance(prepared, Pending) and saved and prepared.fingerprint != saved:
+            return Refused(call, key, words.tool_changed(call.name))
+        return prepared
+
+    # -- watching
+
+    def subscribe(self, listener: Callable[[Event], Any]) -> CallbackSubscription:
+        """Call a plain function with every event, on a thread of its own; `unsubscribe` ends it."""
+        subscription = CallbackSubscription(listener)
+        self.sink.add(subscription)
+        return subscription
+
+    def events(self) -> Subscription:
+        """A queue of all events from now on, to be read with `async for`; `unsubscribe` ends it."""
+        subscription = Subscription()
+        self.sink.add(subscription)
+        return subscription
+
+    def unsubscribe(self, subscription: Any) -> None:
+        self.sink.remove(subscription)
+
+    def stats(self) -> dict[str, ToolStats]:
+        """Counts and durations of each tool that was called."""
+        return dict(self._stats)
+
+    def stats_hint(self) -> str:
+        """A section for the prompt that names tools that fail often or are slow; empty when there are none."""
+        return hint(self._stats)
+
+    # -- its life
+
+    async def __aenter__(self) -> Toolbox:
+        async with AsyncExitStack() as stack:
+            for toolset in self.registry.toolsets:
+                await stack.enter_async_context(toolset)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._stack is not None:
+            await self._stack.aclose()
+            self._stack = None
+        if self._workers is not None:
+            self._workers.close()
+
+    def run_sync(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run async work on the box's portal thread; RuntimeError where a loop is already running."""
+        if self._portal is None:
+            from toolcrib.toolbox.threads import Portal
+
+            self._portal = Portal()
+        return self._portal.run(work)
+
+    def forget(self, run: str) -> None:
+        """A run is over: drop what was remembered for it (always-answers, event numbers)."""
+        self.grants.forget(run)
+        self.sink.forget(run)
+
+    # -- used by the parts of the path
+
+    @property
+    def workers(self) -> Workers:
+        if self._workers is None:
+            from toolcrib.toolbox.threads import Workers
+
+            self._workers = Workers()
+        return self._workers
+
+    def stats_of(self, name: str) -> ToolStats:
+        stats = self._stats.get(name)
+        if stats is None:
+            stats = self._stats[name] = ToolStats()
+        return stats
+
+    def complain(self, name: str, problem: str, result: ToolResult) -> None:
+        """Tell the operator what the model is not told."""
+        import logging
+
+        if result.is_error:
+            logging.getLogger("toolcrib").error("tool %s failed:\n%s", name, problem)
+        else:
+            logging.getLogger("toolcrib").warning(
+                "the result of %s does not match its schema: %s", name, problem
+            )
+
+    def hold(self, ready: Ready, straggler: asyncio.Task[None]) -> None:
+        """A call did not stop: what it touches stays locked until it really ends."""
+        self._held.append((ready, straggler))
+
+    def settle_refused(self, refused: Refused, record: Record | None) -> ToolResult:
+        """Record and report a call that will not run."""
+        name, result = refused.call.name, refused.result
+        refused.done = result
+        if result.code is not None:
+            stats = self.stats_of(name) if result.code is not ErrorCode.UNKNOWN_TOOL else ToolStats()
+            stats.calls += 1
+            stats.failures += 1
+            stats.last_error = result.text[:200]
+        if refused.problem:
+            self.complain(name, refused.problem, result)
+        if record is not None:
+            record(refused.key, result)
+        if self.sink:
+            run = refused.key.run
+            state = CallState.ERROR if result.is_error else CallState.SUCCESS
+            code = result.code.value if result.code is not None else ""
+            self.emit(run, CallFinished(refused.key, name, result, 0.0, problem=refused.problem))
+            self.emit(run, StatusChanged(refused.key, name, state, result=result.text, code=code))
+        return result
+
+    async def _refuse(self, prepared: Ready, result: ToolResult, record: Record | None) -> ToolResult:
+        bound = prepared.bound
+        if bound is not None and bound.entry.owned:
+            await close_tool(bound.tool)
+        prepared.done = result
+        return self.settle_refused(Refused(prepared.call, prepared.key, result), record)
+
+    def _deps(self, deps: Any) -> Any:
+        return deps if deps is not None else self.deps
+
+    def _set_aside(self, run: str, name: str, reason: str) -> None:
+        if name not in self._warned:
+            self._warned.add(name)
+            warnings.warn(f"tool {name!r} was set aside: {reason}", stacklevel=3)
+            if self.sink:
+                self.emit(run, Notice(message=f"tool {name} was set aside: {reason}", tool=name))
+
+    async def _resolve(
+        self, call: ToolCall, key: CallKey, offer: Offer | None, stream: CallStream | None, deps: Any
+    ) -> Bound | Refused:
+        name = call.name
+        entry = self.registry.known(name) or await self.registry.entry(name)
+        if offer is not None:
+            if name not in offer.entries:
+                if name in offer.broken:
+                    return Refused(call, key, words.tool_broken(name))
+                known = [other for other in offer.entries if other != name]
+                return Refused(call, key, words.unknown_tool(name, known))
+            if entry is not offer.entries[name]:
+                return Refused(call, key, words.tool_changed(name))
+        elif entry is None:
+            return Refused(call, key, words.unknown_tool(name, await self.registry.names()))
+        assert entry is not None
+        try:
+            if stream is not None and stream.tool is not None and stream.entry is entry:
+                return Bound(entry, stream.tool, stream.definition, None)
+            if entry.make is None:
+                return Bound(entry, entry.supplied, entry.definition(), None)
+            ctx: Context[Any] = Context(self._deps(deps), key=key, tool=name, host=self.host)
+            tool, definition = await made(entry, ctx)
+            return Bound(entry, tool, definition, None)
+        except ToolDefinitionError as problem:
+            self._set_aside(key.run, name, str(problem))
+            return Refused(call, key, words.tool_broken(name), str(problem))
+        except Exception as problem:
+            from toolcrib.toolbox.execute import _in_full
+
+            return Refused(call, key, words.failed(name), _in_full(problem))
+
+    async def _asked_once(self, pending: Pending) -> Answer | None:
+        """Ask, unless an "always" that came while waiting for the turn to ask covers it already."""
+        if self.grants.covers(pending.key.run, pending.fingerprint):
+            return Answer(Verdict.YES, by="always")
+        return await self.ask(pending.question)
+
+    async def _answered(self, pending: Pending, answer: Answer | None) -> ToolResult | None:
+        """What an answer makes of a pending call: a refusal, or None to go on. Everything is rechecked."""
+        name = pending.call.name
+        if answer is None:
+            return words.nobody_to_ask(name)
+        if not answer.allows:
+            return words.rejected(name, answer.message)
+        refusal = await self._bind(pending)
+        if refusal is None and answer.verdict is Verdict.ALWAYS:
+            self.grants.add(pending.key.run, pending.fingerprint)
+        return refusal
+
+    async def _bind(self, prepared: Ready) -> ToolResult | None:
+        """Make sure that what will run is what was decided on; None when it is."""
+        if prepared.bound is None or self.registry.known(prepared.call.name) is not prepared.bound.entry:
+            current = await self.registry.entry(prepared.call.name)
+            if prepared.bound is not None and current is not prepared.bound.entry:
+                return words.tool_changed(prepared.call.name)
+        fresh = await self.prepare(prepared.call, key=prepared.key) if prepared.bound is None else prepared
+        if isinstance(fresh, Refused):
+            return fresh.result
+        if prepared.fingerprint and fresh.fingerprint and fresh.fingerprint != prepared.fingerprint:
+            return words.tool_changed(prepared.call.name)
+        prepared.bound = fresh.bound
+        from toolcrib.toolbox.policy import Case
+
+        assert prepared.bound is not None
+        decision = self.policy.decide(Case(prepared.bound.definition.facts, prepared.effect, prepared))
+        return words.denied(prepared.call.name, decision.reason) if decision.verb is Verb.DENY else None
+
+    async def _wait_for_stragglers(self, ready: Ready) -> ToolResult | None:
+        """Wait for earlier calls that did not stop and hold what this one touches; a refusal when they stay."""
+        import asyncio
+
+        from toolcrib.toolbox.turn import in_conflict, resources_of
+
+        self._held = [(other, task) for other, task in self._held if not task.done()]
+        touched = resources_of(ready)
+        loop = asyncio.get_running_loop()
+        blocking = [
+            task
+            for other, task in self._held
+            if in_conflict(ready.effect, touched, other.effect, resources_of(other))
+            and task.get_loop() is loop
+        ]
+        if not blocking:
+            return None
+        _, pending = await asyncio.wait(blocking, timeout=self.grace)
+        return words.still_busy(ready.call.name) if pending else None
+
+
+__all__ = ["ToolError", "Toolbox"]

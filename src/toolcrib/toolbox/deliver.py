@@ -1,0 +1,168 @@
+"""From what a tool returned to what a model is told: text, parts, structured value, and the caps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.content import Audio, File, Image, Json, Media, Text
+from toolcrib.result import JsonText, ToolResult
+from toolcrib.toolbox import words
+
+if TYPE_CHECKING:
+    from toolcrib.definition import Definition
+    from toolcrib.tool import MaxOutput
+
+MAX_OFFLOAD = 10_000_000  # bytes of a long output that are kept in its file
+HEAD_SHARE = 2 / 3  # of what may be shown, the part that comes from the beginning
+PARTS = (Text, Json, Image, Audio, File)
+
+
+def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
+    """The result of a returned value, uncapped, and the operator's note when the value misfits its schema."""
+    if type(value) is str:
+        return ToolResult((Text(value),)), ""
+    if isinstance(value, ToolResult):
+        return value, ""
+    if value is None:
+        return ToolResult((Text("Done."),)), ""
+    if isinstance(value, PARTS):
+        return ToolResult((value,)), ""
+    if (
+        isinstance(value, list | tuple)
+        and value
+        and any(isinstance(item, Text | Json | Media) for item in value)
+    ):
+        return ToolResult(tuple(_as_part(item) for item in value)), ""
+    text = to_json_text(value)
+    output = definition.output
+    if output.schema is None:
+        return ToolResult((Text(text),)), ""
+    problem = output.misfit(value)
+    if problem is not None:
+        return ToolResult((Text(text + words.MISFIT_NOTE),)), problem
+    return ToolResult((Text(text),), structured=JsonText(text)), ""
+
+
+def to_json_text(value: Any) -> str:
+    """Any value as compact JSON: models, dataclasses, dates, bytes (base64), sets; text as it is."""
+    if isinstance(value, str):
+        return value
+    from pydantic_core import to_json
+
+    return to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=_plain).decode()
+
+
+def _plain(value: Any) -> Any:
+    public = {k: v for k, v in getattr(value, "__dict__", {}).items() if not k.startswith("_")}
+    return public or str(value)
+
+
+def _as_part(item: Any) -> Any:
+    return item if isinstance(item, Text | Json | Media) else Text(to_json_text(item))
+
+
+def gathered(items: list[Any]) -> Any:
+    """What a generator yielded, as one value: texts joined, parts as a list, other values as a list."""
+    if all(isinstance(item, str) for item in items):
+        return "".join(items)
+    return items
+
+
+def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, stem: str) -> ToolResult:
+    """A result whose texts fit the limit; what was cut stands whole in a file of `folder`, if there is one.
+
+    Structured data and media are never cut: structured data that is too large becomes an error, which
+    says so.
+    """
+    budget, lines = limit.bytes, limit.lines
+    total = 0
+    for part in result.parts:
+        if isinstance(part, Text):
+            total += len(part.text)
+            if part.text.count("\n") >= lines:
+                total = budget + 1
+    if total * 4 <= budget:  # no text can take more than 4 bytes a character
+        return result
+    texts = [part for part in result.parts if isinstance(part, Text)]
+    size = sum(len(part.text.encode("utf-8", "replace")) for part in texts)
+    newlines = sum(part.text.count("\n") for part in texts)
+    if size <= budget and newlines < lines:
+        return result
+    if result.structured is not None:
+        return words.too_large(name, size, budget)
+    full = _offload("\n".join(part.text for part in texts), folder, stem)
+    share = max(len(texts), 1)
+    cut = [
+        Text(cut_middle(part.text, budget // share, max(lines // share, 2), full), part.extras)
+        if isinstance(part, Text)
+        else part
+        for part in result.parts
+    ]
+    result.parts = tuple(cut)
+    result.full_output = full
+    return result
+
+
+def cut_middle(text: str, max_bytes: int, max_lines: int, full: str = "") -> str:
+    """A text cut in the middle, between lines and code points, with a note of how much and where it is whole."""
+    size = len(text.encode("utf-8", "replace"))
+    lines = text.splitlines(keepends=True)
+    if size <= max_bytes and len(lines) <= max_lines:
+        return text
+    head = _take(lines, int(max_bytes * HEAD_SHARE), max(int(max_lines * HEAD_SHARE), 1))
+    tail = _take(
+        lines[::-1], max_bytes - int(max_bytes * HEAD_SHARE), max_lines - max(int(max_lines * HEAD_SHARE), 1)
+    )
+    kept_head, kept_tail = lines[: len(head)], lines[len(lines) - len(tail) :] if tail else []
+    start = "".join(kept_head)
+    end = "".join(kept_tail)
+    if not kept_head:  # one line longer than all that may be shown
+        start = _bytes_cut(text, int(max_bytes * HEAD_SHARE))
+    if not kept_tail:
+        end = _bytes_cut(text[len(start) :], max_bytes - int(max_bytes * HEAD_SHARE), from_end=True)
+    cut_bytes = size - len(start.encode("utf-8", "replace")) - len(end.encode("utf-8", "replace"))
+    cut_lines = max(len(lines) - len(kept_head) - len(kept_tail), 0)
+    where = f"; the whole is in {full}, which can be read in pages" if full else ""
+    note = f"[… {cut_bytes:,} bytes ({cut_lines:,} lines) cut here{where} …]"
+    separator = "" if not start or start.endswith("\n") else "\n"
+    return f"{start}{separator}{note}\n{end}"
+
+
+def _take(lines: Iterable[str], max_bytes: int, max_lines: int) -> list[str]:
+    taken: list[str] = []
+    used = 0
+    for line in lines:
+        used += len(line.encode("utf-8", "replace"))
+        if used > max_bytes or len(taken) >= max_lines:
+            break
+        taken.append(line)
+    return taken
+
+
+def _bytes_cut(text: str, size: int, *, from_end: bool = False) -> str:
+    data = text[-size:] if from_end and size else text[:size]
+    encoded = data.encode("utf-8", "replace")
+    encoded = encoded[len(encoded) - size :] if from_end and len(encoded) > size else encoded[:size]
+    return encoded.decode("utf-8", "ignore")
+
+
+def _offload(text: str, folder: Path | None, stem: str) -> str:
+    """Write a long output to a file of its own; its path, or "" when it cannot be kept."""
+    if folder is None:
+        return ""
+    data = text.encode("utf-8", "replace")
+    if len(data) > MAX_OFFLOAD:
+        note = f"\n[only the first {MAX_OFFLOAD:,} of {len(data):,} bytes were kept]\n".encode()
+        data = data[:MAX_OFFLOAD].decode("utf-8", "ignore").encode() + note
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = folder / f"{stem}.txt"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except OSError:
+        return ""
+    return str(path)

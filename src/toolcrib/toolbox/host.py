@@ -1,0 +1,85 @@
+"""The toolbox as a running tool sees it, through its Context: the person's channel and the ways up."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolcrib.call import CallKey, CallState, Question, ToolCall, Verdict, fingerprint
+from toolcrib.context import Context
+from toolcrib.errors import ToolError
+from toolcrib.events import StatusChanged
+from toolcrib.result import ToolResult
+
+if TYPE_CHECKING:
+    from toolcrib.toolbox.box import Toolbox
+
+T = TypeVar("T")
+
+
+class BoxHost:
+    """Implements `toolcrib.context.Host` for one toolbox; the toolbox itself is out of a tool's reach."""
+
+    __slots__ = ("_box", "_inner")
+
+    def __init__(self, box: Toolbox) -> None:
+        self._box = box
+        self._inner = 0
+
+    def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
+        box = self._box
+        if box.sink:
+            state = CallState.DOING if type(ctx) is Context else CallState.WAIT
+            box.emit(ctx.key.run, StatusChanged(ctx.key, ctx.tool, state, **named))
+
+    async def ask(self, ctx: Context[Any], action: str, patterns: tuple[str, ...]) -> None:
+        from toolcrib.toolbox.policy import Case, Verb
+
+        box = self._box
+        entry = await box.registry.entry(ctx.tool)
+        definition = entry.definition() if entry is not None else None
+        if definition is None:
+            raise ToolError("This step needs permission, and the tool that asks for it is not registered.")
+        case = Case(definition.facts, definition.facts.effect, action=action, patterns=patterns)
+        decision = box.policy.decide(case)
+        if decision.verb is Verb.ALLOW:
+            return
+        if decision.verb is Verb.DENY:
+            raise ToolError(f"Not allowed: {action}: {decision.reason}.")
+        mark = fingerprint(definition.identity, ["ask", action, list(patterns)])
+        if box.grants.covers(ctx.key.run, mark):
+            return
+        answer = await box.ask(
+            Question(
+                key=ctx.key,
+                tool=ctx.tool,
+                action=action,
+                reason=decision.reason,
+                arguments={},
+                effect=definition.facts.effect.label,
+                fingerprint=mark,
+                patterns=patterns,
+            )
+        )
+        if answer is None:
+            raise ToolError(
+                f"This needs approval and nobody could be asked: {action}. It was nobody's decision."
+            )
+        if not answer.allows:
+            said = f" They say: {answer.message}" if answer.message else ""
+            raise ToolError(f"The user rejected this step: {action}.{said}")
+        if answer.verdict is Verdict.ALWAYS:
+            box.grants.add(ctx.key.run, mark)
+
+    async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult:
+        self._inner += 1
+        key = CallKey(f"{ctx.key.run}", ctx.key.turn, ctx.key.index * 10_000 + self._inner)
+        return await self._box.call(ToolCall(name, arguments), key=key, deps=ctx.deps)
+
+    def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T:
+        import asyncio
+
+        if ctx._loop is None:
+            work.close()
+            raise ToolError("ctx.run(...) is for sync tools on a worker thread; await the work instead.")
+        return asyncio.run_coroutine_threadsafe(work, ctx._loop).result()

@@ -1,0 +1,117 @@
+"""Who may run what: the policy decides allow, ask or deny; an approver is the one who is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from toolcrib.call import Answer, Question, Ready
+from toolcrib.tool import Effect, Facts
+
+Approver = Callable[[Question], Awaitable[Answer | None]]
+"""Asks a person; None means that nobody could be asked."""
+
+
+class Verb(StrEnum):
+    """What a policy can say."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A policy's word and, unless it is ALLOW, its reason in one line."""
+
+    verb: Verb
+    reason: str = ""
+
+
+ALLOWED = Decision(Verb.ALLOW)
+
+
+@dataclass(slots=True)
+class Case:
+    """What a policy decides on: the tool's facts, the effect of this call, and its arguments or action.
+
+    `prepared` gives the validated arguments (`prepared.arguments`); a tool's own question in the middle of
+    its work comes with `action` and `patterns` instead.
+    """
+
+    facts: Facts
+    effect: Effect
+    prepared: Ready | None = None
+    action: str = ""
+    patterns: tuple[str, ...] = ()
+
+
+class Policy(Protocol):
+    """Decides each call; `shows` says whether a tool is worth showing to a model at all."""
+
+    def decide(self, case: Case) -> Decision: ...
+    def shows(self, facts: Facts) -> bool: ...
+
+
+class Autonomy(StrEnum):
+    """How much may happen without a person."""
+
+    READ_ONLY = "read_only"
+    SUPERVISED = "supervised"
+    FULL = "full"
+
+
+class AutonomyPolicy:
+    """The policy of one word: `read_only` runs and shows only READ, `supervised` asks for the rest, `full` runs all."""
+
+    def __init__(self, autonomy: Autonomy | str) -> None:
+        try:
+            self.autonomy = Autonomy(autonomy)
+        except ValueError:
+            known = ", ".join(Autonomy)
+            raise ValueError(f"autonomy must be one of {known}; got {autonomy!r}") from None
+        self._decisions = _DECISIONS[self.autonomy]
+
+    def decide(self, case: Case) -> Decision:
+        return self._decisions[case.effect]
+
+    def shows(self, facts: Facts) -> bool:
+        return self.autonomy is not Autonomy.READ_ONLY or facts.effect is Effect.READ
+
+    def __repr__(self) -> str:
+        return f"AutonomyPolicy({self.autonomy.value!r})"
+
+
+_READ_ONLY = Decision(Verb.DENY, "only reading is allowed here")
+_DECISIONS: dict[Autonomy, tuple[Decision, Decision, Decision]] = {
+    Autonomy.READ_ONLY: (ALLOWED, _READ_ONLY, _READ_ONLY),
+    Autonomy.SUPERVISED: (
+        ALLOWED,
+        Decision(Verb.ASK, "it changes something"),
+        Decision(Verb.ASK, "it can destroy something"),
+    ),
+    Autonomy.FULL: (ALLOWED, ALLOWED, ALLOWED),
+}
+
+
+class Grants:
+    """What was answered with "always": fingerprints of exact arguments, remembered for one run."""
+
+    def __init__(self) -> None:
+        self._granted: dict[str, set[str]] = {}
+
+    def add(self, run: str, fingerprint: str) -> None:
+        self._granted.setdefault(run, set()).add(fingerprint)
+
+    def covers(self, run: str, fingerprint: str) -> bool:
+        return fingerprint in self._granted.get(run, ())
+
+    def forget(self, run: str) -> None:
+        self._granted.pop(run, None)
+
+
+def as_policy(policy: Any) -> Policy:
+    """A policy as it is, or the one of an autonomy's name."""
+    return AutonomyPolicy(policy) if isinstance(policy, str) else policy

@@ -1,0 +1,153 @@
+"""The first phase of a call's path, without effects: resolve, decode, validate, decide, precheck."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.call import Bound, CallKey, Pending, Prepared, Question, Ready, Refused, ToolCall, fingerprint
+from toolcrib.errors import ErrorCode
+from toolcrib.tool import Effect
+from toolcrib.toolbox import words
+from toolcrib.toolbox.policy import Case, Decision, Verb
+
+if TYPE_CHECKING:
+    from toolcrib.definition import Definition
+    from toolcrib.repair import Edit
+    from toolcrib.result import ToolResult
+    from toolcrib.toolbox.registry import Offer
+
+
+class Arguments:
+    """Decoded arguments: the validated params, their JSON form (text or data), and the repairs they needed."""
+
+    __slots__ = ("edits", "json", "params")
+
+    def __init__(self, params: Any, json: Any, edits: tuple[Edit, ...] = ()) -> None:
+        self.params = params
+        self.json = json
+        self.edits = edits
+
+
+def decode(name: str, raw: Any, definition: Definition, offer: Offer | None) -> Arguments | ToolResult:
+    """Validated params of what the model wrote, repaired only where strict validation fails; or the refusal."""
+    params = definition.params
+    narrowed = offer.narrowed.get(name) if offer is not None and offer.narrowed else None
+    if type(raw) is str and narrowed is None and '""' not in raw:
+        try:
+            return Arguments(params.parse(raw), raw)
+        except ValueError:
+            pass
+    return _decode_with_care(name, raw, definition, narrowed)
+
+
+def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any) -> Arguments | ToolResult:
+    """The slow way: empty optionals dropped, then strict, then repaired and strict once more."""
+    from pydantic_core import from_json, to_json
+
+    from toolcrib.repair import Refused as Unreadable
+    from toolcrib.repair import drop_empty_optionals, repair
+
+    params = definition.params
+    schema = (narrowed or params).schema
+
+    def validated(value: Any) -> Any:
+        text = to_json(value, inf_nan_mode="constants")
+        given = params.parse(text)
+        if narrowed is not None:
+            narrowed.validate(value)
+        return given
+
+    try:
+        value = from_json(raw or "{}", allow_inf_nan=False) if isinstance(raw, str | bytes) else raw
+        if isinstance(value, dict):
+            value = drop_empty_optionals(value, schema)
+            return Arguments(validated(value), value)
+    except (ValueError, RecursionError):
+        pass
+    repaired = repair(raw, schema)
+    if isinstance(repaired, Unreadable):
+        return words.unreadable_arguments(name, repaired.reason)
+    value = repaired.value
+    if isinstance(value, dict):
+        value = drop_empty_optionals(value, schema)
+    try:
+        return Arguments(validated(value), value, repaired.edits)
+    except (ValueError, RecursionError) as problem:
+        fields = params.explain(problem, value) if isinstance(problem, ValueError) else ()
+        if narrowed is not None and not any(field.path for field in fields):
+            fields = narrowed.explain(problem, value)
+        return words.invalid_arguments(name, fields)
+
+
+def call_effect(bound: Bound) -> Effect:
+    """The effect of this call: what the tool says of its params, never more than it declared."""
+    declared = bound.definition.facts.effect
+    lower = bound.definition.effect_for
+    if lower is None:
+        return declared  # type: ignore[no-any-return]
+    try:
+        return min(Effect(lower(bound.tool, bound.params)), declared)
+    except Exception:
+        return declared  # type: ignore[no-any-return]
+
+
+def prechecked(bound: Bound, name: str) -> ToolResult | None:
+    """The tool's own refusal, or None."""
+    check = bound.definition.precheck
+    if check is None:
+        return None
+    reason = check(bound.tool, bound.params)
+    return words.precheck(name, reason) if reason else None
+
+
+def needs_question(decision: Decision, effect: Effect, edits: tuple[Edit, ...]) -> str:
+    """Why a person must be asked, or "": a policy's ASK, or repaired syntax of a call that changes something."""
+    if decision.verb is Verb.ASK:
+        return decision.reason
+    if effect is not Effect.READ and any(edit.is_syntax for edit in edits):
+        return "its arguments were not valid JSON and had to be repaired"
+    return ""
+
+
+def judged(
+    call: ToolCall, key: CallKey, bound: Bound, arguments: Arguments, policy: Any, grants: Any
+) -> Prepared:
+    """Decide, precheck, and make of it Ready, Pending or Refused."""
+    effect = call_effect(bound)
+    ready = Ready(call, key, arguments.json, effect, arguments.edits, "", bound)
+    decision = policy.decide(Case(bound.definition.facts, effect, ready))
+    if decision.verb is Verb.DENY:
+        return Refused(call, key, words.denied(call.name, decision.reason))
+    refusal = prechecked(bound, call.name)
+    if refusal is not None:
+        return Refused(call, key, refusal)
+    reason = needs_question(decision, effect, arguments.edits)
+    if not reason:
+        return ready
+    mark = fingerprint(bound.definition.identity, ready.arguments)
+    if grants.covers(key.run, mark):
+        ready.fingerprint = mark
+        return ready
+    return Pending(
+        call,
+        key,
+        ready.arguments,
+        effect,
+        arguments.edits,
+        mark,
+        bound,
+        question=Question(
+            key=key,
+            tool=call.name,
+            action=f"run {call.name}",
+            reason=reason,
+            arguments=ready.arguments,
+            effect=effect.label,
+            fingerprint=mark,
+            edits=arguments.edits,
+        ),
+    )
+
+
+def is_invalid(prepared: Prepared) -> bool:
+    return isinstance(prepared, Refused) and prepared.result.code is ErrorCode.INVALID_ARGUMENTS

@@ -1,0 +1,248 @@
+"""From a name to a tool: what is registered, what was offered to a model, and what one call is handed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolcrib.context import Context
+from toolcrib.definition import Definition
+from toolcrib.errors import ToolDefinitionError
+from toolcrib.params import SchemaParams
+from toolcrib.tool import Tool, ToolSpec
+from toolcrib.toolset import Renamed, Supplied, ToolFactory, Toolset, name_of
+
+
+class Entry:
+    """One registered tool under its shown name. `make` gives the object of a call; `owned` ones are closed."""
+
+    __slots__ = ("_definition", "make", "name", "owned", "supplied")
+
+    def __init__(self, name: str, supplied: Supplied) -> None:
+        self.name = name
+        self.supplied = supplied
+        inner = supplied.tool if isinstance(supplied, Renamed) else supplied
+        while isinstance(inner, Renamed):
+            inner = inner.tool
+        self._definition: Definition | None = None
+        self.make: Callable[[Context[Any]], Any] | None = None
+        self.owned = False
+        if isinstance(inner, ToolFactory):
+            self.make, self.owned = inner.build, True
+        elif isinstance(inner, type) and issubclass(inner, Tool):
+            self.make, self.owned = (lambda _: inner()), True
+            self.supplied = inner
+        else:
+            self.supplied = inner
+
+    def definition(self) -> Definition | None:
+        """The compiled tool; None for a factory, whose tool is known only when it was made."""
+        if self._definition is None and not isinstance(self.supplied, ToolFactory | Renamed):
+            self._definition = self.supplied.definition()
+        return self._definition
+
+
+async def made(entry: Entry, ctx: Context[Any]) -> tuple[Any, Definition]:
+    """The object of one call and its compiled definition."""
+    if entry.make is None:
+        return entry.supplied, entry.definition()  # type: ignore[return-value]
+    tool = entry.make(ctx)
+    if inspect.isawaitable(tool):
+        tool = await tool
+    definition = getattr(tool, "definition", None)
+    if definition is None:
+        raise ToolDefinitionError(f"tool {entry.name!r}: its factory gave {tool!r}, which is not a tool")
+    return tool, definition()
+
+
+async def close_tool(tool: Any) -> None:
+    """Close an object that was made for one call; what goes wrong is logged, the call has its result."""
+    closing = getattr(tool, "aclose", None)
+    if closing is None:
+        return
+    try:
+        ended = closing()
+        if inspect.isawaitable(ended):
+            await ended
+    except Exception:
+        import logging
+
+        logging.getLogger("toolcrib").exception("closing a tool failed")
+
+
+class Registry:
+    """The caller's tools before the built-in ones, and toolsets asked as they are needed.
+
+    The names are kept in a dict and toolsets list only when their version changed, so that ten thousand
+    tools cost a call nothing.
+    """
+
+    def __init__(self, *, override: bool) -> None:
+        self._override = override
+        self._tools: dict[str, Supplied] = {}
+        self._builtin: dict[str, Supplied] = {}
+        self._toolsets: list[Toolset] = []
+        self._entries: dict[str, Entry] = {}
+        self._changes = 0
+
+    def add(self, supplied: Supplied, *, override: bool = False, builtin: bool = False) -> None:
+        """Register a tool; ValueError when the caller has one of that name and does not override it."""
+        name = name_of(supplied)
+        place = self._builtin if builtin else self._tools
+        if name in place and not (override or self._override):
+            raise ValueError(f"two tools are named {name!r}; rename one or pass override=True")
+        place[name] = supplied
+        self._entries.pop(name, None)
+        self._changes += 1
+
+    def add_toolset(self, toolset: Toolset) -> None:
+        self._toolsets.append(toolset)
+        self._changes += 1
+
+    def remove(self, name: str) -> None:
+        """Remove a tool of the caller's; KeyError when there is none."""
+        del self._tools[name]
+        self._entries.pop(name, None)
+        self._changes += 1
+
+    @property
+    def toolsets(self) -> tuple[Toolset, ...]:
+        return tuple(self._toolsets)
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        return (self._changes, *(toolset.version for toolset in self._toolsets))
+
+    async def names(self) -> list[str]:
+        """All names in a stable order; ValueError when two of the caller's sources claim one name."""
+        names = dict.fromkeys(self._tools)
+        for toolset in self._toolsets:
+            for name in await toolset.names():
+                if name in names and not self._override:
+                    raise ValueError(
+                        f"two tools are named {name!r}; prefix or filter one, or pass override=True"
+                    )
+                names[name] = None
+        return sorted({**names, **dict.fromkeys(self._builtin)})
+
+    def known(self, name: str) -> Entry | None:
+        """The entry of a tool that was given as such; no toolset is asked."""
+        entry = self._entries.get(name)
+        if entry is None:
+            supplied = self._tools.get(name)
+            if supplied is None and not self._toolsets:
+                supplied = self._builtin.get(name)
+            if supplied is None:
+                return None
+            entry = self._entries[name] = Entry(name, supplied)
+        return entry
+
+    async def entry(self, name: str) -> Entry | None:
+        """The entry of any tool; the same object as long as the same tool stands behind the name."""
+        supplied = self._tools.get(name)
+        for toolset in reversed(self._toolsets) if supplied is None or self._override else ():
+            found = await toolset.get(name)
+            if found is not None:
+                supplied = found
+                break
+        if supplied is None:
+            supplied = self._builtin.get(name)
+        if supplied is None:
+            self._entries.pop(name, None)
+            return None
+        entry = self._entries.get(name)
+        if entry is None or not _same(entry, supplied):
+            entry = self._entries[name] = Entry(name, supplied)
+        return entry
+
+
+def _same(entry: Entry, supplied: Supplied) -> bool:
+    while isinstance(supplied, Renamed):
+        supplied = supplied.tool
+    return entry.supplied is supplied
+
+
+@dataclass(slots=True)
+class Offer:
+    """What one turn shows to a model: specs in a stable order, and the tools that stand behind them.
+
+    `broken` names the tools that were set aside, with the reason; `narrowed` are the schemas that hold for
+    this turn only.
+    """
+
+    specs: list[ToolSpec] = field(default_factory=list)
+    entries: dict[str, Entry] = field(default_factory=dict)
+    narrowed: dict[str, SchemaParams] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    dynamic: bool = False
+
+
+async def make_offer(
+    registry: Registry, shows: Callable[[Any], bool], ctx: Context[Any], names: Iterable[str] | None = None
+) -> Offer:
+    """List the tools as the world is now. A tool that cannot be compiled or described is set aside."""
+    offer = Offer()
+    for name in names if names is not None else await registry.names():
+        entry = await registry.entry(name)
+        if entry is None:
+            continue
+        try:
+            await _offer_one(offer, entry, shows, ctx)
+        except Exception as problem:
+            offer.broken[name] = str(problem)
+    return offer
+
+
+async def _offer_one(offer: Offer, entry: Entry, shows: Callable[[Any], bool], ctx: Context[Any]) -> None:
+    definition = entry.definition()
+    hooked = (
+        definition is None
+        or "dynamic_description" in definition.hooks
+        or "dynamic_schema" in definition.hooks
+    )
+    if definition is not None and not shows(definition.facts):
+        return
+    if not hooked and definition is not None:
+        spec = definition.spec if definition.facts.name == entry.name else _renamed(definition, entry.name)
+    else:
+        offer.dynamic = True
+        tool, definition = await made(entry, ctx)
+        try:
+            if not shows(definition.facts):
+                return
+            spec = await _as_the_world_is(offer, entry.name, tool, definition, ctx)
+        finally:
+            if entry.owned:
+                await close_tool(tool)
+    offer.entries[entry.name] = entry
+    if not spec.deferred:
+        offer.specs.append(spec)
+
+
+def _renamed(definition: Definition, name: str) -> ToolSpec:
+    return definition.spec.renamed(name)
+
+
+async def _as_the_world_is(
+    offer: Offer, name: str, tool: Any, definition: Definition, ctx: Context[Any]
+) -> ToolSpec:
+    from dataclasses import replace
+
+    spec = definition.spec
+    describe, narrow = definition.hooks.get("dynamic_description"), definition.hooks.get("dynamic_schema")
+    description, schema = spec.description, spec.input_schema
+    if describe is not None:
+        said = describe(tool, ctx)
+        said = await said if inspect.isawaitable(said) else said
+        description = said if said is not None else description
+    if narrow is not None:
+        from copy import deepcopy
+
+        shaped = narrow(tool, deepcopy(schema), ctx)
+        shaped = await shaped if inspect.isawaitable(shaped) else shaped
+        if shaped != schema:
+            offer.narrowed[name] = SchemaParams(shaped, tool=name)
+            schema = offer.narrowed[name].schema
+    return replace(spec, name=name, description=description, input_schema=schema, _dialects={})

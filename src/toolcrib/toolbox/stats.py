@@ -1,0 +1,40 @@
+"""What the box counts of each tool, and the hint for a prompt that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class ToolStats:
+    """Counts of one tool's finished calls; durations in seconds. Partial calls and retries are not calls."""
+
+    calls: int = 0
+    successes: int = 0
+    failures: int = 0
+    repairs: int = 0
+    retries: int = 0
+    total_duration: float = 0.0
+    last_error: str = ""
+
+    @property
+    def mean_duration(self) -> float:
+        return self.total_duration / self.calls if self.calls else 0.0
+
+
+MIN_CALLS = 3  # fewer say nothing about a tool
+FAILING = 0.5  # share of failures from which a tool is named
+SLOW = 10.0  # mean seconds from which a tool is named
+
+
+def hint(stats: dict[str, ToolStats]) -> str:
+    """A section for the prompt that names tools that fail often or are slow; empty when there are none."""
+    lines: list[str] = []
+    for name, item in sorted(stats.items()):
+        if item.calls < MIN_CALLS:
+            continue
+        if item.failures / item.calls >= FAILING:
+            lines.append(f"- {name}: {item.failures} of {item.calls} calls failed ({item.last_error})")
+        if item.mean_duration >= SLOW:
+            lines.append(f"- {name}: slow, {item.mean_duration:.0f} seconds a call")
+    return "\n".join(["# Tool Reliability", *lines]) if lines else ""

@@ -1,0 +1,86 @@
+"""OpenTelemetry spans of calls, by the semantic conventions for generative AI.
+
+Nothing is imported until the application itself has set OpenTelemetry up, or hands a tracer in.
+Arguments and results are recorded only when the toolbox was told to (`record_content=True`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolcrib.call import Ready
+    from toolcrib.result import ToolResult
+    from toolcrib.tool import Facts
+
+SDK = "opentelemetry.sdk.trace"
+
+
+def active_tracer(given: Any) -> Any:
+    """The tracer to use now: the one handed in, the application's, or None where nobody traces."""
+    if given is not None:
+        return given
+    if SDK not in sys.modules:
+        return None
+    from opentelemetry import trace
+
+    return trace.get_tracer("toolcrib")
+
+
+class CallSpan:
+    """The span `execute_tool NAME` of one call; a context manager around its execution."""
+
+    __slots__ = ("_manager", "_span", "_with_content")
+
+    def __init__(self, tracer: Any, name: str, facts: Facts, ready: Ready, with_content: bool) -> None:
+        from opentelemetry.trace import SpanKind
+
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": name,
+            "gen_ai.tool.type": "function",
+            "toolcrib.tool.effect": ready.effect.label,
+            "toolcrib.tool.idempotent": facts.idempotent,
+            "toolcrib.tool.open_world": facts.open_world,
+            "toolcrib.call.key": str(ready.key),
+            "toolcrib.call.repairs": len(ready.edits),
+        }
+        optional = {
+            "gen_ai.tool.call.id": ready.call.id,
+            "gen_ai.tool.description": facts.description,
+            "toolcrib.tool.version": facts.version,
+            "toolcrib.tool.category": facts.category,
+            "toolcrib.tool.tags": facts.tags,
+        }
+        attributes |= {key: value for key, value in optional.items() if value}
+        if with_content:
+            attributes["gen_ai.tool.call.arguments"] = json.dumps(
+                ready.arguments, ensure_ascii=False, default=str
+            )
+        self._with_content = with_content
+        self._manager = tracer.start_as_current_span(
+            f"execute_tool {name}", kind=SpanKind.INTERNAL, attributes=attributes, record_exception=False
+        )
+
+    def __enter__(self) -> CallSpan:
+        self._span = self._manager.__enter__()
+        return self
+
+    def retried(self, attempt: int, delay: float) -> None:
+        self._span.set_attribute("toolcrib.call.retries", attempt)
+        self._span.add_event("toolcrib.retry", {"attempt": attempt, "delay": delay})
+
+    def finished(self, result: ToolResult) -> None:
+        if result.is_error:
+            from opentelemetry.trace import Status, StatusCode
+
+            code = result.code.value if result.code is not None else "tool_error"
+            self._span.set_attribute("error.type", code)
+            self._span.set_status(Status(StatusCode.ERROR, code))
+        if self._with_content:
+            self._span.set_attribute("gen_ai.tool.call.result", result.text)
+
+    def __exit__(self, *exc: Any) -> None:
+        self._manager.__exit__(*exc)

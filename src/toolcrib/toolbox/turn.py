@@ -1,0 +1,134 @@
+"""The calls of one turn: side by side where that is safe, in the model's order where it is not.
+
+READ calls run together but never overtake an earlier call that changes something; a call that names the
+resources it touches waits only for earlier ones that touch the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.call import CallKey, Prepared, Ready, Refused, ToolCall
+from toolcrib.result import ToolResult
+from toolcrib.tool import Effect
+from toolcrib.toolbox import words
+
+if TYPE_CHECKING:
+    from toolcrib.toolbox.box import Toolbox
+
+Resources = frozenset[str] | None
+
+
+def resources_of(ready: Ready) -> Resources:
+    """What a call touches, as its tool names it; None for anything."""
+    bound = ready.bound
+    hook = bound.definition.hooks.get("resources") if bound is not None else None
+    if hook is None or bound is None:
+        return None
+    try:
+        named = hook(bound.tool, bound.params)
+    except Exception:
+        return None
+    return None if named is None else frozenset(named)
+
+
+def in_conflict(effect: Effect, touched: Resources, other_effect: Effect, other_touched: Resources) -> bool:
+    """Whether two calls must keep their order."""
+    if effect is Effect.READ and other_effect is Effect.READ:
+        return False
+    return touched is None or other_touched is None or bool(touched & other_touched)
+
+
+async def run_turn(
+    box: Toolbox, calls: Sequence[ToolCall], run: str, turn: int, **named: Any
+) -> list[ToolResult]:
+    """Results in the order of the calls, exactly one each; see `Toolbox.call_turn`."""
+    streams, offer = named.pop("streams", None) or {}, named.pop("offer", None)
+    originals = _first_of_duplicates(calls)
+    prepared: list[Prepared | None] = []
+    results: list[ToolResult | None] = [None] * len(calls)
+    try:
+        for index, call in enumerate(calls):
+            key = CallKey(run, turn, index)
+            if index in originals:
+                prepared.append(None)
+            else:
+                prepared.append(await box.prepare(call, key=key, offer=offer, stream=streams.get(index)))
+        if len(calls) == 1 and prepared[0] is not None:
+            return [await box.settle(prepared[0], **named)]
+        await _run_ordered(box, prepared, results, named)
+    except BaseException:
+        _answer_the_rest(box, calls, prepared, CallKey(run, turn, 0), named)
+        raise
+    for index, original in originals.items():
+        same = results[original]
+        assert same is not None
+        results[index] = box.settle_refused(
+            Refused(calls[index], CallKey(run, turn, index), same), named.get("record")
+        )
+    return [result for result in results if result is not None]
+
+
+async def _run_ordered(
+    box: Toolbox, prepared: Sequence[Prepared | None], results: list[ToolResult | None], named: dict[str, Any]
+) -> None:
+    ended: list[tuple[Effect, Resources, asyncio.Task[None]]] = []
+    tasks: list[asyncio.Task[None]] = []
+    asking = asyncio.Lock()
+
+    async def one(index: int, item: Prepared, before: list[asyncio.Task[None]]) -> None:
+        if before:
+            await asyncio.wait(before)
+        results[index] = await box.settle(item, asking=asking, **named)
+
+    for index, item in enumerate(prepared):
+        if item is None:
+            continue
+        if isinstance(item, Refused):
+            results[index] = await box.settle(item, **named)
+            continue
+        touched = resources_of(item)
+        before = [task for effect, other, task in ended if in_conflict(item.effect, touched, effect, other)]
+        task = asyncio.create_task(one(index, item, before), name=f"toolcrib {item.key}")
+        ended.append((item.effect, touched, task))
+        tasks.append(task)
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+def _first_of_duplicates(calls: Sequence[ToolCall]) -> dict[int, int]:
+    """Calls that repeat an earlier one in everything, provider's id included: index to index of the first."""
+    seen: dict[tuple[str, str, str], int] = {}
+    repeated: dict[int, int] = {}
+    if len({call.id for call in calls}) == len(calls):
+        return repeated
+    for index, call in enumerate(calls):
+        if not call.id:
+            continue
+        first = seen.setdefault((call.id, call.name, str(call.arguments)), index)
+        if first != index:
+            repeated[index] = first
+    return repeated
+
+
+def _answer_the_rest(
+    box: Toolbox,
+    calls: Sequence[ToolCall],
+    prepared: Sequence[Prepared | None],
+    first: CallKey,
+    named: dict[str, Any],
+) -> None:
+    """The turn was cut short: calls that have no recorded result yet are recorded as cancelled."""
+    for index, call in enumerate(calls):
+        item = prepared[index] if index < len(prepared) else None
+        if item is None or item.done is None:
+            key = first._replace(index=index)
+            result = item.result if isinstance(item, Refused) else words.cancelled(call.name, started=False)
+            box.settle_refused(Refused(call, key, result), named.get("record"))

@@ -1,0 +1,151 @@
+"""The one place where what went wrong turns into the words that a model reads.
+
+Each text names the tool and the field, what was expected and what came, and the next step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from toolcrib.errors import ErrorCode, FieldError
+from toolcrib.result import ToolResult
+
+MAX_FIELDS = 20  # failing fields that are told one by one
+MAX_NAMES = 5  # suggestions for an unknown name
+
+
+def unknown_tool(name: str, known: Iterable[str]) -> ToolResult:
+    """No tool of that name; it is never guessed which one was meant."""
+    from difflib import get_close_matches
+
+    names = sorted(known)
+    near = get_close_matches(name, names, n=MAX_NAMES, cutoff=0.5)
+    if near:
+        hint = "Did you mean " + " or ".join(f'"{other}"' for other in near) + "?"
+    elif names:
+        hint = "Available: " + ", ".join(names[:20]) + (", …" if len(names) > 20 else "") + "."
+    else:
+        hint = "No tools are available."
+    return ToolResult.of(f'Unknown tool "{name}"; nothing was run. {hint}', code=ErrorCode.UNKNOWN_TOOL)
+
+
+def tool_changed(name: str) -> ToolResult:
+    return ToolResult.of(
+        f'Tool "{name}" was removed or replaced since it was offered; nothing was run. '
+        "Look at the tools that are available now.",
+        code=ErrorCode.TOOL_CHANGED,
+    )
+
+
+def tool_broken(name: str) -> ToolResult:
+    return ToolResult.of(
+        f'Tool "{name}" cannot be used: its definition is broken. Nothing was run; go on without it.',
+        code=ErrorCode.FAILED,
+    )
+
+
+def invalid_arguments(name: str, fields: tuple[FieldError, ...]) -> ToolResult:
+    """Every failing field with what was expected, what came and what is allowed."""
+    lines = [f'Invalid arguments for tool "{name}"; nothing was run.']
+    for field in fields[:MAX_FIELDS]:
+        line = f"- {field.path or 'arguments'}: expected {field.expected}"
+        if field.got:
+            line += f", got {field.got}"
+        if field.allowed and not field.expected.startswith("one of"):
+            values = (v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in field.allowed)
+            line += f" (allowed: {', '.join(values)})"
+        lines.append(line)
+    if len(fields) > MAX_FIELDS:
+        lines.append(f"- and {len(fields) - MAX_FIELDS} more")
+    lines.append("Correct these and call the tool again.")
+    return ToolResult.of("\n".join(lines), code=ErrorCode.INVALID_ARGUMENTS)
+
+
+def unreadable_arguments(name: str, reason: str) -> ToolResult:
+    return ToolResult.of(
+        f'The arguments for tool "{name}" could not be read: {reason.rstrip(".")}. Nothing was run. '
+        "Call the tool again with one complete JSON object.",
+        code=ErrorCode.INVALID_ARGUMENTS,
+    )
+
+
+def precheck(name: str, reason: str) -> ToolResult:
+    return ToolResult.of(f'Tool "{name}" was not run: {reason}', code=ErrorCode.PRECHECK)
+
+
+def denied(name: str, reason: str) -> ToolResult:
+    return ToolResult.of(
+        f'Tool "{name}" is not allowed to run: {reason}. Do not try it again; find another way or say what is needed.',
+        code=ErrorCode.DENIED,
+    )
+
+
+def rejected(name: str, message: str) -> ToolResult:
+    said = f" They say: {message}" if message else " Ask what they would prefer, or go on without it."
+    return ToolResult.of(
+        f'The user rejected this call of tool "{name}"; nothing was run.{said}', code=ErrorCode.REJECTED
+    )
+
+
+def nobody_to_ask(name: str) -> ToolResult:
+    return ToolResult.of(
+        f'Tool "{name}" needs approval and nobody could be asked, so it was not run. '
+        "This was nobody's decision; go on without it, or finish and say that approval is needed.",
+        code=ErrorCode.NOBODY_TO_ASK,
+    )
+
+
+def timed_out(name: str, seconds: float) -> ToolResult:
+    return ToolResult.of(
+        f'Tool "{name}" was stopped after {seconds:g} seconds without a result. '
+        "Ask for less at once, or allow more time if the tool takes a timeout.",
+        code=ErrorCode.TIMED_OUT,
+    )
+
+
+def cancelled(name: str, *, started: bool = True) -> ToolResult:
+    state = (
+        "was cancelled before it finished" if started else "was cancelled before it started; nothing was run"
+    )
+    return ToolResult.of(f'The call of tool "{name}" {state}.', code=ErrorCode.CANCELLED)
+
+
+def outcome_unknown(name: str) -> ToolResult:
+    return ToolResult.of(
+        f'Tool "{name}" did not stop when it was told to: whether it did its work is unknown. '
+        "Check the state before you call it again.",
+        code=ErrorCode.OUTCOME_UNKNOWN,
+    )
+
+
+def still_busy(name: str) -> ToolResult:
+    return ToolResult.of(
+        f'Tool "{name}" was not run: an earlier call that did not stop still holds what it needs.',
+        code=ErrorCode.TIMED_OUT,
+    )
+
+
+def tool_error(message: str) -> ToolResult:
+    """What a tool said with ToolError, as written."""
+    return ToolResult.of(message or "The tool reported an error.", code=ErrorCode.TOOL_ERROR)
+
+
+def failed(name: str) -> ToolResult:
+    """A crash: the operator has the whole error, the model is told that it happened."""
+    return ToolResult.of(
+        f'Tool "{name}" failed with an internal error, which the operator can see. '
+        "Try other arguments or another way; the same call will likely fail again.",
+        code=ErrorCode.FAILED,
+    )
+
+
+def too_large(name: str, size: int, limit: int) -> ToolResult:
+    return ToolResult.of(
+        f'The result of tool "{name}" is too large to show: {size:,} bytes of structured data, at most {limit:,} '
+        "are possible. Ask for less: a filter, a page or fewer fields.",
+        code=ErrorCode.OUTPUT_TOO_LARGE,
+    )
+
+
+MISFIT_NOTE = "\n[Note: this result does not match the schema that the tool declares.]"

@@ -246,6 +246,14 @@ def test_a_complete_text_is_read_and_says_what_was_put_right(kind: str) -> None:
     assert all(edit.is_syntax for edit in result.edits)
 
 
+@pytest.mark.parametrize("around", ["[TOOL_CALLS]", "{tool} ", "shell\n", "\u00a0"])
+def test_nothing_around_the_object_is_dropped_silently(around: str) -> None:
+    result = repair(around + '{"a": 1}', {"type": "object"})
+    assert isinstance(result, Repaired)
+    assert result.value == {"a": 1}
+    assert [edit.is_syntax for edit in result.edits] == [True]
+
+
 def test_every_kind_of_fix_has_words_and_a_case() -> None:
     assert FIXES.keys() == TEXTS.keys()
     assert not FIXES.keys() & EDITS.keys()
@@ -288,6 +296,7 @@ REFUSED: dict[str, str] = {
     "a broken unicode escape": r'{"a": "\u00g1"}',
     "an unclosed reasoning block": '<think>maybe {"a": 1}',
     "a field outside": '"b": 2, "c": {"a": 1}}',
+    "a beginning that was lost": 'ptions: {"a": 1}}',
     "a field after the end": '{"a": 1}, "b": 2}',
     "a positional argument": 'call("b", {"a": 1})',
     "a keyword argument": 'call({"a": 1}, b=2)',

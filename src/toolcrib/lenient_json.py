@@ -188,9 +188,11 @@ def _check_around(around: list[str], notes: Notes) -> None:
             if found:
                 notes.note(kind, found.group())
         words = [pattern.sub("", part) for part in words]
-    words = [_PLACEHOLDER.sub("", part).strip(" \t\r\n") for part in words]
-    if words[-1] and not words[-1].strip("}] \t\r\n"):
+    left = "".join(words).strip(" \t\r\n")
+    words = [_PLACEHOLDER.sub("", part).strip() for part in words]
+    if words[-1] and not words[-1].strip("}] \t\r\n") and not words[0]:
         notes.note("extra_closer", words[-1])
+        left = left[: -len(words[-1])]
         words[-1] = ""
     head, *gaps, tail = words
     parted = (
@@ -200,7 +202,6 @@ def _check_around(around: list[str], notes: Notes) -> None:
     )
     if parted or any(map(_MORE_JSON.search, words)):
         raise Unreadable("Parts of the arguments stand outside of the JSON object. Send one JSON object.")
-    left = "".join(words)
     if left.count('"') % 2:
         raise Unreadable("A quote stands outside of the JSON object. Send one JSON object.")
     if left:

@@ -46,7 +46,7 @@ WRAPPERS: Final = frozenset({"arguments", "input", "parameters", "args", "kwargs
 @dataclass(frozen=True, slots=True)
 class Edit:
     """One change: where (`a.b[0]`, empty for the whole), its kind (a key of `EDITS` or of
-    `toolcrib.lenient_json.FIXES`), what stood there and what does now."""
+    `toolcrib.lenient_json.FIXES`), what stood there and what does now (None where it was left out)."""
 
     path: str
     kind: str
@@ -102,11 +102,11 @@ def repair(raw: Any, schema: Mapping[str, Any]) -> Repaired | Refused:
         mender = _Mender(schema)
         reading = _read(raw, mender)
         mended = mender.arguments(reading.value)
+        return Repaired(mended.value, (*_syntax_edits("", reading.fixes), *mended.edits("")))
     except Unreadable as refusal:
         return Refused(str(refusal))
     except RecursionError:
         return Refused(TOO_DEEP)
-    return Repaired(mended.value, (*_syntax_edits("", reading.fixes), *mended.edits("")))
 
 
 def drop_empty_optionals(value: Any, schema: Mapping[str, Any]) -> Any:
@@ -284,11 +284,8 @@ class _Mender(Shapes):
             return None
         names, _ = self.names(self.root)
         wrapper = next(iter(value.keys() & WRAPPERS))
-        if (
-            value.keys() - {wrapper, "name"}
-            or value.keys() & names
-            or not isinstance(value.get("name", ""), str)
-        ):
+        others = value.keys() - {wrapper, "name"}
+        if others or value.keys() & names or not isinstance(value.get("name", ""), str):
             return None
         takes_more = self.root.extra not in (None, False) or self.root.patterns
         if self.fits(value, self.root) and (takes_more or not names):
@@ -311,9 +308,8 @@ class _Mender(Shapes):
 
     def _mend(self, value: Any, shape: Shape, may_open: bool) -> _Mended:
         kinds = self.kinds(shape)
-        opened = (
-            self._open(value) if may_open and "string" not in kinds and kinds & {"object", "array"} else None
-        )
+        wants_container = "string" not in kinds and bool(kinds & {"object", "array"})
+        opened = self._open(value) if may_open and wants_container else None
         if opened:
             inner = self.mend(opened.value, shape, may_open=False)
             if kind_of(inner.value) in kinds:

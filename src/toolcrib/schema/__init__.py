@@ -2,6 +2,19 @@
 
 from .canonical import Loss, SchemaError, clean
 from .dialects import DIALECTS, Dialect
+from .linting import Finding, lint
 from .lower import to_dialect
+from .markdown import Described, to_markdown
 
-__all__ = ["DIALECTS", "Dialect", "Loss", "SchemaError", "clean", "to_dialect"]
+__all__ = [
+    "DIALECTS",
+    "Described",
+    "Dialect",
+    "Finding",
+    "Loss",
+    "SchemaError",
+    "clean",
+    "lint",
+    "to_dialect",
+    "to_markdown",
+]

@@ -77,7 +77,7 @@ _ROWS: Final[tuple[Dialect, ...]] = (
         all_required=True,
         max_enum=1_000,
     ),
-    # platform.claude.com: `input_schema` is JSON Schema 2020-12; string lengths and patterns are taken and read
+    # platform.claude.com: `input_schema` is JSON Schema 2020-12; string lengths and patterns are read
     # (earlier accounts have them stripped), only the root is special.
     Dialect("anthropic", references=True),
     # platform.claude.com, "Structured outputs", JSON Schema limitations (2026-09), and `transform_schema` of
@@ -95,8 +95,8 @@ _ROWS: Final[tuple[Dialect, ...]] = (
         closed=True,
         largest=MappingProxyType({"minItems": 1}),
     ),
-    # ai.google.dev/api/caching#Schema (2026): the OpenAPI subset that `parameters` takes, which is also valid
-    # as `parametersJsonSchema`. Types are single, null is `nullable`, enumerations are strings, `anyOf` has no
+    # ai.google.dev/api/caching#Schema (2026): the OpenAPI subset that `parameters` takes, also valid as
+    # `parametersJsonSchema`. Types are single, null is `nullable`, enumerations are strings, `anyOf` has no
     # constraints beside it (400 "When using any_of, it must be the only field set"). Of what it lists, string
     # lengths and patterns are not passed on by `parametersJsonSchema`, so they are told instead; unions are
     # taken since 2025, where they had to be flattened before.

@@ -268,8 +268,8 @@ class _Lowering:
         self.losses.append(Loss(at.path, "type", f"any value, said to be {' or '.join(self.dialect.typed)}"))
         rest = {key: value for key, value in node.items() if key != "enum"}
         if self.dialect.type_lists:
-            typed: Schema = {**node, "type": list(self.dialect.typed)}
-            return {**typed, "items": {"type": "string"}} if "array" in self.dialect.typed else typed
+            filled = {k: v for name in self.dialect.typed for k, v in _FILLED.get(name, {}).items()}
+            return {**filled, **node, "type": list(self.dialect.typed)}
         variants = [{"type": name, **_FILLED.get(name, {})} for name in self.dialect.typed]
         return {**rest, "anyOf": variants, "nullable": True}
 

@@ -1,0 +1,205 @@
+"""Warns of what makes a model use a tool wrongly, before a model does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .canonical import clean
+from .keywords import accepts_null, escape, types_of
+from .markdown import Described
+
+_SHORTEST: Final = 5  # words below which a tool's description is a phrase
+_MANY_VALUES: Final = 1_000
+_ACCEPTED_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_SWITCHES: Final = frozenset(("action", "mode", "op", "operation", "command", "method", "subcommand"))
+_EMPTY_WORDS: Final = frozenset(
+    ("a", "an", "the", "of", "to", "for", "this", "that", "is", "value", "parameter")
+)
+_CONDITION: Final = re.compile(
+    r"\b(?:only|required|used|valid|applies|applicable|ignored|needed|relevant|must be (?:set|given))\b"
+    r"[^.;]{0,30}?\b(?:when|if|for|with|unless)\b(?P<rest>[^.;]*)",
+    re.IGNORECASE,
+)
+_COMPARISON: Final = re.compile(r"\s*(?:=|==|\bis\b|\bequals\b|\bset to\b|['\"`])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One piece of advice: the tool, the field (a JSON pointer; "" is the tool itself), a stable code, words."""
+
+    tool: str
+    path: str
+    code: str
+    message: str
+
+
+def lint(spec: Described) -> list[Finding]:
+    """What a model is likely to stumble over in one tool; empty where nothing is.
+
+    Codes: `name-refused`, `no-description`, `short-description`, `undocumented-parameter`,
+    `conditional-parameter`, `action-switch`, `free-form-object`, `any-value`, `large-enum`.
+    """
+    schema = clean(spec.input_schema)
+    found = [
+        Finding(spec.name, path, code, text) for rule in _RULES for path, code, text in rule(spec, schema)
+    ]
+    return sorted(found, key=lambda finding: finding.path)
+
+
+_Advice = Iterator[tuple[str, str, str]]
+
+
+def _name(spec: Described, schema: Mapping[str, Any]) -> _Advice:
+    if not _ACCEPTED_NAME.fullmatch(spec.name):
+        yield (
+            "",
+            "name-refused",
+            (
+                "some providers refuse this name: use 1 to 64 letters, digits, _ or -, starting with a letter or _"
+            ),
+        )
+
+
+def _description(spec: Described, schema: Mapping[str, Any]) -> _Advice:
+    text = spec.description.strip()
+    # Chinese and Japanese do not put spaces between words; three letters weigh about as much as a word.
+    words = max(len(text.split()), sum(ord(char) > 0x2E7F for char in text) // 3)
+    if not text:
+        yield "", "no-description", "say what the tool does, when to use it, and what it returns"
+    elif words < _SHORTEST:
+        yield (
+            "",
+            "short-description",
+            f"{text!r} is a phrase: say also when to use the tool and what it returns",
+        )
+
+
+def _documented(spec: Described, schema: Mapping[str, Any]) -> _Advice:
+    for path, name, field in _fields(schema):
+        said = str(field.get("description", ""))
+        if not said.strip():
+            if not _speaks_for_itself(field):
+                yield path, "undocumented-parameter", f"{name!r} has no description"
+        elif _tokens(said) <= _tokens(name) | _EMPTY_WORDS:
+            yield path, "undocumented-parameter", f"the description of {name!r} says no more than its name"
+
+
+def _conditional(spec: Described, schema: Mapping[str, Any]) -> _Advice:
+    fields: Mapping[str, Any] = schema.get("properties", {})
+    for name, field in fields.items():
+        other = _depends_on(name, str(field.get("description", "")), fields)
+        if other:
+            path = f"/properties/{escape(name)}"
+            yield (
+                path,
+                "conditional-parameter",
+                (
+                    f"{name!r} means something only for some values of {other!r}: "
+                    "models send it anyway; make two tools, or a union of objects"
+                ),
+            )
+
+
+def _depends_on(name: str, said: str, fields: Mapping[str, Any]) -> str | None:
+    for condition in _CONDITION.finditer(said):
+        rest = condition["rest"]
+        for other, field in fields.items():
+            if other == name:
+                continue
+            mention = re.search(rf"(?<![\w-]){re.escape(other)}(?![\w-])", rest)
+            if mention is None:
+                continue
+            values = [str(v) for v in field.get("enum", ()) if v is not None]
+            if _COMPARISON.match(rest, mention.end()) or any(value in rest for value in values):
+                return other
+    return None
+
+
+def _action(spec: Described, schema: Mapping[str, Any]) -> _Advice:
+    fields: Mapping[str, Any] = schema.get("properties", {})
+    required = schema.get("required", ())
+    optional = [name for name in fields if name not in required]
+    for name, field in fields.items():
+        values = field.get("enum", ())
+        if name.lower() in _SWITCHES and len(values) >= 3 and len(optional) - (name in optional) >= 4:
+            yield (
+                f"/properties/{escape(name)}",
+                "action-switch",
+                (
+                    f"{name!r} chooses among {len(values)} actions that share {len(optional)} optional fields: "
+                    "a tool for each action is used with fewer mistakes"
+                ),
+            )
+
+
+def _vague(spec: Described, schema: Mapping[str, Any]) -> _Advice:
+    for path, name, field in _fields(schema):
+        if (
+            "object" in types_of(field)
+            and not field.get("properties")
+            and "additionalProperties" not in field
+        ):
+            if not {"patternProperties", "anyOf", "oneOf", "allOf", "propertyNames"} & field.keys():
+                yield (
+                    path,
+                    "free-form-object",
+                    f"{name!r} is an object without fields: the model must guess its keys",
+                )
+        elif not set(field) - {"description", "default", "examples", "deprecated"}:
+            yield path, "any-value", f"{name!r} takes any value: say at least its type"
+
+
+def _enumerations(spec: Described, schema: Mapping[str, Any]) -> _Advice:
+    for path, name, field in _fields(schema):
+        count = len(field.get("enum", ()))
+        if count > _MANY_VALUES:
+            yield (
+                path,
+                "large-enum",
+                f"{name!r} lists {count} values: OpenAI takes {_MANY_VALUES}; search instead",
+            )
+
+
+def _fields(
+    node: Mapping[str, Any], path: str = "", depth: int = 0
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Every field of the schema, those of nested objects, of items and of variants included."""
+    if depth > 8:
+        return
+    for name, field in node.get("properties", {}).items():
+        at = f"{path}/properties/{escape(name)}"
+        yield at, name, field
+        yield from _fields(field, at, depth + 1)
+    if isinstance(node.get("items"), Mapping):
+        yield from _fields(node["items"], f"{path}/items", depth + 1)
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        for index, variant in enumerate(node.get(keyword, ())):
+            yield from _fields(variant, f"{path}/{keyword}/{index}", depth + 1)
+
+
+def _speaks_for_itself(field: Mapping[str, Any]) -> bool:
+    """A tag with one value, or an object whose fields are what is documented."""
+    return (
+        "const" in field
+        or len(field.get("enum", "  ")) == 1
+        or (bool(field.get("properties")) and not accepts_null(field))
+    )
+
+
+def _tokens(text: str) -> set[str]:
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+    return {word.lower().rstrip("s") or word for word in re.findall(r"\w+", spaced.replace("_", " "))}
+
+
+_RULES: Final[tuple[Callable[[Described, Mapping[str, Any]], _Advice], ...]] = (
+    _name,
+    _description,
+    _documented,
+    _conditional,
+    _action,
+    _vague,
+    _enumerations,
+)

@@ -1,0 +1,33 @@
+"""The tools that come with toolcrib: files, search and shell, confined to a workspace by construction."""
+
+from __future__ import annotations
+
+from toolcrib.tools.builtin import workspace_tools
+from toolcrib.tools.edit_file import EditFile, EditFileParams
+from toolcrib.tools.glob import GlobFiles, GlobParams
+from toolcrib.tools.grep import Grep, GrepParams
+from toolcrib.tools.list_dir import ListDir, ListDirParams
+from toolcrib.tools.read_file import ReadFile, ReadFileParams
+from toolcrib.tools.shell import SAFE_ENV_VARS, Shell, ShellParams
+from toolcrib.tools.workspace import Workspace
+from toolcrib.tools.write_file import WriteFile, WriteFileParams
+
+__all__ = [
+    "SAFE_ENV_VARS",
+    "EditFile",
+    "EditFileParams",
+    "GlobFiles",
+    "GlobParams",
+    "Grep",
+    "GrepParams",
+    "ListDir",
+    "ListDirParams",
+    "ReadFile",
+    "ReadFileParams",
+    "Shell",
+    "ShellParams",
+    "Workspace",
+    "WriteFile",
+    "WriteFileParams",
+    "workspace_tools",
+]

@@ -1,0 +1,149 @@
+"""Opening what lies below one directory, and nothing else: no check before the use, so nothing to race.
+
+Linux has it in the kernel (`openat2` with RESOLVE_BENEATH). Elsewhere, in old sandboxes, and for the
+absolute symlinks that the kernel refuses even where they stay inside, a walk does it: each component is
+opened with O_NOFOLLOW relative to the one before, and the walk follows symlinks itself.
+
+Both raise OSError; errno EXDEV says that the path leads out.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+import sys
+from collections.abc import Callable
+from functools import cache
+
+RESOLVE_NO_MAGICLINKS = 0x02
+RESOLVE_BENEATH = 0x08
+SYS_OPENAT2 = 437  # the same on every architecture that has it
+OPEN_HOW = struct.Struct("=QQQ")
+MAX_ATTEMPTS = 128  # EAGAIN: something was renamed while the kernel resolved
+MAX_LINKS = 40  # as the kernel's own limit
+
+# O_PATH needs only search permission on the folders on the way.
+PATH_ONLY = getattr(os, "O_PATH", 0) if sys.platform == "linux" else 0
+FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | PATH_ONLY
+LOOK = PATH_ONLY or os.O_NONBLOCK | os.O_NOCTTY  # to ask what something is, without opening it for use
+REFUSED_LINK = {errno.ELOOP, errno.ENOTDIR, errno.EMLINK, getattr(errno, "EFTYPE", errno.ELOOP)}
+
+
+def open_beneath(
+    root: int, prefixes: tuple[str, ...], path: str, flags: int, mode: int = 0o666, *, portable: bool = False
+) -> int:
+    """A file descriptor for `path` below the directory `root`.
+
+    `prefixes` are the absolute names of the root: absolute symlinks below them stay inside.
+    """
+    if not portable and (native := _openat2()) is not None:
+        try:
+            return native(root, path, flags, mode)
+        except OSError as problem:
+            if problem.errno != errno.EXDEV:
+                raise
+    return _walk(root, prefixes, path, flags, mode)
+
+
+def below(prefixes: tuple[str, ...], path: str) -> str | None:
+    """What follows the root in an absolute path; None for a path that does not begin with it."""
+    for prefix in prefixes:
+        if path == prefix:
+            return ""
+        if path.startswith(prefix.rstrip("/") + "/"):
+            return path[len(prefix.rstrip("/")) + 1 :]
+    return None
+
+
+@cache
+def _openat2() -> Callable[[int, str, int, int], int] | None:
+    """The system call, or None where the kernel or a sandbox does not let us have it."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    syscall.restype = ctypes.c_long
+
+    def openat2(root: int, path: str, flags: int, mode: int) -> int:
+        how = OPEN_HOW.pack(
+            flags | os.O_CLOEXEC,
+            mode if flags & os.O_CREAT else 0,
+            RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+        )
+        code = errno.EAGAIN
+        for _ in range(MAX_ATTEMPTS):
+            opened = int(syscall(SYS_OPENAT2, root, os.fsencode(path), how, OPEN_HOW.size))
+            if opened >= 0:
+                return opened
+            code = ctypes.get_errno()
+            if code not in (errno.EAGAIN, errno.EINTR):
+                break
+        raise OSError(code, os.strerror(code), path)
+
+    try:
+        here = os.open(".", FOLDER)
+        try:
+            os.close(openat2(here, ".", FOLDER, 0))
+        finally:
+            os.close(here)
+    except OSError:
+        return None
+    return openat2
+
+
+def _walk(root: int, prefixes: tuple[str, ...], path: str, flags: int, mode: int) -> int:
+    todo = _components(path)
+    held = [os.dup(root)]
+    links = 0
+    try:
+        while todo:
+            name = todo.pop()
+            if name == "..":
+                if len(held) == 1:
+                    raise _leads_out(path)
+                os.close(held.pop())
+                continue
+            wanted = FOLDER if todo else flags | os.O_CLOEXEC
+            try:
+                opened = os.open(name, wanted | os.O_NOFOLLOW, mode, dir_fd=held[-1])
+            except OSError as problem:
+                target = _link_target(name, held[-1]) if problem.errno in REFUSED_LINK else None
+                if target is None or (not todo and flags & os.O_NOFOLLOW):
+                    raise
+                links += 1
+                if links > MAX_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path) from None
+                if target.startswith("/"):
+                    inside = below(prefixes, target)
+                    if inside is None:
+                        raise _leads_out(path) from None
+                    target = inside
+                    while len(held) > 1:
+                        os.close(held.pop())
+                todo += _components(target)
+                continue
+            if not todo:
+                return opened
+            held.append(opened)
+        return os.open(".", flags | os.O_CLOEXEC, dir_fd=held[-1])
+    finally:
+        for fd in held:
+            os.close(fd)
+
+
+def _components(path: str) -> list[str]:
+    """The parts of a path, last first, so that the next one is popped."""
+    return [part for part in path.split("/") if part not in ("", ".")][::-1]
+
+
+def _link_target(name: str, folder: int) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=folder)
+    except OSError:
+        return None
+
+
+def _leads_out(path: str) -> OSError:
+    return OSError(errno.EXDEV, "leads out of the root", path)

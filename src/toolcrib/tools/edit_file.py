@@ -1,0 +1,171 @@
+"""`edit_file`: one piece of text for another, where it can only be meant in one way.
+
+One edit a call: what production systems that took lists or looser matches gained in tokens they paid in
+corrupted files. See `matching` for what counts as the same text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from toolcrib.errors import ToolError
+from toolcrib.tool import Effect, Tool
+from toolcrib.tools.diffs import unified_diff
+from toolcrib.tools.matching import (
+    SHOWN_CHARS,
+    SHOWN_LINES,
+    UNSAFE,
+    Match,
+    Source,
+    find_exact,
+    find_tolerant,
+    nearest,
+)
+from toolcrib.tools.textfile import decode, describe, encode, sniff
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.context import Context
+    from toolcrib.tools.workspace import Workspace
+
+MAX_BYTES = 10_000_000
+LISTED_MATCHES = 10
+PREVIEW_LINES = 20  # of a file in which nothing like the wanted text stands
+
+
+class EditFileParams(BaseModel):
+    path: str = Field(description="File to change, relative to the workspace.")
+    old_string: str = Field(
+        description="The text to replace, exactly as it stands in the file, with its indentation and enough "
+        "lines around it that it occurs only once."
+    )
+    new_string: str = Field(description="What to put in its place. May be empty.")
+    replace_all: bool = Field(False, description="Replace every occurrence, not just a single one.")
+
+
+class EditFile(
+    Tool[EditFileParams, str],
+    name="edit_file",
+    effect=Effect.WRITE,
+    secrets=(),
+    title="Edit file",
+    category="files",
+    open_world=False,
+):
+    """Replace one piece of text in a file by another.
+
+    old_string must occur exactly once, unless replace_all is set. Line breaks are written as in the file
+    already; its encoding and permissions stay. To create a file use write_file.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def precheck(self, params: EditFileParams) -> str | None:
+        if params.old_string == params.new_string:
+            return "old_string and new_string are identical, so there is nothing to change."
+        if not params.old_string:
+            return "old_string is empty. To create a file or replace all of it, use write_file."
+        return None
+
+    def resources(self, params: EditFileParams) -> list[str]:
+        return [self.workspace.resource(params.path)]
+
+    def execute(self, params: EditFileParams, ctx: Context[Any]) -> str:
+        if problem := self.precheck(params):
+            raise ToolError(problem)
+        shown = self.workspace.place(params.path).shown
+        with self.workspace.writing:
+            ctx.check_cancelled()
+            data, stamp = self.workspace.read(params.path, MAX_BYTES)
+            encoding = sniff(data, len(data))
+            if encoding is None:
+                raise ToolError(f"{shown} is {describe(data)}, which cannot be edited as text.")
+            before = decode(data, encoding)
+            source = Source(before)
+            matches = self._matches(params, source, shown)
+            after = source.replace(matches)
+            if after == before:
+                raise ToolError(f"{shown} already reads like that; nothing was changed.")
+            try:
+                changed = encode(after, encoding)
+            except UnicodeEncodeError:
+                raise ToolError(f"new_string holds characters that cannot be written to {shown}.") from None
+            self.workspace.write(params.path, changed, expect=stamp)
+        ctx.report(result={"diff": unified_diff(before, after, shown)})
+        return _summary(shown, source, matches)
+
+    def _matches(self, params: EditFileParams, source: Source, shown: str) -> list[Match]:
+        old = _plain(params.old_string)
+        new = _plain(params.new_string)
+        if not old:
+            raise ToolError("old_string holds nothing but a byte order mark.")
+        matches = find_exact(source.text, old, new)
+        if not matches and not params.replace_all:
+            matches = find_tolerant(source.text, old, new)
+        if not matches or (len(matches) == 1 and matches[0].differs == UNSAFE):
+            raise ToolError(_not_found(shown, source, old))
+        if len(matches) > 1 and not params.replace_all:
+            raise ToolError(_ambiguous(shown, source, matches))
+        return matches
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def _summary(shown: str, source: Source, matches: list[Match]) -> str:
+    lines = [source.line_of(match.start) for match in matches[:LISTED_MATCHES]]
+    if len(matches) == 1:
+        text = f"Edited {shown} at line {lines[0]}."
+        differs = matches[0].differs
+        return text if not differs else f"{text} What stood there differed from old_string in {differs}."
+    listed = ", ".join(str(line) for line in lines) + (", ..." if len(matches) > len(lines) else "")
+    return f"Edited {shown}: replaced {len(matches)} occurrences, at lines {listed}."
+
+
+def _ambiguous(shown: str, source: Source, matches: list[Match]) -> str:
+    if matches[0].differs:
+        reason = f"old_string does not occur in {shown} as written, and {len(matches)} places differ only in "
+        reason += "typography or indentation"
+    else:
+        reason = f"old_string occurs {len(matches)} times in {shown}"
+    lines = "\n".join(
+        f"  line {source.line_of(match.start)}: {_first_line(source.text[match.start : match.end])}"
+        for match in matches[:LISTED_MATCHES]
+    )
+    return (
+        f"{reason}:\n{lines}\nNothing was changed. Add lines around it to old_string until it fits one place"
+        + (", or set replace_all to change every one." if not matches[0].differs else ".")
+    )
+
+
+def _first_line(text: str) -> str:
+    return text.strip("\n").split("\n", 1)[0][:SHOWN_CHARS]
+
+
+def _not_found(shown: str, source: Source, old: str) -> str:
+    """What the model needs to try again: the nearest places, or where it is."""
+    if not source.text:
+        return f"old_string was not found: {shown} is empty. Use write_file."
+    text = f"old_string was not found in {shown}. It must fit exactly, with all spaces and line breaks."
+    places = nearest(source.text, old)
+    for line, there, difference in places:
+        text += f"\nNearest, from line {line} ({difference}):\n{_numbered(there[:SHOWN_LINES], line)}"
+        if len(there) > SHOWN_LINES:
+            text += f"\n... ({len(there) - SHOWN_LINES} more lines)"
+    if not places:
+        lines = source.text.removesuffix("\n").split("\n")
+        text += f"\nThe file begins:\n{_numbered(lines[:PREVIEW_LINES], 1)}"
+        if len(lines) > PREVIEW_LINES:
+            text += f"\n... ({len(lines) - PREVIEW_LINES} more lines)"
+    if "\\n" in old and "\n" not in old:
+        text += "\nold_string holds \\n as two characters: was a line break meant?"
+    return text + "\nNothing was changed. Read the place again if it is not what you expected."
+
+
+def _numbered(lines: list[str], first: int) -> str:
+    return "\n".join(f"{number:>4}: {line[:SHOWN_CHARS]}" for number, line in enumerate(lines, first))

@@ -1,0 +1,237 @@
+"""`grep`: the lines that a regular expression matches, in the files of the workspace."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, Field
+
+from toolcrib.errors import ToolError
+from toolcrib.tool import Effect, Tool
+from toolcrib.tools.globbing import Glob, PatternError
+from toolcrib.tools.search import Found, Searcher, TooSlow
+from toolcrib.tools.textfile import decode, sniff
+from toolcrib.tools.walking import is_file, walk_files
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.context import Context
+    from toolcrib.tools.workspace import Workspace
+
+DEFAULT_LIMIT = 100
+MAX_LIMIT = 1_000
+MAX_CONTEXT = 20
+MAX_LINE = 500  # characters shown of one line
+MAX_SHOWN = 45_000  # characters of the whole answer
+MAX_FILE = 5_000_000  # bytes; larger files are named, not searched
+SECONDS = 30.0
+BATCH_BYTES = 1_000_000
+BATCH_FILES = 200
+
+
+class GrepParams(BaseModel):
+    pattern: str = Field(description="Regular expression (Python's), compared with each line.")
+    path: str = Field(".", description="File or folder to search, relative to the workspace.")
+    include: str | None = Field(
+        None, description='Only files that fit this pattern, such as "*.py", "*.{ts,tsx}" or "src/**/*.c".'
+    )
+    output: Literal["content", "files", "count"] = Field(
+        "content",
+        description="What to give: the matching lines with their numbers, the files that have any, or how "
+        "many lines match in each file.",
+    )
+    ignore_case: bool = Field(False, description="Take upper and lower case as equal.")
+    context: int = Field(0, ge=0, le=MAX_CONTEXT, description="Lines to show around each match.")
+    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="How many lines or files at most.")
+    include_ignored: bool = Field(
+        False, description="Also search what .gitignore names, and .git, node_modules, .venv and such."
+    )
+
+
+class Grep(
+    Tool[GrepParams, str],
+    name="grep",
+    effect=Effect.READ,
+    secrets=(),
+    title="Search in files",
+    category="search",
+    idempotent=True,
+    open_world=False,
+):
+    """Search the text of files with a regular expression, line by line.
+
+    Binary files are skipped. Matching lines are given below their file's path as "number: text".
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def precheck(self, params: GrepParams) -> str | None:
+        if not params.pattern:
+            return "pattern is empty."
+        if "\n" in params.pattern:
+            return "pattern spans lines, but lines are searched one by one. Look for one of its lines."
+        try:
+            re.compile(params.pattern)
+        except (re.error, RecursionError, OverflowError) as wrong:
+            return (
+                f"pattern {params.pattern!r} is not a valid regular expression: {wrong}. To look for these "
+                f"very characters write {re.escape(params.pattern)!r}."
+            )
+        try:
+            Glob(params.include or "*")
+        except PatternError as refused:
+            return f"include {params.include!r}: {refused}."
+        return None
+
+    def resources(self, params: GrepParams) -> None:
+        return None
+
+    def execute(self, params: GrepParams, ctx: Context[Any]) -> str:
+        if problem := self.precheck(params):
+            raise ToolError(problem)
+        start = self.workspace.place(params.path).shown
+        search = Search(params)
+        deadline = time.monotonic() + SECONDS
+        with Searcher(
+            params.pattern,
+            ignore_case=params.ignore_case,
+            context=params.context,
+            room=params.limit if params.output == "content" else 0,
+            count_all=params.output != "content",
+            width=MAX_LINE,
+            deadline=deadline,
+            check=ctx.check_cancelled,
+        ) as searcher:
+            try:
+                for paths, texts in self._batches(params, start, search, deadline, ctx):
+                    for path, found in zip(paths, searcher.search(texts), strict=True):
+                        search.add(path, found)
+                    ctx.report(tip=f"{search.matches} matching lines in {len(search.files)} files")
+                    if search.full():
+                        break
+            except TooSlow:
+                search.stopped = True
+        return search.render(start)
+
+    def _batches(
+        self, params: GrepParams, start: str, search: Search, deadline: float, ctx: Context[Any]
+    ) -> Iterator[tuple[list[str], list[bytes]]]:
+        paths: list[str] = []
+        texts: list[bytes] = []
+        size = 0
+        for path in self._files(params, start, ctx):
+            if time.monotonic() > deadline:
+                raise TooSlow
+            text = self._text(path, search)
+            if text is None:
+                continue
+            paths.append(path)
+            texts.append(text)
+            size += len(text)
+            if size >= BATCH_BYTES or len(texts) >= BATCH_FILES:
+                yield paths, texts
+                paths, texts, size = [], [], 0
+        if texts:
+            yield paths, texts
+
+    def _files(self, params: GrepParams, start: str, ctx: Context[Any]) -> Iterator[str]:
+        if is_file(self.workspace, start):
+            yield start
+            return
+        include = Glob(params.include) if params.include else None
+        everything = params.include_ignored
+        for path in walk_files(self.workspace, start, everything=everything, check=ctx.check_cancelled):
+            if include is None or include.matches(path):
+                yield posixpath.normpath(posixpath.join(start, path))
+
+    def _text(self, path: str, search: Search) -> bytes | None:
+        try:
+            data, _ = self.workspace.read(path, MAX_FILE)
+        except ToolError as refused:
+            if "larger than" in refused.message:
+                search.too_large.append(path)
+            return None
+        encoding = sniff(data, len(data))
+        if encoding is None:
+            return None
+        if encoding.name == "utf-8":
+            return data[len(encoding.bom) :]
+        return decode(data, encoding).encode("utf-8", "replace")
+
+
+@dataclass(slots=True)
+class Search:
+    """What was found so far, and how it is told."""
+
+    params: GrepParams
+    files: list[tuple[str, Found]] = field(default_factory=list)
+    matches: int = 0
+    too_large: list[str] = field(default_factory=list)
+    stopped: bool = False
+
+    def add(self, path: str, found: Found) -> None:
+        if found.count:
+            self.files.append((path, found))
+            self.matches += found.count
+
+    def full(self) -> bool:
+        if self.params.output == "content":
+            return self.matches > self.params.limit
+        return len(self.files) > self.params.limit
+
+    def render(self, start: str) -> str:
+        notes: list[str] = []
+        if self.stopped:
+            notes.append(
+                f"Stopped after {SECONDS:.0f} seconds; what is above is not all. Narrow path or include, "
+                "or simplify the pattern: nested repetitions such as (a+)+ can take forever."
+            )
+        if self.too_large:
+            named = ", ".join(self.too_large[:3]) + (", ..." if len(self.too_large) > 3 else "")
+            notes.append(f"Not searched because larger than {MAX_FILE // 1_000_000} MB: {named}.")
+        if not self.files:
+            where = "the workspace" if start == "." else start
+            filtered = f" ({self.params.include})" if self.params.include else ""
+            notes.insert(0, f"No matches for {self.params.pattern!r} in {where}{filtered}.")
+            return f"[{' '.join(notes)}]"
+        limit = self.params.limit
+        if self.params.output == "content":
+            text = self._content(notes)
+            if self.matches > limit:
+                notes.insert(0, f"The first {limit} matching lines; there are more. Narrow the search.")
+        else:
+            counted = self.params.output == "count"
+            text = "\n".join(f"{path}: {one.count}" if counted else path for path, one in self.files[:limit])
+            if len(self.files) > limit:
+                notes.insert(0, f"The first {limit} files; there are more. Narrow the search.")
+        return text if not notes else f"{text}\n\n[{' '.join(notes)}]"
+
+    def _content(self, notes: list[str]) -> str:
+        blocks: list[str] = []
+        size = 0
+        for path, found in self.files:
+            if not found.lines:
+                continue
+            block = "\n".join([path, *_numbered(found.lines)])
+            size += len(block) + 2
+            if size > MAX_SHOWN and blocks:
+                notes.append("Cut here because the lines are long. Narrow the search.")
+                break
+            blocks.append(block)
+        return "\n\n".join(blocks)
+
+
+def _numbered(lines: list[tuple[int, str, bool]]) -> Iterator[str]:
+    before = lines[0][0]
+    for number, text, matched in lines:
+        if number > before + 1:
+            yield "  --"
+        before = number
+        yield f"  {number}{':' if matched else '-'} {text}"

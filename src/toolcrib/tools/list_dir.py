@@ -1,0 +1,117 @@
+"""`list_dir`: what is in a folder, and below it as deep as asked."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from toolcrib.errors import ToolError
+from toolcrib.tool import Effect, Tool
+from toolcrib.tools.walking import SKIPPED
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.context import Context
+    from toolcrib.tools.workspace import Entry, Workspace
+
+DEFAULT_ENTRIES = 500
+MAX_ENTRIES = 1_000
+MAX_DEPTH = 10
+MAX_COUNTED = 50_000  # entries after which the rest is not even counted
+MARKS = {"file": "", "folder": "/", "link": "@", "other": " (not a regular file)"}
+
+
+class ListDirParams(BaseModel):
+    path: str = Field(".", description="Folder to list, relative to the workspace.")
+    depth: int = Field(1, ge=1, le=MAX_DEPTH, description="How many levels of folders to list.")
+    offset: int = Field(1, ge=1, description="Entry to begin at, counted from 1.")
+    limit: int = Field(DEFAULT_ENTRIES, ge=1, le=MAX_ENTRIES, description="How many entries at most.")
+
+
+class ListDir(
+    Tool[ListDirParams, str],
+    name="list_dir",
+    effect=Effect.READ,
+    secrets=(),
+    title="List folder",
+    category="files",
+    idempotent=True,
+    open_world=False,
+):
+    """List a folder, hidden files included: one name a line, sorted, what is in a folder indented below it.
+
+    Folders end in "/"; a symlink is shown as "name@ -> target". Links, and folders that tools fill (.git,
+    node_modules, .venv and such), are not entered.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def resources(self, params: ListDirParams) -> None:
+        return None
+
+    def execute(self, params: ListDirParams, ctx: Context[Any]) -> str:
+        shown = self.workspace.place(params.path).shown
+        lines: list[str] = []
+        count = 0
+        for count, line in enumerate(self._lines(shown, params.depth, ctx), 1):
+            if params.offset <= count < params.offset + params.limit:
+                lines.append(line)
+            if count >= MAX_COUNTED:
+                break
+        ctx.report(tip=f"{shown}, {count} entries")
+        if not count:
+            return f"[{shown} is empty.]"
+        if params.offset > count:
+            raise ToolError(f"Offset {params.offset} is past the end: {shown} has {count} entries.")
+        last = params.offset + len(lines) - 1
+        text = "\n".join(lines)
+        if last < count:
+            total = f"{count}" if count < MAX_COUNTED else f"at least {count}"
+            text += f"\n\n[Entries {params.offset}-{last} of {total}. Read on with offset={last + 1}.]"
+        return text
+
+    def _lines(self, folder: str, depth: int, ctx: Context[Any]) -> Iterator[str]:
+        """Depth first, without recursion: the folders on the way, each with what is left of it."""
+        open_folders = [(folder, iter(self.workspace.entries(folder)))]
+        while open_folders:
+            ctx.check_cancelled()
+            where, entries = open_folders[-1]
+            entry = next(entries, None)
+            if entry is None:
+                open_folders.pop()
+                continue
+            path = posixpath.join(where, entry.name)
+            indent = "  " * (len(open_folders) - 1)
+            enters = entry.kind == "folder" and len(open_folders) < depth
+            if not enters or entry.name in SKIPPED:
+                closed = " (not listed)" if enters else ""
+                yield indent + _label(entry) + self._target(path, entry) + closed
+                continue
+            try:
+                inside = self.workspace.entries(path)
+            except ToolError:
+                yield indent + _label(entry) + " (cannot be read)"
+                continue
+            yield indent + _label(entry)
+            open_folders.append((path, iter(inside)))
+
+    def _target(self, path: str, entry: Entry) -> str:
+        """Where a link leads, if that is inside; the host's paths are not shown."""
+        if entry.kind != "link":
+            return ""
+        if self.workspace.stat(path) is None:
+            return " -> (nothing, or outside the workspace)"
+        return f" -> {self.workspace.link_target(path)}"
+
+
+def _label(entry: Entry) -> str:
+    """A name on one line, whatever characters it has."""
+    name = os.fsencode(entry.name).decode("utf-8", "replace")
+    plain = name if name.isprintable() else name.encode("unicode_escape").decode()
+    return plain + MARKS[entry.kind]

@@ -1,0 +1,205 @@
+"""`read_file`: a text file page by page, a picture as a picture, anything else in a sentence.
+
+Lines come as they are, so that what was read can be given to `edit_file`; numbers are there on request.
+"""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, BinaryIO
+
+from pydantic import BaseModel, Field
+
+from toolcrib.content import Image, Text
+from toolcrib.errors import ToolError
+from toolcrib.result import ToolResult
+from toolcrib.tool import Effect, MaxOutput, Tool
+from toolcrib.tools.textfile import SNIFFED, Encoding, describe, image_type, sniff
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.context import Context
+    from toolcrib.tools.workspace import Workspace
+
+MAX_LINES = 2_000
+MAX_LINE = 2_000  # characters shown of one line among several
+MAX_BYTES = 50_000  # of one page; a line that is read alone may fill it
+MAX_IMAGE = 3_750_000  # bytes: 5 MB as base64, the smallest limit of the providers
+CHUNK = 65_536
+
+
+class ReadFileParams(BaseModel):
+    path: str = Field(description="File to read, relative to the workspace.")
+    offset: int = Field(1, ge=1, description="Line to begin at, counted from 1.")
+    limit: int = Field(MAX_LINES, ge=1, le=MAX_LINES, description="How many lines at most.")
+    column: int = Field(
+        1, ge=1, description="Character of each line to begin at: with limit=1, pages a very long line."
+    )
+    line_numbers: bool = Field(
+        False, description='Begin each line with its number, as in "12: text". Not part of the file.'
+    )
+
+
+class ReadFile(
+    Tool[ReadFileParams, str | ToolResult],
+    name="read_file",
+    effect=Effect.READ,
+    secrets=(),
+    title="Read file",
+    category="files",
+    idempotent=True,
+    open_world=False,
+    max_output=MaxOutput(bytes=MAX_BYTES * 3 // 2, lines=MAX_LINES + 20),
+):
+    """Read a file of the workspace.
+
+    Text comes in pages of up to 2,000 lines or 50 KB, with a note saying where to read on; pictures (PNG,
+    JPEG, GIF, WebP) are shown; other binary files are only described. For folders use list_dir.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def resources(self, params: ReadFileParams) -> list[str]:
+        return [self.workspace.resource(params.path)]
+
+    def execute(self, params: ReadFileParams, ctx: Context[Any]) -> str | ToolResult:
+        shown = self.workspace.place(params.path).shown
+        try:
+            fd, status = self.workspace.open_file(params.path)
+        except ToolError as refused:
+            if "is a folder" in refused.message:
+                raise ToolError(f"{shown} is a folder. Use list_dir to see what is in it.") from None
+            raise
+        with os.fdopen(fd, "rb") as file:
+            head = file.read(SNIFFED)
+            if kind := image_type(head):
+                return _picture(file, head, kind, shown, status.st_size)
+            encoding = sniff(head, status.st_size)
+            if encoding is None:
+                raise ToolError(
+                    f"{shown} is {describe(head)}, {status.st_size:,} bytes. It cannot be shown as text."
+                )
+            file.seek(len(encoding.bom))
+            page = Page(params)
+            page.read(file, encoding, ctx.check_cancelled)
+        ctx.report(tip=f"{shown}, {page.total} lines")
+        return page.render(shown, encoding)
+
+
+def _picture(file: BinaryIO, head: bytes, kind: str, shown: str, size: int) -> ToolResult:
+    if size > MAX_IMAGE:
+        raise ToolError(
+            f"{shown} is a picture ({kind}) of {size:,} bytes; at most {MAX_IMAGE:,} can be shown. Make a "
+            "smaller copy first."
+        )
+    data = head + file.read(MAX_IMAGE)
+    picture = Image(data=base64.b64encode(data).decode(), media_type=kind, name=shown.rsplit("/", 1)[-1])
+    return ToolResult((Text(f"{shown} is a picture ({kind}, {size:,} bytes)."), picture))
+
+
+class Page:
+    """Collects the wanted lines from pieces of text, keeping no more than it will show."""
+
+    __slots__ = (
+        "asked", "bytes", "cut", "full", "last", "lines", "replaced", "room", "size", "taken", "total",
+    )  # fmt: skip
+
+    def __init__(self, asked: ReadFileParams) -> None:
+        self.asked = asked
+        self.room = MAX_BYTES if asked.limit == 1 else MAX_LINE
+        self.lines: list[str] = []
+        self.total = 0  # lines finished
+        self.last = asked.offset - 1  # the last line shown
+        self.bytes = 0
+        self.size = 0  # characters of the line that is being read
+        self.taken: list[str] = []  # what is kept of it
+        self.full = False
+        self.cut: tuple[int, int] | None = None  # the first line that was cut: its number, the next column
+        self.replaced = 0
+
+    def read(self, file: BinaryIO, encoding: Encoding, check: Callable[[], None]) -> None:
+        decoder = codecs.getincrementaldecoder(encoding.name)("replace")
+        while True:
+            check()
+            data = file.read(CHUNK)
+            pieces = decoder.decode(data, not data).split("\n")
+            for index, piece in enumerate(pieces):
+                if index:
+                    self._end_line()
+                if piece:
+                    self._add(piece)
+            if not data:
+                break
+        if self.size:
+            self._end_line()
+
+    def _wanted(self) -> bool:
+        number = self.total + 1
+        return not self.full and self.asked.offset <= number < self.asked.offset + self.asked.limit
+
+    def _add(self, piece: str) -> None:
+        if self._wanted():
+            start = max(0, self.asked.column - 1 - self.size)
+            kept_to = self.asked.column - 1 + self.room - self.size
+            if start < kept_to:
+                self.taken.append(piece[start:kept_to])
+        self.size += len(piece)
+
+    def _end_line(self) -> None:
+        if self._wanted():
+            self._show("".join(self.taken))
+        self.total += 1
+        self.size = 0
+        self.taken.clear()
+
+    def _show(self, text: str) -> None:
+        raw = text.encode("utf-8", "replace")
+        if self.bytes + len(raw) > MAX_BYTES:
+            if self.lines:
+                self.full = True
+                return
+            text = raw[:MAX_BYTES].decode("utf-8", "ignore")
+        number = self.total + 1
+        left = self.size - (self.asked.column - 1) - len(text)
+        if left == 0:
+            text = text.removesuffix("\r")
+        elif left > 0:
+            if self.cut is None:
+                self.cut = (number, self.asked.column + len(text))
+            text += f" [... {left:,} more characters]"
+        self.replaced += text.count("\ufffd")
+        self.bytes += len(raw) + 1
+        self.last = number
+        self.lines.append(f"{number}: {text}" if self.asked.line_numbers else text)
+
+    def render(self, shown: str, encoding: Encoding) -> str:
+        """The page and, where there is something to say, notes in brackets after it."""
+        asked = self.asked
+        if self.total == 0 and asked.offset == 1:
+            return f"[{shown} is empty.]"
+        if asked.offset > self.total:
+            raise ToolError(
+                f"Offset {asked.offset} is past the end of {shown}, which has {self.total} lines."
+            )
+        notes: list[str] = []
+        if self.last < self.total:
+            notes.append(
+                f"Lines {asked.offset}-{self.last} of {self.total}; {self.total - self.last} more. "
+                f"Read on with offset={self.last + 1}."
+            )
+        elif asked.offset > 1:
+            notes.append(f"Lines {asked.offset}-{self.last} of {self.total}; end of file.")
+        if self.cut:
+            number, column = self.cut
+            notes.append(f"Line {number} goes on: read it with offset={number}, limit=1, column={column}.")
+        if encoding != Encoding():
+            notes.append(f"Encoded as {encoding.name.upper()} with a byte order mark, which edits keep.")
+        elif self.replaced:
+            notes.append("Some bytes are not valid UTF-8 and are shown as \ufffd; edits elsewhere keep them.")
+        text = "\n".join(self.lines)
+        return text if not notes else f"{text}\n\n[{' '.join(notes)}]"

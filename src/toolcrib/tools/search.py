@@ -1,0 +1,123 @@
+"""Looking for a regular expression in texts, with an end: the matching runs in a child process.
+
+Python's `re` cannot be interrupted and has patterns that take forever. ripgrep would not, but it opens
+paths itself, outside of the workspace's guard, and its patterns differ; a search should find the same on
+every machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolcrib.errors import ToolError
+
+WORKER = Path(__file__).with_name("search_worker.py")
+TICK = 0.1  # seconds between looks at whether the call was cancelled
+WRITE_SIZE = 65_536
+
+
+class TooSlow(Exception):
+    """The deadline passed while the worker was matching."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One text's matching lines: how many, and those to show as (number, text, whether it matched)."""
+
+    count: int
+    lines: list[tuple[int, str, bool]]
+
+
+class Searcher:
+    """A worker process for one search; use it in a `with` block."""
+
+    def __init__(
+        self,
+        pattern: str,
+        *,
+        ignore_case: bool,
+        context: int,
+        room: int,
+        count_all: bool,
+        width: int,
+        deadline: float,
+        check: Callable[[], None],
+    ) -> None:
+        self._deadline = deadline
+        self._check = check
+        if not sys.executable:
+            raise ToolError("Searching needs a Python interpreter, and this program has none to run.")
+        self._child = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(WORKER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env={},
+            start_new_session=True,
+        )
+        asked = {
+            "pattern": pattern,
+            "ignore_case": ignore_case,
+            "context": context,
+            "room": room,
+            "all": count_all,
+            "width": width,
+        }
+        self._waiting = json.dumps(asked).encode() + b"\n"
+
+    def __enter__(self) -> Searcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        child = self._child
+        child.kill()
+        for pipe in (child.stdin, child.stdout):
+            if pipe is not None:
+                pipe.close()
+        child.wait()
+
+    def search(self, texts: list[bytes]) -> list[Found]:
+        """What each of the UTF-8 texts holds; TooSlow when the deadline passes."""
+        data = b"".join([self._waiting, json.dumps([len(text) for text in texts]).encode(), b"\n", *texts])
+        self._waiting = b""
+        answer: list[tuple[int, list[list[Any]]]] = json.loads(self._exchange(data))
+        return [Found(count, [(line[0], line[1], line[2]) for line in lines]) for count, lines in answer]
+
+    def _exchange(self, data: bytes) -> bytes:
+        """Write all of the question and read one line, never waiting on one pipe alone."""
+        assert self._child.stdin is not None and self._child.stdout is not None
+        to_child, from_child = self._child.stdin.fileno(), self._child.stdout.fileno()
+        os.set_blocking(to_child, False)
+        view = memoryview(data)
+        answer = bytearray()
+        while not answer.endswith(b"\n"):
+            self._check()
+            left = self._deadline - time.monotonic()
+            if left <= 0:
+                raise TooSlow
+            readable, writable, _ = select.select(
+                [from_child], [to_child] if view else [], [], min(TICK, left)
+            )
+            if writable:
+                try:
+                    view = view[os.write(to_child, view[:WRITE_SIZE]) :]
+                except BlockingIOError:
+                    pass
+                except BrokenPipeError:
+                    raise ToolError("The search ended unexpectedly. Simplify the pattern.") from None
+            if readable:
+                piece = os.read(from_child, WRITE_SIZE)
+                if not piece:
+                    raise ToolError("The search ended unexpectedly. Simplify the pattern.")
+                answer += piece
+        return bytes(answer)

@@ -1,0 +1,85 @@
+"""`write_file`: a whole file, put in place in one step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from toolcrib.errors import ToolError
+from toolcrib.tool import Effect, Tool
+from toolcrib.tools.diffs import unified_diff
+from toolcrib.tools.textfile import Encoding, decode, sniff
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.context import Context
+    from toolcrib.tools.workspace import Workspace
+
+MAX_BYTES = 10_000_000
+MAX_DIFFED = 1_000_000  # bytes of an old file up to which a diff is shown to the person
+
+
+class WriteFileParams(BaseModel):
+    path: str = Field(description="File to create or replace, relative to the workspace.")
+    content: str = Field(description="The whole new content of the file.")
+
+
+class WriteFile(
+    Tool[WriteFileParams, str],
+    name="write_file",
+    effect=Effect.WRITE,
+    secrets=(),
+    title="Write file",
+    category="files",
+    idempotent=True,
+    open_world=False,
+):
+    """Create a file, or replace all of it, as UTF-8 text exactly as given.
+
+    Folders on the way are created; the file's permissions stay. To change a part of a file use edit_file.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def precheck(self, params: WriteFileParams) -> str | None:
+        try:
+            size = len(params.content.encode())
+        except UnicodeEncodeError:
+            return "content holds half of a surrogate pair, which cannot be written as UTF-8."
+        if size > MAX_BYTES:
+            return f"content is {size:,} bytes long; at most {MAX_BYTES:,} can be written at once."
+        if params.path.endswith("/"):
+            return f"{params.path} names a folder. Give the file's name too; folders are created as needed."
+        return None
+
+    def resources(self, params: WriteFileParams) -> list[str]:
+        return [self.workspace.resource(params.path)]
+
+    def execute(self, params: WriteFileParams, ctx: Context[Any]) -> str:
+        if problem := self.precheck(params):
+            raise ToolError(problem)
+        shown = self.workspace.place(params.path).shown
+        data = params.content.encode()
+        with self.workspace.writing:
+            ctx.check_cancelled()
+            status = self.workspace.stat(params.path)
+            before = self._before(params.path) if status is not None else ""
+            created = self.workspace.write(params.path, data)
+        if before is not None:
+            ctx.report(result={"diff": unified_diff(before, params.content, shown)})
+        lines = len(params.content.splitlines())
+        if created or status is None:
+            return f"Created {shown}: {lines:,} lines, {len(data):,} bytes."
+        return f"Replaced {shown}: {lines:,} lines, {len(data):,} bytes (before: {status.st_size:,} bytes)."
+
+    def _before(self, path: str) -> str | None:
+        """The old text, for the diff; None if it cannot be shown as text."""
+        try:
+            old, _ = self.workspace.read(path, MAX_DIFFED)
+        except ToolError:
+            return None
+        encoding = sniff(old, len(old))
+        return None if encoding is None else decode(old, encoding or Encoding())

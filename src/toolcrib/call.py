@@ -45,7 +45,7 @@ class CallKey(NamedTuple):
 
     run: str
     turn: int
-    index: int
+    index: int  # type: ignore[assignment] # shadows tuple.index, which a key has no use for
 
     def __str__(self) -> str:
         return f"{self.run}/{self.turn}/{self.index}"

@@ -255,15 +255,20 @@ def _signature_params(signature: Signature, tool: str) -> Params:
             extras = hint
             continue
         if parameter.kind is VAR_POSITIONAL:
-            hint = list[hint]
+            hint = _list_of(hint)
         hint = _with_field(hint, parameter)
         fields[parameter.name] = hint if parameter.required else typing_extensions.NotRequired[hint]
-    made: Any = typing_extensions.TypedDict("Arguments", fields)  # type: ignore[operator]
+    build: Any = typing_extensions.TypedDict
+    made = build("Arguments", fields)
     made.__pydantic_config__ = {"extra": "forbid"}
     params = TypedParams(made, tool=tool, extras=extras)
     for parameter in signature.parameters:
         _note(params.schema, parameter)
     return params
+
+
+def _list_of(hint: Any) -> Any:
+    return list[hint]
 
 
 def _with_field(hint: Any, parameter: Parameter) -> Any:

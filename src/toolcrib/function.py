@@ -69,7 +69,7 @@ class FunctionTool(Generic[A, R_co]):
         if instance is None:
             return self
         bound: FunctionTool[Any, R_co] = FunctionTool(
-            self.fn.__get__(instance, owner),  # type: ignore[attr-defined]
+            self.fn.__get__(instance, owner),
             self.facts,
             self.params,
             self.hooks,

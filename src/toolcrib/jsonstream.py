@@ -107,6 +107,7 @@ _ANY_VALUE = (
 _MEMBER = rf'(?:({_TEXT})"{_SPACE}:(?:{_ANY_VALUE})?|({_TEXT})\Z)'
 _KEY, _STRING, _CUT_STRING, _OPENING, _NUMBER, _FRACTION, _LITERAL, _CUT_KEY = range(1, 9)
 _match_value = re.compile("((?!))?" + _ANY_VALUE).match  # the same groups, and never a key
+_match_next_value = re.compile(f"((?!))?{_SPACE},{_ANY_VALUE}").match
 _match_member = re.compile(_MEMBER).match
 _match_first_member = re.compile(f'{_SPACE}"{_MEMBER}').match
 _match_next_member = re.compile(f'{_SPACE},{_SPACE}"{_MEMBER}').match
@@ -299,14 +300,9 @@ class JsonStream:
         return end + 1
 
     def _string(self, text: str, at: int) -> int:
-        end = len(text)
-        if at == 0 and "\\" not in text:
-            quote = text.find('"')
-            if quote >= 0:
-                end = quote
+        if at == 0 and "\\" not in text and text.isprintable():  # nor control characters nor surrogates
+            end = text.find('"') if '"' in text else len(text)
             piece = text[:end]
-            if not piece.isprintable():  # else it holds no control character and no surrogate
-                piece, end = self._read_text(text, at)
         else:
             piece, end = self._read_text(text, at)
         holder: Any = self._holder
@@ -416,20 +412,36 @@ class JsonStream:
         key = found[_KEY]
         if key is not None:
             self._name(key)
-        if group == _STRING or group == _CUT_STRING:
-            self._start_string(found[_STRING])
-            if group == _STRING:
-                self._state = self._after
-                if self._events is not None:
-                    self._events.append(_new(JsonEvent, ("value", self._here, found[_STRING])))
+        if group == _STRING or group == _CUT_STRING:  # noqa: SIM109
+            value: Any = found[_STRING]
         elif group == _NUMBER:
-            self._finish_number(found[_NUMBER], not found[_FRACTION], found.end())
+            value = self._numeric(found[_NUMBER], not found[_FRACTION], found.end())
         elif group == _LITERAL:
-            self._finish(_LITERALS[found[_LITERAL]])
+            value = _LITERALS[found[_LITERAL]]
         elif group == _OPENING:
             self._open(found[_OPENING], found.end() - 1)
+            return found.end()
         else:
             self._state = _value
+            return found.end()
+        events = self._events
+        holder = self._holder
+        if isinstance(holder, list):
+            if events is not None:
+                here = self._here = self._path + (len(holder),) if self._outer else ()  # noqa: RUF005 - twice as fast
+            holder.append(value)
+        else:
+            if events is not None:
+                here = self._here = self._path + (self._slot,)  # noqa: RUF005
+            holder[self._slot] = value
+        self._state = JsonStream._string if group == _CUT_STRING else self._after
+        if events is not None:
+            if group <= _CUT_STRING:
+                events.append(_new(JsonEvent, ("open", here, "string")))
+                if value:
+                    events.append(_new(JsonEvent, ("delta", here, value)))
+            if group != _CUT_STRING:
+                events.append(_new(JsonEvent, ("value", here, value)))
         return found.end()
 
     def _name(self, rest: str) -> None:
@@ -462,13 +474,16 @@ class JsonStream:
             self._events.append(_new(JsonEvent, ("value", self._here, value)))
 
     def _finish_number(self, number: str, integer: bool, end: int) -> None:
+        self._finish(self._numeric(number, integer, end))
+
+    def _numeric(self, number: str, integer: bool, end: int) -> int | float:
         try:
             value: int | float = int(number) if integer else float(number)
         except ValueError:  # sys.get_int_max_str_digits()
             self._refuse("integer with too many digits", end)
         if not integer and isinf(value):
             self._refuse("number too great for a float", end)
-        self._finish(value)
+        return value
 
     def _start_string(self, start: str) -> None:
         self._place(start)
@@ -566,7 +581,7 @@ _close = JsonStream._close
 _done = _state("nothing after the end", {})
 _value = _state("a value", _BEGINNINGS, _match_value)
 _first_element = _state("a value or ']'", {"]": _close, **_BEGINNINGS}, _match_value)
-_next_element = _state("',' or ']'", {"]": _close, ",": _to(_value)})
+_next_element = _state("',' or ']'", {"]": _close, ",": _to(_value)}, _match_next_value)
 _colon = _state("':'", {":": _to(_value)})
 _next_key = _state("a key", {'"': _to(JsonStream._key)}, _match_first_member)
 _first_key = _state("a key or '}'", {"}": _close, '"': _to(JsonStream._key)}, _match_first_member)

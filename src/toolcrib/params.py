@@ -44,7 +44,7 @@ class TypedParams:
         from pydantic import TypeAdapter
 
         try:
-            core = TypeAdapter(kind).core_schema
+            core: Any = TypeAdapter(kind).core_schema
         except Exception as problem:
             raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
         from pydantic_core import SchemaValidator
@@ -53,7 +53,7 @@ class TypedParams:
         if extras is not None:
             core = {**core, "extra_behavior": "allow", "extras_schema": TypeAdapter(extras).core_schema}
         # Prebuilt validators of nested models would bring back what was just tightened.
-        self._validate = SchemaValidator(core, None, False).validate_json  # type: ignore[call-arg]
+        self._validate = SchemaValidator(core, None, False).validate_json
         self.schema = _generate_schema(core, kind, tool)
 
     def parse(self, text: str | bytes) -> Any:
@@ -122,9 +122,9 @@ class SchemaParams:
             path = tuple(error.instance_path)
             kind = type(error.kind).__name__
             if kind.endswith("Required"):
-                yield (*path, error.kind.property), "missing", ""
+                yield (*path, getattr(error.kind, "property", "")), "missing", ""
             elif kind.endswith(("AdditionalProperties", "UnevaluatedProperties")):
-                for name in error.kind.unexpected:
+                for name in getattr(error.kind, "unexpected", ()):
                     yield (*path, name), "extra", ""
             else:
                 yield path, "type", error.message
@@ -232,13 +232,15 @@ def _modern_typed_dict(hint: Any) -> Any:
     import typing_extensions
 
     hints = typing.get_type_hints(hint, include_extras=True)
-    fields = {}
+    fields: dict[str, Any] = {}
     for name, inner in hints.items():
+        kind: Any = typing.Required if name in hint.__required_keys__ else typing.NotRequired
         while get_origin(inner) in (typing.Required, typing.NotRequired):
-            inner = get_args(inner)[0]
-        kind = typing.Required if name in hint.__required_keys__ else typing.NotRequired
+            # Where annotations are strings, only the resolved hint knows that the key is not required.
+            kind, inner = get_origin(inner), get_args(inner)[0]
         fields[name] = kind[modern(inner)]
-    made = typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator]
+    build: Any = typing_extensions.TypedDict
+    made = build(hint.__name__, fields)
     made.__doc__ = hint.__doc__
     made.__module__ = hint.__module__
     if config := getattr(hint, "__pydantic_config__", None):

@@ -47,7 +47,7 @@ class Signature:
         for p in self.parameters:
             if p.default is None and is_nullable(p.hint):
                 fill[p.name] = None
-            elif hasattr(p.default, "get_default"):  # a pydantic Field(...) as the default
+            elif p.default is not None and hasattr(p.default, "get_default"):  # a pydantic Field(...) as the default
                 made[p.name] = functools.partial(p.default.get_default, call_default_factory=True)
         placed = [p for p in self.parameters if p.kind in (POSITIONAL_ONLY, VAR_POSITIONAL)]
         context = self.context

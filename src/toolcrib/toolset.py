@@ -57,8 +57,8 @@ class Toolset(Protocol):
     `version` changes whenever the list does, so that a box need not list again to know.
     """
 
-    version: int
-
+    @property
+    def version(self) -> int: ...
     async def names(self) -> list[str]: ...
     async def get(self, name: str) -> Supplied | None: ...
     async def __aenter__(self) -> Any: ...
@@ -69,7 +69,7 @@ class StaticToolset:
     """A toolset of tools that are known now."""
 
     def __init__(self, tools: Iterable[Supplied]) -> None:
-        self.version = 0
+        self._changes = 0
         self._tools: dict[str, Supplied] = {}
         for supplied in tools:
             self.add(supplied)
@@ -80,12 +80,16 @@ class StaticToolset:
         if name in self._tools:
             raise ValueError(f"two tools are named {name!r}; rename one or pass override=True to the toolbox")
         self._tools[name] = supplied
-        self.version += 1
+        self._changes += 1
 
     def remove(self, name: str) -> None:
         """Remove a tool; KeyError when there is none of that name."""
         del self._tools[name]
-        self.version += 1
+        self._changes += 1
+
+    @property
+    def version(self) -> int:
+        return self._changes
 
     async def names(self) -> list[str]:
         return list(self._tools)
@@ -101,7 +105,7 @@ class StaticToolset:
 
 
 class _Wrapper:
-    """A toolset seen through a mapping of names: `outer(inner name)` gives the shown name, or None to hide it."""
+    """A toolset under other names: `outer(inner name)` gives the shown name, or None to hide the tool."""
 
     def __init__(self, inner: Toolset, outer: Callable[[str], str | None]) -> None:
         self._inner = inner

@@ -52,7 +52,8 @@ class Execution:
             ctx = Context(self.deps, key=ready.key, tool=ready.call.name, host=box.host)
         if box.sink:
             self._status(CallState.DOING, params=ready.arguments)
-        problem, cancellation, straggler = "", None, None
+        problem, straggler = "", None
+        cancellation: BaseException | None = None
         tracer = active_tracer(box.tracer)
         span = None
         if tracer is not None:

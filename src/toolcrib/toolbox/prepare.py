@@ -81,14 +81,14 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
 
 def call_effect(bound: Bound) -> Effect:
     """The effect of this call: what the tool says of its params, never more than it declared."""
-    declared = bound.definition.facts.effect
+    declared: Effect = bound.definition.facts.effect
     lower = bound.definition.effect_for
     if lower is None:
-        return declared  # type: ignore[no-any-return]
+        return declared
     try:
         return min(Effect(lower(bound.tool, bound.params)), declared)
     except Exception:
-        return declared  # type: ignore[no-any-return]
+        return declared
 
 
 def prechecked(bound: Bound, name: str) -> ToolResult | None:

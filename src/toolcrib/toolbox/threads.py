@@ -94,19 +94,20 @@ class _Job:
         """Wait until the function has ended; False when `timeout` seconds passed first."""
         if self._done:
             return True
-        if self._future is None:
+        future = self._future
+        if future is None:
             # The brief wait costs a blocked loop at most BRIEF_WAIT, and saves the wake-up of a selector,
             # which costs more CPU than most quick functions themselves.
             if timeout is None and self._lock.acquire(timeout=BRIEF_WAIT):
                 return True
-            self._future = self._loop.create_future()
-            if self._done:
+            future = self._future = self._loop.create_future()
+            if self.done:
                 return True
         if timeout is None:
-            await asyncio.shield(self._future)
+            await asyncio.shield(future)
             return True
-        await asyncio.wait((self._future,), timeout=timeout)
-        return self._done
+        await asyncio.wait((future,), timeout=timeout)
+        return self.done
 
     def result(self) -> Any:
         error, self._error = self._error, None

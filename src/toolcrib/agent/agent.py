@@ -1,0 +1,439 @@
+"""The agent: ask the model, run its calls, tell it the results, again.
+
+Read it from `Run._loop` down: `query`, `execute`, and what ends a run. The transcript is valid at every
+moment: a message with calls is followed at once by one with a result for each of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.agent.completion import COMPLETION, attempt_completion
+from toolcrib.agent.outcome import Budget, Outcome, Reason
+from toolcrib.call import CallKey, ToolCall
+from toolcrib.errors import ErrorCode
+from toolcrib.events import (
+    Event,
+    ReasoningDelta,
+    RunFinished,
+    RunStarted,
+    Subscription,
+    TextDelta,
+    TurnFinished,
+    TurnStarted,
+)
+from toolcrib.messages import (
+    CallChunk,
+    Message,
+    ReasoningChunk,
+    Request,
+    Response,
+    ResultPart,
+    TextChunk,
+    ToolChoice,
+    Usage,
+)
+from toolcrib.models.model import Model, ModelError
+from toolcrib.result import ToolResult
+from toolcrib.toolbox import Offer, Toolbox, words
+from toolcrib.toolset import Supplied, Toolset
+
+if TYPE_CHECKING:
+    from toolcrib.agent.transcript import TranscriptFile
+    from toolcrib.toolbox.stream import CallStream
+
+MAX_TURNS = 50
+MAX_FAILURES = 3  # failures of one tool in a row before the run pauses
+COUNTED = frozenset(
+    {
+        ErrorCode.INVALID_ARGUMENTS,
+        ErrorCode.TIMED_OUT,
+        ErrorCode.FAILED,
+        ErrorCode.TOOL_ERROR,
+        ErrorCode.OUTCOME_UNKNOWN,
+        ErrorCode.OUTPUT_TOO_LARGE,
+    }
+)
+SUMMARY = (
+    "The limit of turns is reached and no more tools can be called. Summarise for the user what was done, "
+    "what was found, and what is still open."
+)
+
+Instructions = str | Callable[[], str | Awaitable[str]]
+
+
+class Agent:
+    """A model with tools. `run` gives the Outcome, `stream` the events on the way.
+
+    `tools` make a toolbox of their own, with `box` options such as `autonomy`, `approver`, `deps` or
+    `timeout`; or hand in a `toolbox`. `model` is a Model or a string such as "openai:gpt-5". `instructions`
+    are the system prompt: text, or a function that gives it anew each turn. A run never ends silently:
+    `Outcome.reason` says why.
+
+    >>> from toolcrib import Agent, Effect, tool
+    >>> from toolcrib.models import Scripted
+    >>> @tool(effect=Effect.READ, secrets=())
+    ... def add(a: int, b: int) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> model = Scripted([{"calls": [{"name": "add", "arguments": {"a": 1, "b": 2}}]}, {"text": "It is 3."}])
+    >>> Agent(model, [add]).run_sync("What is 1 + 2?").text
+    'It is 3.'
+    """
+
+    def __init__(
+        self,
+        model: Model | str,
+        tools: Iterable[Supplied | Toolset] = (),
+        *,
+        toolbox: Toolbox | None = None,
+        instructions: Instructions = "",
+        max_turns: int = MAX_TURNS,
+        max_failures: int = MAX_FAILURES,
+        budget: Budget = Budget(),  # noqa: B008 - frozen
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        tool_choice: ToolChoice = ToolChoice(),  # noqa: B008 - frozen
+        parallel_calls: bool | None = None,
+        stats_hint: bool = False,
+        **box: Any,
+    ) -> None:
+        if isinstance(model, str):
+            from toolcrib.models import resolve_model
+
+            model = resolve_model(model)
+        if toolbox is not None and (box or tools):
+            raise TypeError("give tools and options, or a toolbox that has them, not both")
+        self.model = model
+        self.toolbox = toolbox if toolbox is not None else Toolbox(tools, **box)
+        if self.toolbox.registry.known(COMPLETION) is None:
+            self.toolbox.registry.add(attempt_completion, builtin=True)
+        self.instructions = instructions
+        self.max_turns = max_turns
+        self.max_failures = max_failures
+        self.budget = budget
+        self.max_tokens = max_tokens
+        self.temperature = temperature
+        self.tool_choice = tool_choice
+        self.parallel_calls = parallel_calls
+        self.stats_hint = stats_hint
+
+    def start(
+        self,
+        task: str | Message,
+        *,
+        messages: Sequence[Message] = (),
+        deps: Any = None,
+        transcript: TranscriptFile | None = None,
+    ) -> Run:
+        """A run of the task: `await` it for its Outcome, iterate over it for its events, or `cancel` it."""
+        return Run(self, task, messages, deps, transcript)
+
+    async def run(self, task: str | Message, **named: Any) -> Outcome:
+        """Work on a task until it ends; `messages=` continues an earlier outcome's transcript."""
+        return await self.start(task, **named)
+
+    def run_sync(self, task: str | Message, **named: Any) -> Outcome:
+        """`run`, for code without an event loop; RuntimeError where one is running."""
+        return self.toolbox.run_sync(self.run(task, **named))
+
+    async def stream(self, task: str | Message, **named: Any) -> AsyncIterator[Event]:
+        """The events of a run as they happen; the last one is RunFinished. Leaving the loop cancels the run."""
+        run = self.start(task, **named)
+        try:
+            async for event in run:
+                yield event
+        finally:
+            run.cancel()
+            await run
+
+
+class Run:
+    """One run of an agent: its transcript, its usage, and the loop."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        task: str | Message,
+        messages: Sequence[Message],
+        deps: Any,
+        transcript: TranscriptFile | None,
+    ) -> None:
+        self.id = uuid.uuid4().hex
+        self.agent = agent
+        self.box = agent.toolbox
+        self.messages: list[Message] = list(messages)
+        self.usage = Usage()
+        self.turns = 0
+        self.outcome: Outcome | None = None
+        self._task_message = Message.user(task) if isinstance(task, str) else task
+        self._deps = deps
+        self._transcript = transcript
+        self._failures: dict[str, int] = {}
+        self._task: asyncio.Task[Outcome] | None = None
+        self._stopped = False
+
+    # -- from outside
+
+    def __await__(self) -> Generator[Any, Any, Outcome]:
+        return self._outcome().__await__()
+
+    def cancel(self) -> None:
+        """Stop the run: its outcome says "cancelled", its transcript stays valid."""
+        self._stopped = True
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        subscription: Subscription = self.box.events()
+        work = self._begun()
+        work.add_done_callback(lambda _: subscription.close())
+        try:
+            async for event in subscription:
+                if event.run == self.id:
+                    yield event
+        finally:
+            self.box.unsubscribe(subscription)
+
+    def _begun(self) -> asyncio.Task[Outcome]:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(
+                self._guarded(), name=f"toolcrib run {self.id}"
+            )
+        return self._task
+
+    async def _outcome(self) -> Outcome:
+        if self.outcome is not None:
+            return self.outcome
+        if self._task is None:
+            return await self._guarded()
+        return await asyncio.shield(self._task) if self._stopped else await self._task
+
+    # -- the loop
+
+    async def _guarded(self) -> Outcome:
+        """The loop within its wall-time budget; every way out goes through `_finished`."""
+        deadline = asyncio.timeout(self.agent.budget.seconds)
+        self._started = time.monotonic()
+        try:
+            async with deadline:
+                return await self._loop()
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            return self._finished(Reason.BUDGET, "", f"{self.agent.budget.seconds:g} seconds have passed")
+        except asyncio.CancelledError:
+            outcome = self._finished(Reason.CANCELLED, "", "the run was cancelled")
+            if self._stopped:
+                return outcome
+            raise
+        except ModelError as error:
+            return self._finished(Reason.MODEL_ERROR, "", str(error))
+        finally:
+            self.box.forget(self.id)
+
+    async def _loop(self) -> Outcome:
+        await self._open()
+        while True:
+            spent = self.agent.budget.spent(self.usage, time.monotonic() - self._started)
+            if spent:
+                return self._finished(Reason.BUDGET, "", spent)
+            if self.turns >= self.agent.max_turns:
+                return await self._summarised()
+            offer = await self.box.offer(run=self.id, deps=self._deps)
+            response, streams = await self.query(offer)
+            calls = response.message.calls
+            if not calls:
+                return self._answered(response)
+            results = await self.execute(calls, offer, streams)
+            text = _completion(calls, results)
+            if text is not None:
+                return self._finished(Reason.COMPLETED, text)
+            paused = self._failing(calls, results)
+            if paused:
+                return self._finished(Reason.PAUSED, response.message.text, paused)
+
+    async def query(self, offer: Offer | None) -> tuple[Response, dict[int, CallStream]]:
+        """One request; without an offer, one without tools. Its answer joins the transcript."""
+        agent, box = self.agent, self.box
+        self.turns += 1
+        if box.sink:
+            box.emit(self.id, TurnStarted(turn=self.turns))
+        if callable(agent.instructions) or agent.stats_hint:
+            await self._instruct()
+        request = Request(
+            messages=self.messages,
+            tools=offer.specs if offer is not None else (),
+            tool_choice=agent.tool_choice if offer is not None else ToolChoice("none"),
+            parallel_calls=agent.parallel_calls,
+            max_tokens=agent.max_tokens,
+            temperature=agent.temperature,
+        )
+        response, streams = await self._read(request)
+        self.usage = self.usage + response.usage
+        self._append(response.message)
+        if response.message.calls:
+            # Answered from the first moment: what is recorded replaces it, what is not was interrupted.
+            waiting = [ResultPart(call, words.cancelled(call.name)) for call in response.message.calls]
+            self._append(Message("tool", list(waiting)))
+        if box.sink:
+            tokens = {
+                "input_tokens": response.usage.input_tokens,
+                "output_tokens": response.usage.output_tokens,
+            }
+            done = TurnFinished(self.turns, len(response.message.calls), response.stop_reason, tokens)
+            box.emit(self.id, done)
+        return response, streams
+
+    async def execute(
+        self, calls: list[ToolCall], offer: Offer, streams: dict[int, CallStream]
+    ) -> list[ToolResult]:
+        """Run the calls of a turn; each result takes its place in the transcript when it is recorded."""
+        places = self.messages[-1].parts
+
+        def record(key: CallKey, result: ToolResult) -> None:
+            part = places[key.index]
+            assert isinstance(part, ResultPart)
+            part.result = result
+            if self._transcript is not None:
+                self._transcript.result(key, result)
+
+        return await self.box.call_turn(
+            calls, run=self.id, turn=self.turns, offer=offer, streams=streams, deps=self._deps, record=record
+        )
+
+    # -- its parts
+
+    async def _open(self) -> None:
+        agent = self.agent
+        fresh: list[Message] = []
+        if not self.messages or self.messages[0].role != "system":
+            await self._instruct()
+            fresh = self.messages[:1] if self.messages and self.messages[0].role == "system" else []
+        for message in fresh:
+            self._write(message)
+        self._append(self._task_message)
+        if self.box.sink:
+            self.box.emit(self.id, RunStarted(self._task_message.text, agent.model.name))
+
+    async def _instruct(self) -> None:
+        """Put the instructions, as they are now, at the head of the transcript."""
+        given = self.agent.instructions
+        text = given() if callable(given) else given
+        if not isinstance(text, str):
+            text = await text
+        if self.agent.stats_hint and (hint := self.box.stats_hint()):
+            text = f"{text}\n\n{hint}".strip()
+        has_head = bool(self.messages) and self.messages[0].role == "system"
+        if has_head:
+            self.messages[0] = Message.system(text)
+        elif text:
+            self.messages.insert(0, Message.system(text))
+
+    async def _read(self, request: Request) -> tuple[Response, dict[int, CallStream]]:
+        """Read the model's answer as it streams; calls are met while their arguments are still coming."""
+        box = self.box
+        streams: dict[int, CallStream] = {}
+        response: Response | None = None
+        watched = bool(box.sink) or any(self._wants_partials(spec.name) for spec in request.tools)
+        answer = self.agent.model.stream(request)
+        try:
+            async for chunk in answer:
+                if type(chunk) is Response:
+                    response = chunk
+                elif not watched:
+                    continue
+                elif type(chunk) is TextChunk:
+                    if box.sink:
+                        box.emit(self.id, TextDelta(chunk.text))
+                elif type(chunk) is ReasoningChunk:
+                    if box.sink:
+                        box.emit(self.id, ReasoningDelta(chunk.text))
+                elif isinstance(chunk, CallChunk):
+                    stream = streams.get(chunk.index)
+                    if stream is None:
+                        key = CallKey(self.id, self.turns, chunk.index)
+                        stream = streams[chunk.index] = await box.open_call(chunk.name, key)
+                    stream.feed(chunk.arguments)
+        except BaseException:
+            for stream in streams.values():
+                await stream.discard()
+            raise
+        finally:
+            closing = getattr(answer, "aclose", None)
+            if closing is not None:
+                await closing()
+        if response is None:
+            raise ModelError(f"the model {self.agent.model.name} ended its answer without completing it")
+        for index, stream in list(streams.items()):
+            calls = response.message.calls
+            if index >= len(calls) or calls[index].name != stream.name:
+                await streams.pop(index).discard()
+        return response, streams
+
+    def _wants_partials(self, name: str) -> bool:
+        entry = self.box.registry.known(name)
+        definition = entry.definition() if entry is not None else None
+        return definition is not None and "on_partial" in definition.hooks
+
+    def _answered(self, response: Response) -> Outcome:
+        text = response.message.text
+        if response.stop_reason in ("refusal", "filter"):
+            return self._finished(Reason.REFUSED, text, f"the model stopped: {response.stop_reason}")
+        if response.stop_reason == "length":
+            return self._finished(Reason.REFUSED, text, "the answer was cut off at the model's token limit")
+        detail = "" if text else "the model answered with neither text nor calls"
+        return self._finished(Reason.ANSWERED, text, detail)
+
+    async def _summarised(self) -> Outcome:
+        """The limit of turns: one last request without tools, for a summary."""
+        self._append(Message.user(SUMMARY))
+        response, _ = await self.query(None)
+        if response.message.calls:
+            refused = "No tool can be called any more: the limit of turns is reached."
+            for part in self.messages[-1].parts:
+                if isinstance(part, ResultPart):
+                    part.result = ToolResult.of(refused, code=ErrorCode.DENIED)
+        return self._finished(
+            Reason.TURN_LIMIT, response.message.text, f"the limit of {self.agent.max_turns} turns is reached"
+        )
+
+    def _failing(self, calls: list[ToolCall], results: list[ToolResult]) -> str:
+        """Count each tool's failures in a row; why to pause, or ""."""
+        for call, result in zip(calls, results, strict=True):
+            if not result.is_error:
+                self._failures.pop(call.name, None)
+            elif result.code in COUNTED or result.code is None:
+                count = self._failures[call.name] = self._failures.get(call.name, 0) + 1
+                if count >= self.agent.max_failures:
+                    return (
+                        f"tool {call.name} failed {count} times in a row; the last time: {result.text[:300]}"
+                    )
+        return ""
+
+    def _append(self, message: Message) -> None:
+        self.messages.append(message)
+        self._write(message)
+
+    def _write(self, message: Message) -> None:
+        if self._transcript is not None:
+            self._transcript.message(message)
+
+    def _finished(self, reason: Reason, text: str, detail: str = "") -> Outcome:
+        if self.outcome is None:
+            self.outcome = Outcome(reason, text, self.messages, self.usage, self.turns, self.id, detail)
+            if self.box.sink:
+                self.box.emit(self.id, RunFinished(reason.value, text, detail))
+        return self.outcome
+
+
+def _completion(calls: list[ToolCall], results: list[ToolResult]) -> str | None:
+    """The text of an attempt_completion that succeeded, the user's own included; None when there is none."""
+    for call, result in zip(calls, results, strict=True):
+        if call.name == COMPLETION and not result.is_error:
+            return result.text
+    return None

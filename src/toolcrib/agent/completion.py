@@ -1,0 +1,18 @@
+"""The built-in tool with which a model ends its run and says what came of it."""
+
+from __future__ import annotations
+
+from toolcrib.function import tool
+from toolcrib.tool import Effect
+
+COMPLETION = "attempt_completion"
+
+
+@tool(effect=Effect.READ, secrets=(), open_world=False, idempotent=True, inline=True)
+def attempt_completion(result: str) -> str:
+    """Finish the task. Call it once, alone, when everything is done or nothing more can be done.
+
+    Args:
+        result: The final answer for the user: what was done, what was found, and what is left open.
+    """
+    return result

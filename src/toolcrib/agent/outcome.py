@@ -1,0 +1,63 @@
+"""How a run ended, and the budgets that can end it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from toolcrib.call import Question
+from toolcrib.messages import Message, Usage
+
+
+class Reason(StrEnum):
+    """Why a run ended or pauses."""
+
+    ANSWERED = "answered"  # the model answered without calls
+    COMPLETED = "completed"  # attempt_completion
+    TURN_LIMIT = "turn_limit"
+    BUDGET = "budget"
+    PAUSED = "paused"  # one tool failed too often in a row
+    CANCELLED = "cancelled"
+    MODEL_ERROR = "model_error"
+    REFUSED = "refused"  # the model or its provider declined, or the answer was cut off
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of a run; None for no limit. `cost` is in US dollars and counts only what has a known price."""
+
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+    def spent(self, usage: Usage, seconds: float) -> str:
+        """Which limit is reached, in words; "" while none is."""
+        if self.tokens is not None and usage.total_tokens >= self.tokens:
+            return f"{usage.total_tokens:,} of {self.tokens:,} tokens are used"
+        if self.cost is not None and (usage.cost or 0.0) >= self.cost:
+            return f"${usage.cost or 0.0:.4f} of ${self.cost:.4f} are spent"
+        if self.seconds is not None and seconds >= self.seconds:
+            return f"{self.seconds:g} seconds have passed"
+        return ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a run. `messages` is the whole transcript: hand it to `run` again to go on.
+
+    `detail` says more about the reason; `text` is the final answer or summary.
+    """
+
+    reason: Reason
+    text: str
+    messages: list[Message]
+    usage: Usage
+    turns: int
+    run: str
+    detail: str = ""
+    questions: list[Question] = field(default_factory=list)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the model itself considered the task done."""
+        return self.reason in (Reason.ANSWERED, Reason.COMPLETED)

@@ -1,0 +1,84 @@
+"""A transcript on disk: one JSON line a step, appended as it happens, valid after a crash at any point."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from toolcrib.call import FORMAT, CallKey
+from toolcrib.errors import ErrorCode
+from toolcrib.messages import Message, ResultPart, messages_from_json, messages_to_json
+from toolcrib.result import ToolResult
+
+INTERRUPTED = "The run was interrupted before this call had a result; whether it did its work is unknown."
+
+
+class TranscriptFile:
+    """Appends a run's messages and results to a file as they come; linear in their length.
+
+    `read_transcript` reads it back. OSError when the file cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", encoding="utf-8")
+        if self._file.tell() == 0:
+            self._write({"format": FORMAT})
+
+    def message(self, message: Message) -> None:
+        """Append a message; one of role "tool" comes as its results, one by one."""
+        if message.role != "tool":
+            self._write({"message": messages_to_json([message])["messages"][0]})
+
+    def result(self, key: CallKey, result: ToolResult) -> None:
+        self._write({"result": result.to_dict(), "index": key.index})
+
+    def _write(self, record: dict[str, Any]) -> None:
+        self._file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def read_transcript(path: Path) -> list[Message]:
+    """The messages of a transcript file; a call that has no result yet is told to have been interrupted.
+
+    A last line that was cut off is left out. ValueError, with the line, for what cannot be read.
+    """
+    messages: list[Message] = []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError:
+            if number == len(lines):  # no newline after it: the write was cut off
+                break
+            raise ValueError(f"{path.name}, line {number}: not JSON") from None
+        if "format" in record and record["format"] != FORMAT:
+            raise ValueError(
+                f"{path.name}, line {number}: expected format {FORMAT}, got {record['format']!r}"
+            )
+        if "message" in record:
+            messages.append(messages_from_json({"format": FORMAT, "messages": [record["message"]]})[0])
+            calls = messages[-1].calls
+            if calls:
+                unknown = ToolResult.of(INTERRUPTED, code=ErrorCode.OUTCOME_UNKNOWN)
+                messages.append(Message("tool", [ResultPart(call, unknown) for call in calls]))
+        elif "result" in record:
+            _place(messages, record, path, number)
+    return messages
+
+
+def _place(messages: list[Message], record: dict[str, Any], path: Path, number: int) -> None:
+    parts = messages[-1].parts if messages and messages[-1].role == "tool" else []
+    index = record.get("index", -1)
+    if not 0 <= index < len(parts):
+        raise ValueError(f"{path.name}, line {number}: a result of no call")
+    part = parts[index]
+    assert isinstance(part, ResultPart)
+    part.result = ToolResult.from_dict(record["result"])

@@ -32,8 +32,8 @@ REFUSED_ANYWHERE: dict[str, set[str]] = {
         " exclusiveMinimum exclusiveMaximum multipleOf patternProperties"
     ),
     "gemini": words(
-        "$ref $defs additionalProperties patternProperties minLength maxLength pattern const oneOf allOf not if"
-        " format exclusiveMinimum prefixItems uniqueItems examples"
+        "$ref $defs additionalProperties patternProperties minLength maxLength pattern const oneOf allOf not"
+        " if format exclusiveMinimum prefixItems uniqueItems examples"
     ),
     "bedrock": words("$ref $defs not if"),
     "mistral": set(),
@@ -246,6 +246,7 @@ def test_a_map_cannot_be_strict_and_says_so(dialect: str) -> None:
     assert [loss.path for loss in losses if loss.keyword == "additionalProperties"] == ["/properties/m"]
 
 
+TEXT = {"type": "string"}
 TREE = {
     "type": "object",
     "properties": {"tree": {"$ref": "#/$defs/Node", "description": "The tree"}},
@@ -285,8 +286,8 @@ def test_recursion_stays_a_reference_or_ends_at_a_finite_depth(dialect: str) -> 
     "schema",
     [
         {"anyOf": [
-            {"type": "object", "properties": {"kind": {"const": "a"}, "x": {"type": "string"}}, "required": ["kind"]},
-            {"type": "object", "properties": {"kind": {"const": "b"}, "y": {"type": "string"}}, "required": ["kind"]},
+            {"type": "object", "properties": {"kind": {"const": "a"}, "x": TEXT}, "required": ["kind"]},
+            {"type": "object", "properties": {"kind": {"const": "b"}, "y": TEXT}, "required": ["kind"]},
         ]},
         {"allOf": [{"type": "object", "properties": {"kind": {"enum": ["a", "b"]}}, "required": ["kind"]},
                    {"$ref": "#/$defs/X"}],
@@ -353,8 +354,8 @@ SCALARS = (
 WORDS = st.sampled_from(
     sorted(
         words(
-            "type properties required items anyOf oneOf allOf $ref $defs enum const default nullable not if then"
-            " minLength minimum exclusiveMinimum pattern format additionalProperties prefixItems description"
+            "type properties required items anyOf oneOf allOf $ref $defs enum const default nullable not if"
+            " then minLength minimum exclusiveMinimum pattern format additionalProperties prefixItems description"
             " title definitions examples dependencies $id $anchor A b"
         )
     )

@@ -36,6 +36,7 @@ DELIBERATE = {
     "null default": "dropped: leaving an optional parameter out means the same",
 }
 NULL = {"type": "null"}
+BARE = {"const", "enum", "type"}
 
 
 def essence(node: Any) -> Any:
@@ -59,10 +60,7 @@ def essence(node: Any) -> Any:
             return essence(out)
         out["anyOf"] = variants
         out.pop("type", None)
-        if all(
-            isinstance(v, dict) and set(v) <= {"const", "enum", "type"} and set(v) - {"type"}
-            for v in variants
-        ):
+        if all(isinstance(v, dict) and v and set(v) <= BARE and v.keys() != {"type"} for v in variants):
             del out["anyOf"]
             out["enum"] = [x for v in variants for x in v.get("enum", [v.get("const")])]
     if isinstance(out.get("items"), list):
@@ -93,7 +91,9 @@ def missing(expected: Any, ours: Any, path: str = "$") -> Iterator[str]:
         if key == "description":
             if not ours.get(key, "").startswith(value):
                 yield f"{at}: {value!r} became {ours.get(key)!r}"
-        elif (key == "items" and value == {"type": "string"} and ours.get(key) == {}) or (key == "type" and key not in ours and ("enum" in ours or "anyOf" in ours or path == "$")):
+        elif (key == "items" and value == {"type": "string"} and ours.get(key) == {}) or (
+            key == "type" and key not in ours and ("enum" in ours or "anyOf" in ours or path == "$")
+        ):
             continue
         elif key not in ours:
             if value not in ({}, []):

@@ -1,4 +1,4 @@
-"""Every recorded schema, 11,000 of them: a lawful form in each dialect, and a canonical one that means the same."""
+"""Every recorded schema has a lawful form in each dialect, and a canonical one that means the same."""
 
 from __future__ import annotations
 

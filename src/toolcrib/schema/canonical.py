@@ -176,12 +176,10 @@ class _Cleaning:
                 read = _READ[kind](self, value, keyword, home, path, depth)
                 if read is not None:
                     out[keyword] = read
-        if out.pop("nullable", False) is True:
-            out = _let_null_in(out)
+        null = out.pop("nullable", False) is True
         reference = out.pop("$ref", None)
-        if reference is not None:
-            return self._refer(reference, out, home, path, depth)
-        return shorten(out)
+        out = shorten(out) if reference is None else self._refer(reference, out, home, path, depth)
+        return shorten(_let_null_in(out)) if null else out
 
     def _nodes(self, value: list[Any], keyword: str, home: Resource, path: str, depth: int) -> list[Schema]:
         out: list[Schema] = []

@@ -13,6 +13,7 @@ _GROUPS: Final[tuple[frozenset[str], ...]] = (
     frozenset({"contains", "minContains", "maxContains"}),
     frozenset({"if", "then", "else"}),
 )
+_CLOSING: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 
 
@@ -35,6 +36,27 @@ def merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema | None:
             return None
         out[keyword] = combined
     return ordered(out)
+
+
+def meet(one: Mapping[str, Any], other: Mapping[str, Any], refused: Callable[[str], None]) -> Schema:
+    """Like `merge`, but always one node: a keyword of `other` that cannot join is handed to `refused`.
+
+    Two closed objects become one that is closed around the fields of both, which is what their author meant.
+    """
+    merged = merge(one, other)
+    if merged is not None:
+        return merged
+    closed = one.get("additionalProperties") is False and other.get("additionalProperties") is False
+    out: Schema = {key: value for key, value in one.items() if key not in _CLOSING}
+    for keyword, value in other.items():
+        if keyword in _CLOSING:
+            continue
+        joined = merge(out, {keyword: value})
+        if joined is None:
+            refused(keyword)
+        else:
+            out = joined
+    return {**out, "additionalProperties": False} if closed else out
 
 
 def both(one: Any, other: Any) -> Any:

@@ -18,8 +18,9 @@ _SWITCHES: Final = frozenset(("action", "mode", "op", "operation", "command", "m
 _EMPTY_WORDS: Final = frozenset(
     ("a", "an", "the", "of", "to", "for", "this", "that", "is", "value", "parameter")
 )
+# "only used when action is 'move'", "required if mode=write", "ignored unless kind is set to x"
 _CONDITION: Final = re.compile(
-    r"\b(?:only|required|used|valid|applies|applicable|ignored|needed|relevant|must be (?:set|given))\b"
+    r"\b(?:only|required|used|valid|applies|applicable|ignored|needed|relevant|must be set)\b"
     r"[^.;]{0,30}?\b(?:when|if|for|with|unless)\b(?P<rest>[^.;]*)",
     re.IGNORECASE,
 )
@@ -28,7 +29,7 @@ _COMPARISON: Final = re.compile(r"\s*(?:=|==|\bis\b|\bequals\b|\bset to\b|['\"`]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One piece of advice: the tool, the field (a JSON pointer; "" is the tool itself), a stable code, words."""
+    """A piece of advice: the tool, the field (JSON pointer; "" is the tool itself), a stable code, words."""
 
     tool: str
     path: str
@@ -57,9 +58,7 @@ def _name(spec: Described, schema: Mapping[str, Any]) -> _Advice:
         yield (
             "",
             "name-refused",
-            (
-                "some providers refuse this name: use 1 to 64 letters, digits, _ or -, starting with a letter or _"
-            ),
+            ("some providers refuse this name: use 1 to 64 letters, digits, _ or -, starting with a letter"),
         )
 
 
@@ -129,7 +128,7 @@ def _action(spec: Described, schema: Mapping[str, Any]) -> _Advice:
                 f"/properties/{escape(name)}",
                 "action-switch",
                 (
-                    f"{name!r} chooses among {len(values)} actions that share {len(optional)} optional fields: "
+                    f"{name!r} chooses among {len(values)} actions with {len(optional)} optional fields: "
                     "a tool for each action is used with fewer mistakes"
                 ),
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .canonical import Loss, clean_and_tell
-from .combine import merge
+from .combine import meet
 from .dialects import ROOT_REFUSED, Dialect, dialect_named
 from .keywords import (
     ANNOTATIONS,
@@ -160,20 +160,10 @@ class _Lowering:
 
     def _met(self, one: Schema, other: Schema, at: _At) -> Schema:
         """Both at once; what of `other` cannot be joined to `one` is told instead."""
-        merged = merge(one, other)
-        if merged is not None:
-            return merged
-        closed = one.get("additionalProperties") is False and other.get("additionalProperties") is False
-        out: Schema = {key: value for key, value in one.items() if key != "additionalProperties"}
-        for keyword, value in other.items():
-            if keyword == "additionalProperties":
-                continue
-            joined = merge(out, {keyword: value})
-            if joined is None:
-                self._drop(other, keyword, at)
-            else:
-                out = joined
-        return {**out, "additionalProperties": False} if closed else out
+        return meet(one, other, lambda keyword: self._refuse(other, keyword, at))
+
+    def _refuse(self, node: Schema, keyword: str, at: _At) -> None:
+        self._drop(node, keyword, at)
 
     # -- steps: each takes a node and gives one that breaks one rule less -----------------------------------
 
@@ -233,6 +223,8 @@ class _Lowering:
                 out = self._met(variants[0], {**rest_of, **_only(out, "enum", "type")}, at)
                 if "$ref" in out:
                     _, out = self._reference(out, at)
+                for step in (_Lowering._all_of, _Lowering._constant, _Lowering._one_of, _Lowering._null):
+                    out = step(self, out, at)
         if "enum" in out and None in out["enum"]:
             out["enum"] = [value for value in out["enum"] if value is not None]
             null = null or not types

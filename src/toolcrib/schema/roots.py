@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from .combine import merge
+from .combine import meet, merge
 from .keywords import OF_TYPE, Schema, same, types_of
 from .recursion import Definitions
 from .shorten import shorten
@@ -42,7 +42,6 @@ def _looks_like_object(node: Schema) -> bool:
 
 def _joined(node: Schema, definitions: Definitions, lose: Lose) -> Schema:
     out: Schema = {key: value for key, value in node.items() if key != "allOf"}
-    kept: list[Schema] = []
     for member in node["allOf"]:
         followed = _followed(member, definitions)
         merged = merge(followed, out)
@@ -50,10 +49,9 @@ def _joined(node: Schema, definitions: Definitions, lose: Lose) -> Schema:
             merged = merge(_open(followed), _open(out))
             lose("additionalProperties", "further keys are not ruled out")
         if merged is None:
-            kept.append(member)
-        else:
-            out = merged
-    return {**out, "allOf": kept} if kept else out
+            merged = meet(followed, out, lambda keyword: lose(keyword, "cannot be joined with the rest"))
+        out = merged
+    return _joined(out, definitions, lose) if "allOf" in out else out
 
 
 def _open(node: Schema) -> Schema:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .combine import merge
-from .keywords import OF_TYPE, Schema, accepts_null, ordered, same, types_of
+from .keywords import ANNOTATIONS, OF_TYPE, Schema, accepts_null, ordered, same, types_of
 
 # Beside these, adding "null" to `type` lets null in: they say nothing of it, or are handled one by one.
 _BLIND_TO_NULL: Final = frozenset().union(*OF_TYPE.values()) | frozenset(
@@ -50,15 +50,20 @@ def nullable(node: Mapping[str, Any]) -> Schema | None:
 
 
 def _all_of(node: Schema) -> Schema:
-    members = [member for member in node["allOf"] if member]
-    rest = {keyword: value for keyword, value in node.items() if keyword != "allOf"}
+    rest: Schema = {keyword: value for keyword, value in node.items() if keyword != "allOf"}
+    members: list[Schema] = []
+    for member in node["allOf"]:
+        if ANNOTATIONS.issuperset(member):
+            rest = {**member, **rest}  # a member that only describes, describes the whole
+        else:
+            members.append(member)
     if not members:
         return rest
     if len(members) == 1:
         merged = merge(members[0], rest)
         if merged is not None:
             return merged
-    return {**rest, "allOf": node["allOf"]}
+    return {**rest, "allOf": members}
 
 
 def _union(node: Schema, keyword: str) -> Schema:

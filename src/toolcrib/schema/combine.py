@@ -22,7 +22,7 @@ def merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema | None:
     if not other:
         return dict(one)
     if not one or ANNOTATIONS.issuperset(other):
-        return ordered({**one, **other})
+        return {**one, **other}
     if not ANNOTATIONS.issuperset(one) and _entangled(one, other):
         return None
     out = dict(one)
@@ -35,7 +35,7 @@ def merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema | None:
         if combined is None:
             return None
         out[keyword] = combined
-    return ordered(out)
+    return out
 
 
 def meet(one: Mapping[str, Any], other: Mapping[str, Any], refused: Callable[[str], None]) -> Schema:
@@ -68,7 +68,7 @@ def both(one: Any, other: Any) -> Any:
     if other is True:
         return one
     merged = merge(one, other)
-    return {"allOf": [one, other]} if merged is None else merged
+    return {"allOf": [one, other]} if merged is None else ordered(merged)
 
 
 def _entangled(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

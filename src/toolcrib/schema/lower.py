@@ -14,17 +14,15 @@ from .keywords import (
     ANNOTATIONS,
     KINDS,
     OF_TYPE,
-    TYPED,
     Schema,
     escape,
     ordered,
-    same,
-    type_of_value,
     types_of,
 )
 from .recursion import Definitions
 from .roots import object_root
-from .shorten import nullable, shorten
+from .shorten import shorten
+from .variants import apart, inferred, only, or_null, split
 from .words import phrase, sentence, told
 
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!]|\\[1-9]")
@@ -200,7 +198,7 @@ class _Lowering:
             return node
         if "anyOf" in node:
             return self._drop(node, "oneOf", at)
-        if not _apart(node["oneOf"]):
+        if not apart(node["oneOf"]):
             self.losses.append(Loss(at.path, "oneOf", "read as anyOf"))
         return {"anyOf" if key == "oneOf" else key: value for key, value in node.items()}
 
@@ -220,7 +218,7 @@ class _Lowering:
             out["anyOf"] = variants
             if len(variants) == 1:
                 rest_of = {key: value for key, value in out.items() if key not in ("anyOf", "enum", "type")}
-                out = self._met(variants[0], {**rest_of, **_only(out, "enum", "type")}, at)
+                out = self._met(variants[0], {**rest_of, **only(out, "enum", "type")}, at)
                 if "$ref" in out:
                     _, out = self._reference(out, at)
                 for step in (_Lowering._all_of, _Lowering._constant, _Lowering._one_of, _Lowering._null):
@@ -231,7 +229,7 @@ class _Lowering:
             if not out["enum"]:
                 del out["enum"]
         if isinstance(out.get("type"), list):
-            out = _split(out)
+            out = split(out)
         return {**out, "nullable": True} if null else out
 
     def _union(self, node: Schema, at: _At) -> Schema:
@@ -248,7 +246,7 @@ class _Lowering:
             return node
         if at.root:
             return {**node, "type": "object"}
-        found = _inferred(node)
+        found = inferred(node)
         if found is None:
             return self._anything(node, at) if self.dialect.typed else node
         # A keyword of one type lets other types through, which no model means to use.
@@ -373,7 +371,7 @@ class _Lowering:
         if not self.dialect.all_required or "properties" not in node:
             return node
         demanded = node.get("required", ())
-        properties = {n: p if n in demanded else _or_null(p) for n, p in node["properties"].items()}
+        properties = {n: p if n in demanded else or_null(p) for n, p in node["properties"].items()}
         return {**node, "properties": properties, "required": list(properties)}
 
 
@@ -412,73 +410,3 @@ _STEPS: Final[tuple[Callable[[_Lowering, Schema, _At], Schema], ...]] = (
     _Lowering._children,
     _Lowering._required,
 )
-
-
-def _or_null(node: Schema) -> Schema:
-    if "anyOf" in node and not any(variant.get("type") == "null" for variant in node["anyOf"]):
-        return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
-    return node if "anyOf" in node else nullable(node) or {"anyOf": [node, {"type": "null"}]}
-
-
-def _inferred(node: Mapping[str, Any]) -> str | None:
-    values: list[Any] = node.get("enum", [])
-    kinds = {type_of_value(value) for value in values if value is not None}
-    if values and len(kinds) == 1:
-        return kinds.pop()
-    if kinds == {"integer", "number"}:
-        return "number"
-    if values:
-        return None
-    return next((TYPED[keyword] for keyword in node if keyword in TYPED), None)
-
-
-def _split(node: Schema) -> Schema:
-    """A node of several types as a union of nodes of one type each."""
-    types: list[str] = node["type"]
-    if len(types) == 1:
-        return {**node, "type": types[0]}
-    rest = {key: value for key, value in node.items() if key != "type" and key not in TYPED and key != "enum"}
-    variants = [shorten({"type": name, **_belonging(node, name)}) for name in types]
-    values = node.get("enum")
-    if values is not None:
-        variants = [{**v, "enum": e} for v in variants if (e := [x for x in values if _is_of(x, v["type"])])]
-    if "anyOf" in rest:
-        return rest  # two unions at once have no plain form; the one that the author wrote says more
-    return {**rest, "anyOf": variants} if variants else rest
-
-
-def _belonging(node: Mapping[str, Any], name: str) -> Schema:
-    own = OF_TYPE.get("number" if name == "integer" else name, frozenset())
-    return {key: value for key, value in node.items() if key in own}
-
-
-def _is_of(value: Any, name: str) -> bool:
-    return type_of_value(value) == name or (name == "number" and type_of_value(value) == "integer")
-
-
-def _only(node: Mapping[str, Any], *keywords: str) -> Schema:
-    return {keyword: node[keyword] for keyword in keywords if keyword in node}
-
-
-def _apart(variants: list[Schema]) -> bool:
-    """Whether no value can fit two of the variants, as far as types and constants tell."""
-    kinds = [types_of(variant) for variant in variants]
-    if all(len(kind) == 1 for kind in kinds) and len({kind[0] for kind in kinds}) == len(kinds):
-        return {"integer", "number"} - {kind[0] for kind in kinds} != set()
-    shared = (
-        set.intersection(*({*variant.get("required", ())} for variant in variants)) if variants else set()
-    )
-    return any(
-        _distinct_tags([variant.get("properties", {}).get(name, {}) for variant in variants])
-        for name in shared
-    )
-
-
-def _distinct_tags(nodes: list[Any]) -> bool:
-    seen: list[Any] = []
-    for node in nodes:
-        values = node.get("enum", [node["const"]] if "const" in node else None)
-        if values is None or any(same(value, known) for value in values for known in seen):
-            return False
-        seen.extend(values)
-    return True

@@ -46,7 +46,7 @@ def nullable(node: Mapping[str, Any]) -> Schema | None:
         out["type"] = types if "null" in types else [*types, "null"]
     elif "enum" not in out:
         return None
-    return ordered(out)
+    return out
 
 
 def _all_of(node: Schema) -> Schema:
@@ -73,9 +73,11 @@ def _union(node: Schema, keyword: str) -> Schema:
     if not exclusive:
         if any(not variant for variant in variants):
             return rest  # a variant that takes anything makes the others idle
-        variants = _distinct(variants)
-    nulls = [variant for variant in variants if _only_null(variant)]
-    others = [variant for variant in variants if not _only_null(variant)]
+        variants = _distinct(_spliced(variants))
+    nulls: list[Schema] = []
+    others: list[Schema] = []
+    for variant in variants:
+        (nulls if _only_null(variant) else others).append(variant)
     if exclusive and nulls and (len(nulls) > 1 or any(_may_be_null(variant) for variant in others)):
         nulls, others = [], variants
     joined = _literals(others, exclusive)
@@ -86,6 +88,10 @@ def _union(node: Schema, keyword: str) -> Schema:
         merged = merge(whole, rest)
         if merged is not None:
             return merged
+    if nulls and len(others) == 1 and others[0].keys() == {"oneOf"}:
+        inner: list[Schema] = others[0]["oneOf"]
+        if not any(_may_be_null(variant) for variant in inner) and "oneOf" not in rest:
+            return {**rest, "oneOf": [*inner, {"type": "null"}]}
     return {**rest, keyword: [*others, {"type": "null"}] if nulls else others}
 
 
@@ -95,6 +101,13 @@ def _single(others: list[Schema], nulls: list[Schema]) -> Schema | None:
     if len(others) > 1:
         return None
     return nullable(others[0]) if nulls else others[0]
+
+
+def _spliced(variants: list[Schema]) -> list[Schema]:
+    """A union inside a union of the same kind is one union."""
+    if not any(variant.keys() == {"anyOf"} for variant in variants):
+        return variants
+    return [inner for v in variants for inner in (v["anyOf"] if v.keys() == {"anyOf"} else [v])]
 
 
 def _distinct(variants: list[Schema]) -> list[Schema]:
@@ -139,14 +152,15 @@ def _literals(variants: list[Schema], exclusive: bool) -> Schema | None:
             elif exclusive:
                 return None
     first = variants[0]
-    return ordered({"enum": values, **({"type": first["type"]} if "type" in first else {})})
+    return {**({"type": first["type"]} if "type" in first else {}), "enum": values}
 
 
 def _without_null_defaults(properties: Mapping[str, Any], required: Any) -> Schema:
     """Leaving a parameter out and sending its null are one thing; saying so again costs tokens."""
     out: Schema = {}
     for name, node in properties.items():
-        if "default" in node and node["default"] is None and name not in required and accepts_null(node):
+        idle = "default" in node and node["default"] is None and name not in required
+        if idle and (accepts_null(node) or ANNOTATIONS.issuperset(node)):
             node = {key: value for key, value in node.items() if key != "default"}
         out[name] = node
     return out

@@ -1,0 +1,82 @@
+"""The types and alternatives of one node: told apart, guessed, taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .keywords import OF_TYPE, TYPED, Schema, same, type_of_value, types_of
+from .shorten import nullable, shorten
+
+
+def or_null(node: Schema) -> Schema:
+    """The node with null let in, as a type where that can be said and as a variant where not."""
+    if "anyOf" in node and not any(variant.get("type") == "null" for variant in node["anyOf"]):
+        return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
+    return node if "anyOf" in node else nullable(node) or {"anyOf": [node, {"type": "null"}]}
+
+
+def inferred(node: Mapping[str, Any]) -> str | None:
+    """The type that an untyped node means, by its values or its keywords."""
+    values: list[Any] = node.get("enum", [])
+    kinds = {type_of_value(value) for value in values if value is not None}
+    if values and len(kinds) == 1:
+        return kinds.pop()
+    if kinds == {"integer", "number"}:
+        return "number"
+    if values:
+        return None
+    return next((TYPED[keyword] for keyword in node if keyword in TYPED), None)
+
+
+def split(node: Schema) -> Schema:
+    """A node of several types as a union of nodes of one type each."""
+    types: list[str] = node["type"]
+    if len(types) == 1:
+        return {**node, "type": types[0]}
+    rest = {key: value for key, value in node.items() if key != "type" and key not in TYPED and key != "enum"}
+    variants = [shorten({"type": name, **_belonging(node, name)}) for name in types]
+    values = node.get("enum")
+    if values is not None:
+        variants = [{**v, "enum": e} for v in variants if (e := [x for x in values if _is_of(x, v["type"])])]
+    if "anyOf" in rest:
+        return rest  # two unions at once have no plain form; the one that the author wrote says more
+    return {**rest, "anyOf": variants} if variants else rest
+
+
+def _belonging(node: Mapping[str, Any], name: str) -> Schema:
+    own = OF_TYPE.get("number" if name == "integer" else name, frozenset())
+    return {key: value for key, value in node.items() if key in own}
+
+
+def _is_of(value: Any, name: str) -> bool:
+    return type_of_value(value) == name or (name == "number" and type_of_value(value) == "integer")
+
+
+def only(node: Mapping[str, Any], *keywords: str) -> Schema:
+    """The named keywords of a node, as far as it has them."""
+    return {keyword: node[keyword] for keyword in keywords if keyword in node}
+
+
+def apart(variants: list[Schema]) -> bool:
+    """Whether no value can fit two of the variants, as far as types and constants tell."""
+    kinds = [types_of(variant) for variant in variants]
+    if all(len(kind) == 1 for kind in kinds) and len({kind[0] for kind in kinds}) == len(kinds):
+        return {"integer", "number"} - {kind[0] for kind in kinds} != set()
+    shared = (
+        set.intersection(*({*variant.get("required", ())} for variant in variants)) if variants else set()
+    )
+    return any(
+        _distinct_tags([variant.get("properties", {}).get(name, {}) for variant in variants])
+        for name in shared
+    )
+
+
+def _distinct_tags(nodes: list[Any]) -> bool:
+    seen: list[Any] = []
+    for node in nodes:
+        values = node.get("enum", [node["const"]] if "const" in node else None)
+        if values is None or any(same(value, known) for value in values for known in seen):
+            return False
+        seen.extend(values)
+    return True

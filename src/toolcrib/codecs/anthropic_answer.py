@@ -1,0 +1,295 @@
+"""Anthropic Messages: what comes back, whole or streamed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.codec import ModelError, is_retryable
+from toolcrib.codecs.loose import as_count, as_dict, as_index, as_list, as_str, dicts, json_object
+from toolcrib.codecs.pairing import MISSING_IDS
+from toolcrib.codecs.sse import DONE
+from toolcrib.content import Text
+from toolcrib.messages import (
+    CallChunk,
+    Chunk,
+    Message,
+    MessagePart,
+    Opaque,
+    Reasoning,
+    ReasoningChunk,
+    Response,
+    StopReason,
+    TextChunk,
+    Usage,
+)
+
+STOP_REASONS: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "end",  # becomes "tool_calls" where there are calls
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+    "pause_turn": "pause",
+}
+# Which piece of a block each delta carries, and the field of the block that it belongs to.
+TEXT_DELTAS = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "input_json_delta": ("partial_json", "input"),
+}
+IMPLIED_BLOCKS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking"}
+JSON_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+
+
+def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) -> Response:
+    """What a whole answer says."""
+    if body.get("type") == "error" or body.get("error"):
+        raise read_error(body)
+    if not isinstance(body.get("content"), list):
+        raise ModelError("the answer holds no content: it is not a message", retryable=True)
+    parts = [_part(block, block.get("input"), provider, names) for block in dicts(body["content"])]
+    return _response(parts, body, as_dict(body.get("usage")), provider)
+
+
+class MessagesDecoder:
+    """Events of a Messages stream in, neutral chunks out."""
+
+    def __init__(self, provider: str = "anthropic", names: dict[str, str] | None = None) -> None:
+        self._provider = provider
+        self._names = names or {}
+        self._message: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._blocks: list[_Block] = []
+        self._open: dict[int | None, _Block] = {}
+        self._calls = 0
+        self._ended = False
+
+    def feed(self, event: dict[str, Any]) -> list[Chunk]:
+        """The chunks that one event brings; ModelError for an error in the middle."""
+        kind = as_str(event.get("type"))
+        if kind == "error" or event.get("error"):
+            error = read_error(event)
+            error.partial = self._response()
+            raise error
+        if kind == "message_stop" or event.get(DONE):
+            self._ended = True
+            return self._close_all()
+        handle = _EVENTS.get(kind)
+        return handle(self, event) if handle is not None else []  # pings, and kinds yet to be invented
+
+    def finish(self) -> Response:
+        """The whole answer."""
+        if not (self._ended or self._message.get("stop_reason")):
+            raise ModelError(
+                "the stream ended before the answer was complete", retryable=True, partial=self._response()
+            )
+        if not self._message:
+            raise ModelError("the stream held no message", retryable=True)
+        return self._response()
+
+    def _message_start(self, event: dict[str, Any]) -> list[Chunk]:
+        message = as_dict(event.get("message"))
+        if self._message:
+            if message.get("id") == self._message.get("id"):
+                return []
+            raise ModelError(
+                "the stream holds the beginnings of two answers", retryable=True, partial=self._response()
+            )
+        self._message = {"id": "", **message}
+        self._usage = dict(as_dict(message.get("usage")))
+        chunks: list[Chunk] = []
+        for block in dicts(message.get("content")):  # calls made by code come whole, before any event
+            opened, chunk = self._open_block(block)
+            opened.closed = True
+            chunks.extend(chunk)
+            chunks.extend(_closing(opened))
+        return chunks
+
+    def _block_start(self, event: dict[str, Any]) -> list[Chunk]:
+        opened, chunks = self._open_block(as_dict(event.get("content_block")))
+        self._open[as_index(event.get("index"))] = opened
+        return chunks
+
+    def _open_block(self, content: dict[str, Any]) -> tuple[_Block, list[Chunk]]:
+        block = _Block(dict(content))
+        self._blocks.append(block)
+        if block.kind == "tool_use":
+            block.number = self._calls
+            self._calls += 1
+            name, id = as_str(content.get("name")), _id(content)
+            return block, [CallChunk(block.number, self._names.get(name, name), id)]
+        text = as_str(content.get("text")) if block.kind == "text" else ""
+        thought = as_str(content.get("thinking")) if block.kind == "thinking" else ""
+        pieces: list[Chunk] = [TextChunk(text)] if text else [ReasoningChunk(thought)] if thought else []
+        return block, pieces
+
+    def _block_delta(self, event: dict[str, Any]) -> list[Chunk]:
+        index, delta = as_index(event.get("index")), as_dict(event.get("delta"))
+        kind = as_str(delta.get("type"))
+        block = self._open.get(index)
+        chunks: list[Chunk] = []
+        if block is None:
+            if kind not in IMPLIED_BLOCKS:
+                return []
+            block, chunks = self._open_block({"type": IMPLIED_BLOCKS[kind]})
+            self._open[index] = block
+        if kind not in TEXT_DELTAS:
+            block.take(delta)
+            return chunks
+        name, field = TEXT_DELTAS[kind]
+        piece = as_str(delta.get(name))
+        if not piece:
+            return chunks
+        block.grow(field, piece)
+        if field == "text" and block.kind == "text":
+            chunks.append(TextChunk(piece))
+        elif field == "thinking" and block.kind == "thinking":
+            chunks.append(ReasoningChunk(piece))
+        elif field == "input" and block.kind == "tool_use":
+            chunks.append(CallChunk(block.number, arguments=piece))
+        return chunks
+
+    def _block_stop(self, event: dict[str, Any]) -> list[Chunk]:
+        block = self._open.get(as_index(event.get("index")))
+        return _close(block) if block is not None else []
+
+    def _message_delta(self, event: dict[str, Any]) -> list[Chunk]:
+        delta = as_dict(event.get("delta"))
+        self._message |= {name: value for name, value in delta.items() if value is not None}
+        usage = as_dict(event.get("usage"))
+        self._usage |= {name: value for name, value in usage.items() if value is not None}
+        return []
+
+    def _close_all(self) -> list[Chunk]:
+        return [chunk for block in self._blocks for chunk in _close(block)]
+
+    def _response(self) -> Response:
+        parts: list[MessagePart] = []
+        for block in self._blocks:
+            content, arguments = block.whole()
+            parts.append(_part(content, arguments, self._provider, self._names))
+        return _response(parts, self._message, self._usage, self._provider)
+
+
+_EVENTS = {
+    "message_start": MessagesDecoder._message_start,
+    "content_block_start": MessagesDecoder._block_start,
+    "content_block_delta": MessagesDecoder._block_delta,
+    "content_block_stop": MessagesDecoder._block_stop,
+    "message_delta": MessagesDecoder._message_delta,
+}
+
+
+class _Block:
+    """A content block in the making; its texts grow as lists of pieces."""
+
+    __slots__ = ("citations", "closed", "content", "kind", "number", "pieces")
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.content = content
+        self.kind = as_str(content.get("type"))
+        self.number = -1
+        self.closed = False
+        self.pieces: dict[str, list[str]] = {}
+        self.citations: list[Any] = []
+
+    def grow(self, field: str, piece: str) -> None:
+        self.pieces.setdefault(field, [as_str(self.content.get(field))]).append(piece)
+
+    def take(self, delta: dict[str, Any]) -> None:
+        """A delta that is none of ours: a citation joins its list, a text grows, anything else replaces."""
+        for name, value in delta.items():
+            if name == "type":
+                continue
+            if name == "citation":
+                self.citations.append(value)
+            elif isinstance(value, str):
+                self.grow(name, value)
+            elif value is not None:
+                self.content[name] = value
+
+    def whole(self) -> tuple[dict[str, Any], Any]:
+        """The block as a whole answer would hold it, and what a call's arguments are."""
+        texts = {name: "".join(pieces) for name, pieces in self.pieces.items()}
+        raw = texts.pop("input", "")
+        content = {**self.content, **texts}
+        if self.citations:
+            content["citations"] = [*as_list(content.get("citations")), *self.citations]
+        if self.kind in JSON_BLOCKS:
+            given = as_dict(self.content.get("input"))
+            content["input"] = (json_object(raw) or given) if raw else given
+        return content, raw or content.get("input")
+
+
+def _close(block: _Block) -> list[Chunk]:
+    if block.closed:
+        return []
+    block.closed = True
+    return _closing(block)
+
+
+def _closing(block: _Block) -> list[Chunk]:
+    return [CallChunk(block.number, done=True)] if block.kind == "tool_use" else []
+
+
+def _part(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> MessagePart:
+    """One content block as a neutral part; what it holds beyond that goes into the extras."""
+    kind = block.get("type")
+    if kind == "text":
+        extras = {name: value for name, value in block.items() if name not in ("type", "text") and value}
+        return Text(as_str(block.get("text")), {provider: extras} if extras else {})
+    if kind == "thinking":
+        own = {name: value for name, value in block.items() if name != "thinking"}
+        return Reasoning(as_str(block.get("thinking")), {provider: own})
+    if kind == "redacted_thinking":
+        return Reasoning("", {provider: dict(block)})
+    if kind == "tool_use":
+        name = as_str(block.get("name"))
+        own = {
+            key: value for key, value in block.items() if key not in ("type", "id", "name", "input") and value
+        }
+        given = arguments if isinstance(arguments, str | dict) else ""
+        return ToolCall(names.get(name, name), given, _id(block), {provider: own} if own else {})
+    return Opaque(provider, block)
+
+
+def _id(block: dict[str, Any]) -> str:
+    id = as_str(block.get("id"))
+    return "" if id in MISSING_IDS else id
+
+
+def _response(
+    parts: list[MessagePart], message: dict[str, Any], usage: dict[str, Any], provider: str
+) -> Response:
+    stop = as_str(message.get("stop_reason"))
+    reason = STOP_REASONS.get(stop, "other") if stop else "end"
+    if reason == "end" and any(isinstance(part, ToolCall) for part in parts):
+        reason = "tool_calls"
+    own = {"container": message["container"]} if message.get("container") else {}
+    answer = Message("assistant", parts, {provider: own} if own else {})
+    return Response(answer, reason, read_usage(usage), as_str(message.get("model")), stop)
+
+
+def read_usage(usage: dict[str, Any]) -> Usage:
+    """Usage in the neutral meaning; this API counts what went through its cache beside the input."""
+    read = as_count(usage.get("cache_read_input_tokens"))
+    written = as_count(usage.get("cache_creation_input_tokens"))
+    details = as_dict(usage.get("output_tokens_details"))
+    return Usage(
+        as_count(usage.get("input_tokens")) + read + written,
+        as_count(usage.get("output_tokens")),
+        read,
+        written,
+        as_count(details.get("thinking_tokens")),
+    )
+
+
+def read_error(body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
+    """The error that a body describes."""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    fields = as_dict(error)
+    message = as_str(fields.get("message")) or as_str(error) or "the model answered with an error"
+    return ModelError(message, is_retryable(status, as_str(fields.get("type"))), status, retry_after)

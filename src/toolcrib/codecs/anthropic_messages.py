@@ -1,0 +1,244 @@
+"""Anthropic Messages: what is sent. What comes back is read in `anthropic_answer.py`.
+
+Source: https://docs.anthropic.com/en/api/messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_response
+from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.loose import arguments_object, as_dict, as_str, own_extras
+from toolcrib.codecs.names import our_names, wire_names
+from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.content import Audio, File, Image, Json, Media, Text
+from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
+
+# The format has no default of its own; every model since Claude 3.7 can write this much in one answer.
+MAX_TOKENS = 16_384
+IDS = IdRule(re.compile("[A-Za-z0-9_-]{1,64}"), "toolu_")
+PICTURES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+NOTHING_SAID = "Continue."
+NO_OUTPUT = "The tool failed without a message."
+
+
+class AnthropicMessagesCodec:
+    """The Messages format.
+
+    `provider` is the key of the extras (signatures, server-side tools), which go back to the same provider
+    alone; `max_tokens` is sent where the request names none.
+
+    >>> from toolcrib.messages import Message
+    >>> body = AnthropicMessagesCodec().request(Request([Message.user("Hi")]), model="claude-x", stream=False)
+    >>> body["messages"]
+    [{'role': 'user', 'content': [{'type': 'text', 'text': 'Hi'}]}]
+    """
+
+    name = "anthropic_messages"
+
+    def __init__(
+        self, provider: str = "anthropic", *, dialect: str = "anthropic", max_tokens: int = MAX_TOKENS
+    ) -> None:
+        self.provider = provider
+        self.dialect = dialect
+        self.max_tokens = max_tokens
+
+    def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
+        """The body of `POST /v1/messages`."""
+        names = wire_names(request)
+        writer = _Writer(self.provider, names)
+        first = next(
+            (i for i, message in enumerate(request.messages) if message.role != "system"),
+            len(request.messages),
+        )
+        system = [block for message in request.messages[:first] for block in writer.blocks(message.parts)]
+        steps = arrange(request.messages[first:], IDS)
+        body: dict[str, Any] = {
+            "model": model,
+            "max_tokens": self.max_tokens if request.max_tokens is None else request.max_tokens,
+        }
+        if system:
+            body["system"] = system
+        body["messages"] = writer.messages(steps)
+        body |= self._tools(request, names, steps)
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.stop:
+            body["stop_sequences"] = list(request.stop)
+        if container := self._container(steps):
+            body["container"] = container
+        if stream:
+            body["stream"] = True
+        return {**body, **request.extras.get(self.provider, {})}
+
+    def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
+        """What a whole answer says; ModelError when it is not an answer."""
+        return read_response(body, self.provider, our_names(request))
+
+    def decoder(self, request: Request | None = None) -> MessagesDecoder:
+        """A fresh decoder for one streamed answer."""
+        return MessagesDecoder(self.provider, our_names(request))
+
+    def error(self, body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
+        """The error that a body describes."""
+        return read_error(body, status, retry_after)
+
+    def _tools(self, request: Request, names: dict[str, str], steps: list[Step]) -> dict[str, Any]:
+        choice = request.tool_choice
+        wanted = frozenset(choice.names)
+        specs = [spec for spec in request.tools if not wanted or spec.name in wanted]
+        strict = {"strict": True} if self.dialect.endswith("-strict") else {}
+        tools = [
+            {
+                "name": names.get(spec.name, spec.name),
+                "description": spec.description,
+                "input_schema": spec.in_dialect(self.dialect),
+                **strict,
+            }
+            for spec in specs
+        ]
+        mode = choice.mode
+        if not tools:
+            # A conversation that holds calls is refused unless tools are defined, even if none may be called.
+            called = {answer.call.name: None for step in steps for answer in step.answers}
+            tools = [{"name": names.get(n, n), "input_schema": {"type": "object"}} for n in called]
+            mode = "none"
+        if not tools:
+            return {}
+        if mode == "required" and len(tools) == 1 and wanted:
+            wire_choice: dict[str, Any] = {"type": "tool", "name": tools[0]["name"]}
+        else:
+            wire_choice = {"type": {"required": "any"}.get(mode, mode)}
+        if request.parallel_calls is not None and mode != "none":
+            wire_choice["disable_parallel_tool_use"] = not request.parallel_calls
+        return (
+            {"tools": tools}
+            if wire_choice == {"type": "auto"}
+            else {"tools": tools, "tool_choice": wire_choice}
+        )
+
+    def _container(self, steps: list[Step]) -> str:
+        """The container whose code waits for the results of the last calls."""
+        last = next((step for step in reversed(steps) if step.message.role == "assistant"), None)
+        if last is None or not any(self._from_code(answer.call) for answer in last.answers):
+            return ""
+        return as_str(as_dict(own_extras(last.message, self.provider).get("container")).get("id"))
+
+    def _from_code(self, call: ToolCall) -> bool:
+        return "tool_id" in as_dict(own_extras(call, self.provider).get("caller"))
+
+
+class _Writer:
+    """Neutral messages to wire messages, for one request."""
+
+    def __init__(self, provider: str, names: dict[str, str]) -> None:
+        self._provider = provider
+        self._names = names
+
+    def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
+        """Turns of user and assistant; results open the user's turn that follows their calls."""
+        turns: list[dict[str, Any]] = []
+        for step in steps:
+            role = "assistant" if step.message.role == "assistant" else "user"
+            blocks = self._assistant(step) if role == "assistant" else self._user(step.message, step.parts)
+            if blocks:
+                _append(turns, role, blocks)
+            if step.answers:
+                _append(turns, "user", [self._result(answer) for answer in step.answers])
+        if not turns or turns[0]["role"] == "assistant":
+            turns.insert(0, {"role": "user", "content": [{"type": "text", "text": NOTHING_SAID}]})
+        _strip_end(turns[-1])
+        return turns
+
+    def blocks(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
+        """Content blocks of text and media; blank texts are left out, the API refuses them."""
+        blocks: list[dict[str, Any]] = []
+        for part in parts:
+            if isinstance(part, Text | Json | Media):
+                block = _media_block(part) if isinstance(part, Media) else None
+                block = block or {"type": "text", "text": part.as_text()}
+                if block["type"] != "text" or str(block["text"]).strip():
+                    blocks.append({**block, **own_extras(part, self._provider)})
+        return blocks
+
+    def _user(self, message: Message, parts: list[Any]) -> list[dict[str, Any]]:
+        blocks = self.blocks(parts)
+        if message.role == "system" and blocks:  # instructions in the middle have no place of their own
+            opening, closing = {"type": "text", "text": "<system>"}, {"type": "text", "text": "</system>"}
+            return [opening, *blocks, closing]
+        return blocks
+
+    def _assistant(self, step: Step) -> list[dict[str, Any]]:
+        blocks: list[dict[str, Any]] = []
+        answers = iter(step.answers)
+        for part in step.parts:
+            if isinstance(part, ToolCall):
+                blocks.append(self._call(next(answers)))
+            elif isinstance(part, Reasoning):
+                extras = own_extras(part, self._provider)
+                if extras:  # thinking without its signature is refused
+                    text = {"thinking": part.text} if extras.get("type") != "redacted_thinking" else {}
+                    blocks.append({"type": "thinking", **text, **extras})
+            elif isinstance(part, Opaque):
+                if part.provider == self._provider and isinstance(part.data, dict):
+                    blocks.append(part.data)
+            elif isinstance(part, Media):
+                blocks.append({"type": "text", "text": part.as_text()})
+            else:
+                blocks.extend(self.blocks([part]))
+        return blocks
+
+    def _call(self, answer: Answered) -> dict[str, Any]:
+        call = answer.call
+        return {
+            "type": "tool_use",
+            "id": answer.id,
+            "name": self._names.get(call.name, call.name),
+            "input": arguments_object(call.arguments),
+            **own_extras(call, self._provider),
+        }
+
+    def _result(self, answer: Answered) -> dict[str, Any]:
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.id}
+        parts = answer.result.parts if answer.result is not None else (Text(answer.text),)
+        content = self.blocks(parts)
+        if len(content) == 1 and content[0].keys() == {"type", "text"}:
+            block["content"] = content[0]["text"]
+        elif content:
+            block["content"] = content
+        if answer.is_error:
+            block |= {"content": block.get("content", NO_OUTPUT), "is_error": True}
+        return {**block, **own_extras(answer.result, self._provider)}
+
+
+def _append(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]) -> None:
+    if turns and turns[-1]["role"] == role:
+        turns[-1]["content"].extend(blocks)
+    else:
+        turns.append({"role": role, "content": list(blocks)})
+
+
+def _strip_end(turn: dict[str, Any]) -> None:
+    """An answer that is to be continued may not end in white space."""
+    last = turn["content"][-1]
+    if turn["role"] == "assistant" and last.get("type") == "text":
+        turn["content"][-1] = {**last, "text": last["text"].rstrip()}
+
+
+def _media_block(part: Media) -> dict[str, Any] | None:
+    """A block for what the format can carry; None where only its label can be sent."""
+    if isinstance(part, Audio) or not (part.data or part.url):
+        return None
+    base64 = {"type": "base64", "media_type": part.media_type, "data": part.data}
+    source = base64 if part.data else {"type": "url", "url": part.url}
+    if isinstance(part, Image):
+        return {"type": "image", "source": source} if part.url or part.media_type in PICTURES else None
+    if not isinstance(part, File) or part.media_type not in ("application/pdf", ""):
+        return None
+    if part.data:
+        source = {**base64, "media_type": "application/pdf"}
+    return {"type": "document", "source": source, **({"title": part.name} if part.name else {})}

@@ -1,0 +1,93 @@
+"""What every wire format is to the rest: a Codec, the Decoder of one stream, and the error both may raise."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from toolcrib.errors import ToolcribError
+from toolcrib.messages import Chunk, Request, Response
+
+RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
+RETRYABLE_TYPES = frozenset(
+    {
+        "api_error",
+        "overloaded_error",
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "server_error",
+        "service_unavailable",
+        "timeout_error",
+    }
+)
+
+
+class ModelError(ToolcribError):
+    """A model did not answer, or not to the end.
+
+    `retryable` says that the same request may succeed a moment later; `status` is the HTTP status, if there
+    was one; `retry_after` is the number of seconds that the other side asked to wait; `partial` holds what
+    had come when a stream broke, for a person to look at: never run its calls.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        retryable: bool = False,
+        status: int | None = None,
+        retry_after: float | None = None,
+        partial: Response | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retryable = retryable
+        self.status = status
+        self.retry_after = retry_after
+        self.partial = partial
+
+
+class Decoder(Protocol):
+    """Turns the events of one streamed answer into chunks. It never raises anything but ModelError."""
+
+    def feed(self, event: dict[str, Any]) -> list[Chunk]:
+        """The chunks that one event (the parsed JSON of its data) brings."""
+        ...
+
+    def finish(self) -> Response:
+        """The whole answer, once the stream has ended; ModelError when it ended too early."""
+        ...
+
+
+class Codec(Protocol):
+    """One provider's wire format. Pure: parsed JSON in, parsed JSON out.
+
+    Names that the provider refuses are mapped for the wire; `response` and `decoder` need the request to
+    map them back.
+    """
+
+    name: str
+    provider: str
+
+    def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
+        """The body to send."""
+        ...
+
+    def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
+        """What a whole answer says; ModelError when it is not an answer."""
+        ...
+
+    def decoder(self, request: Request | None = None) -> Decoder:
+        """A fresh decoder for one streamed answer."""
+        ...
+
+    def error(self, body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
+        """The error that a body describes."""
+        ...
+
+
+def is_retryable(status: int | None, kind: str) -> bool:
+    """Whether trying again may help: by the kind of error where the provider names one, else by status."""
+    if kind == "insufficient_quota":  # comes as a 429 and stays one until somebody pays
+        return False
+    return kind in RETRYABLE_TYPES or (
+        status is not None and (status in RETRYABLE_STATUS or 500 <= status < 600)
+    )

@@ -1,0 +1,70 @@
+"""Reading JSON whose shape nobody guarantees: what is not of the wanted type counts as absent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def dicts(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list."""
+    return [item for item in as_list(value) if isinstance(item, dict)]
+
+
+def as_str(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def as_index(value: Any) -> int | None:
+    """A position; None where there is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def as_count(value: Any) -> int:
+    """A number of tokens."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def as_money(value: Any) -> float | None:
+    return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None
+
+
+def compact(value: Any) -> str:
+    """A value as JSON without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    """The object that a text holds; None for anything else."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def arguments_object(arguments: str | dict[str, Any]) -> dict[str, Any]:
+    """A call's arguments as an object, for providers that take nothing else back.
+
+    What cannot be read is kept as text under the key that Anthropic's documentation suggests for it.
+    """
+    if isinstance(arguments, dict):
+        return arguments
+    if not arguments.strip():
+        return {}
+    value = json_object(arguments)
+    return {"INVALID_JSON": arguments} if value is None else value
+
+
+def own_extras(thing: Any, provider: str) -> dict[str, Any]:
+    """What a part, message, call or result holds for one provider; empty for no thing at all."""
+    extras = getattr(thing, "extras", None)
+    return as_dict(extras.get(provider)) if extras else {}

@@ -1,0 +1,53 @@
+"""Tool names on the wire: what a provider would refuse is mapped, and mapped back."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+from toolcrib.messages import Request
+
+# The narrowest rule of the big providers, so that one conversation can go on with any of them.
+LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
+ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def wire_names(request: Request | None) -> dict[str, str]:
+    """Our name to wire name, for the names of a request that cannot be sent as they are; mostly empty.
+
+    The same names give the same map in any order, and no two names meet.
+    """
+    if request is None:
+        return {}
+    names = {spec.name for spec in request.tools}
+    names.update(call.name for message in request.messages for call in message.calls)
+    illegal = sorted(name for name in names if not LEGAL.match(name))
+    if not illegal:
+        return {}
+    taken = names.difference(illegal)
+    mapped: dict[str, str] = {}
+    for name in illegal:
+        salt = 0
+        while (wire := _candidate(name, salt)) in taken:
+            salt += 1
+        taken.add(wire)
+        mapped[name] = wire
+    return mapped
+
+
+def our_names(request: Request | None) -> dict[str, str]:
+    """Wire name to our name: the other direction of `wire_names`."""
+    return inverse(wire_names(request))
+
+
+def inverse(names: Mapping[str, str]) -> dict[str, str]:
+    return {wire: name for name, wire in names.items()}
+
+
+def _candidate(name: str, salt: int) -> str:
+    seed = f"{name}\0{salt}" if salt else name
+    digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    readable = ILLEGAL_CHARACTER.sub("_", name)[:54]
+    lead = "" if readable[:1].isalpha() or readable[:1] == "_" else "_"
+    return f"{lead}{readable}_{digest}"

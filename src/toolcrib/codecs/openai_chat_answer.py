@@ -1,0 +1,286 @@
+"""OpenAI Chat Completions: what comes back, whole or streamed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.call_slots import CallSlots, arguments_text, call_extras, called_function, known_id
+from toolcrib.codecs.codec import ModelError, is_retryable
+from toolcrib.codecs.loose import as_count, as_dict, as_money, as_str, dicts
+from toolcrib.codecs.sse import DONE
+from toolcrib.content import Text
+from toolcrib.messages import (
+    Chunk,
+    Message,
+    MessagePart,
+    Reasoning,
+    ReasoningChunk,
+    Response,
+    StopReason,
+    TextChunk,
+    Usage,
+)
+
+STOP_REASONS: dict[str, StopReason] = {
+    "stop": "end",
+    "end_turn": "end",
+    "eos": "end",
+    "tool_calls": "end",  # becomes "tool_calls" where there are calls
+    "function_call": "end",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "filter",
+    "refusal": "refusal",
+}
+BROKEN = frozenset({"error", "insufficient_system_resource"})
+REASONING_FIELDS = ("reasoning_content", "reasoning")
+KEPT_FIELDS = ("annotations", "audio", "extra_content")
+GROWING = frozenset({"text", "summary", "data"})
+
+
+def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) -> Response:
+    """What a whole answer says."""
+    if body.get("error"):
+        raise read_error(body)
+    choice = next((choice for choice in dicts(body.get("choices")) if _is_first(choice)), None)
+    if choice is None:
+        raise ModelError("the answer holds no choices: it is not a chat completion", retryable=True)
+    answer = _Answer(provider)
+    answer.start(body)
+    message = as_dict(choice.get("message"))
+    answer.add(message)
+    calls = [
+        ToolCall(
+            names.get(name := as_str(function.get("name")), name),
+            raw if isinstance(raw := function.get("arguments"), dict) else arguments_text(function),
+            known_id(call.get("id")),
+            {provider: extras} if (extras := call_extras(call)) else {},
+        )
+        for call in tool_calls(message)
+        for function in (called_function(call),)
+    ]
+    answer.stop = as_str(choice.get("finish_reason"))
+    return answer.response(calls)
+
+
+class ChatDecoder:
+    """Chat completion chunks in, neutral chunks out; only the first choice is read."""
+
+    def __init__(self, provider: str = "openai", names: dict[str, str] | None = None) -> None:
+        self._answer = _Answer(provider)
+        self._slots = CallSlots(provider, names or {})
+        self._ended = False
+
+    def feed(self, event: dict[str, Any]) -> list[Chunk]:
+        """The chunks that one event brings; ModelError for an error in the middle."""
+        if event.get(DONE):
+            self._ended = True
+            return [*self._slots.done()]
+        if event.get("error") or event.get("object") == "error":
+            error = read_error(event)
+            error.partial = self._partial()
+            raise error
+        self._answer.start(event)
+        # A server may leave the stop reason out; usage in the last event then says that it was the last.
+        self._ended = bool(self._answer.stop) or bool(event.get("usage"))
+        chunks: list[Chunk] = []
+        for choice in dicts(event.get("choices")):
+            if _is_first(choice):
+                chunks.extend(self._choice(choice))
+        return chunks
+
+    def finish(self) -> Response:
+        """The whole answer."""
+        if not self._ended:
+            raise ModelError(
+                "the stream ended before the answer was complete", retryable=True, partial=self._partial()
+            )
+        return self._answer.response(self._slots.calls())
+
+    def _choice(self, choice: dict[str, Any]) -> list[Chunk]:
+        delta = as_dict(choice.get("delta"))
+        if not delta and self._answer.is_empty() and not self._slots:
+            delta = as_dict(choice.get("message"))  # some servers stream a whole answer as one event
+        chunks = self._answer.add(delta)
+        chunks.extend(self._slots.feed(tool_calls(delta)))
+        if stop := as_str(choice.get("finish_reason")):
+            self._answer.stop = stop
+            self._ended = True
+            chunks.extend(self._slots.done())
+        return chunks
+
+    def _partial(self) -> Response:
+        return self._answer.response(self._slots.calls(), broken=True)
+
+
+class _Answer:
+    """Text, thinking, usage and stop reason of an answer, in pieces that are joined once."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._reasoning: list[str] = []
+        self._field = ""
+        self._details: list[dict[str, Any]] = []
+        self._kept: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._model = ""
+        self.stop = ""
+
+    def is_empty(self) -> bool:
+        return not (self._text or self._refusal or self._reasoning)
+
+    def start(self, body: dict[str, Any]) -> None:
+        """Take what stands beside the choices."""
+        self._model = self._model or as_str(body.get("model"))
+        usage = as_dict(body.get("usage")) or as_dict(as_dict(body.get("x_groq")).get("usage"))
+        self._usage = usage or self._usage
+
+    def add(self, message: dict[str, Any]) -> list[Chunk]:
+        """Take a message, or a piece of one."""
+        chunks: list[Chunk] = []
+        self._add_reasoning(message, chunks)
+        content = message.get("content")
+        for part in dicts(content):
+            if part.get("type") == "thinking":
+                thought = "".join(as_str(item.get("text")) for item in dicts(part.get("thinking")))
+                self._think("content", thought, chunks)
+            else:
+                self._say(self._text, as_str(part.get("text")), chunks)
+        self._say(self._text, as_str(content), chunks)
+        self._say(self._refusal, as_str(message.get("refusal")), chunks)
+        for name in KEPT_FIELDS:
+            if message.get(name):
+                self._kept[name] = message[name]
+        return chunks
+
+    def _add_reasoning(self, message: dict[str, Any], chunks: list[Chunk]) -> None:
+        said = False
+        for name in REASONING_FIELDS:
+            text = as_str(message.get(name))
+            if text and not said:
+                said = True
+                self._think(name, text, chunks)
+        for detail in dicts(message.get("reasoning_details")):
+            text = as_str(detail.get("text")) or as_str(detail.get("summary"))
+            if text and not said:
+                self._think("", text, chunks)
+            self._merge(detail)
+
+    def _think(self, field: str, text: str, chunks: list[Chunk]) -> None:
+        if text:
+            self._field = self._field or field
+            self._reasoning.append(text)
+            chunks.append(ReasoningChunk(text))
+
+    @staticmethod
+    def _say(pieces: list[str], text: str, chunks: list[Chunk]) -> None:
+        if text:
+            pieces.append(text)
+            chunks.append(TextChunk(text))
+
+    def _merge(self, detail: dict[str, Any]) -> None:
+        """A piece of a reasoning detail joins the last one if it goes on with it."""
+        last = self._details[-1] if self._details else None
+        same = last is not None and all(
+            last.get(key) == detail.get(key) or (key == "id" and not detail.get(key))
+            for key in ("index", "type", "id")
+        )
+        if last is None or not same or detail.get("index") is None:
+            last = {}
+            self._details.append(last)
+        for name, value in detail.items():
+            if name in GROWING and isinstance(value, str):
+                if not isinstance(last.get(name), _Pieces):
+                    last[name] = _Pieces()
+                last[name].append(value)
+            elif value or name not in last:
+                last[name] = value
+
+    def response(self, calls: list[ToolCall], *, broken: bool = False) -> Response:
+        if self.stop in BROKEN and not broken:
+            partial = self.response(calls, broken=True)
+            raise ModelError("the model broke off its answer", retryable=True, partial=partial)
+        parts: list[MessagePart] = []
+        own: dict[str, Any] = {"field": self._field} if self._field else {}
+        if self._details:
+            own["reasoning_details"] = [_joined(detail) for detail in self._details]
+        if own or self._reasoning:
+            parts.append(Reasoning("".join(self._reasoning), {self._provider: own} if own else {}))
+        if self._text:
+            parts.append(Text("".join(self._text)))
+        if self._refusal:
+            parts.append(Text("".join(self._refusal), {self._provider: {"refusal": True}}))
+        parts.extend(calls)
+        extras = {self._provider: self._kept} if self._kept else {}
+        return Response(
+            Message("assistant", parts, extras),
+            "other" if broken else self._stop_reason(calls),
+            read_usage(self._usage),
+            self._model,
+            self.stop,
+        )
+
+    def _stop_reason(self, calls: list[ToolCall]) -> StopReason:
+        reason = STOP_REASONS.get(self.stop, "other") if self.stop else "end"
+        if reason == "end":
+            return "tool_calls" if calls else "refusal" if self._refusal and not self._text else "end"
+        return reason
+
+
+class _Pieces(list[str]):
+    """A text that still grows."""
+
+
+def _joined(detail: dict[str, Any]) -> dict[str, Any]:
+    return {name: "".join(value) if isinstance(value, _Pieces) else value for name, value in detail.items()}
+
+
+def _is_first(choice: dict[str, Any]) -> bool:
+    return choice.get("index") in (0, None)
+
+
+def tool_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The calls of a message, or the one of the older `function_call`."""
+    legacy = as_dict(message.get("function_call"))
+    return dicts(message.get("tool_calls")) or ([{"index": 0, "function": legacy}] if legacy else [])
+
+
+def read_usage(usage: dict[str, Any]) -> Usage:
+    """Usage in the neutral meaning: cached tokens are part of the input, thinking is part of the output."""
+    read = as_dict(usage.get("prompt_tokens_details"))
+    written = as_dict(usage.get("completion_tokens_details"))
+    prompt, completion = as_count(usage.get("prompt_tokens")), as_count(usage.get("completion_tokens"))
+    reasoning = as_count(written.get("reasoning_tokens"))
+    # xAI counts thinking beside the completion and not in it; the total gives it away.
+    if reasoning and as_count(usage.get("total_tokens")) == prompt + completion + reasoning:
+        completion += reasoning
+    return Usage(
+        prompt,
+        completion,
+        as_count(read.get("cached_tokens"))
+        or as_count(usage.get("prompt_cache_hit_tokens"))
+        or as_count(usage.get("cached_tokens")),
+        as_count(read.get("cache_write_tokens")) or as_count(usage.get("cache_creation_input_tokens")),
+        reasoning,
+        as_money(usage.get("cost")),
+    )
+
+
+def read_error(body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
+    """The error that a body describes, in any of the shapes that servers use."""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    fields = as_dict(error)
+    code = fields.get("code")
+    if status is None and isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600:
+        status = code
+    kinds = {as_str(fields.get("type")), as_str(code)}
+    message = as_str(fields.get("message")) or as_str(fields.get("detail")) or as_str(error)
+    detail = as_str(as_dict(fields.get("metadata")).get("raw"))
+    words = f"{message or 'the model answered with an error'}{f' ({detail[:500]})' if detail else ''}"
+    quota = "insufficient_quota" in kinds
+    retryable = not quota and any(is_retryable(status, kind) for kind in kinds)
+    return ModelError(words, retryable, status, retry_after)

@@ -1,0 +1,131 @@
+"""Server-sent events from bytes that were cut anywhere.
+
+The grammar is the one of the HTML standard, section 9.2.6. Two things are taken more kindly than it says,
+because servers do them: a last event without its empty line counts, and `data: [DONE]` ends a stream.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from toolcrib.codecs.codec import ModelError
+
+LINE_END = re.compile(rb"\r\n|\n|\r")
+BOM = b"\xef\xbb\xbf"
+DONE = "[DONE]"
+END: dict[str, Any] = {DONE: True}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """One event: its data lines joined by line breaks, its name and its id."""
+
+    data: str
+    event: str = ""
+    id: str = ""
+
+
+class SSEReader:
+    """Bytes in, events out, in time linear in the bytes.
+
+    >>> reader = SSEReader()
+    >>> reader.feed(b"data: he"), reader.feed(b"llo\\n\\n")
+    ([], [ServerEvent(data='hello', event='', id='')])
+    """
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []
+        self._after_cr = False
+        self._first = True
+        self._data: list[str] = []
+        self._event = ""
+        self._id = ""
+
+    def feed(self, data: bytes) -> list[ServerEvent]:
+        """The events that these bytes complete."""
+        if not data:
+            return []
+        if self._after_cr and data[:1] == b"\n":
+            data = data[1:]
+        self._after_cr = data[-1:] == b"\r"
+        *lines, rest = LINE_END.split(data)
+        events: list[ServerEvent] = []
+        for line in lines:
+            if self._line:
+                self._line.append(line)
+                line = b"".join(self._line)
+                self._line = []
+            if (event := self._take(line)) is not None:
+                events.append(event)
+        if rest:
+            self._line.append(rest)
+        return events
+
+    def finish(self) -> list[ServerEvent]:
+        """The event that the end of the stream completes."""
+        line, self._line = b"".join(self._line), []
+        first = self._take(line) if line else None
+        last = self._dispatch()
+        return [event for event in (first, last) if event is not None]
+
+    def _take(self, line: bytes) -> ServerEvent | None:
+        if self._first:
+            self._first = False
+            line = line.removeprefix(BOM)
+        if not line:
+            return self._dispatch()
+        name, _, value = line.decode("utf-8", "replace").partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+        elif name == "event":
+            self._event = value
+        elif name == "id":
+            self._id = value
+        return None
+
+    def _dispatch(self) -> ServerEvent | None:
+        event = ServerEvent("\n".join(self._data), self._event, self._id) if self._data else None
+        self._data, self._event = [], ""
+        return event
+
+
+class JSONEvents:
+    """Bytes of a stream in, the JSON objects of its events out: what a codec's decoder is fed with.
+
+    The end mark comes as `END`. An event that is not a JSON object is a ModelError.
+    """
+
+    def __init__(self) -> None:
+        self._reader = SSEReader()
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        return _objects(self._reader.feed(data))
+
+    def finish(self) -> list[dict[str, Any]]:
+        return _objects(self._reader.finish())
+
+
+def _objects(events: list[ServerEvent]) -> list[dict[str, Any]]:
+    return [parsed for event in events if (parsed := parse_event(event.data, event.event)) is not None]
+
+
+def parse_event(data: str, name: str = "") -> dict[str, Any] | None:
+    """The JSON object of one event's data; None for an empty event. ModelError for anything else."""
+    text = data.strip()
+    if not text:
+        return None
+    if text.startswith(DONE):
+        return END
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if name == "error" and not (isinstance(value, dict) and value.get("error")):
+        return {"type": "error", "error": value if value is not None else text}
+    if not isinstance(value, dict):
+        raise ModelError(f"the stream holds an event that is not a JSON object: {text[:200]}", retryable=True)
+    return value if "type" in value or not name else {**value, "type": name}

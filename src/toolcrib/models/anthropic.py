@@ -1,0 +1,79 @@
+"""Anthropic Messages over the official `anthropic` SDK."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from toolcrib.codecs.anthropic_messages import MAX_TOKENS, AnthropicMessagesCodec
+from toolcrib.codecs.codec import ModelError
+from toolcrib.models.transport import RawResponse, Transport, host_of
+
+OFFICIAL = "https://api.anthropic.com"
+NO_KEY = "none"
+# Named so that the SDK does not refuse whole answers that may take longer than ten minutes.
+TIMEOUT = 600.0
+
+
+class AnthropicMessages(Transport):
+    """A model behind the Messages API: Anthropic's, or a compatible server's by its `base_url`.
+
+    `api_key` is read from ANTHROPIC_API_KEY, and `base_url` from ANTHROPIC_BASE_URL, when they are not
+    given; credentials from the environment go nowhere but to Anthropic or ANTHROPIC_BASE_URL. `max_tokens`
+    is sent where a request names none; `body` is added to every request. `timeout` (seconds) and
+    `max_retries` are the SDK's own.
+
+    >>> AnthropicMessages("claude-sonnet-4-5", api_key="never shown")
+    AnthropicMessages('claude-sonnet-4-5', provider='anthropic')
+    """
+
+    sdk_name = "anthropic"
+    extra = "anthropic"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        provider: str | None = None,
+        dialect: str = "anthropic",
+        max_tokens: int = MAX_TOKENS,
+        timeout: float = TIMEOUT,
+        max_retries: int | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> None:
+        named = os.environ.get("ANTHROPIC_BASE_URL") or OFFICIAL
+        self.base_url = base_url or named
+        host = host_of(self.base_url)
+        trusted = host in (host_of(named), host_of(OFFICIAL))
+        if provider is None:
+            provider = "anthropic" if host == host_of(OFFICIAL) else host
+        codec = AnthropicMessagesCodec(provider, dialect=dialect, max_tokens=max_tokens)
+        super().__init__(model, codec, body)
+        # None leaves it to the SDK, which knows more credentials of the environment than the key.
+        self._api_key = api_key or (None if trusted else NO_KEY)
+        self._options: dict[str, Any] = {"timeout": timeout}
+        if max_retries is not None:
+            self._options["max_retries"] = max_retries
+
+    def _make_client(self) -> Any:
+        from anthropic import AsyncAnthropic
+
+        client = AsyncAnthropic(api_key=self._api_key, base_url=self.base_url, **self._options)
+        if not any(getattr(client, name, None) for name in ("api_key", "auth_token", "credentials")):
+            raise ModelError(f"no key for {self.name}: set ANTHROPIC_API_KEY, or pass api_key=")
+        return client
+
+    def _send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[RawResponse]:
+        named = ("model", "messages", "max_tokens", "stream")
+        send: AbstractAsyncContextManager[RawResponse] = client.messages.with_streaming_response.create(
+            model=body["model"],
+            messages=body["messages"],
+            max_tokens=body["max_tokens"],
+            stream=body.get("stream", False),
+            extra_body={name: value for name, value in body.items() if name not in named},
+        )
+        return send

@@ -1,0 +1,42 @@
+"""Reading a scripted model's YAML file, with the line of every turn kept for its errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+SETTINGS: dict[str, tuple[type, ...]] = {"name": (str,), "delay": (int, float), "chunk_size": (int,)}
+
+
+def read_script(path: Path) -> tuple[dict[str, Any], list[tuple[Any, str]]]:
+    """A script's settings, and its turns each with the words that say where it stands. Raises ValueError."""
+    import yaml
+
+    loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+    try:
+        node: Any = loader.get_single_node()
+        data = loader.construct_document(node) if node is not None else None
+    except yaml.YAMLError as problem:
+        raise ValueError(f"{path}: not YAML: {problem}") from None
+    finally:
+        loader.dispose()
+    settings: dict[str, Any] = {}
+    if isinstance(data, dict):
+        settings = {str(key): value for key, value in data.items() if key != "turns"}
+        _check(settings, path)
+        data = data.get("turns")
+        node = next(value for key, value in node.value if key.value == "turns") if data is not None else None
+    if not isinstance(data, list):
+        raise ValueError(f"{path}: expected a list of turns, or a mapping with the key 'turns'")
+    lines = [item.start_mark.line + 1 for item in node.value]
+    wheres = [f"{path}, turn {number} (line {line})" for number, line in enumerate(lines, 1)]
+    return settings, list(zip(data, wheres, strict=True))
+
+
+def _check(settings: dict[str, Any], path: Path) -> None:
+    for name, value in settings.items():
+        kind = SETTINGS.get(name)
+        if kind is None:
+            raise ValueError(f"{path}: unknown key {name}; a script has {', '.join(sorted(SETTINGS))}, turns")
+        if isinstance(value, bool) or not isinstance(value, kind):
+            raise ValueError(f"{path}: {name} cannot be {value!r}")

@@ -1,0 +1,171 @@
+"""What the transports over the providers' SDKs share: one request out, bytes back through a codec.
+
+The SDK's raw bytes go through our own event reader, so that no field is lost that the SDK does not know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from toolcrib.codecs.codec import Codec, Decoder, ModelError
+from toolcrib.codecs.sse import JSONEvents
+from toolcrib.messages import Chunk, Request, Response
+from toolcrib.models.model import chunks_of
+
+HTTP_MODULES = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "ssl"})
+
+
+class RawResponse(Protocol):
+    """The part of an SDK's streamed response that is used."""
+
+    headers: Mapping[str, str]
+
+    def iter_bytes(self) -> AsyncIterator[bytes]: ...
+    async def read(self) -> bytes: ...
+
+
+class Transport:
+    """A model behind an SDK. A sibling says how a client is made and how a body is sent with it.
+
+    One client serves each event loop: the SDKs' connection pools belong to the loop that opened them.
+    """
+
+    sdk_name: str
+    extra: str
+
+    def __init__(self, model: str, codec: Codec, body: Mapping[str, Any] | None) -> None:
+        self.model = model
+        self.codec = codec
+        self._body = dict(body or {})
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+
+    @property
+    def name(self) -> str:
+        return f"{self.codec.provider}:{self.model}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r}, provider={self.codec.provider!r})"
+
+    async def stream(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
+        """The answer's chunks as they come, then exactly one Response. Raises ModelError."""
+        client = self._client()
+        body = self.codec.request(request, model=self.model, stream=True) | self._body
+        decoder, events = self.codec.decoder(request), JSONEvents()
+        try:
+            async with self._send(client, body) as raw:
+                # A server that does not stream, or whose status hides a failure, answers in one piece.
+                if raw.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
+                    response = self._whole(await raw.read(), request)
+                    for chunk in chunks_of(response):
+                        yield chunk
+                    yield response
+                    return
+                async for data in raw.iter_bytes():
+                    for event in events.feed(data):
+                        for chunk in decoder.feed(event):
+                            yield chunk
+        except Exception as problem:
+            error = self._problem(problem)
+            if error is None:
+                raise
+            error.partial = _partial(decoder)
+            raise error from problem
+        for event in events.finish():
+            for chunk in decoder.feed(event):
+                yield chunk
+        yield decoder.finish()
+
+    async def respond(self, request: Request) -> Response:
+        """The whole answer. Raises ModelError."""
+        client = self._client()
+        body = self.codec.request(request, model=self.model, stream=False) | self._body
+        try:
+            async with self._send(client, body) as raw:
+                data = await raw.read()
+        except Exception as problem:
+            if (error := self._problem(problem)) is None:
+                raise
+            raise error from problem
+        return self._whole(data, request)
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+    def _make_client(self) -> Any:
+        raise NotImplementedError
+
+    def _send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[RawResponse]:
+        raise NotImplementedError
+
+    def _client(self) -> Any:
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            try:
+                client = self._clients[loop] = self._make_client()
+            except ImportError as missing:
+                raise ModelError(
+                    f"model {self.name} needs the {self.sdk_name} package: pip install toolcrib[{self.extra}]"
+                ) from missing
+        return client
+
+    def _whole(self, data: bytes, request: Request) -> Response:
+        try:
+            body = json.loads(data)
+        except (ValueError, RecursionError):
+            body = None
+        if not isinstance(body, dict):
+            text = data[:200].decode("utf-8", "replace")
+            raise ModelError(f"{self.name} answered with something that is not a JSON object: {text}", True)
+        return self.codec.response(body, request)
+
+    def _problem(self, problem: Exception) -> ModelError | None:
+        """An exception of the SDK, or of the HTTP client below it, as ours; None for any other."""
+        module = type(problem).__module__.partition(".")[0]
+        status = getattr(problem, "status_code", None)
+        if module == self.sdk_name and isinstance(status, int):
+            headers = getattr(getattr(problem, "response", None), "headers", {})
+            said = self.codec.error(_body_of(problem), status, _retry_after(headers))
+            words = f"{self.name} answered {status}: {said.message}"
+            return ModelError(words, said.retryable, status, said.retry_after)
+        if module == self.sdk_name or module in HTTP_MODULES or isinstance(problem, OSError):
+            words = str(problem) or type(problem).__name__
+            cause = f" ({problem.__cause__})" if str(problem.__cause__ or "") else ""
+            return ModelError(f"the connection to {self.name} failed: {words}{cause}", retryable=True)
+        return None
+
+
+def host_of(base_url: str) -> str:
+    """Host and port of an address."""
+    return urlsplit(base_url).netloc.rpartition("@")[2]
+
+
+def _partial(decoder: Decoder) -> Response | None:
+    """What a broken stream had brought."""
+    try:
+        return decoder.finish()
+    except ModelError as error:
+        return error.partial
+
+
+def _body_of(problem: Exception) -> Any:
+    body = getattr(problem, "body", None)
+    return body if body else getattr(problem, "message", "") or str(problem)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(headers[name]) / divisor)
+        except (KeyError, ValueError):
+            continue
+    return None

@@ -121,14 +121,13 @@ class Answer:
 class Bound:
     """The live side of a prepared call: the tool object, its compiled definition and the validated params."""
 
-    __slots__ = ("definition", "entry", "params", "stream", "tool")
+    __slots__ = ("definition", "entry", "params", "tool")
 
-    def __init__(self, entry: Any, tool: Any, definition: Any, params: Any, stream: Any = None) -> None:
+    def __init__(self, entry: Any, tool: Any, definition: Any, params: Any = None) -> None:
         self.entry = entry
         self.tool = tool
         self.definition = definition
         self.params = params
-        self.stream = stream
 
 
 class Ready:
@@ -160,7 +159,9 @@ class Ready:
     def arguments(self) -> Any:
         """The arguments as JSON data; read from the text only when somebody looks."""
         if isinstance(self._arguments, str | bytes):
-            self._arguments = json.loads(self._arguments) if self._arguments else {}
+            from pydantic_core import from_json
+
+            self._arguments = from_json(self._arguments) if self._arguments else {}
         return self._arguments
 
     def __repr__(self) -> str:

@@ -59,7 +59,7 @@ class Definition:
         self.hooks = hooks
         self.precheck = hooks.get("precheck")
         self.effect_for = hooks.get("effect_for")
-        self.wants_context = wants_context
+        self.wants_context = wants_context or mode in ("generator", "async_generator")
         self._returns = returns
         self._output: Output | None = None
         self._spec: ToolSpec | None = None
@@ -130,7 +130,7 @@ class Output:
         if self._adapter is None or (self._known is not None and type(value) is self._known):
             return None
         try:
-            self._adapter.validate_python(value)
+            self._adapter.validator.validate_python(value)
         except ValueError as problem:
             return str(problem)
         return None

@@ -19,17 +19,16 @@ if TYPE_CHECKING:
     import asyncio
     from queue import SimpleQueue
 
-    from toolcrib.result import ToolResult
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Event:
-    """The head that all events share."""
+    """The head that all events share; the sink fills it in when the event is emitted."""
 
-    run: str = ""
-    seq: int = 0
-    parent: str = ""
-    time: float = 0.0
+    run: str = field(init=False, repr=False)
+    seq: int = field(init=False)
+    parent: str = field(init=False, repr=False)
+    time: float = field(init=False, repr=False)
     kind: ClassVar[str] = ""
 
 
@@ -94,6 +93,19 @@ class StatusChanged(Event):
 
 
 @dataclass(slots=True)
+class CallFinished(StatusChanged):
+    """The last step: a call has its result, a ToolResult, and its state is SUCCESS or ERROR.
+
+    `duration` is in seconds. `problem` is for the operator alone: the whole error, never shown to the model.
+    """
+
+    duration: float = 0.0
+    problem: str = ""
+    repairs: int = 0
+    kind = "call_finished"
+
+
+@dataclass(slots=True)
 class QuestionAsked(Event):
     """A call waits for a person."""
 
@@ -122,19 +134,6 @@ class CallRetried(Event):
     delay: float
     problem: str
     kind = "call_retried"
-
-
-@dataclass(slots=True)
-class CallFinished(Event):
-    """A call has its result. `problem` is for the operator alone: the whole error, never shown to the model."""
-
-    key: CallKey
-    tool: str
-    result: ToolResult
-    duration: float
-    problem: str = ""
-    repairs: int = 0
-    kind = "call_finished"
 
 
 @dataclass(slots=True)
@@ -171,7 +170,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     """An event as plain JSON data: its kind, its head, and its own fields."""
     data: dict[str, Any] = {"kind": event.kind}
     for item in fields(event):
-        value = getattr(event, item.name)
+        value = getattr(event, item.name, None)
         if item.name == "result" and hasattr(value, "to_dict"):
             value = value.to_dict()
         elif isinstance(value, Question):
@@ -213,7 +212,8 @@ class ToolStatus:
         """Take a change in; False, and nothing changes, when the state is terminal already."""
         if self.state.terminal:
             return False
-        self.started = self.started or event.time
+        time = getattr(event, "time", 0.0)
+        self.started = self.started or time
         self.state = event.state
         if event.tip is not None:
             self.tip = event.tip
@@ -221,10 +221,13 @@ class ToolStatus:
             self.progress = event.progress
         if event.params is not None:
             self.params = {**self.params, **event.params}
-        if event.result is not None:
+        if isinstance(event, CallFinished):
+            # What the tool showed the person stays; without it, the model's result is what there is to show.
+            self.result = event.result.text if self.result is None else self.result
+        elif event.result is not None:
             self.result = event.result
         if event.state.terminal:
-            self.ended = event.time
+            self.ended = time
         return True
 
 
@@ -246,7 +249,7 @@ class StatusBoard:
         if isinstance(event, StatusChanged):
             status = self.statuses.get(event.key)
             if status is None:
-                status = self.statuses[event.key] = ToolStatus(event.key, event.tool, started=event.time)
+                status = self.statuses[event.key] = ToolStatus(event.key, event.tool)
             status.apply(event)
 
 
@@ -375,30 +378,30 @@ class EventSink:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._listeners: tuple[Any, ...] = ()
+        self.listeners: tuple[Any, ...] = ()
         self._seq: dict[str, int] = {}
         self._lock = threading.Lock()
         self.parents: dict[str, str] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._listeners)
+        return bool(self.listeners)
 
     def add(self, listener: Any) -> None:
-        self._listeners = (*self._listeners, listener)
+        self.listeners = (*self.listeners, listener)
 
     def remove(self, listener: Any) -> None:
-        self._listeners = tuple(other for other in self._listeners if other is not listener)
+        self.listeners = tuple(other for other in self.listeners if other is not listener)
         listener.close()
 
     def emit(self, run: str, event: Event) -> None:
         """Number and hand over an event of a run; a listener that raises is logged and passed over."""
         event.run = run
-        event.parent = self.parents.get(run, "")
+        event.parent = self.parents.get(run, "") if self.parents else ""
         event.time = self._clock()
         with self._lock:
-            event.seq = self._seq.get(run, 0)
-            self._seq[run] = event.seq + 1
-            for listener in self._listeners:
+            event.seq = seq = self._seq.get(run, 0)
+            self._seq[run] = seq + 1
+            for listener in self.listeners:
                 try:
                     listener.put(event)
                 except Exception:

@@ -12,10 +12,10 @@ What is shown is never contradicted by a later character:
   UTF-8 sequence is held back;
 - the finished value is what ``json.loads`` makes of the text.
 
-In three things it differs from ``json.loads``: half of a surrogate pair becomes U+FFFD, because such a string
-could not be encoded again; a number too great for a float is refused, because infinity is no JSON; and where a
-key repeats, the earlier value goes from view as soon as the key is read again, so that the last one wins from
-its own place. What was replaced or repeated is said in ``warnings``.
+In three things it differs from ``json.loads``: half of a surrogate pair becomes U+FFFD, because such a
+string could not be encoded again; a number too great for a float is refused, because infinity is no JSON; and
+where a key repeats, the earlier value goes from view as soon as the key was read again, so that the last one
+wins from its own place. What was replaced or repeated is said in ``warnings``.
 
 States. Each is a function that reads on from one place of a chunk and returns where it stopped. Whitespace
 leaves a state as it is; any character that is not in its row is refused. ``after`` a value comes next_member
@@ -40,8 +40,8 @@ literal        the rest of ``true``, ``false`` or ``null``    after
 done           nothing                                        ---
 ============== ============================================== =============================================
 
-A chunk mostly holds a key with its colon and the beginning of its value at once: patterns then take them in one
-step, to the state that the single characters would have led to.
+A chunk mostly holds a key with its colon and the beginning of its value at once: patterns then take them in
+one step, to the state that the single characters would have led to.
 """
 
 from __future__ import annotations
@@ -319,9 +319,7 @@ class JsonStream:
         if end == len(text):
             return end
         self._end_quote(text, end)
-        self._state = self._after
-        if self._events is not None:
-            self._events.append(_new(JsonEvent, ("value", self._here, whole)))
+        self._end_string(whole)
         return end + 1
 
     def _number(self, text: str, at: int) -> int:
@@ -412,36 +410,19 @@ class JsonStream:
         key = found[_KEY]
         if key is not None:
             self._name(key)
-        if group == _STRING or group == _CUT_STRING:  # noqa: SIM109
-            value: Any = found[_STRING]
+        if group == _STRING:
+            self._start_string(found[_STRING])
+            self._end_string(found[_STRING])
+        elif group == _CUT_STRING:
+            self._start_string(found[_STRING])
         elif group == _NUMBER:
-            value = self._numeric(found[_NUMBER], not found[_FRACTION], found.end())
+            self._finish_number(found[_NUMBER], not found[_FRACTION], found.end())
         elif group == _LITERAL:
-            value = _LITERALS[found[_LITERAL]]
+            self._finish(_LITERALS[found[_LITERAL]])
         elif group == _OPENING:
             self._open(found[_OPENING], found.end() - 1)
-            return found.end()
         else:
             self._state = _value
-            return found.end()
-        events = self._events
-        holder = self._holder
-        if isinstance(holder, list):
-            if events is not None:
-                here = self._here = self._path + (len(holder),) if self._outer else ()  # noqa: RUF005 - twice as fast
-            holder.append(value)
-        else:
-            if events is not None:
-                here = self._here = self._path + (self._slot,)  # noqa: RUF005
-            holder[self._slot] = value
-        self._state = JsonStream._string if group == _CUT_STRING else self._after
-        if events is not None:
-            if group <= _CUT_STRING:
-                events.append(_new(JsonEvent, ("open", here, "string")))
-                if value:
-                    events.append(_new(JsonEvent, ("delta", here, value)))
-            if group != _CUT_STRING:
-                events.append(_new(JsonEvent, ("value", here, value)))
         return found.end()
 
     def _name(self, rest: str) -> None:
@@ -474,16 +455,13 @@ class JsonStream:
             self._events.append(_new(JsonEvent, ("value", self._here, value)))
 
     def _finish_number(self, number: str, integer: bool, end: int) -> None:
-        self._finish(self._numeric(number, integer, end))
-
-    def _numeric(self, number: str, integer: bool, end: int) -> int | float:
         try:
             value: int | float = int(number) if integer else float(number)
         except ValueError:  # sys.get_int_max_str_digits()
             self._refuse("integer with too many digits", end)
         if not integer and isinf(value):
             self._refuse("number too great for a float", end)
-        return value
+        self._finish(value)
 
     def _start_string(self, start: str) -> None:
         self._place(start)
@@ -492,6 +470,11 @@ class JsonStream:
             self._events.append(_new(JsonEvent, ("open", self._here, "string")))
             if start:
                 self._events.append(_new(JsonEvent, ("delta", self._here, start)))
+
+    def _end_string(self, whole: str) -> None:
+        self._state = self._after
+        if self._events is not None:
+            self._events.append(_new(JsonEvent, ("value", self._here, whole)))
 
     def _open(self, opening: str, at: int) -> None:
         if len(self._outer) >= self._max_depth:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 import uuid
 import warnings
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,25 +28,24 @@ from toolcrib.call import (
     Verdict,
 )
 from toolcrib.context import Context
-from toolcrib.errors import ErrorCode, ToolDefinitionError, ToolError
+from toolcrib.errors import ErrorCode, ToolDefinitionError
 from toolcrib.events import (
     CallbackSubscription,
     CallFinished,
     Event,
     EventSink,
     Notice,
-    QuestionAnswered,
-    QuestionAsked,
     StatusChanged,
     Subscription,
 )
 from toolcrib.result import ToolResult
 from toolcrib.tool import MaxOutput
 from toolcrib.toolbox import words
+from toolcrib.toolbox.approve import answered, ask, bind
 from toolcrib.toolbox.host import BoxHost
-from toolcrib.toolbox.policy import Approver, Grants, Policy, Verb, as_policy
-from toolcrib.toolbox.prepare import Arguments, decode, judged
-from toolcrib.toolbox.registry import Offer, Registry, close_tool, made, make_offer
+from toolcrib.toolbox.policy import Approver, Grants, Policy, as_policy
+from toolcrib.toolbox.prepare import decode, judged
+from toolcrib.toolbox.registry import Entry, Offer, Registry, close_tool, made, make_offer
 from toolcrib.toolbox.stats import ToolStats, hint
 from toolcrib.toolset import Supplied, Toolset
 
@@ -114,6 +115,8 @@ class Toolbox:
         self.grace = grace
         self.timer = timer
         self.random = random
+        self.run = uuid.uuid4().hex
+        self._count = itertools.count()
         self.sink = EventSink(clock)
         self.emit = self.sink.emit
         self.grants = Grants()
@@ -178,24 +181,26 @@ class Toolbox:
     ) -> Prepared:
         """Resolve, decode, validate, decide and precheck a call, without effects: Ready, Pending or Refused."""
         if key is None:
-            key = CallKey(uuid.uuid4().hex, 0, 0)
-        if self.sink and stream is None:
+            key = CallKey(self.run, 0, next(self._count))
+        if self.sink.listeners and stream is None:
             self.emit(key.run, StatusChanged(key, call.name, CallState.WAIT))
-        resolved = await self._resolve(call, key, offer, stream, deps)
-        if isinstance(resolved, Refused):
+        entry = self.registry.known(call.name)
+        if entry is not None and entry.make is None and offer is None and stream is None and entry.compiled:
+            resolved: Bound | Refused = Bound(entry, entry.supplied, entry.compiled)
+        else:
+            resolved = await self._resolve(call, key, entry, offer, stream, deps)
+        if type(resolved) is not Bound:
             return resolved
         try:
             decoded = decode(call.name, call.arguments, resolved.definition, offer)
-            if isinstance(decoded, Arguments):
-                resolved.params = decoded.params
-                prepared = judged(call, key, resolved, decoded, self.policy, self.grants)
+            if isinstance(decoded, tuple):
+                resolved.params, json, edits = decoded
+                prepared = judged(call, key, resolved, json, edits, self.policy, self.grants)
             else:
                 prepared = Refused(call, key, decoded)
         except Exception as problem:  # a precheck or a policy of the user's that raised
-            from toolcrib.toolbox.execute import _in_full
-
-            prepared = Refused(call, key, words.failed(call.name), _in_full(problem))
-        if isinstance(prepared, Refused) and resolved.entry.owned:
+            prepared = Refused(call, key, words.failed(call.name), repr(problem))
+        if resolved.entry.owned and type(prepared) is Refused:
             await close_tool(resolved.tool)
         return prepared
 
@@ -218,24 +223,21 @@ class Toolbox:
         if isinstance(prepared, Refused):
             return self.settle_refused(prepared, record)
         if isinstance(prepared, Pending):
-            refusal = await self._answered(prepared, answer)
-            if refusal is not None:
-                return await self._refuse(prepared, refusal, record)
+            refusal = await answered(self, prepared, answer)
         elif prepared.bound is None:
-            refusal = await self._bind(prepared)
-            if refusal is not None:
-                return await self._refuse(prepared, refusal, record)
-        if self._held:
+            refusal = await bind(self, prepared)
+        else:
+            refusal = None
+        if refusal is None and self._held:
             refusal = await self._wait_for_stragglers(prepared)
-            if refusal is not None:
-                return await self._refuse(prepared, refusal, record)
-        from toolcrib.toolbox.execute import Execution
-
-        facts = prepared.bound.definition.facts  # type: ignore[union-attr]
-        seconds = (
-            timeout if timeout is not None else facts.timeout if facts.timeout is not None else self.timeout
+        bound = prepared.bound
+        if refusal is not None or bound is None:
+            return await self._refuse(prepared, refusal or words.tool_changed(prepared.call.name), record)
+        if timeout is None:
+            timeout = bound.definition.facts.timeout or self.timeout
+        return await self._execute_ready(
+            self, prepared, bound, deps if deps is not None else self.deps, timeout, record
         )
-        return await Execution(self, prepared, self._deps(deps), seconds, record).run()
 
     async def call(
         self,
@@ -252,6 +254,15 @@ class Toolbox:
         if isinstance(call, str):
             call = ToolCall(call, arguments if arguments is not None else "")
         prepared = await self.prepare(call, key=key, offer=offer, deps=deps)
+        if type(prepared) is Ready and not self._held and (bound := prepared.bound) is not None:
+            return await self._execute_ready(
+                self,
+                prepared,
+                bound,
+                deps if deps is not None else self.deps,
+                timeout or bound.definition.facts.timeout or self.timeout,
+                record,
+            )
         return await self.settle(prepared, deps=deps, timeout=timeout, record=record)
 
     def call_sync(
@@ -294,25 +305,7 @@ class Toolbox:
 
     async def ask(self, question: Question) -> Answer | None:
         """Put a question to the approver; None when there is none, it fails, or it gives no answer."""
-        run = question.key.run
-        if self.sink:
-            self.emit(run, QuestionAsked(question))
-        answer = None
-        if self.approver is not None:
-            try:
-                answer = await self.approver(question)
-            except Exception:
-                import logging
-
-                logging.getLogger("toolcrib").exception("the approver failed; the answer is no")
-        if not isinstance(answer, Answer):
-            answer = None
-        if self.sink:
-            verdict, message, by = (
-                (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
-            )
-            self.emit(run, QuestionAnswered(question.key, verdict, message, by))
-        return answer
+        return await ask(self, question)
 
     async def open_call(self, name: str, key: CallKey) -> CallStream:
         """Begin a call whose arguments are still streaming in."""
@@ -393,6 +386,13 @@ class Toolbox:
 
     # -- used by the parts of the path
 
+    @cached_property
+    def _execute_ready(self) -> Any:
+        """The second phase, loaded when the first call is run: it needs asyncio."""
+        from toolcrib.toolbox.execute import execute_ready
+
+        return execute_ready
+
     @property
     def workers(self) -> Workers:
         if self._workers is None:
@@ -428,19 +428,20 @@ class Toolbox:
         refused.done = result
         if result.code is not None:
             stats = self.stats_of(name) if result.code is not ErrorCode.UNKNOWN_TOOL else ToolStats()
-            stats.calls += 1
-            stats.failures += 1
-            stats.last_error = result.text[:200]
+            stats.count(result, 0.0)
         if refused.problem:
             self.complain(name, refused.problem, result)
         if record is not None:
             record(refused.key, result)
-        if self.sink:
-            run = refused.key.run
+        if self.sink.listeners:
             state = CallState.ERROR if result.is_error else CallState.SUCCESS
             code = result.code.value if result.code is not None else ""
-            self.emit(run, CallFinished(refused.key, name, result, 0.0, problem=refused.problem))
-            self.emit(run, StatusChanged(refused.key, name, state, result=result.text, code=code))
+            self.emit(
+                refused.key.run,
+                CallFinished(
+                    refused.key, name, state, None, None, None, result, code, 0.0, refused.problem
+                ),
+            )
         return result
 
     async def _refuse(self, prepared: Ready, result: ToolResult, record: Record | None) -> ToolResult:
@@ -461,10 +462,17 @@ class Toolbox:
                 self.emit(run, Notice(message=f"tool {name} was set aside: {reason}", tool=name))
 
     async def _resolve(
-        self, call: ToolCall, key: CallKey, offer: Offer | None, stream: CallStream | None, deps: Any
+        self,
+        call: ToolCall,
+        key: CallKey,
+        entry: Entry | None,
+        offer: Offer | None,
+        stream: CallStream | None,
+        deps: Any,
     ) -> Bound | Refused:
+        """The tool object of a call: the one that saw its partial arguments, or one made now, or the instance."""
         name = call.name
-        entry = self.registry.known(name) or await self.registry.entry(name)
+        entry = entry or await self.registry.entry(name)
         if offer is not None:
             if name not in offer.entries:
                 if name in offer.broken:
@@ -478,55 +486,23 @@ class Toolbox:
         assert entry is not None
         try:
             if stream is not None and stream.tool is not None and stream.entry is entry:
-                return Bound(entry, stream.tool, stream.definition, None)
+                return Bound(entry, stream.tool, stream.definition)
             if entry.make is None:
-                return Bound(entry, entry.supplied, entry.definition(), None)
+                return Bound(entry, entry.supplied, entry.definition())
             ctx: Context[Any] = Context(self._deps(deps), key=key, tool=name, host=self.host)
             tool, definition = await made(entry, ctx)
-            return Bound(entry, tool, definition, None)
+            return Bound(entry, tool, definition)
         except ToolDefinitionError as problem:
             self._set_aside(key.run, name, str(problem))
             return Refused(call, key, words.tool_broken(name), str(problem))
-        except Exception as problem:
-            from toolcrib.toolbox.execute import _in_full
-
-            return Refused(call, key, words.failed(name), _in_full(problem))
+        except Exception as problem:  # a factory that raised
+            return Refused(call, key, words.failed(name), repr(problem))
 
     async def _asked_once(self, pending: Pending) -> Answer | None:
         """Ask, unless an "always" that came while waiting for the turn to ask covers it already."""
         if self.grants.covers(pending.key.run, pending.fingerprint):
             return Answer(Verdict.YES, by="always")
         return await self.ask(pending.question)
-
-    async def _answered(self, pending: Pending, answer: Answer | None) -> ToolResult | None:
-        """What an answer makes of a pending call: a refusal, or None to go on. Everything is rechecked."""
-        name = pending.call.name
-        if answer is None:
-            return words.nobody_to_ask(name)
-        if not answer.allows:
-            return words.rejected(name, answer.message)
-        refusal = await self._bind(pending)
-        if refusal is None and answer.verdict is Verdict.ALWAYS:
-            self.grants.add(pending.key.run, pending.fingerprint)
-        return refusal
-
-    async def _bind(self, prepared: Ready) -> ToolResult | None:
-        """Make sure that what will run is what was decided on; None when it is."""
-        if prepared.bound is None or self.registry.known(prepared.call.name) is not prepared.bound.entry:
-            current = await self.registry.entry(prepared.call.name)
-            if prepared.bound is not None and current is not prepared.bound.entry:
-                return words.tool_changed(prepared.call.name)
-        fresh = await self.prepare(prepared.call, key=prepared.key) if prepared.bound is None else prepared
-        if isinstance(fresh, Refused):
-            return fresh.result
-        if prepared.fingerprint and fresh.fingerprint and fresh.fingerprint != prepared.fingerprint:
-            return words.tool_changed(prepared.call.name)
-        prepared.bound = fresh.bound
-        from toolcrib.toolbox.policy import Case
-
-        assert prepared.bound is not None
-        decision = self.policy.decide(Case(prepared.bound.definition.facts, prepared.effect, prepared))
-        return words.denied(prepared.call.name, decision.reason) if decision.verb is Verb.DENY else None
 
     async def _wait_for_stragglers(self, ready: Ready) -> ToolResult | None:
         """Wait for earlier calls that did not stop and hold what this one touches; a refusal when they stay."""

@@ -1,7 +1,7 @@
 """Driving a tool's coroutine: a deadline that costs nothing until the tool waits, and one that is really kept.
 
-The coroutine is stepped by hand inside the caller's own task. One that never waits needs no timer. One that
-waits is cancelled at the deadline (or when its caller is cancelled), and one that will not stop even then is
+The coroutine is stepped by hand inside the caller's own task. One that never waits needs none of this. One
+that waits is cancelled at the deadline (or when its caller is cancelled), and one that will not stop even then is
 let go: it runs on in a task of its own, and the call is answered as of unknown outcome.
 """
 
@@ -29,7 +29,9 @@ class WillNotStop(Exception):
 
 
 class Driven:
-    """Awaits a coroutine within `seconds`; `ctx`, if there is one, learns that it was cancelled.
+    """Awaits a coroutine that has been stepped once and is `waiting`, within `seconds` from now.
+
+    `ctx`, if there is one, learns that it was cancelled.
 
     `interrupted` says afterwards that the caller itself was cancelled, whatever the tool made of it.
     """
@@ -44,11 +46,13 @@ class Driven:
         "_seconds",
         "_task",
         "_timer",
+        "_waiting",
         "interrupted",
     )
 
-    def __init__(self, coro: Any, seconds: float | None, ctx: Any, grace: float = GRACE) -> None:
+    def __init__(self, coro: Any, waiting: Any, seconds: float | None, ctx: Any, grace: float = GRACE) -> None:
         self._coro = coro
+        self._waiting = waiting
         self._seconds = seconds
         self._ctx = ctx
         self._grace = grace
@@ -57,14 +61,7 @@ class Driven:
         self.interrupted = False
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        try:
-            waiting = self._coro.send(None)
-        except StopIteration as stop:
-            return stop.value
-        return (yield from self._wait(waiting))
-
-    def _wait(self, waiting: Any) -> Generator[Any, Any, Any]:
-        coro = self._coro
+        coro, waiting = self._coro, self._waiting
         task = asyncio.current_task()
         assert task is not None
         loop = task.get_loop()

@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.content import Audio, File, Image, Json, Media, Text
+from pydantic_core import to_json
+
+from toolcrib.content import Audio, File, Image, Json, Text
 from toolcrib.result import JsonText, ToolResult
 from toolcrib.toolbox import words
 
 if TYPE_CHECKING:
+    from toolcrib.call import CallKey
     from toolcrib.definition import Definition
     from toolcrib.tool import MaxOutput
 
@@ -22,20 +25,18 @@ PARTS = (Text, Json, Image, Audio, File)
 
 def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
     """The result of a returned value, uncapped, and the operator's note when the value misfits its schema."""
-    if type(value) is str:
+    kind = type(value)
+    if kind is str:
         return ToolResult((Text(value),)), ""
-    if isinstance(value, ToolResult):
-        return value, ""
-    if value is None:
-        return ToolResult((Text("Done."),)), ""
-    if isinstance(value, PARTS):
-        return ToolResult((value,)), ""
-    if (
-        isinstance(value, list | tuple)
-        and value
-        and any(isinstance(item, Text | Json | Media) for item in value)
-    ):
-        return ToolResult(tuple(_as_part(item) for item in value)), ""
+    if kind is not dict:
+        if kind is ToolResult:
+            return value, ""
+        if value is None:
+            return ToolResult((Text("Done."),)), ""
+        if isinstance(value, PARTS):
+            return ToolResult((value,)), ""
+        if kind in (list, tuple) and any(isinstance(item, PARTS) for item in value):
+            return ToolResult(tuple(_as_part(item) for item in value)), ""
     text = to_json_text(value)
     output = definition.output
     if output.schema is None:
@@ -50,8 +51,6 @@ def to_json_text(value: Any) -> str:
     """Any value as compact JSON: models, dataclasses, dates, bytes (base64), sets; text as it is."""
     if isinstance(value, str):
         return value
-    from pydantic_core import to_json
-
     return to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=_plain).decode()
 
 
@@ -61,7 +60,7 @@ def _plain(value: Any) -> Any:
 
 
 def _as_part(item: Any) -> Any:
-    return item if isinstance(item, Text | Json | Media) else Text(to_json_text(item))
+    return item if isinstance(item, PARTS) else Text(to_json_text(item))
 
 
 def gathered(items: list[Any]) -> Any:
@@ -71,7 +70,7 @@ def gathered(items: list[Any]) -> Any:
     return items
 
 
-def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, stem: str) -> ToolResult:
+def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, key: CallKey) -> ToolResult:
     """A result whose texts fit the limit; what was cut stands whole in a file of `folder`, if there is one.
 
     Structured data and media are never cut: structured data that is too large becomes an error, which
@@ -82,9 +81,7 @@ def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, st
     for part in result.parts:
         if isinstance(part, Text):
             total += len(part.text)
-            if part.text.count("\n") >= lines:
-                total = budget + 1
-    if total * 4 <= budget:  # no text can take more than 4 bytes a character
+    if total * 4 <= budget and total < lines:  # no character takes more than 4 bytes, or is more than one line
         return result
     texts = [part for part in result.parts if isinstance(part, Text)]
     size = sum(len(part.text.encode("utf-8", "replace")) for part in texts)
@@ -93,7 +90,7 @@ def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, st
         return result
     if result.structured is not None:
         return words.too_large(name, size, budget)
-    full = _offload("\n".join(part.text for part in texts), folder, stem)
+    full = _offload("\n".join(part.text for part in texts), folder, stem_of(name, key))
     share = max(len(texts), 1)
     cut = [
         Text(cut_middle(part.text, budget // share, max(lines // share, 2), full), part.extras)
@@ -147,6 +144,12 @@ def _bytes_cut(text: str, size: int, *, from_end: bool = False) -> str:
     encoded = data.encode("utf-8", "replace")
     encoded = encoded[len(encoded) - size :] if from_end and len(encoded) > size else encoded[:size]
     return encoded.decode("utf-8", "ignore")
+
+
+def stem_of(name: str, key: CallKey) -> str:
+    """The name of the file for one call's long output: readable, and safe whatever the run is called."""
+    safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in f"{key.run}-{name}")
+    return f"{safe[:80]}-{key.turn}-{key.index}"
 
 
 def _offload(text: str, folder: Path | None, stem: str) -> str:

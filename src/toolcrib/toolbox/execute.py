@@ -1,4 +1,4 @@
-"""The second phase: run a prepared call within its deadline, deliver, cap, report and record."""
+"""The second phase: run a prepared call within its deadline, deliver, cap, record and report."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import asyncio
 import inspect
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import CallState, Ready
+from toolcrib.call import Bound, CallState, Ready
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError
-from toolcrib.events import CallFinished, CallRetried, Notice, StatusChanged
+from toolcrib.events import CallFinished, CallRetried, StatusChanged
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import words
 from toolcrib.toolbox.deadline import DeadlinePassed, Driven, WillNotStop
@@ -21,221 +20,219 @@ from toolcrib.toolbox.registry import close_tool
 from toolcrib.toolbox.telemetry import CallSpan, active_tracer
 
 if TYPE_CHECKING:
-    from toolcrib.definition import Definition
     from toolcrib.toolbox.box import Toolbox
 
 THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
 
 Record = Callable[[Any, ToolResult], None]
+Interruption = BaseException | None
 
 
-@dataclass(slots=True)
-class Execution:
-    """One call while it runs; made by the box, gone when its result is recorded."""
-
-    box: Toolbox
-    ready: Ready
-    deps: Any
-    timeout: float
-    record: Record | None
-    driven: Driven | None = None
-
-    async def run(self) -> ToolResult:
-        """Run to exactly one recorded result; only the caller's own cancellation is raised after it."""
-        ready, box = self.ready, self.box
-        bound = ready.bound
-        assert bound is not None
-        definition: Definition = bound.definition
-        started = box.timer()
-        ctx: Context[Any] | None = None
-        if definition.wants_context or definition.mode not in ("async", "inline"):
-            ctx = Context(self.deps, key=ready.key, tool=ready.call.name, host=box.host)
-        if box.sink:
-            self._status(CallState.DOING, params=ready.arguments)
-        problem, straggler = "", None
-        cancellation: BaseException | None = None
-        tracer = active_tracer(box.tracer)
-        span = None
-        if tracer is not None:
-            span = CallSpan(tracer, ready.call.name, definition.facts, ready, box.record_content).__enter__()
+async def execute_ready(
+    box: Toolbox, ready: Ready, bound: Bound, deps: Any, seconds: float, record: Record | None
+) -> ToolResult:
+    """Run a call to exactly one recorded result; only its caller's own cancellation is raised after it."""
+    definition, name = bound.definition, ready.call.name
+    started = box.timer()
+    ctx: Context[Any] | None = None
+    if definition.wants_context:
+        ctx = Context(deps, key=ready.key, tool=name, host=box.host)
+    if box.sink.listeners:
+        box.emit(ready.key.run, StatusChanged(ready.key, name, CallState.DOING, None, None, ready.arguments))
+    tracer = active_tracer(box.tracer)
+    span = None if tracer is None else CallSpan(tracer, name, definition.facts, ready, box.record_content)
+    problem, driven = "", None
+    interruption: Interruption = None
+    try:
+        coro = _coroutine(box, ready, bound, ctx, span)
         try:
-            value = await self._attempts(definition, bound, ctx, span)
-            result, problem = deliver(value, definition)
-        except ToolError as error:
-            result = words.tool_error(error.message)
-        except DeadlinePassed:
-            result = words.timed_out(ready.call.name, self.timeout)
-        except WillNotStop as error:
-            result, straggler = words.outcome_unknown(ready.call.name), error.straggler
-        except Cancelled:
-            result = words.cancelled(ready.call.name)
-        except asyncio.CancelledError as error:
-            result, cancellation = words.cancelled(ready.call.name), error
-        except Exception as error:
-            result, problem = words.failed(ready.call.name), _in_full(error)
-        except BaseException as error:  # the program is ending: record, then let it
-            result, problem, cancellation = words.failed(ready.call.name), _in_full(error), error
-        if bound.entry.owned and straggler is None:
-            await close_tool(bound.tool)
-        if straggler is not None:
-            box.hold(ready, straggler)
-        self._finish(result, problem, started, span)
-        if cancellation is None and self.driven is not None and self.driven.interrupted:
-            cancellation = asyncio.CancelledError()
-        if cancellation is not None:
-            raise cancellation
-        return ready.done  # type: ignore[return-value]
-
-    def _finish(self, result: ToolResult, problem: str, started: float, span: CallSpan | None) -> None:
-        """Cap, count, record and report; the terminal status comes after the result is recorded."""
-        ready, box = self.ready, self.box
-        bound = ready.bound
-        assert bound is not None
-        name = ready.call.name
-        limit = bound.definition.facts.max_output or box.max_output
-        result = cap(result, limit, name, box.overflow, _stem(ready))
-        if ready.edits:
-            result.edits = ready.edits
-        ready.done = result
-        duration = box.timer() - started
-        stats = box.stats_of(name)
-        stats.calls += 1
-        stats.total_duration += duration
-        stats.repairs += len(ready.edits)
-        if result.is_error:
-            stats.failures += 1
-            stats.last_error = result.text[:200]
+            waiting = coro.send(None)
+        except StopIteration as stop:  # it never waited: no deadline was needed
+            value = stop.value
         else:
-            stats.successes += 1
-        if span is not None:
-            span.finished(result)
-            span.__exit__(None, None, None)
-        if problem:
-            box.complain(name, problem, result)
-        if self.record is not None:
-            self.record(ready.key, result)
-        if box.sink:
-            box.emit(
-                ready.key.run,
-                CallFinished(ready.key, name, result, duration, problem=problem, repairs=len(ready.edits)),
-            )
-            code = result.code.value if result.code is not None else ""
-            self._status(
-                CallState.ERROR if result.is_error else CallState.SUCCESS, result=result.text, code=code
-            )
+            driven = Driven(coro, waiting, seconds, ctx, box.grace)
+            value = await driven
+        result, problem = deliver(value, definition)
+    except BaseException as error:
+        result, problem, interruption = _failure(box, ready, error, seconds)
+    if bound.entry.owned and type(interruption) is not WillNotStop:
+        await close_tool(bound.tool)
+    result = _finish(box, ready, bound, result, problem, started, record, span)
+    if isinstance(interruption, WillNotStop):
+        interruption = None
+    if driven is not None and driven.interrupted and interruption is None:
+        interruption = asyncio.CancelledError()
+    if interruption is not None:
+        raise interruption
+    return result
 
-    async def _attempts(
-        self, definition: Definition, bound: Any, ctx: Context[Any] | None, span: CallSpan | None
-    ) -> Any:
-        """Run, and where the tool declared a retry, run again after transient failures; one deadline for all."""
-        retry = definition.facts.retry
-        if retry is None:
-            return await self._within(self._once(definition, bound, ctx), definition, bound, ctx)
-        return await self._within(
-            self._retried(definition, bound, ctx, span), definition, bound, ctx, plain=False
+
+def _failure(
+    box: Toolbox, ready: Ready, error: BaseException, seconds: float
+) -> tuple[ToolResult, str, Interruption]:
+    """What an exception of a tool comes to: the model's words, the operator's, and what must still be raised."""
+    name = ready.call.name
+    match error:
+        case ToolError():
+            return words.tool_error(error.message), "", None
+        case DeadlinePassed():
+            return words.timed_out(name, seconds), "", None
+        case WillNotStop():
+            box.hold(ready, error.straggler)
+            return words.outcome_unknown(name), "", error
+        case Cancelled():
+            return words.cancelled(name), "", None
+        case asyncio.CancelledError():
+            return words.cancelled(name), "", error
+        case Exception():
+            return words.failed(name), in_full(error), None
+        case _:  # the program is ending: record, then let it
+            return words.failed(name), in_full(error), error
+
+
+def _finish(
+    box: Toolbox,
+    ready: Ready,
+    bound: Bound,
+    result: ToolResult,
+    problem: str,
+    started: float,
+    record: Record | None,
+    span: CallSpan | None,
+) -> ToolResult:
+    """Cap, count, record and report; the terminal state comes after the result is recorded."""
+    name = ready.call.name
+    result = cap(result, bound.definition.facts.max_output or box.max_output, name, box.overflow, ready.key)
+    if ready.edits:
+        result.edits = ready.edits
+    ready.done = result
+    duration = box.timer() - started
+    box.stats_of(name).count(result, duration, len(ready.edits))
+    if span is not None:
+        span.finished(result)
+    if problem:
+        box.complain(name, problem, result)
+    if record is not None:
+        record(ready.key, result)
+    if box.sink.listeners:
+        state = CallState.ERROR if result.is_error else CallState.SUCCESS
+        code = result.code.value if result.code is not None else ""
+        box.emit(
+            ready.key.run,
+            CallFinished(
+                ready.key, name, state, None, None, None, result, code, duration, problem, len(ready.edits)
+            ),
         )
+    return result
 
-    async def _retried(
-        self, definition: Definition, bound: Any, ctx: Context[Any] | None, span: CallSpan | None
-    ) -> Any:
-        retry, ready, box = definition.facts.retry, self.ready, self.box
-        assert retry is not None
-        attempt = 1
+
+def _coroutine(box: Toolbox, ready: Ready, bound: Bound, ctx: Context[Any] | None, span: CallSpan | None) -> Any:
+    """The coroutine that does the work: one attempt, or as many as the tool's retry allows."""
+    definition = bound.definition
+    if definition.facts.retry is not None:
+        return _retried(box, ready, bound, ctx, span)
+    if definition.mode == "async":
+        coro = definition.start(bound.tool, bound.params, ctx)
+        # An awaitable object cannot be stepped by hand, and a wrapper may have hidden a plain function.
+        return coro if type(coro) is _Coroutine else _settled(coro)
+    return MODES[definition.mode](box, bound, ctx)
+
+
+async def _retried(
+    box: Toolbox, ready: Ready, bound: Bound, ctx: Context[Any] | None, span: CallSpan | None
+) -> Any:
+    """Run again after transient failures, as the tool declared; the deadline is the same for all attempts."""
+    definition, name = bound.definition, ready.call.name
+    retry = definition.facts.retry
+    attempt = 1
+    while True:
+        try:
+            if definition.mode == "async":
+                return await definition.start(bound.tool, bound.params, ctx)
+            return await MODES[definition.mode](box, bound, ctx)
+        except Exception as error:
+            if attempt >= retry.attempts or not retry.is_transient(error):
+                raise
+            delay = retry.delay_after(attempt, error, box.random())
+            box.stats_of(name).retries += 1
+            if span is not None:
+                span.retried(attempt, delay)
+            if box.sink.listeners:
+                tip = f"attempt {attempt} failed, trying again in {delay:.1f} s"
+                box.emit(ready.key.run, CallRetried(ready.key, name, attempt, delay, in_full(error)))
+                box.emit(ready.key.run, StatusChanged(ready.key, name, CallState.DOING, tip))
+        await asyncio.sleep(delay)
+        attempt += 1
+
+
+async def _inline(box: Toolbox, bound: Bound, ctx: Any) -> Any:
+    return await _settled(bound.definition.start(bound.tool, bound.params, ctx))
+
+
+async def _thread(box: Toolbox, bound: Bound, ctx: Any) -> Any:
+    value = await _on_worker(box, bound.definition.start, (bound.tool, bound.params, ctx), ctx)
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _async_generator(box: Toolbox, bound: Bound, ctx: Any) -> Any:
+    items: list[Any] = []
+    async for item in bound.definition.start(bound.tool, bound.params, ctx):
+        items.append(item)
+        ctx.report(result=item)
+    return gathered(items)
+
+
+async def _generator(box: Toolbox, bound: Bound, ctx: Any) -> Any:
+    def consume() -> Any:
+        items: list[Any] = []
+        steps = bound.definition.start(bound.tool, bound.params, ctx)
         while True:
             try:
-                return await self._once(definition, bound, ctx)
-            except Exception as error:
-                if attempt >= retry.attempts or not retry.is_transient(error):
-                    raise
-                delay = retry.delay_after(attempt, error, box.random())
-                box.stats_of(ready.call.name).retries += 1
-                if span is not None:
-                    span.retried(attempt, delay)
-                if box.sink:
-                    event = CallRetried(ready.key, ready.call.name, attempt, delay, _in_full(error))
-                    box.emit(ready.key.run, event)
-                    self._status(
-                        CallState.DOING, tip=f"attempt {attempt} failed, trying again in {delay:.1f} s"
-                    )
-            await asyncio.sleep(delay)
-            attempt += 1
+                items.append(next(steps))
+            except StopIteration as stop:
+                return stop.value if stop.value is not None else gathered(items)
+            ctx.report(result=items[-1])
+            ctx.check_cancelled()
 
-    def _once(self, definition: Definition, bound: Any, ctx: Context[Any] | None) -> Any:
-        """The coroutine of one attempt."""
-        mode = definition.mode
-        if mode == "async":
-            return definition.start(bound.tool, bound.params, ctx)
-        return _MODES[mode](self, definition, bound, ctx)
-
-    def _within(
-        self, coro: Any, definition: Definition, bound: Any, ctx: Context[Any] | None, plain: bool = True
-    ) -> Any:
-        if plain and not inspect.iscoroutine(coro):  # an awaitable object that cannot be stepped by hand
-            coro = _awaiting(coro)
-        self.driven = Driven(coro, self.timeout, ctx, self.box.grace)
-        return self.driven
-
-    async def _inline(self, definition: Definition, bound: Any, ctx: Any) -> Any:
-        value = definition.start(bound.tool, bound.params, ctx)
-        return await value if inspect.isawaitable(value) else value
-
-    async def _thread(self, definition: Definition, bound: Any, ctx: Any) -> Any:
-        value = await self._on_worker(definition.start, (bound.tool, bound.params, ctx), ctx)
-        return await value if inspect.isawaitable(value) else value
-
-    async def _async_generator(self, definition: Definition, bound: Any, ctx: Any) -> Any:
-        items: list[Any] = []
-        async for item in definition.start(bound.tool, bound.params, ctx):
-            items.append(item)
-            ctx.report(result=item)
-        return gathered(items)
-
-    async def _generator(self, definition: Definition, bound: Any, ctx: Any) -> Any:
-        def consume() -> Any:
-            items: list[Any] = []
-            steps = definition.start(bound.tool, bound.params, ctx)
-            while True:
-                try:
-                    items.append(next(steps))
-                except StopIteration as stop:
-                    return stop.value if stop.value is not None else gathered(items)
-                ctx.report(result=items[-1])
-                ctx.check_cancelled()
-
-        return await self._on_worker(consume, (), ctx)
-
-    async def _on_worker(self, fn: Callable[..., Any], args: tuple[Any, ...], ctx: Context[Any]) -> Any:
-        """Run on a worker thread. One that does not stop when told is let go: its outcome is unknown."""
-        ctx._loop = asyncio.get_running_loop()
-        job = self.box.workers.submit(fn, args)
-        try:
-            await job.wait()
-        except asyncio.CancelledError:
-            ctx._cancelled = True
-            if not await job.wait(min(THREAD_GRACE, self.box.grace / 2)):
-                raise WillNotStop(asyncio.ensure_future(_ended(job))) from None
-            try:
-                return job.result()
-            except Cancelled:
-                raise asyncio.CancelledError from None
-        return job.result()
-
-    def _status(self, state: CallState, **changed: Any) -> None:
-        self.box.emit(
-            self.ready.key.run, StatusChanged(self.ready.key, self.ready.call.name, state, **changed)
-        )
+    return await _on_worker(box, consume, (), ctx)
 
 
-_MODES: dict[str, Any] = {
-    "inline": Execution._inline,
-    "thread": Execution._thread,
-    "async_generator": Execution._async_generator,
-    "generator": Execution._generator,
+MODES: dict[str, Any] = {
+    "inline": _inline,
+    "thread": _thread,
+    "async_generator": _async_generator,
+    "generator": _generator,
 }
 
 
-async def _awaiting(value: Any) -> Any:
-    return await value
+async def _on_worker(
+    box: Toolbox, fn: Callable[..., Any], args: tuple[Any, ...], ctx: Context[Any] | None
+) -> Any:
+    """Run on a worker thread. One that does not stop when told is let go: its outcome is unknown."""
+    if ctx is not None:
+        ctx._loop = asyncio.get_running_loop()
+    job = box.workers.submit(fn, args)
+    try:
+        await job.wait()
+    except asyncio.CancelledError:
+        if ctx is not None:
+            ctx._cancelled = True
+        if not await job.wait(min(THREAD_GRACE, box.grace / 2)):
+            raise WillNotStop(asyncio.ensure_future(_ended(job))) from None
+        try:
+            return job.result()
+        except Cancelled:
+            raise asyncio.CancelledError from None
+    return job.result()
+
+
+async def _settled(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+_idle = _settled(None)
+_Coroutine = type(_idle)
+_idle.close()
 
 
 async def _ended(job: Any) -> None:
@@ -243,14 +240,6 @@ async def _ended(job: Any) -> None:
         continue
 
 
-def _in_full(error: BaseException) -> str:
+def in_full(error: BaseException) -> str:
+    """An error with its traceback, for the operator."""
     return "".join(traceback.format_exception(error))
-
-
-def _stem(ready: Ready) -> str:
-    safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in f"{ready.key.run}-{ready.call.name}")
-    return f"{safe[:80]}-{ready.key.turn}-{ready.key.index}"
-
-
-def misfit_notice(name: str, problem: str) -> Notice:
-    return Notice(message=f"the result of {name} does not match its declared schema: {problem}", tool=name)

@@ -17,15 +17,8 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.registry import Offer
 
 
-class Arguments:
-    """Decoded arguments: the validated params, their JSON form (text or data), and the repairs they needed."""
-
-    __slots__ = ("edits", "json", "params")
-
-    def __init__(self, params: Any, json: Any, edits: tuple[Edit, ...] = ()) -> None:
-        self.params = params
-        self.json = json
-        self.edits = edits
+Arguments = tuple[Any, Any, "tuple[Edit, ...]"]
+"""Decoded arguments: the validated params, their JSON form (text or data), and the repairs they needed."""
 
 
 def decode(name: str, raw: Any, definition: Definition, offer: Offer | None) -> Arguments | ToolResult:
@@ -34,7 +27,7 @@ def decode(name: str, raw: Any, definition: Definition, offer: Offer | None) -> 
     narrowed = offer.narrowed.get(name) if offer is not None and offer.narrowed else None
     if type(raw) is str and narrowed is None and '""' not in raw:
         try:
-            return Arguments(params.parse(raw), raw)
+            return params.parse(raw), raw, ()
         except ValueError:
             pass
     return _decode_with_care(name, raw, definition, narrowed)
@@ -61,7 +54,7 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
         value = from_json(raw or "{}", allow_inf_nan=False) if isinstance(raw, str | bytes) else raw
         if isinstance(value, dict):
             value = drop_empty_optionals(value, schema)
-            return Arguments(validated(value), value)
+            return validated(value), value, ()
     except (ValueError, RecursionError):
         pass
     repaired = repair(raw, schema)
@@ -71,7 +64,7 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
     if isinstance(value, dict):
         value = drop_empty_optionals(value, schema)
     try:
-        return Arguments(validated(value), value, repaired.edits)
+        return validated(value), value, repaired.edits
     except (ValueError, RecursionError) as problem:
         fields = params.explain(problem, value) if isinstance(problem, ValueError) else ()
         if narrowed is not None and not any(field.path for field in fields):
@@ -82,21 +75,15 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
 def call_effect(bound: Bound) -> Effect:
     """The effect of this call: what the tool says of its params, never more than it declared."""
     declared: Effect = bound.definition.facts.effect
-    lower = bound.definition.effect_for
-    if lower is None:
-        return declared
     try:
-        return min(Effect(lower(bound.tool, bound.params)), declared)
+        return min(Effect(bound.definition.effect_for(bound.tool, bound.params)), declared)
     except Exception:
         return declared
 
 
 def prechecked(bound: Bound, name: str) -> ToolResult | None:
     """The tool's own refusal, or None."""
-    check = bound.definition.precheck
-    if check is None:
-        return None
-    reason = check(bound.tool, bound.params)
+    reason = bound.definition.precheck(bound.tool, bound.params)
     return words.precheck(name, reason) if reason else None
 
 
@@ -110,18 +97,18 @@ def needs_question(decision: Decision, effect: Effect, edits: tuple[Edit, ...]) 
 
 
 def judged(
-    call: ToolCall, key: CallKey, bound: Bound, arguments: Arguments, policy: Any, grants: Any
+    call: ToolCall, key: CallKey, bound: Bound, json: Any, edits: tuple[Edit, ...], policy: Any, grants: Any
 ) -> Prepared:
     """Decide, precheck, and make of it Ready, Pending or Refused."""
-    effect = call_effect(bound)
-    ready = Ready(call, key, arguments.json, effect, arguments.edits, "", bound)
-    decision = policy.decide(Case(bound.definition.facts, effect, ready))
+    definition = bound.definition
+    effect = definition.facts.effect if definition.effect_for is None else call_effect(bound)
+    ready = Ready(call, key, json, effect, edits, "", bound)
+    decision = policy.decide(Case(definition.facts, effect, ready))
     if decision.verb is Verb.DENY:
         return Refused(call, key, words.denied(call.name, decision.reason))
-    refusal = prechecked(bound, call.name)
-    if refusal is not None:
+    if definition.precheck is not None and (refusal := prechecked(bound, call.name)) is not None:
         return Refused(call, key, refusal)
-    reason = needs_question(decision, effect, arguments.edits)
+    reason = needs_question(decision, effect, edits) if edits or decision.verb is Verb.ASK else ""
     if not reason:
         return ready
     mark = fingerprint(bound.definition.identity, ready.arguments)
@@ -133,7 +120,7 @@ def judged(
         key,
         ready.arguments,
         effect,
-        arguments.edits,
+        edits,
         mark,
         bound,
         question=Question(
@@ -144,7 +131,7 @@ def judged(
             arguments=ready.arguments,
             effect=effect.label,
             fingerprint=mark,
-            edits=arguments.edits,
+            edits=edits,
         ),
     )
 

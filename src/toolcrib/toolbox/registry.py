@@ -18,7 +18,7 @@ from toolcrib.toolset import Renamed, Supplied, ToolFactory, Toolset, name_of
 class Entry:
     """One registered tool under its shown name. `make` gives the object of a call; `owned` ones are closed."""
 
-    __slots__ = ("_definition", "make", "name", "owned", "supplied")
+    __slots__ = ("compiled", "make", "name", "owned", "supplied")
 
     def __init__(self, name: str, supplied: Supplied) -> None:
         self.name = name
@@ -26,7 +26,7 @@ class Entry:
         inner = supplied.tool if isinstance(supplied, Renamed) else supplied
         while isinstance(inner, Renamed):
             inner = inner.tool
-        self._definition: Definition | None = None
+        self.compiled: Definition | None = None
         self.make: Callable[[Context[Any]], Any] | None = None
         self.owned = False
         if isinstance(inner, ToolFactory):
@@ -39,9 +39,9 @@ class Entry:
 
     def definition(self) -> Definition | None:
         """The compiled tool; None for a factory, whose tool is known only when it was made."""
-        if self._definition is None and not isinstance(self.supplied, ToolFactory | Renamed):
-            self._definition = self.supplied.definition()
-        return self._definition
+        if self.compiled is None and not isinstance(self.supplied, ToolFactory | Renamed):
+            self.compiled = self.supplied.definition()
+        return self.compiled
 
 
 async def made(entry: Entry, ctx: Context[Any]) -> tuple[Any, Definition]:

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolcrib.result import ToolResult
+
+LAST_ERROR = 200  # characters of the last error that are kept
 
 
 @dataclass(slots=True)
@@ -16,6 +22,17 @@ class ToolStats:
     retries: int = 0
     total_duration: float = 0.0
     last_error: str = ""
+
+    def count(self, result: ToolResult, duration: float, repairs: int = 0) -> None:
+        """Take a finished call in."""
+        self.calls += 1
+        self.total_duration += duration
+        self.repairs += repairs
+        if result.is_error:
+            self.failures += 1
+            self.last_error = result.text[:LAST_ERROR]
+        else:
+            self.successes += 1
 
     @property
     def mean_duration(self) -> float:

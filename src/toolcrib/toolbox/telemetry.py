@@ -30,7 +30,7 @@ def active_tracer(given: Any) -> Any:
 
 
 class CallSpan:
-    """The span `execute_tool NAME` of one call; a context manager around its execution."""
+    """The span `execute_tool NAME` of one call: open and current from its making until `finished`."""
 
     __slots__ = ("_manager", "_span", "_with_content")
 
@@ -63,16 +63,14 @@ class CallSpan:
         self._manager = tracer.start_as_current_span(
             f"execute_tool {name}", kind=SpanKind.INTERNAL, attributes=attributes, record_exception=False
         )
-
-    def __enter__(self) -> CallSpan:
         self._span = self._manager.__enter__()
-        return self
 
     def retried(self, attempt: int, delay: float) -> None:
         self._span.set_attribute("toolcrib.call.retries", attempt)
         self._span.add_event("toolcrib.retry", {"attempt": attempt, "delay": delay})
 
     def finished(self, result: ToolResult) -> None:
+        """End the span with what came of the call."""
         if result.is_error:
             from opentelemetry.trace import Status, StatusCode
 
@@ -81,6 +79,4 @@ class CallSpan:
             self._span.set_status(Status(StatusCode.ERROR, code))
         if self._with_content:
             self._span.set_attribute("gen_ai.tool.call.result", result.text)
-
-    def __exit__(self, *exc: Any) -> None:
-        self._manager.__exit__(*exc)
+        self._manager.__exit__(None, None, None)

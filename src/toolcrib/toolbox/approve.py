@@ -1,0 +1,65 @@
+"""Asking a person, and what becomes of a pending call when the answer comes: everything is checked again."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from toolcrib.call import Answer, Pending, Question, Ready, Refused, Verdict
+from toolcrib.events import QuestionAnswered, QuestionAsked
+from toolcrib.result import ToolResult
+from toolcrib.toolbox import words
+from toolcrib.toolbox.policy import Case, Verb
+
+if TYPE_CHECKING:
+    from toolcrib.toolbox.box import Toolbox
+
+
+async def ask(box: Toolbox, question: Question) -> Answer | None:
+    """Put a question to the box's approver; None when there is none, it fails, or it gives no answer."""
+    run = question.key.run
+    if box.sink:
+        box.emit(run, QuestionAsked(question))
+    answer = None
+    if box.approver is not None:
+        try:
+            answer = await box.approver(question)
+        except Exception:
+            logging.getLogger("toolcrib").exception("the approver failed; the answer is no")
+    if not isinstance(answer, Answer):
+        answer = None
+    if box.sink:
+        said = (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
+        box.emit(run, QuestionAnswered(question.key, *said))
+    return answer
+
+
+async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> ToolResult | None:
+    """What an answer makes of a pending call: a refusal, or None to go on."""
+    name = pending.call.name
+    if answer is None:
+        return words.nobody_to_ask(name)
+    if not answer.allows:
+        return words.rejected(name, answer.message)
+    refusal = await bind(box, pending)
+    if refusal is None and answer.verdict is Verdict.ALWAYS:
+        box.grants.add(pending.key.run, pending.fingerprint)
+    return refusal
+
+
+async def bind(box: Toolbox, prepared: Ready) -> ToolResult | None:
+    """Make sure that what will run is what was decided on, and still allowed; None when it is."""
+    name = prepared.call.name
+    if prepared.bound is None:
+        fresh = await box.prepare(prepared.call, key=prepared.key)
+        if isinstance(fresh, Refused):
+            return fresh.result
+        if prepared.fingerprint and fresh.fingerprint and fresh.fingerprint != prepared.fingerprint:
+            return words.tool_changed(name)
+        prepared.bound = fresh.bound
+    elif await box.registry.entry(name) is not prepared.bound.entry:
+        return words.tool_changed(name)
+    bound = prepared.bound
+    assert bound is not None
+    decision = box.policy.decide(Case(bound.definition.facts, prepared.effect, prepared))
+    return words.denied(name, decision.reason) if decision.verb is Verb.DENY else None

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Set the project up and run one of its jobs; needs nothing but Python 3.11 or newer.
+
+    python3 dev.py demo     set up, and watch an agent mend a project (no key, no network once set up)
+    python3 dev.py test     set up, and run the tests
+    python3 dev.py check    set up, and check format, lint and types
+    python3 dev.py ci       test and check, as CI does
+    python3 dev.py bench    measure toolcrib beside its peers
+    python3 dev.py lock     write the lock file anew
+
+What follows the job is handed to its command: `python3 dev.py test -k repair`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+LOCK = ROOT / "requirements" / "dev.txt"
+
+
+def python_of(venv: Path) -> str:
+    return str(venv / "bin" / "python")
+
+
+def set_up() -> str:
+    """A virtual environment with the locked packages and the project itself; made once, renewed when they change."""
+    venv = ROOT / f".venv-{sys.version_info.major}.{sys.version_info.minor}"
+    wanted = hashlib.sha256(LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    mark = venv / "installed"
+    if mark.is_file() and mark.read_text() == wanted:
+        return python_of(venv)
+    print(f"Setting up {venv.name} (about half a minute, once)...", file=sys.stderr, flush=True)
+    try:
+        run([sys.executable, "-m", "venv", "--clear", str(venv)])
+    except subprocess.CalledProcessError:
+        sys.exit("Python's venv module does not work here; on Debian and Ubuntu install the package python3-venv.")
+    pip = [python_of(venv), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(LOCK)])
+    run([*pip, "--no-deps", "--editable", str(ROOT)])
+    mark.write_text(wanted)
+    return python_of(venv)
+
+
+def run(command: list[str]) -> None:
+    subprocess.run(command, cwd=ROOT, check=True)
+
+
+def demo(python: str, rest: list[str]) -> None:
+    run([python, "-m", "toolcrib", "demo", *rest])
+
+
+def test(python: str, rest: list[str]) -> None:
+    run([python, "-m", "pytest", *rest])
+
+
+def check(python: str, rest: list[str]) -> None:
+    run([python, "-m", "ruff", "format", "--check", "."])
+    run([python, "-m", "ruff", "check", "."])
+    run([python, "-m", "mypy"])
+    run([python, "-m", "pyright", "--pythonpath", python])
+
+
+def ci(python: str, rest: list[str]) -> None:
+    check(python, [])
+    test(python, rest)
+
+
+def bench(python: str, rest: list[str]) -> None:
+    run([python, "benchmarks/run.py", *rest])
+
+
+def lock(python: str, rest: list[str]) -> None:
+    run([python, "-m", "pip", "install", "--quiet", "uv>=0.5"])
+    uv = [python, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes", "--no-header"]
+    extras = ["--group", "dev", "--all-extras", "--python-version", "3.11", "--no-emit-index-url", "--no-annotate"]
+    run([*uv, *extras, "pyproject.toml", "--no-emit-package", "toolcrib", "-o", str(LOCK)])
+
+
+JOBS = {job.__name__: job for job in (demo, test, check, ci, bench, lock)}
+
+
+def main() -> None:
+    if sys.version_info < (3, 11):
+        sys.exit(f"toolcrib needs Python 3.11 or newer; this is {sys.version.split()[0]}")
+    if len(sys.argv) < 2 or sys.argv[1] not in JOBS:
+        sys.exit(__doc__)
+    if os.name != "posix":
+        sys.exit("toolcrib runs on Linux and macOS; there is no support for Windows.")
+    try:
+        JOBS[sys.argv[1]](set_up(), sys.argv[2:])
+    except subprocess.CalledProcessError as failed:
+        sys.exit(failed.returncode)
+
+
+if __name__ == "__main__":
+    main()

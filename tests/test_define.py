@@ -1,0 +1,659 @@
+"""Declaring a tool: two ways, one kind of thing; what is wrong is said where it is written."""
+
+import dataclasses
+import typing
+import warnings
+from typing import Annotated, Any
+
+import pytest
+import typing_extensions
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
+
+from toolcrib import Context, Effect, Retry, Tool, Toolbox, ToolFactory
+from toolcrib.content import Image, Text
+from toolcrib.function import tool
+from toolcrib.tool import MaxOutput
+
+READ = Effect.READ
+
+
+def plain(a: int, b: str = "") -> int:
+    return a
+
+
+class Numbers(BaseModel):
+    a: int
+    b: str = ""
+
+
+# -- wrong declarations
+
+FUNCTION_MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing": ({}, "effect"),
+    "no secrets": ({"effect": READ}, "secrets"),
+    "no effect": ({"secrets": ()}, "effect"),
+    "effect is text": ({"effect": "read", "secrets": ()}, "effect"),
+    "effect is a number": ({"effect": 1, "secrets": ()}, "effect"),
+    "secrets is one string": ({"effect": READ, "secrets": "a"}, "secrets"),
+    "secrets is None": ({"effect": READ, "secrets": None}, "iterable"),
+    "secrets names no parameter": ({"effect": READ, "secrets": ["zz"]}, "zz"),
+    "a name with a space": ({"effect": READ, "secrets": (), "name": "has space"}, "has space"),
+    "a name that is too long": ({"effect": READ, "secrets": (), "name": "x" * 129}, "128"),
+    "a fact that does not exist": ({"effect": READ, "secrets": (), "nonsense": 1}, "nonsense"),
+    "a retry of what may not run twice": ({"effect": READ, "secrets": (), "retry": Retry()}, "idempotent"),
+}
+
+
+@pytest.mark.parametrize("mistake", FUNCTION_MISTAKES)
+@pytest.mark.parametrize("form", ["decorator", "call"])
+def test_a_wrong_function_declaration_is_a_type_error_at_once(mistake: str, form: str) -> None:
+    named, words = FUNCTION_MISTAKES[mistake]
+    with pytest.raises(TypeError, match=words):
+        tool(plain, **named) if form == "call" else tool(**named)(plain)
+
+
+CLASS_MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
+    **{
+        name: ({"name": "t", **named}, words)
+        for name, (named, words) in FUNCTION_MISTAKES.items()
+        if name != "a name with a space"
+    },
+    "no name": ({"effect": READ, "secrets": ()}, "name"),
+    "a name with a space": ({"name": "has space", "effect": READ, "secrets": ()}, "has space"),
+    "an empty name": ({"name": "", "effect": READ, "secrets": ()}, "name"),
+}
+
+
+@pytest.mark.parametrize("mistake", CLASS_MISTAKES)
+def test_a_wrong_class_declaration_is_a_type_error_at_once(mistake: str) -> None:
+    named, words = CLASS_MISTAKES[mistake]
+    with pytest.raises(TypeError, match=words):
+
+        class Made(Tool[Numbers, str], **named):
+            def execute(self, params: Numbers, ctx: Context) -> str:
+                return ""
+
+
+def test_a_class_needs_execute_and_its_types() -> None:
+    with pytest.raises(TypeError, match="execute"):
+
+        class Empty(Tool[Numbers, str], name="t", effect=READ, secrets=()):
+            pass
+
+    with pytest.raises(TypeError, match="Tool\\[MyParams"):
+
+        class Bare(Tool, name="t", effect=READ, secrets=()):  # type: ignore[type-arg]
+            def execute(self, params: Any, ctx: Context) -> str:
+                return ""
+
+
+def test_a_subclass_states_its_own_facts() -> None:
+    class First(Tool[Numbers, int], name="first", effect=READ, secrets=()):
+        "The first."
+
+        def execute(self, params: Numbers, ctx: Context) -> int:
+            return params.a
+
+    with pytest.raises(TypeError, match="effect"):
+
+        class Silent(First):  # type: ignore[call-arg]
+            pass
+
+    class Second(First, name="second", effect=Effect.WRITE, secrets=()):
+        "The second."
+
+    assert (First.definition().spec.name, Second.definition().spec.name) == ("first", "second")
+    assert Second.definition().spec.description == "The second."
+    assert First.facts.effect is READ
+
+
+@pytest.mark.parametrize("what", [3, "text", None])
+def test_what_cannot_be_called_is_no_tool(what: Any) -> None:
+    with pytest.raises(TypeError):
+        tool(effect=READ, secrets=())(what)
+
+
+@pytest.mark.parametrize("what", [plain, Numbers, 3, object(), "name"])
+def test_a_box_takes_only_tools(what: Any) -> None:
+    with pytest.raises(TypeError, match="expected a Tool"):
+        Toolbox([what])
+
+
+# -- facts
+
+
+def test_facts_have_safe_defaults_and_map_on_mcp_annotations() -> None:
+    facts = tool(plain, effect=READ, secrets=()).facts
+    assert (facts.idempotent, facts.open_world, facts.retry, facts.timeout, facts.deferred) == (
+        False,
+        True,
+        None,
+        None,
+        False,
+    )
+    made = tool(
+        plain,
+        effect=Effect.DESTRUCTIVE,
+        secrets=("a",),
+        name="other",
+        title="Other",
+        description="Said.",
+        version="2",
+        open_world=False,
+        retry=Retry.idempotent_transport(),
+        tags=["x", "y"],
+        category="misc",
+        examples=[{"a": 1}],
+        max_output=100,
+        timeout=3,
+    )
+    spec = made.definition().spec
+    assert (spec.name, spec.title, spec.description, spec.version) == ("other", "Other", "Said.", "2")
+    assert (spec.category, spec.tags, spec.examples) == ("misc", ("x", "y"), ({"a": 1},))
+    assert made.facts.max_output == MaxOutput(bytes=100)
+    assert spec.annotations == {
+        "title": "Other",
+        "readOnlyHint": False,
+        "destructiveHint": True,
+        "idempotentHint": True,
+        "openWorldHint": False,
+    }
+
+
+def test_a_tool_stays_ordinary_python() -> None:
+    @tool(effect=READ, secrets=())
+    def twice(a: int, *, ctx: Context) -> int:
+        """Double it."""
+        ctx.report(tip="working")
+        return a * 2
+
+    assert twice(4, ctx=Context()) == 8
+    assert (twice.__name__, twice.__doc__) == ("twice", "Double it.")
+    assert repr(twice) == "<FunctionTool twice>"
+
+    class Thrice(Tool[Numbers, int], name="thrice", effect=READ, secrets=()):
+        def __init__(self) -> None:
+            self.password = "hunter2"
+
+        def execute(self, params: Numbers, ctx: Context) -> int:
+            return params.a * 3
+
+    assert Thrice().execute(Numbers(a=3), Context()) == 9
+    assert repr(Thrice()) == "<Tool thrice>"
+    assert "hunter2" not in repr(Toolbox([Thrice()]).__dict__)
+
+
+# -- all kinds of params are alike
+
+
+@dataclasses.dataclass
+class InnerData:
+    z: int | None
+
+
+@dataclasses.dataclass
+class Data:
+    """Words about the data.
+
+    Attributes:
+        x: The x.
+    """
+
+    x: int | None
+    inner: InnerData | None
+    items: list[InnerData]
+
+
+class InnerModel(BaseModel):
+    z: int | None
+
+
+class Model(BaseModel):
+    x: int | None
+    inner: InnerModel | None
+    items: list[InnerModel]
+
+
+class InnerTyped(typing.TypedDict):
+    z: int | None
+
+
+class Typed(typing.TypedDict):
+    x: int | None
+    inner: InnerTyped | None
+    items: list[InnerTyped]
+
+
+class InnerTypedExtension(typing_extensions.TypedDict):
+    z: int | None
+
+
+class TypedExtension(typing_extensions.TypedDict):
+    x: int | None
+    inner: InnerTypedExtension | None
+    items: list[InnerTypedExtension]
+
+
+def signature_of_models(x: int | None, inner: InnerModel | None, items: list[InnerModel]) -> Any:
+    return {"x": x, "inner": inner, "items": items}
+
+
+def signature_of_dicts(x: int | None, inner: InnerTyped | None, items: list[InnerTyped]) -> Any:
+    return {"x": x, "inner": inner, "items": items}
+
+
+def echo(params: Any) -> Any:
+    return params
+
+
+KINDS = {
+    "model": tool(echo, name="t", effect=READ, secrets=(), params=Model),
+    "dataclass": tool(echo, name="t", effect=READ, secrets=(), params=Data),
+    "TypedDict": tool(echo, name="t", effect=READ, secrets=(), params=Typed),
+    "TypedDict of typing_extensions": tool(echo, name="t", effect=READ, secrets=(), params=TypedExtension),
+    "signature": tool(signature_of_models, name="t", effect=READ, secrets=()),
+    "signature with TypedDicts": tool(signature_of_dicts, name="t", effect=READ, secrets=()),
+}
+NONE_NONE = '{"x":null,"inner":null,"items":[{"z":null}]}'
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"items": [{}]}, NONE_NONE),
+        ({"x": None, "inner": None, "items": [{"z": None}]}, NONE_NONE),
+        ({"x": 1, "inner": {}, "items": []}, '{"x":1,"inner":{"z":null},"items":[]}'),
+        ({"x": "", "items": [{"z": ""}]}, NONE_NONE),  # an empty string for what is not required is absent
+    ],
+)
+def test_a_nullable_parameter_without_default_may_be_left_out(
+    kind: str, arguments: Any, expected: str
+) -> None:
+    assert Toolbox([KINDS[kind]]).call_sync("t", arguments).text == expected
+
+
+def test_all_kinds_show_a_model_the_same_schema() -> None:
+    schemas = {kind: made.definition().spec.input_schema for kind, made in KINDS.items()}
+    for schema in schemas.values():
+        text = to_json(schema).replace(b',"additionalProperties":false', b"")
+        assert text.replace(b',"description":"The x."', b"") == to_json(schemas["model"])
+    assert schemas["model"]["required"] == ["items"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("TypedDict")])
+@pytest.mark.parametrize(
+    ("arguments", "fields"),
+    [
+        ({"items": [], "y": 1}, ["y"]),
+        ({"items": [{"z": 1, "q": 2}]}, ["items[0].q"]),
+        ({"items": [], "inner": {"zz": 1}}, ["inner.zz"]),
+        ({"items": [{"z": "no"}, {}, {"z": []}], "x": 1.5, "more": 1}, ["x", "more", "items[0].z", "items[2].z"]),
+        ({}, ["items"]),
+    ],
+)  # fmt: skip
+def test_every_field_that_does_not_fit_is_told(kind: str, arguments: Any, fields: list[str]) -> None:
+    result = Toolbox([KINDS[kind]]).call_sync("t", arguments)
+    assert result.code == "invalid_arguments"
+    told = {line.removeprefix("- ").split(":")[0] for line in result.text.splitlines() if line[:2] == "- "}
+    assert told == set(fields)
+
+
+def test_extras_are_taken_where_the_type_says_so() -> None:
+    class Open(BaseModel):
+        model_config = ConfigDict(extra="allow")
+        a: int
+
+    class Careless(BaseModel):
+        model_config = ConfigDict(extra="ignore")
+        a: int
+
+    class OpenTyped(typing_extensions.TypedDict):
+        __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+        a: int
+
+    def call(kind: Any, arguments: Any) -> str:
+        return Toolbox([tool(echo, effect=READ, secrets=(), params=kind)]).call_sync("echo", arguments).text
+
+    assert call(Open, {"a": 1, "b": [2]}) == '{"a":1,"b":[2]}'
+    assert call(OpenTyped, {"a": 1, "b": [2]}) == '{"a":1,"b":[2]}'
+    assert call(Careless, {"a": 1, "b": [2]}) == '{"a":1}'  # its author said so
+
+    def nested(x: Open, y: Numbers) -> Any:
+        return [x, y]
+
+    box = Toolbox([tool(nested, effect=READ, secrets=())])
+    assert not box.call_sync("nested", {"x": {"a": 1, "q": 1}, "y": {"a": 1}}).is_error
+    assert box.call_sync("nested", {"x": {"a": 1}, "y": {"a": 1, "q": 1}}).code == "invalid_arguments"
+
+
+# -- a raw JSON Schema
+
+RAW = {
+    "type": "object",
+    "properties": {
+        "q": {"type": "string", "description": "What to look for."},
+        "n": {"type": "integer", "minimum": 1},
+        "kind": {"enum": ["a", "b"]},
+    },
+    "required": ["q"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"q": "x"}, '{"q":"x"}'),
+        ({"q": "x", "n": "3"}, '{"q":"x","n":3}'),
+        ('{"q": "x", "n": 3,}', '{"q":"x","n":3}'),
+        ({"q": "x", "n": ""}, '{"q":"x"}'),
+        ({"arguments": {"q": "x"}}, '{"q":"x"}'),
+        ({"q": '{"n": 1}'}, '{"q":"{\\"n\\": 1}"}'),
+    ],
+)
+def test_a_raw_schema_is_validated_and_repaired_alike(arguments: Any, expected: str) -> None:
+    box = Toolbox([tool(echo, name="raw", effect=READ, secrets=(), params=RAW)])
+    assert box.call_sync("raw", arguments).text == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "- q: expected string, got nothing"),
+        ({"q": 1}, "- q: expected string, got integer 1"),
+        ({"q": "x", "n": 0}, "- n: expected integer, at least 1, got integer 0"),
+        ({"q": "x", "kind": "c"}, '- kind: expected one of "a", "b", got string "c"'),
+        ({"q": "x", "zz": 1}, "- zz: expected no parameter of this name"),
+        ({"q": 1, "n": "no", "kind": "c", "zz": 1}, "- n: "),
+    ],
+)
+def test_a_raw_schema_tells_what_does_not_fit(arguments: Any, words: str) -> None:
+    box = Toolbox([tool(echo, name="raw", effect=READ, secrets=(), params=RAW)])
+    result = box.call_sync("raw", arguments)
+    assert result.code == "invalid_arguments"
+    assert words in result.text
+
+
+def test_a_raw_schema_checks_the_names_of_secrets() -> None:
+    with pytest.raises(TypeError, match="zz"):
+        tool(echo, name="raw", effect=READ, secrets=("zz",), params=RAW)
+
+
+# -- descriptions
+
+
+def google(city: str, days: int = 1) -> str:
+    """Look up the weather.
+
+    It knows the whole world.
+
+    Args:
+        city: City name, such as "Oslo".
+        days (int): How many days
+            ahead.
+
+    Returns:
+        Words about the weather.
+    """
+    return city
+
+
+def numpy(city: str, days: int = 1) -> str:
+    """Look up the weather.
+
+    It knows the whole world.
+
+    Parameters
+    ----------
+    city : str
+        City name, such as "Oslo".
+    days : int, optional
+        How many days
+        ahead.
+
+    Returns
+    -------
+    str
+        Words about the weather.
+    """
+    return city
+
+
+def sphinx(city: str, days: int = 1) -> str:
+    """Look up the weather.
+
+    It knows the whole world.
+
+    :param city: City name, such as "Oslo".
+    :param int days: How many days
+        ahead.
+    :returns: Words about the weather.
+    """
+    return city
+
+
+@pytest.mark.parametrize("fn", [google, numpy, sphinx])
+def test_docstrings_describe_the_tool_and_its_parameters(fn: Any) -> None:
+    spec = tool(fn, effect=READ, secrets=()).definition().spec
+    properties = spec.input_schema["properties"]
+    assert spec.description == "Look up the weather.\n\nIt knows the whole world."
+    assert properties["city"]["description"] == 'City name, such as "Oslo".'
+    assert properties["days"]["description"] == "How many days ahead."
+    assert "Parameters" not in spec.description
+
+
+def described(
+    a: Annotated[int, Field(description="from Field")],
+    b: Annotated[int, "from Annotated"],
+    c: int = Field(1, description="from the default"),
+    d: Annotated[int | None, "nullable"] = None,
+    e: int = 0,
+) -> None:
+    """Do it.
+
+    Args:
+        a: from the docstring
+        b: from the docstring
+        e: from the docstring
+    """
+
+
+def test_the_closest_description_wins() -> None:
+    properties = tool(described, effect=READ, secrets=()).definition().spec.input_schema["properties"]
+    assert {name: node.get("description") for name, node in properties.items()} == {
+        "a": "from Field",
+        "b": "from Annotated",
+        "c": "from the default",
+        "d": "nullable",
+        "e": "from the docstring",
+    }
+
+
+def test_descriptions_of_a_class_tool() -> None:
+    class Where(BaseModel):
+        """Where to look.
+
+        Attributes:
+            city: The city.
+        """
+
+        city: str
+        days: int = Field(1, description="How many.")
+
+    class Weather(Tool[Where, str], name="weather", effect=READ, secrets=()):
+        """Look up the weather."""
+
+        def execute(self, params: Where, ctx: Context) -> str:
+            return params.city
+
+    spec = Weather.definition().spec
+    assert spec.description == "Look up the weather."
+    assert spec.input_schema["properties"]["city"]["description"] == "The city."
+    assert spec.input_schema["properties"]["days"]["description"] == "How many."
+    assert spec.input_schema["properties"]["days"]["default"] == 1
+
+
+# -- output schemas
+
+
+class Forecast(BaseModel):
+    degrees: float
+
+
+OUTPUTS: list[tuple[Any, dict[str, Any] | None]] = [
+    (str, None),
+    (None, None),
+    (Any, None),
+    (bytes, None),
+    (Text, None),
+    (list[Image], None),
+    (str | Image, None),
+    (int, {"type": "integer"}),
+    (list[int], {"type": "array", "items": {"type": "integer"}}),
+    (Forecast, {"type": "object", "properties": {"degrees": {"type": "number"}}, "required": ["degrees"]}),
+    (dict[str, int], {"type": "object", "properties": {}, "additionalProperties": {"type": "integer"}}),
+]
+
+
+@pytest.mark.parametrize(("returns", "schema"), OUTPUTS, ids=lambda item: str(item)[:40])
+def test_the_output_schema_follows_the_return_annotation(returns: Any, schema: Any) -> None:
+    def give() -> Any: ...
+
+    give.__annotations__["return"] = returns
+    assert tool(give, effect=READ, secrets=()).definition().spec.output_schema == schema
+
+
+def test_async_and_generators_have_the_schema_of_what_they_give() -> None:
+    async def slowly() -> Forecast: ...  # type: ignore[empty-body]
+    async def parts() -> typing.AsyncIterator[str]:
+        yield ""
+
+    assert tool(slowly, effect=READ, secrets=()).definition().spec.output_schema is not None
+    assert tool(parts, effect=READ, secrets=()).definition().spec.output_schema is None
+
+
+# -- three moments
+
+
+async def test_a_broken_tool_is_set_aside_and_the_rest_go_on() -> None:
+    class Unknown:
+        pass
+
+    def broken(fine: int, culprit: Unknown) -> None: ...
+    def also_broken(culprit: Unknown) -> None: ...
+
+    box = Toolbox([tool(f, effect=READ, secrets=()) for f in (plain, broken, also_broken)])
+    with pytest.warns(UserWarning) as caught:
+        offer = await box.offer()
+    assert [spec.name for spec in offer.specs] == ["plain"]
+    assert len(caught) == 2
+    assert any("broken" in str(w.message) and "culprit" in str(w.message) for w in caught)
+    assert (await box.call("plain", {"a": 1})).text == "1"
+    assert "cannot be used" in (await box.call("broken", {"fine": 1}, offer=offer)).text
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # once is enough
+        assert (await box.call("also_broken", {})).is_error
+
+
+def test_defining_compiles_nothing() -> None:
+    calls: list[str] = []
+
+    class Loud:
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+            calls.append("compiled")
+            return handler(int)
+
+    def fn(x: Loud) -> str:
+        return "ok"
+
+    made = tool(fn, effect=READ, secrets=())
+    box = Toolbox([made])
+    assert calls == []
+    for _ in range(3):
+        assert box.call_sync("fn", {"x": 1}).text == "ok"
+    after_first = len(calls)
+    made.check()
+    assert len(calls) == after_first > 0
+
+
+async def test_the_same_tools_give_byte_identical_specs() -> None:
+    def specs(order: list[Any]) -> Any:
+        return Toolbox([tool(f, effect=READ, secrets=()) for f in order]).offer()
+
+    one, two = await specs([plain, google, numpy]), await specs([numpy, google, plain])
+    as_bytes = [
+        to_json([(s.name, s.description, s.input_schema, s.output_schema) for s in offer.specs])
+        for offer in (one, two)
+    ]
+    assert as_bytes[0] == as_bytes[1]
+
+
+# -- descriptions and schemas of the world as it is
+
+
+async def test_dynamic_description_and_schema_follow_the_world_once_a_turn() -> None:
+    tables = ["users"]
+    asked: list[str] = []
+
+    async def describe(ctx: Context) -> str:
+        asked.append("description")
+        return f"Query one of {', '.join(tables)}."
+
+    async def narrow(schema: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        schema["properties"]["table"]["enum"] = list(tables)
+        return schema
+
+    @tool(effect=READ, secrets=(), dynamic_description=describe, dynamic_schema=narrow)
+    def query(table: str) -> str:
+        return f"rows of {table}"
+
+    box = Toolbox([query])
+    first = await box.offer()
+    assert first.specs[0].description == "Query one of users."
+    tables.append("orders")
+    second = await box.offer()
+    assert second.specs[0].input_schema["properties"]["table"]["enum"] == ["users", "orders"]
+    assert len(asked) == 2
+    assert query.definition().spec.description == ""  # never baked in
+
+    refused = await box.call("query", {"table": "orders"}, offer=first)
+    assert refused.code == "invalid_arguments"
+    assert "users" in refused.text
+    assert (await box.call("query", {"table": "orders"}, offer=second)).text == "rows of orders"
+    assert len(asked) == 2
+
+
+async def test_a_dynamic_hook_that_raises_sets_its_tool_aside() -> None:
+    async def describe(ctx: Context) -> str:
+        raise RuntimeError("no database")
+
+    box = Toolbox(
+        [
+            tool(plain, name="bad", effect=READ, secrets=(), dynamic_description=describe),
+            tool(plain, name="good", effect=READ, secrets=()),
+        ]
+    )
+    with pytest.warns(UserWarning, match="bad"):
+        offer = await box.offer()
+    assert [spec.name for spec in offer.specs] == ["good"]
+
+
+async def test_a_factory_is_described_by_the_tool_it_makes_and_closes_it() -> None:
+    closed: list[str] = []
+
+    class Made(Tool[Numbers, int], name="inner", effect=READ, secrets=()):
+        "Made for the occasion."
+
+        def execute(self, params: Numbers, ctx: Context) -> int:
+            return params.a
+
+        async def aclose(self) -> None:
+            closed.append("closed")
+
+    box = Toolbox([ToolFactory("outer", lambda ctx: Made())])
+    offer = await box.offer()
+    assert [(spec.name, spec.description) for spec in offer.specs] == [("outer", "Made for the occasion.")]
+    assert closed == ["closed"]

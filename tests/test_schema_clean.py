@@ -261,7 +261,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["type", "properties", "$defs", "anyOf", "allOf", "$ref", "items"]), JSON)
 )
@@ -277,3 +277,19 @@ def test_a_nullable_reference_is_resolved_and_stays_nullable() -> None:
         {"$ref": "#/components/A", "nullable": True}, components={"A": {"type": "string", "title": "A"}}
     )
     assert out == {"type": ["string", "null"]}
+
+
+@pytest.mark.parametrize("ref", ["", "#", "//[", "http://[", "#/%", "a b", "#/$defs/~", "#//", "0"])
+def test_a_strange_reference_is_no_reason_to_fail(ref: str) -> None:
+    assert isinstance(clean({"$id": "//[", "properties": {"a": {"$ref": ref}}, "$defs": {"": {}}}), dict)
+
+
+def test_an_optional_union_is_one_union() -> None:
+    tagged = [
+        {"type": "object", "properties": {"k": {"const": name}}, "required": ["k"]} for name in ("a", "b")
+    ]
+    null = {"type": "null"}
+    assert field({"anyOf": [{"oneOf": tagged, "discriminator": {"propertyName": "k"}}, null]}) == {
+        "oneOf": [*tagged, null]
+    }
+    assert field({"anyOf": [{"anyOf": tagged}, null]}) == {"anyOf": [*tagged, null]}

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolcrib.schema import DIALECTS, SchemaError, to_dialect
@@ -355,8 +355,8 @@ WORDS = st.sampled_from(
     sorted(
         words(
             "type properties required items anyOf oneOf allOf $ref $defs enum const default nullable not if"
-            " then minLength minimum exclusiveMinimum pattern format additionalProperties prefixItems description"
-            " title definitions examples dependencies $id $anchor A b"
+            " then minLength minimum exclusiveMinimum pattern format additionalProperties prefixItems"
+            " description title definitions examples dependencies $id $anchor A b"
         )
     )
 )
@@ -389,8 +389,11 @@ LIKELY = st.deferred(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.dictionaries(WORDS, ANYTHING, max_size=6) | LIKELY)
+@example({"type": "null", "$ref": "#"})
+@example({"type": "object", "anyOf": [{"type": "array"}]})
+@example({"prefixItems": [None], "enum": [False, 0]})
 def test_any_object_at_all_has_a_lawful_form_in_every_dialect(schema: dict[str, Any]) -> None:
     before = copy.deepcopy(schema)
     for dialect in ALL:

@@ -126,11 +126,17 @@ class _Cleaning:
         defs = {name: self._parts[key].schema for key, name in self._names.items() if name}
         size += sum(self._parts[key].size for key, name in self._names.items() if name)
         self.repeated = size - self._visited
-        while defs and out.get("$ref", "#") != "#":
+        followed: set[str] = set()
+        while out.get("$ref", "#") not in ("#", *followed):
             # The root must be an object itself, not a reference to one.
+            followed.add(out["$ref"])
             name = out["$ref"].removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
             self.unsettled = True
             out = self._merged(defs[name], {key: value for key, value in out.items() if key != "$ref"})
+        if "$ref" in out:
+            self.losses.append(Loss("", "$ref", "refers to nothing but itself"))
+            self.unsettled = True
+            out = {key: value for key, value in out.items() if key != "$ref"}
         if defs:
             out = {**out, "$defs": dict(sorted(defs.items()))}
         return out

@@ -17,6 +17,7 @@ from .keywords import (
     Schema,
     escape,
     ordered,
+    type_of_value,
     types_of,
 )
 from .recursion import Definitions
@@ -247,8 +248,13 @@ class _Lowering:
         if at.root:
             return {**node, "type": "object"}
         found = inferred(node)
+        if found is None and not self.dialect.typed:
+            return node
+        if found is None and node.get("enum"):
+            mixed = shorten({**node, "type": list(dict.fromkeys(map(type_of_value, node["enum"])))})
+            return mixed if self.dialect.type_lists else split(mixed)
         if found is None:
-            return self._anything(node, at) if self.dialect.typed else node
+            return self._anything(node, at)
         # A keyword of one type lets other types through, which no model means to use.
         if self.dialect.typed or found in ("object", "array"):
             return shorten({**node, "type": found})
@@ -256,12 +262,11 @@ class _Lowering:
 
     def _anything(self, node: Schema, at: _At) -> Schema:
         self.losses.append(Loss(at.path, "type", f"any value, said to be {' or '.join(self.dialect.typed)}"))
-        rest = {key: value for key, value in node.items() if key != "enum"}
         if self.dialect.type_lists:
             filled = {k: v for name in self.dialect.typed for k, v in _FILLED.get(name, {}).items()}
             return {**filled, **node, "type": list(self.dialect.typed)}
         variants = [{"type": name, **_FILLED.get(name, {})} for name in self.dialect.typed]
-        return {**rest, "anyOf": variants, "nullable": True}
+        return {**node, "anyOf": variants, "nullable": True}
 
     def _enum(self, node: Schema, at: _At) -> Schema:
         values = node.get("enum")

@@ -21,7 +21,7 @@ class Resource:
 class References:
     """Resolves references into `root`; the index of `$id`s and anchors is built when first asked for."""
 
-    __slots__ = ("_anchors", "_id", "_indexed", "_resources", "root")
+    __slots__ = ("_anchors", "_found", "_id", "_indexed", "_resources", "root")
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         old = any(draft in str(root.get("$schema", "")) for draft in ("draft-03", "draft-04"))
@@ -30,6 +30,7 @@ class References:
         self._resources: dict[str, Resource] = {self.root.uri: self.root, "": self.root}
         self._anchors: dict[tuple[int, str], tuple[Any, Resource]] = {}
         self._indexed = False
+        self._found: dict[str, tuple[Any, Resource] | None] = {}
 
     def enter(self, node: Mapping[str, Any], home: Resource) -> Resource:
         """The resource that the references inside `node` are relative to."""
@@ -40,10 +41,23 @@ class References:
 
     def resolve(self, ref: str, home: Resource) -> tuple[Any, Resource] | None:
         """The schema that `ref` means and the resource that it belongs to; None where there is none."""
-        document, fragment = urldefrag(ref)
+        if home is not self.root:
+            return self._look_up(ref, home)
+        if ref not in self._found:
+            self._found[ref] = self._look_up(ref, home)
+        return self._found[ref]
+
+    def _look_up(self, ref: str, home: Resource) -> tuple[Any, Resource] | None:
+        try:
+            document, fragment = urldefrag(ref)
+        except ValueError:
+            return None  # no URI at all, such as "//["
         if document:
             self._index()
-            found = self._resources.get(urljoin(home.uri, document))
+            try:
+                found = self._resources.get(urljoin(home.uri, document))
+            except ValueError:
+                return None
             if found is None:
                 return None
             home = found
@@ -97,4 +111,7 @@ class References:
 
 
 def _fragment(identifier: object) -> str | None:
-    return urldefrag(identifier)[1] if isinstance(identifier, str) else None
+    try:
+        return urldefrag(identifier)[1] if isinstance(identifier, str) else None
+    except ValueError:
+        return None

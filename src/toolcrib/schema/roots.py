@@ -75,7 +75,7 @@ def _flattened(node: Schema, keyword: str, definitions: Definitions, told: list[
     rest = {key: value for key, value in node.items() if key != keyword}
     variants = [_flat(_followed(variant, definitions), definitions, told, lose) for variant in node[keyword]]
     objects = [v for v in variants if "object" in types_of(v) or (not types_of(v) and _looks_like_object(v))]
-    if not objects:
+    if not objects and "object" not in types_of(rest):
         return node
     for variant in variants:
         if not any(variant is known for known in objects) and types_of(variant) != ["null"]:
@@ -88,9 +88,8 @@ def _flattened(node: Schema, keyword: str, definitions: Definitions, told: list[
                 properties[name] = field
             elif name not in own:
                 properties[name] = _either(properties[name], field)
-    shared = [
-        name for name in objects[0].get("required", ()) if all(name in v.get("required", ()) for v in objects)
-    ]
+    first = objects[0].get("required", ()) if objects else ()
+    shared = [name for name in first if all(name in variant.get("required", ()) for variant in objects)]
     required = list(dict.fromkeys([*rest.get("required", ()), *shared]))
     out: Schema = {**rest, "type": "object", "properties": properties}
     if required:

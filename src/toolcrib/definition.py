@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 Hook = Callable[..., Any]
 
+DOC_STYLES = (
+    ("\nArgs:\n", "GOOGLE"),
+    ("\nAttributes:\n", "GOOGLE"),
+    ("\nParameters\n---", "NUMPYDOC"),
+    ("\n:param ", "REST"),
+)
+
 
 class Definition:
     """A compiled tool. `start(tool, params, ctx)` begins a call; `hooks` holds what the tool overrides.
@@ -217,8 +224,10 @@ def _parse_doc(doc: str) -> tuple[str, dict[str, str]]:
         return doc.strip(), {}
     import docstring_parser
 
+    # Left to itself the library parses in every style and takes the richest: thrice the time.
+    style = next((style for mark, style in DOC_STYLES if mark in doc), "AUTO")
     try:
-        parsed = docstring_parser.parse(doc)
+        parsed = docstring_parser.parse(doc, docstring_parser.DocstringStyle[style])
     except docstring_parser.ParseError:
         return doc.strip(), {}
     described = {p.arg_name.lstrip("*"): " ".join((p.description or "").split()) for p in parsed.params}

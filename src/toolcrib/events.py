@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
 
-
 @dataclass(slots=True)
 class Event:
     """The head that all events share; the sink fills it in when the event is emitted."""

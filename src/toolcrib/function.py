@@ -139,8 +139,13 @@ def _make(
 ) -> FunctionTool[..., Any]:
     given: dict[str, Any] = dict(declaration)
     params = given.pop("params", None)
-    name = given.pop("name", None) or _name_of(fn)
+    name = given.pop("name", None)
+    if name is None:
+        name = _name_of(fn)
     hooks: dict[str, Any] = {hook: given.pop(hook) for hook in Hooks.__annotations__ if hook in given}
+    for hook, value in hooks.items():
+        if not callable(value):
+            raise TypeError(f"tool {name!r}: {hook} must be a function, got {value!r}")
     if not callable(fn):
         raise TypeError(f"tool {name!r}: expected a function, got {fn!r}")
     facts = make_facts(name, effect, secrets, _parameter_names(fn, params), given)  # type: ignore[arg-type]

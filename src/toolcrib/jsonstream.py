@@ -102,7 +102,7 @@ _LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}|[\udc00-\udfff]"
 # A value as far as the chunk has it. A number is taken only if what follows cannot belong to it.
 _ANY_VALUE = (
     rf'{_SPACE}(?:"({_TEXT})(?:"|(\Z))|([\[{{])'
-    r"|(-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?))(?=[ \t\n\r,\]}])|(true|false|null))"
+    r"|(-?(?:0|[1-9][0-9]*+)((?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+))(?=[ \t\n\r,\]}])|(true|false|null))"
 )
 _MEMBER = rf'(?:({_TEXT})"{_SPACE}:(?:{_ANY_VALUE})?|({_TEXT})\Z)'
 _KEY, _STRING, _CUT_STRING, _OPENING, _NUMBER, _FRACTION, _LITERAL, _CUT_KEY = range(1, 9)
@@ -267,13 +267,20 @@ class JsonStream:
         try:
             text, used = utf_8_decode(sequence, "strict", False)
         except UnicodeDecodeError as error:
-            self._cut_bytes = b""
-            self.feed(sequence[: error.start].decode())
-            self._refuse("invalid UTF-8", len(self._held))
+            self._refuse_bytes(sequence[: error.start])
         self._cut_bytes = sequence[used:]
+        # The decoder waits for the last byte of an encoded surrogate, which UTF-8 has not.
+        if self._cut_bytes[:1] == b"\xed" and self._cut_bytes[1:] >= b"\xa0":
+            self._refuse_bytes(sequence[:used])
         return text
 
+    def _refuse_bytes(self, good: bytes) -> NoReturn:
+        self._cut_bytes = b""
+        self.feed(good.decode())
+        self._refuse("invalid UTF-8", len(self._held))
+
     def _refuse_excess(self, text: str) -> NoReturn:
+        self._cut_bytes = b""
         self.feed(text[: self._max_chars - self._position])
         self._refuse(f"more than {self._max_chars} characters", len(self._held))
 

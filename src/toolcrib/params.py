@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import typing
 from collections.abc import Iterator, Mapping
@@ -44,7 +45,10 @@ class TypedParams:
         from pydantic import TypeAdapter
 
         try:
-            core: Any = TypeAdapter(kind).core_schema
+            adapter: Any = TypeAdapter(kind)
+            if not isinstance(adapter.core_schema, dict):  # a name in it could not be resolved yet
+                adapter.rebuild(force=True)
+            core = adapter.core_schema
         except Exception as problem:
             raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
         from pydantic_core import SchemaValidator
@@ -134,7 +138,11 @@ def make_params(kind: Any, *, tool: str) -> Params:
     """Params from whatever a declaration gave: a JSON Schema (a mapping) or a Python type."""
     if isinstance(kind, Mapping):
         return SchemaParams(kind, tool=tool)
-    return TypedParams(modern(kind), tool=tool)
+    try:
+        kind = modern(kind)
+    except Exception as problem:
+        raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
+    return TypedParams(kind, tool=tool)
 
 
 def _strictened(core: Any) -> Any:
@@ -151,7 +159,9 @@ def _strictened(core: Any) -> Any:
     new = {key: value if key in NOT_SCHEMA else _strictened(value) for key, value in core.items()}
     kind = new.get("type")
     if kind in EXTRA_BEHAVIOUR:
-        if "extra_behavior" not in new and "extra_fields_behavior" not in (new.get("config") or {}):
+        # Pydantic writes "ignore" for what a TypedDict leaves open; only its config says what it meant.
+        silent = new.get("extra_behavior", "ignore") == "ignore"
+        if silent and "extra_fields_behavior" not in (new.get("config") or {}):
             new["extra_behavior"] = "forbid"
     elif kind in ("model", "dataclass"):
         said = (new.get("config") or {}).get("extra_fields_behavior")
@@ -170,12 +180,10 @@ def _strictened(core: Any) -> Any:
 
 
 def _generate_schema(core: Any, kind: Any, tool: str) -> dict[str, Any]:
-    from pydantic.json_schema import GenerateJsonSchema
-
     from toolcrib.schema import clean
 
     try:
-        raw = GenerateJsonSchema().generate(core, mode="validation")
+        raw = _schema_generator()().generate(core, mode="validation")
     except Exception as problem:
         raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
     schema = clean(raw)
@@ -187,20 +195,45 @@ def _generate_schema(core: Any, kind: Any, tool: str) -> dict[str, Any]:
     return schema
 
 
+@functools.cache
+def _schema_generator() -> Any:
+    """Pydantic's generator, with the table that it otherwise makes anew for every schema."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    methods: dict[str, str] = {}
+
+    class Generator(GenerateJsonSchema):
+        def build_schema_type_to_method(self) -> Any:
+            if not methods:
+                made = super().build_schema_type_to_method()
+                methods.update({kind: method.__name__ for kind, method in made.items()})
+                return made
+            return {kind: getattr(self, name) for kind, name in methods.items()}
+
+        def emit_warning(self, kind: Any, detail: str) -> None:
+            """A default that no JSON can show is left out; there is nothing to warn of."""
+
+    return Generator
+
+
 def _culprit(kind: Any) -> str:
     """The first parameter whose type cannot be compiled alone, as a prefix for the message."""
     from pydantic import TypeAdapter
     from pydantic.json_schema import GenerateJsonSchema
 
-    try:
-        hints = typing.get_type_hints(kind, include_extras=True)
-    except Exception:
-        return ""
-    for name, hint in hints.items():
+    from toolcrib.signature import unresolvable
+
+    unknown = unresolvable(kind)
+    if unknown:
+        return f"parameter {unknown!r}: "
+    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
         while get_origin(hint) in (typing.Required, typing.NotRequired):
             hint = get_args(hint)[0]
         try:
-            GenerateJsonSchema().generate(TypeAdapter(hint).core_schema, mode="validation")
+            adapter: Any = TypeAdapter(hint)
+            if not isinstance(adapter.core_schema, dict):
+                adapter.rebuild(force=True)
+            GenerateJsonSchema().generate(adapter.core_schema, mode="validation")
         except Exception:
             return f"parameter {name!r}: "
     return ""

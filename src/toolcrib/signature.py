@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -47,7 +48,9 @@ class Signature:
         for p in self.parameters:
             if p.default is None and is_nullable(p.hint):
                 fill[p.name] = None
-            elif p.default is not None and hasattr(p.default, "get_default"):  # a pydantic Field(...) as the default
+            elif p.default is not None and hasattr(
+                p.default, "get_default"
+            ):  # a pydantic Field(...) as the default
                 made[p.name] = functools.partial(p.default.get_default, call_default_factory=True)
         placed = [p for p in self.parameters if p.kind in (POSITIONAL_ONLY, VAR_POSITIONAL)]
         context = self.context
@@ -135,16 +138,20 @@ def _hints(fn: Any, tool: str, names: Mapping[str, Any] | None) -> dict[str, Any
     try:
         return typing.get_type_hints(function, localns=local or None, include_extras=True)
     except Exception as problem:
-        culprit = _unresolvable(function, local)
+        culprit = unresolvable(function, local)
         where = f"parameter {culprit!r}" if culprit else "its annotations"
         raise ToolDefinitionError(f"tool {tool!r}: {where} cannot be resolved: {problem}") from problem
 
 
-def _unresolvable(function: Any, local: dict[str, Any]) -> str:
-    for name, annotation in getattr(function, "__annotations__", {}).items():
+def unresolvable(annotated: Any, names: Mapping[str, Any] | None = None) -> str:
+    """The first parameter of a function or class whose annotation names what does not exist, or ""."""
+    scope = getattr(annotated, "__globals__", None)
+    if scope is None:
+        scope = vars(sys.modules.get(getattr(annotated, "__module__", ""), typing))
+    for name, annotation in getattr(annotated, "__annotations__", {}).items():
         single = type("single", (), {"__annotations__": {name: annotation}})
         try:
-            typing.get_type_hints(single, getattr(function, "__globals__", {}), local, include_extras=True)
+            typing.get_type_hints(single, scope, dict(names or {}), include_extras=True)
         except Exception:
             return str(name)
     return ""

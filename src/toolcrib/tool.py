@@ -58,6 +58,10 @@ class Retry:
     on: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError)
     declares_idempotent: bool = False
 
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise ValueError(f"attempts counts the first one, so it is at least 1; got {self.attempts!r}")
+
     @classmethod
     def idempotent_transport(cls, attempts: int = 3, **named: Any) -> Retry:
         """Retry lost connections, and declare with it that running the tool twice is the same as once."""
@@ -137,6 +141,26 @@ class OptionalFacts(TypedDict, total=False):
     inline: bool
 
 
+FACT_TYPES: dict[str, Any] = {
+    "title": str,
+    "description": str,
+    "version": str,
+    "category": str,
+    "idempotent": bool,
+    "open_world": bool,
+    "deferred": bool,
+    "inline": bool,
+    "retry": (Retry, type(None)),
+    "timeout": (int, float, type(None)),
+    "max_output": (MaxOutput, int, type(None)),
+}
+
+
+def _type_words(wanted: Any) -> str:
+    kinds = wanted if isinstance(wanted, tuple) else (wanted,)
+    return " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+
+
 def make_facts(
     name: str, effect: Effect, secrets: Collection[str], known: Collection[str] | None, given: OptionalFacts
 ) -> Facts:
@@ -152,8 +176,13 @@ def make_facts(
         raise TypeError(f"tool {name!r}: secrets must be a collection of names, got the string {secrets!r}")
     if secrets and known is not None and (unknown := sorted(set(secrets) - set(known))):
         raise TypeError(f"tool {name!r}: secrets names {unknown}, but its parameters are {sorted(known)}")
-    # A dict of keywords is replaced field by field only where a caller's form differs from the stored one.
     named: dict[str, Any] = dict(given)
+    for fact, value in named.items():
+        wanted = FACT_TYPES.get(fact)
+        if wanted is not None and (not isinstance(value, wanted) or (value is True and wanted is not bool)):
+            raise TypeError(f"tool {name!r}: {fact} must be {_type_words(wanted)}, got {value!r}")
+    if (named.get("timeout") or 1) <= 0:
+        raise TypeError(f"tool {name!r}: timeout must be more than 0 seconds, got {named['timeout']!r}")
     retry = named.get("retry")
     if retry is not None:
         if retry.declares_idempotent:
@@ -165,6 +194,10 @@ def make_facts(
             )
     for plural in ("tags", "examples"):
         if plural in named:
+            if isinstance(named[plural], str | Mapping):
+                raise TypeError(
+                    f"tool {name!r}: {plural} must be a list of them, got the one {named[plural]!r}"
+                )
             named[plural] = tuple(named[plural])
     if isinstance(named.get("max_output"), int):
         named["max_output"] = MaxOutput(bytes=named["max_output"])

@@ -7,8 +7,8 @@ moment: a message with calls is followed at once by one with a result for each o
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +163,7 @@ class Run:
         deps: Any,
         transcript: TranscriptFile | None,
     ) -> None:
-        self.id = uuid.uuid4().hex
+        self.id = os.urandom(16).hex()
         self.agent = agent
         self.box = agent.toolbox
         self.messages: list[Message] = list(messages)

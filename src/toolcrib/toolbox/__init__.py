@@ -6,13 +6,11 @@ from toolcrib.toolbox.box import Toolbox
 from toolcrib.toolbox.policy import Approver, Autonomy, AutonomyPolicy, Case, Decision, Policy, Verb
 from toolcrib.toolbox.registry import Offer
 from toolcrib.toolbox.stats import ToolStats
-from toolcrib.toolbox.stream import CallStream
 
 __all__ = [
     "Approver",
     "Autonomy",
     "AutonomyPolicy",
-    "CallStream",
     "Case",
     "Decision",
     "Offer",

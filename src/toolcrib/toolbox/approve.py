@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from toolcrib.call import Answer, Pending, Question, Ready, Refused, Verdict
@@ -25,6 +24,8 @@ async def ask(box: Toolbox, question: Question) -> Answer | None:
         try:
             answer = await box.approver(question)
         except Exception:
+            import logging
+
             logging.getLogger("toolcrib").exception("the approver failed; the answer is no")
     if not isinstance(answer, Answer):
         answer = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import time
-import uuid
 import warnings
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
@@ -115,7 +115,7 @@ class Toolbox:
         self.grace = grace
         self.timer = timer
         self.random = random
-        self.run = uuid.uuid4().hex
+        self.run = os.urandom(16).hex()
         self._count = itertools.count()
         self.sink = EventSink(clock)
         self.emit = self.sink.emit
@@ -438,9 +438,7 @@ class Toolbox:
             code = result.code.value if result.code is not None else ""
             self.emit(
                 refused.key.run,
-                CallFinished(
-                    refused.key, name, state, None, None, None, result, code, 0.0, refused.problem
-                ),
+                CallFinished(refused.key, name, state, None, None, None, result, code, 0.0, refused.problem),
             )
         return result
 

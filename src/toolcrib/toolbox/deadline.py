@@ -50,7 +50,9 @@ class Driven:
         "interrupted",
     )
 
-    def __init__(self, coro: Any, waiting: Any, seconds: float | None, ctx: Any, grace: float = GRACE) -> None:
+    def __init__(
+        self, coro: Any, waiting: Any, seconds: float | None, ctx: Any, grace: float = GRACE
+    ) -> None:
         self._coro = coro
         self._waiting = waiting
         self._seconds = seconds

@@ -81,7 +81,9 @@ def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, ke
     for part in result.parts:
         if isinstance(part, Text):
             total += len(part.text)
-    if total * 4 <= budget and total < lines:  # no character takes more than 4 bytes, or is more than one line
+    if (
+        total * 4 <= budget and total < lines
+    ):  # no character takes more than 4 bytes, or is more than one line
         return result
     texts = [part for part in result.parts if isinstance(part, Text)]
     size = sum(len(part.text.encode("utf-8", "replace")) for part in texts)

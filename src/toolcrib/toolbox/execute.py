@@ -126,7 +126,9 @@ def _finish(
     return result
 
 
-def _coroutine(box: Toolbox, ready: Ready, bound: Bound, ctx: Context[Any] | None, span: CallSpan | None) -> Any:
+def _coroutine(
+    box: Toolbox, ready: Ready, bound: Bound, ctx: Context[Any] | None, span: CallSpan | None
+) -> Any:
     """The coroutine that does the work: one attempt, or as many as the tool's retry allows."""
     definition = bound.definition
     if definition.facts.retry is not None:

@@ -1,0 +1,102 @@
+"""What a person works with by default: the built-in tools on a workspace, and what is added to them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from toolcrib.plugins import Plugin, PluginError, entry_points, load_named
+from toolcrib.toolset import Supplied, Toolset, filtered, name_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.toolbox import Toolbox
+    from toolcrib.tools import Workspace
+
+BUILT_IN = "built-in"
+
+
+def default_tools(workspace: Workspace | str | os.PathLike[str]) -> list[Supplied]:
+    """The built-in tools, confined to a workspace: a folder that exists, or a Workspace.
+
+    >>> from toolcrib import Toolbox
+    >>> box = Toolbox(builtin=default_tools("."))
+    """
+    from toolcrib.tools import Workspace, workspace_tools
+
+    return list(workspace_tools(workspace if isinstance(workspace, Workspace) else Workspace(workspace)))
+
+
+@dataclass(slots=True)
+class Assembly:
+    """Tools by who supplies them. Tools that were named may shadow built-in ones; installed plugins may not.
+
+    `sources` says where the tools come from, by name; `notes` are what a person should know of it.
+    """
+
+    named: list[Supplied | Toolset] = field(default_factory=list)
+    builtin: list[Supplied] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
+    plugins: list[Plugin] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def toolbox(self, **options: Any) -> Toolbox:
+        """A toolbox of these tools; `options` are `Toolbox`'s."""
+        from toolcrib.toolbox import Toolbox
+
+        return Toolbox(self.named, builtin=self.builtin, **options)
+
+
+def assemble(
+    workspace: Workspace | str | os.PathLike[str], *, named: Iterable[str] = (), plugins: bool = True
+) -> Assembly:
+    """All tools that a person has: `named` references ("module:attribute"), installed plugins, built-in ones.
+
+    Raises PluginError for a named reference that cannot be loaded; a broken installed plugin becomes a note.
+    """
+    found = Assembly(builtin=default_tools(workspace))
+    found.sources = {name_of(tool): BUILT_IN for tool in found.builtin}
+    claimed: dict[str, Supplied] = {}
+    for reference in named:
+        for tool in load_named(reference).tools:
+            name = _name(tool)
+            if name in claimed and claimed[name] is not tool:
+                raise PluginError(
+                    f"{reference} and {found.sources[name]} both supply a tool named {name}; "
+                    "name only one of them, as module:attribute"
+                )
+            if name in claimed:
+                continue
+            found.named.append(tool)
+            if name:
+                claimed[name], found.sources[name] = tool, reference
+    if plugins:
+        found.plugins = entry_points()
+        for plugin in found.plugins:
+            _add_installed(found, plugin)
+    return found
+
+
+def _add_installed(found: Assembly, plugin: Plugin) -> None:
+    if plugin.problem:
+        found.notes.append(f"plugin {plugin.source} was left out: {plugin.problem}")
+    for tool in plugin.tools:
+        name = _name(tool)
+        if name in found.sources:
+            found.notes.append(
+                f"plugin {plugin.source} was left out where it supplies {name}: "
+                f"{found.sources[name]} has that name. To use it instead, name it with --from or --tools"
+            )
+        elif not name:
+            found.named.append(filtered(tool, lambda name: name not in found.sources))
+        else:
+            found.builtin.append(tool)
+            found.sources[name] = plugin.source
+
+
+def _name(tool: Supplied | Toolset) -> str:
+    """The name of one tool; "" for a toolset, which is asked later."""
+    return "" if not hasattr(tool, "facts") and isinstance(tool, Toolset) else name_of(tool)

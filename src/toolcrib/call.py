@@ -96,6 +96,21 @@ class Question:
     patterns: tuple[str, ...] = ()
     preview: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """The question as plain JSON data, for a page, a queue or a file."""
+        return {
+            "key": list(self.key),
+            "tool": self.tool,
+            "action": self.action,
+            "reason": self.reason,
+            "arguments": self.arguments,
+            "effect": self.effect,
+            "fingerprint": self.fingerprint,
+            "edits": [edit.to_dict() for edit in self.edits],
+            "patterns": list(self.patterns),
+            "preview": self.preview,
+        }
+
 
 class Verdict(StrEnum):
     """How a question can be answered; ALWAYS means these exact arguments for this run."""

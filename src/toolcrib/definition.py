@@ -107,7 +107,7 @@ class Definition:
 
 
 class Output:
-    """The declared result of a tool: its JSON Schema, None for plain text and content parts, and its check."""
+    """A tool's declared result: its JSON Schema (None for plain text and content parts) and its check."""
 
     __slots__ = ("_adapter", "_known", "schema")
 
@@ -151,7 +151,7 @@ def define_class(cls: type[Tool[Any, Any]]) -> Definition:
     doc = inspect.cleandoc(cls.__doc__) if cls.__doc__ and "__doc__" in cls.__dict__ else ""
     description = _describe(params, doc, facts)
     if not isinstance(kind, Mapping):
-        _document(params.schema, _parse_doc(getattr(kind, "__doc__", None) or "")[1])
+        _document(params, _parse_doc(getattr(kind, "__doc__", None) or "")[1])
     hooks = {name: _method(name) for name in HOOKS if getattr(cls, name) is not getattr(Tool, name)}
     return Definition(
         facts, description, params, _execute, _mode(cls.execute, facts), hooks, result_type(cls), True
@@ -201,7 +201,7 @@ def _mode(fn: Callable[..., Any], facts: Facts) -> str:
     while isinstance(fn, functools.partial):
         fn = fn.func
     if not (inspect.isfunction(fn) or inspect.ismethod(fn)):
-        fn = getattr(type(fn), "__call__", fn)
+        fn = type(fn).__call__
     if inspect.iscoroutinefunction(fn):
         return "async"
     if inspect.isasyncgenfunction(fn):
@@ -238,15 +238,25 @@ def _parse_doc(doc: str) -> tuple[str, dict[str, str]]:
 def _describe(params: Params, doc: str, facts: Facts) -> str:
     """The tool's description; the parameters that its docstring describes go into the schema."""
     description, described = _parse_doc(doc)
-    _document(params.schema, described)
+    _document(params, described)
     return facts.description or description
 
 
-def _document(schema: dict[str, Any], described: Mapping[str, str]) -> None:
+def _document(params: Params, described: Mapping[str, str]) -> None:
+    """Add descriptions to parameters that have none; a schema may share parts with others, so none is changed."""
+    notes: dict[str, dict[str, Any]] = {}
     for name, text in described.items():
-        node = schema["properties"].get(name)
+        node = params.schema["properties"].get(name)
         if isinstance(node, dict) and text and not node.get("description"):
-            schema["properties"][name] = {**node, "description": text}
+            notes[name] = {"description": text}
+    _annotate(params, notes)
+
+
+def _annotate(params: Params, notes: Mapping[str, dict[str, Any]]) -> None:
+    properties = params.schema["properties"]
+    added = {name: {**properties[name], **note} for name, note in notes.items() if note}
+    if added:
+        params.schema = {**params.schema, "properties": {**properties, **added}}
 
 
 def _signature_params(signature: Signature, tool: str) -> Params:
@@ -271,8 +281,7 @@ def _signature_params(signature: Signature, tool: str) -> Params:
     made = build("Arguments", fields)
     made.__pydantic_config__ = {"extra": "forbid"}
     params = TypedParams(made, tool=tool, extras=extras)
-    for parameter in signature.parameters:
-        _note(params.schema, parameter)
+    _annotate(params, {parameter.name: _note(params.schema, parameter) for parameter in signature.parameters})
     return params
 
 
@@ -296,14 +305,14 @@ def _with_field(hint: Any, parameter: Parameter) -> Any:
     return Annotated[(hint, *info.metadata, extra)]
 
 
-def _note(schema: dict[str, Any], parameter: Parameter) -> None:
-    """What the schema of a TypedDict cannot know: the default, and a plain text in Annotated as description."""
+def _note(schema: dict[str, Any], parameter: Parameter) -> dict[str, Any]:
+    """What a TypedDict's schema cannot know: the default, and a plain text in Annotated as description."""
     from pydantic.fields import FieldInfo
     from pydantic_core import to_jsonable_python
 
     node = schema["properties"].get(parameter.name)
     if not isinstance(node, dict):
-        return
+        return {}
     note: dict[str, Any] = {}
     if "description" not in node:
         texts = [item for item in getattr(parameter.hint, "__metadata__", ()) if isinstance(item, str)]
@@ -317,8 +326,7 @@ def _note(schema: dict[str, Any], parameter: Parameter) -> None:
             note["default"] = to_jsonable_python(default)
         except ValueError:  # a default that no JSON can show is Python's business alone
             pass
-    if note:
-        schema["properties"][parameter.name] = {**node, **note}
+    return note
 
 
 def _awaited(hint: Any) -> Any:

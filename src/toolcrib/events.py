@@ -170,16 +170,9 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     data: dict[str, Any] = {"kind": event.kind}
     for item in fields(event):
         value = getattr(event, item.name, None)
-        if item.name == "result" and hasattr(value, "to_dict"):
-            value = value.to_dict()
-        elif isinstance(value, Question):
-            value = {
-                f.name: [edit.to_dict() for edit in value.edits]
-                if f.name == "edits"
-                else getattr(value, f.name)
-                for f in fields(value)
-            }
-            value["key"] = list(value["key"])
+        to_dict = getattr(value, "to_dict", None)
+        if to_dict is not None:
+            value = to_dict()
         elif isinstance(value, tuple):
             value = list(value)
         data[item.name] = value

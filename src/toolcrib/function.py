@@ -176,7 +176,7 @@ def _parameter_names(fn: Any, params: Any) -> Collection[str] | None:
         return _field_names(params)
     while isinstance(fn, functools.partial):
         fn = fn.func
-    code = getattr(fn, "__code__", None) or getattr(getattr(type(fn), "__call__", None), "__code__", None)
+    code = getattr(fn, "__code__", None) or getattr(type(fn).__call__, "__code__", None)
     if code is None or code.co_flags & VARKEYWORDS:
         return None
     extra = 1 if code.co_flags & VARARGS else 0

@@ -202,7 +202,11 @@ class JsonStream:
 
     @property
     def value(self) -> Any:
-        """The value so far, None where there is none; valid until the next ``feed``, not to be changed."""
+        """The value so far, None where there is none; valid until the next ``feed``, not to be changed.
+
+        Asking is free. A growing string that was taken out of it and kept is copied at the next ``feed``;
+        to collect a long text, add up the deltas.
+        """
         return self._top[0] if self._top else None
 
     @property

@@ -364,5 +364,5 @@ def _field_names(kind: Any) -> set[str] | None:
         return None
     names: set[str] = set()
     for ancestor in getattr(kind, "__mro__", ()):
-        names.update(ancestor.__dict__.get("__annotations__", ()))
+        names.update(ancestor.__dict__.get("__annotations__", ()))  # noqa: RUF063 - cheap, and of this class alone
     return names or None

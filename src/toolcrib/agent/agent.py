@@ -142,7 +142,7 @@ class Agent:
         return self.toolbox.run_sync(self.run(task, **named))
 
     async def stream(self, task: str | Message, **named: Any) -> AsyncIterator[Event]:
-        """The events of a run as they happen; the last one is RunFinished. Leaving the loop cancels the run."""
+        """The events of a run as they happen, RunFinished last. Leaving the loop cancels the run."""
         run = self.start(task, **named)
         try:
             async for event in run:

@@ -7,7 +7,7 @@ import os
 import random
 import time
 import warnings
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
@@ -189,7 +189,7 @@ class Toolbox:
             resolved: Bound | Refused = Bound(entry, entry.supplied, entry.compiled)
         else:
             resolved = await self._resolve(call, key, entry, offer, stream, deps)
-        if type(resolved) is not Bound:
+        if isinstance(resolved, Refused):
             return resolved
         try:
             decoded = decode(call.name, call.arguments, resolved.definition, offer)
@@ -387,7 +387,7 @@ class Toolbox:
     # -- used by the parts of the path
 
     @cached_property
-    def _execute_ready(self) -> Any:
+    def _execute_ready(self) -> Callable[..., Awaitable[ToolResult]]:
         """The second phase, loaded when the first call is run: it needs asyncio."""
         from toolcrib.toolbox.execute import execute_ready
 
@@ -521,6 +521,3 @@ class Toolbox:
             return None
         _, pending = await asyncio.wait(blocking, timeout=self.grace)
         return words.still_busy(ready.call.name) if pending else None
-
-
-__all__ = ["ToolError", "Toolbox"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import struct
 import sys
 from collections.abc import Callable
@@ -107,7 +108,7 @@ def _walk(root: int, prefixes: tuple[str, ...], path: str, flags: int, mode: int
                 continue
             wanted = FOLDER if todo else flags | os.O_CLOEXEC
             try:
-                opened = os.open(name, wanted | os.O_NOFOLLOW, mode, dir_fd=held[-1])
+                opened = _open_itself(name, wanted, mode, held[-1])
             except OSError as problem:
                 target = _link_target(name, held[-1]) if problem.errno in REFUSED_LINK else None
                 if target is None or (not todo and flags & os.O_NOFOLLOW):
@@ -131,6 +132,15 @@ def _walk(root: int, prefixes: tuple[str, ...], path: str, flags: int, mode: int
     finally:
         for fd in held:
             os.close(fd)
+
+
+def _open_itself(name: str, flags: int, mode: int, folder: int) -> int:
+    """A name in a folder; for a symlink OSError, also where O_PATH would open the link."""
+    opened = os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=folder)
+    if flags & PATH_ONLY and stat.S_ISLNK(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+    return opened
 
 
 def _components(path: str) -> list[str]:

@@ -61,9 +61,6 @@ class GlobFiles(
             return f"pattern {params.pattern!r}: {refused}."
         return None
 
-    def resources(self, params: GlobParams) -> None:
-        return None
-
     def execute(self, params: GlobParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
             raise ToolError(problem)

@@ -82,6 +82,8 @@ def _compile(pattern: str, dotfiles: bool) -> Alternative:
             segments.append(_segment(part, dotfiles))
         elif not segments or segments[-1] is not None:
             segments.append(None)
+    if segments and segments[-1] is None:
+        segments.append(_segment("*", dotfiles))  # something below, not the folder itself
     return Alternative("/" not in pattern and pattern != "**", tuple(segments))
 
 
@@ -97,7 +99,7 @@ def _fits(alternative: Alternative, parts: list[str], dotfiles: bool) -> bool:
     if not segments:
         return False
     last = segments[-1]
-    if last is not None and not last.match(parts[-1]):
+    if last is None or not last.match(parts[-1]):
         return False
     if alternative.anywhere:
         return True

@@ -82,15 +82,12 @@ class Grep(
         except (re.error, RecursionError, OverflowError) as wrong:
             return (
                 f"pattern {params.pattern!r} is not a valid regular expression: {wrong}. To look for these "
-                f"very characters write {re.escape(params.pattern)!r}."
+                f"very characters write {re.escape(params.pattern)}"
             )
         try:
             Glob(params.include or "*")
         except PatternError as refused:
             return f"include {params.include!r}: {refused}."
-        return None
-
-    def resources(self, params: GrepParams) -> None:
         return None
 
     def execute(self, params: GrepParams, ctx: Context[Any]) -> str:

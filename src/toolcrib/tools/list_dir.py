@@ -52,9 +52,6 @@ class ListDir(
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
-    def resources(self, params: ListDirParams) -> None:
-        return None
-
     def execute(self, params: ListDirParams, ctx: Context[Any]) -> str:
         shown = self.workspace.place(params.path).shown
         lines: list[str] = []

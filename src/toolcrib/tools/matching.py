@@ -80,7 +80,7 @@ class Source:
 def find_exact(text: str, old: str, new: str) -> list[Match]:
     """Every place where `old` stands, not overlapping."""
     found: list[Match] = []
-    at = text.find(old)
+    at = text.find(old) if old else -1
     while at >= 0:
         found.append(Match(at, at + len(old), new))
         at = text.find(old, at + len(old))
@@ -177,7 +177,7 @@ def _indent(line: str) -> str:
 def nearest(text: str, old: str) -> list[tuple[int, list[str], str]]:
     """The places most like `old`: line number, the lines there, and what the first difference is."""
     wanted = old.strip("\n").split("\n")
-    lines = text.split("\n")
+    lines = text.removesuffix("\n").split("\n")
     keys: dict[str, list[int]] = {}
     for index, line in enumerate(wanted[:LOOKED_AT]):
         if key := _key(line):
@@ -204,7 +204,7 @@ def _similar(lines: list[str], wanted: list[str]) -> list[int]:
     words = set(_words(line))
     if not words:
         return []
-    best, best_share = -1, 0.5
+    best, best_share = -1, 0.4
     for number, other in enumerate(lines):
         theirs = set(_words(other[:SHOWN_CHARS]))
         share = len(words & theirs) / len(words | theirs)

@@ -12,7 +12,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_response
 from toolcrib.codecs.codec import ModelError
-from toolcrib.codecs.loose import arguments_object, as_dict, as_str, own_extras
+from toolcrib.codecs.loose import arguments_object, as_dict, as_str, own_extras, with_extras
 from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
 from toolcrib.content import Audio, File, Image, Json, Media, Text
@@ -73,7 +73,7 @@ class AnthropicMessagesCodec:
             body["container"] = container
         if stream:
             body["stream"] = True
-        return {**body, **request.extras.get(self.provider, {})}
+        return with_extras(body, own_extras(request, self.provider))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """What a whole answer says; ModelError when it is not an answer."""
@@ -102,7 +102,7 @@ class AnthropicMessagesCodec:
             for spec in specs
         ]
         mode = choice.mode
-        if not tools:
+        if not tools and not own_extras(request, self.provider).get("tools"):
             # A conversation that holds calls is refused unless tools are defined, even if none may be called.
             called = {answer.call.name: None for step in steps for answer in step.answers}
             tools = [{"name": names.get(n, n), "input_schema": {"type": "object"}} for n in called]

@@ -68,3 +68,9 @@ def own_extras(thing: Any, provider: str) -> dict[str, Any]:
     """What a part, message, call or result holds for one provider; empty for no thing at all."""
     extras = getattr(thing, "extras", None)
     return as_dict(extras.get(provider)) if extras else {}
+
+
+def with_extras(body: dict[str, Any], extras: dict[str, Any]) -> dict[str, Any]:
+    """A body with a request's extras for its provider: they win, but tools of the provider join ours."""
+    tools = [*as_list(body.get("tools")), *as_list(extras.get("tools"))]
+    return {**body, **extras, "tools": tools} if tools else {**body, **extras}

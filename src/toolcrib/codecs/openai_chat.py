@@ -12,7 +12,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError
-from toolcrib.codecs.loose import arguments_object, compact, json_object, own_extras
+from toolcrib.codecs.loose import arguments_object, compact, json_object, own_extras, with_extras
 from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.openai_chat_answer import ChatDecoder, read_error, read_response
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
@@ -86,7 +86,7 @@ class OpenAIChatCodec:
             body["stream"] = True
             if self.flavour.stream_usage:
                 body["stream_options"] = {"include_usage": True}
-        return {**body, **request.extras.get(self.provider, {})}
+        return with_extras(body, own_extras(request, self.provider))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """What a whole answer says; ModelError when it is not an answer."""

@@ -14,21 +14,21 @@ def read_script(path: Path) -> tuple[dict[str, Any], list[tuple[Any, str]]]:
 
     loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
     try:
-        node: Any = loader.get_single_node()
-        data = loader.construct_document(node) if node is not None else None
+        root: Any = loader.get_single_node()
+        data = loader.construct_document(root) if root is not None else None
     except yaml.YAMLError as problem:
         raise ValueError(f"{path}: not YAML: {problem}") from None
     finally:
         loader.dispose()
     settings: dict[str, Any] = {}
-    if isinstance(data, dict):
+    if isinstance(data, dict) and root is not None:
         settings = {str(key): value for key, value in data.items() if key != "turns"}
         _check(settings, path)
         data = data.get("turns")
-        node = next(value for key, value in node.value if key.value == "turns") if data is not None else None
-    if not isinstance(data, list):
+        root = next((value for key, value in root.value if key.value == "turns"), None)
+    if not isinstance(data, list) or root is None:
         raise ValueError(f"{path}: expected a list of turns, or a mapping with the key 'turns'")
-    lines = [item.start_mark.line + 1 for item in node.value]
+    lines = [item.start_mark.line + 1 for item in root.value]
     wheres = [f"{path}, turn {number} (line {line})" for number, line in enumerate(lines, 1)]
     return settings, list(zip(data, wheres, strict=True))
 

@@ -113,7 +113,8 @@ class Scripted:
 
         settings, turns = read_script(Path(path))
         known = [turn_from(turn, where) for turn, where in turns]
-        return cls(known, **{"name": f"scripted:{Path(path).name}", **settings})
+        settings.setdefault("name", f"scripted:{Path(path).name}")
+        return cls(known, **settings)
 
     def __repr__(self) -> str:
         return f"Scripted({self.name!r})"

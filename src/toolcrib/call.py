@@ -26,6 +26,7 @@ A Prepared is Ready (may run), Pending (a question stands in between) or Refused
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -145,6 +146,14 @@ class Bound:
         self.params = params
 
 
+@functools.cache
+def _json_reader() -> Any:
+    """Loaded when the first arguments are looked at: importing this module stays cheap."""
+    from pydantic_core import from_json
+
+    return from_json
+
+
 class Ready:
     """A call that was resolved, validated and allowed; `arguments` are validated, in JSON form."""
 
@@ -174,9 +183,7 @@ class Ready:
     def arguments(self) -> Any:
         """The arguments as JSON data; read from the text only when somebody looks."""
         if isinstance(self._arguments, str | bytes):
-            from pydantic_core import from_json
-
-            self._arguments = from_json(self._arguments) if self._arguments else {}
+            self._arguments = _json_reader()(self._arguments) if self._arguments else {}
         return self._arguments
 
     def __repr__(self) -> str:

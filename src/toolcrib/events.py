@@ -393,13 +393,22 @@ class EventSink:
         with self._lock:
             event.seq = seq = self._seq.get(run, 0)
             self._seq[run] = seq + 1
-            for listener in self.listeners:
-                try:
+            try:
+                for listener in self.listeners:
                     listener.put(event)
-                except Exception:
-                    import logging
+            except Exception:
+                self._hand_over(event, listener)
 
-                    logging.getLogger("toolcrib").exception("an event listener raised")
+    def _hand_over(self, event: Event, broken: Any) -> None:
+        """A listener raised: say so, and hand the event to those after it all the same."""
+        import logging
+
+        logging.getLogger("toolcrib").exception("an event listener raised")
+        for listener in self.listeners[self.listeners.index(broken) + 1 :]:
+            try:
+                listener.put(event)
+            except Exception:
+                logging.getLogger("toolcrib").exception("an event listener raised")
 
     def forget(self, run: str) -> None:
         """A run ended: its counter is not needed any more."""

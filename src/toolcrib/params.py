@@ -36,6 +36,7 @@ class Params(Protocol):
 
     def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
         """Every failing place, for a problem that `parse` raised on the JSON text of `value`."""
+        ...
 
 
 class TypedParams:
@@ -48,12 +49,12 @@ class TypedParams:
             adapter: Any = TypeAdapter(kind)
             if not isinstance(adapter.core_schema, dict):  # a name in it could not be resolved yet
                 adapter.rebuild(force=True)
-            core = adapter.core_schema
+            raw: Any = adapter.core_schema
         except Exception as problem:
             raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
         from pydantic_core import SchemaValidator
 
-        core = _strictened(core)
+        core: Any = _strictened(raw)
         if extras is not None:
             core = {**core, "extra_behavior": "allow", "extras_schema": TypeAdapter(extras).core_schema}
         # Prebuilt validators of nested models would bring back what was just tightened.
@@ -229,11 +230,12 @@ def _culprit(kind: Any) -> str:
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
         while get_origin(hint) in (typing.Required, typing.NotRequired):
             hint = get_args(hint)[0]
+        generator: Any = GenerateJsonSchema()
         try:
             adapter: Any = TypeAdapter(hint)
             if not isinstance(adapter.core_schema, dict):
                 adapter.rebuild(force=True)
-            GenerateJsonSchema().generate(adapter.core_schema, mode="validation")
+            generator.generate(adapter.core_schema, mode="validation")
         except Exception:
             return f"parameter {name!r}: "
     return ""

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+WAIT = CallState.WAIT
 TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
 
 Record = Callable[[CallKey, ToolResult], None]
@@ -183,7 +184,7 @@ class Toolbox:
         if key is None:
             key = CallKey(self.run, 0, next(self._count))
         if self.sink.listeners and stream is None:
-            self.emit(key.run, StatusChanged(key, call.name, CallState.WAIT))
+            self.emit(key.run, StatusChanged(key, call.name, WAIT))
         entry = self.registry.known(call.name)
         if entry is not None and entry.make is None and offer is None and stream is None and entry.compiled:
             resolved: Bound | Refused = Bound(entry, entry.supplied, entry.compiled)

@@ -22,6 +22,7 @@ from toolcrib.toolbox.telemetry import CallSpan, active_tracer
 if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox
 
+DOING, SUCCESS, ERROR = CallState.DOING, CallState.SUCCESS, CallState.ERROR
 THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
 
 Record = Callable[[Any, ToolResult], None]
@@ -38,7 +39,7 @@ async def execute_ready(
     if definition.wants_context:
         ctx = Context(deps, key=ready.key, tool=name, host=box.host)
     if box.sink.listeners:
-        box.emit(ready.key.run, StatusChanged(ready.key, name, CallState.DOING, None, None, ready.arguments))
+        box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, None, None, ready.arguments))
     tracer = active_tracer(box.tracer)
     span = None if tracer is None else CallSpan(tracer, name, definition.facts, ready, box.record_content)
     problem, driven = "", None
@@ -115,7 +116,7 @@ def _finish(
     if record is not None:
         record(ready.key, result)
     if box.sink.listeners:
-        state = CallState.ERROR if result.is_error else CallState.SUCCESS
+        state = ERROR if result.is_error else SUCCESS
         code = result.code.value if result.code is not None else ""
         box.emit(
             ready.key.run,
@@ -162,7 +163,7 @@ async def _retried(
             if box.sink.listeners:
                 tip = f"attempt {attempt} failed, trying again in {delay:.1f} s"
                 box.emit(ready.key.run, CallRetried(ready.key, name, attempt, delay, in_full(error)))
-                box.emit(ready.key.run, StatusChanged(ready.key, name, CallState.DOING, tip))
+                box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, tip))
         await asyncio.sleep(delay)
         attempt += 1
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.registry import Offer
 
 
+ASK, DENY = Verb.ASK, Verb.DENY  # looked up once: an enum's members are slow to reach on 3.11
+
 Arguments = tuple[Any, Any, "tuple[Edit, ...]"]
 """Decoded arguments: the validated params, their JSON form (text or data), and the repairs they needed."""
 
@@ -89,7 +91,7 @@ def prechecked(bound: Bound, name: str) -> ToolResult | None:
 
 def needs_question(decision: Decision, effect: Effect, edits: tuple[Edit, ...]) -> str:
     """Why a person must be asked, or "": a policy's ASK, or repaired syntax of a call that changes something."""
-    if decision.verb is Verb.ASK:
+    if decision.verb is ASK:
         return decision.reason
     if effect is not Effect.READ and any(edit.is_syntax for edit in edits):
         return "its arguments were not valid JSON and had to be repaired"
@@ -104,11 +106,12 @@ def judged(
     effect = definition.facts.effect if definition.effect_for is None else call_effect(bound)
     ready = Ready(call, key, json, effect, edits, "", bound)
     decision = policy.decide(Case(definition.facts, effect, ready))
-    if decision.verb is Verb.DENY:
+    asks = decision.verb is ASK
+    if not asks and decision.verb is DENY:
         return Refused(call, key, words.denied(call.name, decision.reason))
     if definition.precheck is not None and (refusal := prechecked(bound, call.name)) is not None:
         return Refused(call, key, refusal)
-    reason = needs_question(decision, effect, edits) if edits or decision.verb is Verb.ASK else ""
+    reason = needs_question(decision, effect, edits) if asks or edits else ""
     if not reason:
         return ready
     mark = fingerprint(bound.definition.identity, ready.arguments)

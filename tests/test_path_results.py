@@ -1,0 +1,381 @@
+# ruff: noqa: E501, ASYNC240 - tables read better in lines; small files of a test
+"""Results: what a tool returns, what the model is told of it, and what is cut."""
+
+import asyncio
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import json
+import pathlib
+import stat
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from toolcrib import Effect, File, Image, Text, Toolbox, ToolResult
+from toolcrib.content import Audio, Json
+from toolcrib.events import StatusChanged
+from toolcrib.function import tool
+from toolcrib.toolbox.deliver import cut_middle
+
+READ = Effect.READ
+
+
+class Forecast(BaseModel):
+    degrees: float
+    when: dt.date = dt.date(2026, 1, 2)
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int | None = None
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Plain:
+    def __init__(self) -> None:
+        self.shown = 1
+        self._hidden = 2
+
+
+def box_giving(value: Any, returns: Any = Any, **named: Any) -> Toolbox:
+    async def give() -> Any:
+        return value
+
+    give.__annotations__["return"] = returns
+    facts = {name: named.pop(name) for name in ("max_output",) if name in named}
+    return Toolbox([tool(give, effect=READ, secrets=(), **facts)], **named)
+
+
+TEXTS: list[tuple[Any, str]] = [
+    ("text", "text"),
+    ("", ""),
+    ("ünï 🦀 \n", "ünï 🦀 \n"),
+    (None, "Done."),
+    (3, "3"),
+    (2.5, "2.5"),
+    (True, "true"),
+    (decimal.Decimal("1.10"), "1.10"),
+    ([1, "a", None], '[1,"a",null]'),
+    ({"a": {"b": [1]}}, '{"a":{"b":[1]}}'),
+    ((1, 2), "[1,2]"),
+    ([], "[]"),
+    ({}, "{}"),
+    (Point(1), '{"x":1,"y":null}'),
+    (Forecast(degrees=2.5), '{"degrees":2.5,"when":"2026-01-02"}'),
+    ([Forecast(degrees=1)], '[{"degrees":1.0,"when":"2026-01-02"}]'),
+    (dt.datetime(2026, 1, 2, 3, 4, 5), "2026-01-02T03:04:05"),
+    (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+    (pathlib.PurePosixPath("a/b"), "a/b"),
+    (Colour.RED, "red"),
+    (b"hi", "aGk="),
+    ({"at": b"hi"}, '{"at":"aGk="}'),
+    ({1}, "[1]"),
+    ({"nan": float("nan")}, '{"nan":"NaN"}'),
+    (Plain(), '{"shown":1}'),
+    ({"ü": "🦀"}, '{"ü":"🦀"}'),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), TEXTS, ids=lambda item: repr(item)[:30])
+async def test_a_value_becomes_text_never_pythons_str(value: Any, text: str) -> None:
+    result = await box_giving(value).call("give", {})
+    shown = result.text
+    assert (result.is_error, shown.strip('"') if not isinstance(value, str) else shown) == (False, text)
+
+
+PARTS: list[tuple[Any, list[str]]] = [
+    (Text("a"), ["text"]),
+    (Image(data="aGk=", media_type="image/png"), ["image"]),
+    ([Text("a"), Image(url="https://x"), File(data="aGk=", name="f.pdf"), Audio(data="aGk=")], ["text", "image", "file", "audio"]),
+    (["words", Image(url="https://x")], ["text", "image"]),
+    ((Image(url="https://x"), {"a": 1}), ["image", "text"]),
+    (Json({"a": 1}), ["json"]),
+    (ToolResult((Text("own"),)), ["text"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "kinds"), PARTS, ids=lambda item: repr(item)[:30])
+async def test_content_parts_are_delivered_as_they_are(value: Any, kinds: list[str]) -> None:
+    result = await box_giving(value).call("give", {})
+    assert [part.kind for part in result.parts] == kinds
+    assert ToolResult.from_dict(json.loads(json.dumps(result.to_dict()))) == result
+
+
+class Unprintable:
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise RuntimeError("secret-token")
+
+
+def circle() -> Any:
+    loop: list[Any] = []
+    loop.append(loop)
+    return loop
+
+
+@pytest.mark.parametrize("value", [Unprintable(), {"a": Unprintable()}, circle(), "\ud800", {"a": "\ud800"}])
+async def test_what_cannot_be_written_is_a_result_too(value: Any) -> None:
+    result = await box_giving(value).call("give", {})
+    result.text.encode("utf-8", "surrogatepass")
+    assert "secret-token" not in result.text
+
+
+# -- structured values
+
+
+async def test_a_structured_value_stands_beside_its_text() -> None:
+    result = await box_giving(Forecast(degrees=1), Forecast).call("give", {})
+    assert result.structured == {"degrees": 1.0, "when": "2026-01-02"}
+    assert json.loads(result.text) == result.structured
+
+
+@pytest.mark.parametrize(
+    ("value", "returns"),
+    [({"degrees": "hot"}, Forecast), (["hot"], int), ([1, "b"], list[int])],
+)
+async def test_a_misfit_is_delivered_and_told_to_model_and_operator(
+    value: Any, returns: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = await box_giving(value, returns).call("give", {})
+    assert not result.is_error
+    assert result.structured is None
+    assert "does not match the schema" in result.text
+    assert "give" in caplog.text
+
+
+async def test_a_dict_that_fits_a_model_is_structured() -> None:
+    result = await box_giving({"degrees": 1.5}, Forecast).call("give", {})
+    assert result.structured["degrees"] == 1.5
+
+
+# -- generators
+
+
+async def test_what_an_async_generator_yields_streams_as_progress() -> None:
+    async def steps() -> AsyncIterator[str]:
+        yield "one, "
+        await asyncio.sleep(0)
+        yield "two"
+
+    box = Toolbox([tool(steps, effect=READ, secrets=())])
+    log = box.events()
+    result = await box.call("steps", {})
+    box.unsubscribe(log)
+    seen = [e.result async for e in log if isinstance(e, StatusChanged) and e.state == "doing"]
+    assert result.text == "one, two"
+    assert [item for item in seen if item is not None] == ["one, ", "two"]
+
+
+async def test_generators_of_other_things() -> None:
+    def numbers() -> Iterator[int]:
+        yield from range(3)
+
+    def returning() -> Any:
+        yield "progress"
+        return {"total": 3}
+
+    async def parts() -> AsyncIterator[Any]:
+        yield Text("a")
+        yield Image(url="https://x")
+
+    async def empty() -> AsyncIterator[str]:
+        return
+        yield ""
+
+    def breaking() -> Iterator[str]:
+        yield "so far"
+        raise ValueError("secret-token")
+
+    box = Toolbox([tool(fn, effect=READ, secrets=()) for fn in (numbers, returning, parts, empty, breaking)])
+    assert (await box.call("numbers", {})).text == "[0,1,2]"
+    assert (await box.call("returning", {})).text == '{"total":3}'
+    assert [part.kind for part in (await box.call("parts", {})).parts] == ["text", "image"]
+    assert not (await box.call("empty", {})).is_error
+    assert (await box.call("breaking", {})).code == "failed"
+
+
+# -- caps
+
+LINES = "".join(f"line {n}\n" for n in range(5_000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [LINES, LINES.rstrip("\n"), "x" * 200_000, "🦀" * 60_000, "\n" * 100_000, "é" * 49_000 + "\n" + "b" * 10_000,
+     "a" * 60_000 + "\n" + "tail", "head\n" + "a" * 60_000, "\r\n".join(["windows"] * 5_000), "a\u2028b" * 30_000],
+    ids=["lines", "no last break", "one line", "crabs", "breaks", "accents", "long first", "long last", "crlf", "separators"],
+)  # fmt: skip
+async def test_a_long_text_is_cut_in_the_middle_and_stands_whole_in_a_file(
+    text: str, tmp_path: pathlib.Path
+) -> None:
+    result = await box_giving(text, overflow=tmp_path / "kept").call("give", {})
+    shown = result.text
+    note = next(line for line in shown.split("\n") if "cut here" in line)
+    assert len(shown.encode()) <= 50_000 + len(note.encode()) + 2
+    assert shown.count("\n") <= 2_000 + 2
+    head, tail = shown.split(note)
+    assert text.startswith(head.rstrip("\n")) and text.endswith(tail.removeprefix("\n"))
+    assert head.strip("\n") or text.startswith("\n")
+    assert tail.strip("\n") or text.endswith("\n")
+    path = pathlib.Path(result.full_output)
+    assert path.read_bytes().decode() == text
+    assert result.full_output in note
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [("x" * 50_000, False), ("x" * 50_001, True), ("é" * 25_000, False), ("é" * 25_001, True),
+     ("l\n" * 1_999, False), ("l\n" * 2_000, False), ("l\n" * 2_001, True), ("l\n" * 1_999 + "l", False), ("l\n" * 2_000 + "l", True)],
+    ids=["bytes at", "bytes over", "utf-8 at", "utf-8 over", "under", "lines at", "lines over", "unended at", "unended over"],
+)  # fmt: skip
+async def test_the_limits_are_exact(text: str, cut: bool) -> None:
+    result = await box_giving(text).call("give", {})
+    assert (result.text != text) == cut
+
+
+async def test_without_a_folder_the_note_names_no_file() -> None:
+    result = await box_giving(LINES).call("give", {})
+    assert result.full_output == ""
+    assert "cut here" in result.text and "whole is in" not in result.text
+
+
+async def test_two_long_results_have_a_file_each(tmp_path: pathlib.Path) -> None:
+    box = box_giving(LINES, overflow=tmp_path)
+    results = [await box.call("give", {}) for _ in range(3)]
+    assert len({result.full_output for result in results}) == 3
+    assert all(result.full_output for result in results)
+
+
+async def test_an_existing_file_or_link_is_never_written_over(tmp_path: pathlib.Path) -> None:
+    from toolcrib.call import CallKey
+
+    key = CallKey("run", 1, 0)
+    box = box_giving(LINES, overflow=tmp_path)
+    first = await box.call("give", {}, key=key)
+    target = tmp_path / "target"
+    pathlib.Path(first.full_output).unlink()
+    pathlib.Path(first.full_output).symlink_to(target)
+    await box.call("give", {}, key=key)
+    assert not target.exists()
+
+
+async def test_the_size_of_a_kept_output_has_a_limit(tmp_path: pathlib.Path) -> None:
+    result = await box_giving("x" * 12_000_000, overflow=tmp_path).call("give", {})
+    kept = pathlib.Path(result.full_output).read_bytes()
+    assert 10_000_000 <= len(kept) < 10_001_000
+    assert b"only the first" in kept
+
+
+async def test_structured_data_and_media_are_never_cut() -> None:
+    numbers = list(range(20_000))
+    result = await box_giving(numbers, list[int]).call("give", {})
+    assert result.code == "output_too_large"
+    assert "filter" in result.text
+
+    picture = Image(data="aGk=" * 50_000, media_type="image/png")
+    result = await box_giving([Text("x" * 60_000), picture]).call("give", {})
+    assert result.parts[1] == picture
+    assert len(result.parts[0].as_text()) < 51_000
+
+
+async def test_an_error_of_a_tool_is_capped_too(tmp_path: pathlib.Path) -> None:
+    from toolcrib import ToolError
+
+    async def fail() -> str:
+        raise ToolError("x" * 100_000)
+
+    result = await Toolbox([tool(fail, effect=READ, secrets=())]).call("fail", {})
+    assert result.code == "tool_error"
+    assert len(result.text) < 51_000
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    text=st.text(alphabet=st.sampled_from("ab\n🦀é\r\u2028"), max_size=400),
+    max_bytes=st.integers(0, 300),
+    max_lines=st.integers(1, 30),
+)
+def test_cutting_keeps_head_and_tail_within_the_limit(text: str, max_bytes: int, max_lines: int) -> None:
+    shown = cut_middle(text, max_bytes, max_lines)
+    if shown == text:
+        return
+    start = shown.index("[… ")
+    end = shown.index(" …]\n", start) + len(" …]\n")
+    head, tail = shown[:start], shown[end:]
+    assert text.startswith((head, head.removesuffix("\n")))
+    assert text.endswith(tail)
+    assert len(head.removesuffix("\n").encode()) + len(tail.encode()) <= max(max_bytes, 0)
+    said = int(shown[start + 3 :].split(" ")[0].replace(",", ""))
+    kept = head if text.startswith(head) and len(head) + len(tail) <= len(text) else head.removesuffix("\n")
+    assert said in (
+        len(text.encode()) - len(part.encode()) - len(tail.encode())
+        for part in (kept, head.removesuffix("\n"))
+    )
+
+
+# -- statistics
+
+
+async def test_statistics_count_what_finished() -> None:
+    from toolcrib import ToolError
+
+    async def maybe(n: int) -> str:
+        if n < 0:
+            raise ToolError("negative")
+        return str(n)
+
+    ticks = iter(range(100))
+    box = Toolbox([tool(maybe, effect=READ, secrets=())], timer=lambda: float(next(ticks)))
+    for arguments in ({"n": 1}, {"n": "2"}, {"n": -1}, {"n": "no"}):
+        await box.call("maybe", arguments)
+    stats = box.stats()["maybe"]
+    assert (stats.calls, stats.successes, stats.failures, stats.repairs) == (4, 2, 2, 1)
+    assert stats.total_duration == 3.0
+    assert stats.mean_duration == pytest.approx(0.75)
+    assert "maybe" in stats.last_error
+
+
+async def test_the_hint_names_what_fails_often_or_is_slow() -> None:
+    from toolcrib import ToolError
+
+    async def bad() -> str:
+        raise ToolError("the server is down")
+
+    async def good() -> str:
+        return ""
+
+    now = [0.0]
+
+    async def slow() -> str:
+        now[0] += 20
+        return ""
+
+    box = Toolbox([tool(fn, effect=READ, secrets=()) for fn in (bad, good, slow)], timer=lambda: now[0])
+    assert box.stats_hint() == ""
+    for _ in range(3):
+        for name in ("bad", "good", "slow"):
+            await box.call(name, {})
+    hint = box.stats_hint()
+    assert "- bad: 3 of 3 calls failed (the server is down)" in hint
+    assert "- slow: slow, 20 seconds a call" in hint
+    assert "good" not in hint
+
+
+async def test_unknown_names_make_no_statistics() -> None:
+    box = Toolbox([])
+    for n in range(10):
+        await box.call(f"invented_{n}", {})
+    assert box.stats() == {}

@@ -1,0 +1,245 @@
+"""Questions to a person: what exactly would run, and an answer that is a no unless it clearly is a yes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from toolcrib.call import Answer, Question, Verdict
+from toolcrib.cli.shown import on_one_line, shown, value_on_one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN_LINES = 30  # lines of one argument that a question shows unasked
+PROMPT = "Run it? [y]es  [n]o  [a]lways this  [n WORDS] no, and tell the model"
+MAX_LINE = 1 << 16
+
+ANSWERS = {
+    "y": Verdict.YES,
+    "yes": Verdict.YES,
+    "a": Verdict.ALWAYS,
+    "always": Verdict.ALWAYS,
+}
+
+
+def someone_is_there() -> bool:
+    """Whether a person can be asked: there is a terminal to read from and one to show the question on."""
+    return sys.stdin is not None and sys.stdin.isatty() and asking_stream() is not None
+
+
+def asking_stream() -> TextIO | None:
+    """Where a question is shown: stdout if that is a terminal, else stderr if that is one."""
+    return next(
+        (stream for stream in (sys.stdout, sys.stderr) if stream is not None and stream.isatty()), None
+    )
+
+
+def read_answer(line: str | None) -> Answer:
+    """What a line means; end of input, silence and anything unknown are a no.
+
+    >>> read_answer("n use pip instead")
+    Answer(verdict=<Verdict.NO: 'no'>, message='use pip instead', by='terminal')
+    """
+    said = (line or "").strip()
+    verdict = ANSWERS.get(said.lower())
+    if verdict is not None:
+        return Answer(verdict, by="terminal")
+    first, _, rest = said.partition(" ")
+    words = rest.strip() if first.lower().rstrip(",:") in ("n", "no") else ""
+    return Answer(Verdict.NO, words, by="terminal")
+
+
+def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[tuple[str, str]], bool]:
+    """A question as (style, line) pairs: what would run, with every argument, and what was repaired.
+
+    The second value says whether something was left out for being longer than `limit` lines.
+    """
+    lines = [
+        (
+            "bold yellow",
+            f"? {on_one_line(question.action)}  ({question.effect}: {on_one_line(question.reason)})",
+        )
+    ]
+    cut = False
+    arguments = (
+        question.arguments if isinstance(question.arguments, dict) else {"arguments": question.arguments}
+    )
+    for name, value in arguments.items():
+        whole = _lines_of(value)
+        if len(whole) == 1:
+            lines.append(("", f"  │ {on_one_line(str(name))}: {whole[0]}"))
+            continue
+        lines.append(("", f"  │ {on_one_line(str(name))}:"))
+        kept = whole if len(whole) <= limit else whole[:limit]
+        lines += [("", f"  │   {line}") for line in kept]
+        if len(kept) < len(whole):
+            cut = True
+            lines.append(("yellow", f"  │   … {len(whole) - len(kept):,} more lines; s shows all of them"))
+    lines += [("", f"  │ {on_one_line(pattern)}") for pattern in question.patterns]
+    lines += [("", f"  │ {line}") for line in shown(question.preview).splitlines()]
+    lines += [("yellow", f"  ! repaired: {line}") for line in repairs(question.edits)]
+    return lines, cut
+
+
+def repairs(edits: Any) -> list[str]:
+    """Each repair of the arguments in a line: where, what, and from what to what."""
+    lines: list[str] = []
+    for edit in edits:
+        change = f"{value_on_one_line(edit.before, 60)} → {value_on_one_line(edit.after, 60)}"
+        lines.append(f"{on_one_line(str(edit))}" + ("" if edit.is_syntax else f": {change}"))
+    return lines
+
+
+async def ask_on(console: Console, question: Question, line_from: Any = None) -> Answer:
+    """Show a question on a terminal and read its answer from stdin."""
+    from rich.text import Text
+
+    read = line_from or read_line
+    limit = SHOWN_LINES
+    while True:
+        lines, cut = question_lines(question, limit)
+        for style, line in lines:
+            for piece in _folded(line, console.width):
+                console.print(Text(piece, style), soft_wrap=True)
+        forget_typed_ahead()
+        console.print(Text(PROMPT + ("  [s]how all" if cut else "") + ": "), end="", soft_wrap=True)
+        console.file.flush()
+        line: str | None = await read()
+        if line is None:
+            console.print()
+        if cut and (line or "").strip().lower() in ("s", "show"):
+            limit = sys.maxsize
+            continue
+        answer = read_answer(line)
+        if (
+            answer.verdict is Verdict.NO
+            and (line or "").strip().lower() not in ("n", "no")
+            and not answer.message
+        ):
+            console.print(Text("Taken as a no.", "dim"))
+        return answer
+
+
+async def read_line() -> str | None:
+    """A line of stdin without blocking the loop, None at its end; cancelling it leaves nothing behind."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[str | None] = loop.create_future()
+    descriptor = sys.stdin.fileno()
+    read = b""
+
+    def on_readable() -> None:
+        nonlocal read
+        try:
+            data = os.read(descriptor, MAX_LINE)
+        except OSError:
+            data = b""
+        read += data
+        if not ready.done() and (not data or b"\n" in read or len(read) > MAX_LINE):
+            # What input ended in the middle of was not sent off: that is no answer.
+            ready.set_result(read.decode("utf-8", "replace") if b"\n" in read else None)
+
+    loop.add_reader(descriptor, on_readable)
+    try:
+        return await ready
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def forget_typed_ahead() -> None:
+    """What was typed before a question was shown cannot be meant as its answer."""
+    try:
+        import termios
+
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    except (ImportError, OSError, ValueError):
+        pass
+    except Exception:  # termios.error is no OSError: stdin is no terminal
+        pass
+
+
+class LineAnswers:
+    """Answers that come as JSON lines on stdin, each bound to its question's fingerprint."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[asyncio.Future[Answer | None]]] = {}
+        self._ended = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def __call__(self, question: Question) -> Answer | None:
+        """The approver: waits for the line that answers; None once stdin has ended."""
+        if self._loop is None:
+            self._start()
+        if self._ended:
+            return None
+        future: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(question.fingerprint, []).append(future)
+        return await future
+
+    def _start(self) -> None:
+        import threading
+
+        self._loop = asyncio.get_running_loop()
+        threading.Thread(target=self._read, name="toolcrib-answers", daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._loop is not None
+        try:
+            for line in sys.stdin:
+                self._loop.call_soon_threadsafe(self._take, line)
+            self._loop.call_soon_threadsafe(self._end)
+        except (RuntimeError, ValueError):  # the run is over, and its loop with it
+            pass
+
+    def _take(self, line: str) -> None:
+        try:
+            data = json.loads(line)
+            answer = Answer(Verdict(data["verdict"]), str(data.get("message", "")), "stdin")
+            fingerprint = str(data["fingerprint"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            print(  # noqa: T201
+                f'toolcrib: not an answer, ignored: {on_one_line(line.strip(), 120)} (expected {{"fingerprint": '
+                '"…", "verdict": "yes" | "no" | "always"})',
+                file=sys.stderr,
+            )
+            return
+        waiting = [future for future in self._waiting.get(fingerprint, ()) if not future.done()]
+        if waiting:
+            waiting[0].set_result(answer)
+
+    def _end(self) -> None:
+        self._ended = True
+        for futures in self._waiting.values():
+            for future in futures:
+                if not future.done():
+                    future.set_result(None)
+
+
+def _folded(line: str, width: int) -> list[str]:
+    """A line as rows of the terminal; continued arguments keep their margin, so that they cannot pose as ours."""
+    from rich.cells import cell_len, chop_cells
+
+    if cell_len(line) < width:
+        return [line]
+    margin = "  │   " if line.startswith("  │") else "    "
+    first, *_ = chop_cells(line, max(width - 1, 10))
+    rest = line[len(first) :]
+    return [first, *(margin + piece for piece in chop_cells(rest, max(width - 1 - len(margin), 10)))]
+
+
+def _lines_of(value: Any) -> list[str]:
+    if isinstance(value, str):
+        text = shown(value)
+        if text != text.strip() or "\n" in text or not text:
+            if "\n" not in text:
+                return [value_on_one_line(value)]
+            lines = text.split("\n")
+            return lines[:-1] if lines[-1] == "" else [*lines, "(no line break at the end)"]
+        return [text]
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    if len(text) > 70 and isinstance(value, dict | list):
+        text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return shown(text).split("\n")

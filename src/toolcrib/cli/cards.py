@@ -1,0 +1,150 @@
+"""What one call looks like on a terminal: a card while it goes on, and what stays of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.call import CallState
+from toolcrib.cli.ask import repairs
+from toolcrib.cli.shown import arguments_on_one_line, on_one_line, shown
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from toolcrib.events import ArgumentsDelta, CallFinished, ToolStatus
+
+STYLES = {
+    CallState.WAIT: "yellow",
+    CallState.DOING: "cyan",
+    CallState.SUCCESS: "green",
+    CallState.ERROR: "red",
+}
+DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+HEAD_LINES = 3  # lines of a result that stay on the screen
+TAIL_LINES = 8  # lines of a command's output
+DIFF_LINES = 40
+LIVE_LINES = 5  # lines of growing output in a card that is still going on
+ARGUMENT = 40  # characters of one argument
+BAR = 20
+MAX_GROWING = 4_000  # characters kept of an argument that streams in
+
+
+@dataclass(slots=True)
+class Card:
+    """One call: its status, its arguments as they stream in, and its end."""
+
+    status: ToolStatus
+    growing: dict[str, Any] = field(default_factory=dict)
+    finished: CallFinished | None = None
+    since: float = field(default_factory=time.monotonic)
+
+    def grow(self, event: ArgumentsDelta) -> None:
+        """Take in a piece of the arguments."""
+        if not event.path:
+            return
+        name = str(event.path[0])
+        if len(event.path) > 1:
+            self.growing[name] = "…"
+        elif isinstance(event.delta, str) and not event.finished:
+            self.growing[name] = (str(self.growing.get(name, "")) + event.delta)[:MAX_GROWING]
+        else:
+            self.growing[name] = event.delta
+
+    def live_lines(self, width: int) -> list[Text]:
+        """The card while its call goes on: a line for state and arguments, then what its tool reports."""
+        from rich.text import Text
+
+        status = self.status
+        lines = [self._head(f"{time.monotonic() - self.since:.1f} s", self.growing | status.params)]
+        if status.progress is not None:
+            filled = round(BAR * min(max(status.progress, 0.0), 1.0))
+            lines.append(Text(f"  {'█' * filled}{'░' * (BAR - filled)} {status.progress:.0%}", "cyan"))
+        if status.tip:
+            lines.append(Text(f"  {on_one_line(status.tip)}", "dim"))
+        output = _reported(status.result, "output")
+        lines += [Text(f"  │ {on_one_line(line)}", "dim") for line in output.splitlines()[-LIVE_LINES:]]
+        for line in lines:
+            line.truncate(max(width - 1, 10), overflow="ellipsis")
+        return lines
+
+    def final_lines(self) -> list[Text]:
+        """What stays on the screen: state, arguments, duration, repairs, and a look at the result."""
+        from rich.text import Text
+
+        status, finished = self.status, self.finished
+        seconds = f"{finished.duration:.2f} s" if finished is not None else ""
+        lines = [self._head(seconds, status.params or self.growing)]
+        result = finished.result if finished is not None else None
+        lines += [Text(f"  ! repaired: {line}", "yellow") for line in repairs(result.edits if result else ())]
+        if status.tip and status.state is CallState.SUCCESS:
+            lines.append(Text(f"  {on_one_line(status.tip)}", "dim"))
+        text = result.text if result is not None else ""
+        if status.state is CallState.ERROR:
+            lines += _looked_at(text, TAIL_LINES, "red")
+            if finished is not None and finished.problem:
+                last = finished.problem.strip().splitlines()[-1]
+                lines.append(Text(f"  {on_one_line(last, 200)}", "dim red"))
+        elif diff := _reported(status.result, "diff"):
+            lines += _diff_lines(diff)
+        elif output := _reported(status.result, "output"):
+            lines += _looked_at(output, TAIL_LINES, "dim", from_end=True)
+        elif not status.tip:
+            lines += _looked_at(text, HEAD_LINES, "dim")
+        return lines
+
+    def _head(self, seconds: str, arguments: dict[str, Any]) -> Text:
+        from rich.text import Text
+
+        state = self.status.state
+        line = Text(f"{state.value.upper():<7}", f"bold {STYLES[state]}")
+        line.append(f" {on_one_line(self.status.tool)}", "bold")
+        if seconds:
+            line.append(f"  {seconds}", "dim")
+        code = _of(self.status.result, "exit_code")
+        if code:
+            line.append(f"  exit code {code}", "yellow")
+        said = arguments_on_one_line(arguments, ARGUMENT) if arguments else ""
+        if said:
+            line.append(f"  {said}")
+        return line
+
+
+def _reported(result: Any, name: str) -> str:
+    value = _of(result, name)
+    return value if isinstance(value, str) else ""
+
+
+def _of(result: Any, name: str) -> Any:
+    """A field of what the tool reported, if it reports fields."""
+    return result.get(name) if isinstance(result, dict) else None
+
+
+def _looked_at(text: str, limit: int, style: str, *, from_end: bool = False) -> list[Text]:
+    """A few lines of a text, with a note of how many there are."""
+    from rich.text import Text
+
+    lines = shown(text).rstrip().split("\n") if text.strip() else []
+    left = len(lines) - limit
+    if left <= 1:
+        kept, note = lines, []
+    else:
+        kept = lines[-limit:] if from_end else lines[:limit]
+        note = [Text(f"  │ … {left:,} {'earlier' if from_end else 'more'} lines", "dim")]
+    body = [Text(f"  │ {on_one_line(line, 300)}", style) for line in kept]
+    return [*note, *body] if from_end else [*body, *note]
+
+
+def _diff_lines(diff: str) -> list[Text]:
+    from rich.text import Text
+
+    lines = shown(diff).splitlines()
+    if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
+        lines = lines[2:]  # the file is named above
+    body = [
+        Text(f"  {on_one_line(line, 300)}", DIFF_STYLES.get(line[:1], "dim")) for line in lines[:DIFF_LINES]
+    ]
+    if len(lines) > DIFF_LINES:
+        body.append(Text(f"  … {len(lines) - DIFF_LINES:,} more lines of the diff", "dim"))
+    return body

@@ -1,0 +1,125 @@
+"""`toolcrib demo`: the real loop, tools and approvals on a small broken project, with a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolcrib.agent import Agent
+from toolcrib.call import Answer, Question, Verdict
+from toolcrib.cli.ask import someone_is_there
+from toolcrib.cli.demo_model import demo_model
+from toolcrib.cli.demo_project import build
+from toolcrib.cli.main import Problem, quiet_logging
+from toolcrib.cli.session import Asker, Shown, Terminal, console_for, show_run, summary_lines
+from toolcrib.cli.view import View
+from toolcrib.toolbox import Toolbox
+from toolcrib.tools import Shell, Workspace, workspace_tools
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.toolset import Supplied
+
+TASK = "The tests of this project fail. Find out why, mend it, and show that they pass."
+INTRODUCTION = """\
+toolcrib demo
+The model is scripted: no key, no network, nobody thinks. Everything else is real: the loop, the tools, the \
+questions, the tests, and the project, a small Python package with a fault, in {folder}
+"""
+ASKED = "You are asked before anything is changed or a command is run. y lets it, n does not."
+UNASKED = "{why}, so the demo answers its own questions: yes."
+CHECK_SECONDS = 60
+
+
+def show_demo(*, yes: bool, keep: bool) -> int:
+    """Run the demo; 0 if the project's tests pass at its end."""
+    quiet_logging()
+    folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-")).resolve()
+    try:
+        build(folder)
+        return asyncio.run(_demo(folder, asks=not yes and someone_is_there(), yes=yes, keep=keep))
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _demo(folder: Path, *, asks: bool, yes: bool, keep: bool) -> int:
+    asker = Asker() if asks else None
+    view = View(console_for(sys.stdout), asks=asks)
+    view.line(INTRODUCTION.format(folder=folder))
+    view.line(ASKED if asks else UNASKED.format(why="--yes is given" if yes else "Nobody sits at a terminal"))
+    view.line(f"Task: {TASK}\n", "bold")
+    tools = _tools(folder)
+    box = Toolbox(builtin=tools, approver=asker or _yes)
+    async with box:
+        agent = Agent(demo_model(_test_command()), toolbox=box)
+        done = await show_run(agent.start(TASK), Terminal(view, asker))
+    passes = await asyncio.to_thread(_tests_pass, folder)
+    _closing(view, done, folder, passes=passes, keep=keep)
+    if done.signals:
+        return done.exit_code
+    return 0 if passes else 1
+
+
+def _closing(view: View, done: Shown, folder: Path, *, passes: bool, keep: bool) -> None:
+    view.line()
+    for style, line in summary_lines(done, view):
+        view.line(line, style)
+    verdict = "they pass" if passes else "they fail"
+    view.line(f"The demo ran the project's tests once more itself: {verdict}.", "green" if passes else "red")
+    view.line(
+        f"The project stays in {folder}" if keep else "The project's folder is removed (--keep keeps it)."
+    )
+    view.line(
+        "That was a scripted model with real tools. With a model of your own: set TOOLCRIB_MODEL, then "
+        'toolcrib run "make the tests pass"'
+    )
+
+
+def _tools(folder: Path) -> list[Supplied]:
+    """The built-in tools; `shell` finds the Python that runs the demo, and leaves no bytecode behind."""
+    workspace = Workspace(folder)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    shell = Shell(workspace, env={"PATH": path, **_QUIET})
+    others: list[Any] = [tool for tool in workspace_tools(workspace) if tool.facts.name != "shell"]
+    return [*others, shell]
+
+
+def _test_command() -> str:
+    name = Path(sys.executable).name
+    if not name:
+        raise Problem(
+            "the demo runs a project's tests with this Python, and Python does not know its own path"
+        )
+    return f"{name} -m unittest"
+
+
+def _tests_pass(folder: Path) -> bool:
+    """The judgement that the exit code gives, whatever the model says."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "unittest"],
+            cwd=folder,
+            env={**os.environ, **_QUIET},
+            capture_output=True,
+            timeout=CHECK_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+async def _yes(question: Question) -> Answer:
+    return Answer(Verdict.YES, by="the demo itself")
+
+
+# Bytecode is told apart by seconds and size: an edit within one second could go unnoticed.
+_QUIET = {"PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,0 +1,191 @@
+"""`toolcrib run`: a model works on a task in a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.agent import Agent, Budget, TranscriptFile, read_transcript
+from toolcrib.call import CallKey
+from toolcrib.cli.ask import LineAnswers, someone_is_there
+from toolcrib.cli.main import Problem, debugging
+from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_run, summary_lines
+from toolcrib.cli.tools import assembled, say
+from toolcrib.messages import Message, ResultPart
+
+if TYPE_CHECKING:
+    from toolcrib.assembly import Assembly
+    from toolcrib.cli.view import View
+    from toolcrib.models import Model
+
+INSTRUCTIONS = """\
+You work in a folder, the workspace, through tools. Paths are relative to it.
+Look before you change anything, and make the smallest change that does the job. After a change, check that it \
+works, for example by running the tests. Some calls are put to the user first; if they say no, respect it.
+When the task is done, or cannot be done, say plainly what you did, what you found and what is left open."""
+
+NO_MODEL = """\
+no model is configured. Name one with --model or the variable TOOLCRIB_MODEL:
+  openai:NAME            with OPENAI_API_KEY set, and toolcrib[openai] installed
+  anthropic:NAME         with ANTHROPIC_API_KEY set, and toolcrib[anthropic] installed
+  ollama:NAME            a local Ollama; needs toolcrib[openai]
+  http://HOST/v1#NAME    any server that speaks OpenAI's API (vLLM, llama.cpp, LM Studio)
+To watch a run without a key or a network first, try: toolcrib demo"""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a person asked for on the command line."""
+
+    task: str
+    model: str | None
+    workspace: Path
+    autonomy: str
+    tools: tuple[str, ...] = ()
+    max_turns: int = 50
+    budget_tokens: int | None = None
+    budget_seconds: float | None = None
+    transcript: Path | None = None
+    continued: Path | None = None
+    json: bool = False
+    answers: bool = False
+
+
+def run_task(settings: Settings) -> int:
+    """Run a task and give the exit code. Raises Problem for what cannot be begun."""
+    task = _task(settings)
+    if settings.answers and not settings.json:
+        raise Problem("--answers is for --json; on a terminal, questions are asked there")
+    model = _model(settings.model)
+    messages, path = _continued(settings)
+    overflow = Path(tempfile.mkdtemp(prefix="toolcrib-"))
+    try:
+        assembly = _assembly(settings, overflow)
+        with closing(TranscriptFile(path)) if path is not None else nullcontext() as transcript:
+            if transcript is not None and path != settings.continued:
+                _copy(messages, transcript)
+            return asyncio.run(_run(settings, task, model, assembly, overflow, messages, transcript))
+    except OSError as problem:
+        if path is None or isinstance(problem, BrokenPipeError):
+            raise
+        raise Problem(f"transcript {path} cannot be written: {problem.strerror or problem}") from problem
+    finally:
+        _tidy(overflow, kept=path is not None)
+
+
+async def _run(
+    settings: Settings,
+    task: str,
+    model: Model,
+    assembly: Assembly,
+    overflow: Path,
+    messages: list[Message],
+    transcript: TranscriptFile | None,
+) -> int:
+    view: View | None = None
+    face: Any = JsonLines()
+    approver: Any = LineAnswers() if settings.answers else None
+    if not settings.json:
+        from toolcrib.cli.view import View
+
+        approver = Asker() if someone_is_there() else None
+        view = View(console_for(sys.stdout), asks=approver is not None)
+        face = Terminal(view, approver)
+    if not debugging():
+        warnings.filterwarnings(
+            "ignore", message="tool .* was set aside"
+        )  # a notice among the events says so
+    box = assembly.toolbox(autonomy=settings.autonomy, approver=approver, overflow=overflow)
+    agent = Agent(
+        model,
+        toolbox=box,
+        instructions=INSTRUCTIONS,
+        max_turns=settings.max_turns,
+        budget=Budget(tokens=settings.budget_tokens, seconds=settings.budget_seconds),
+    )
+    async with box:
+        done = await show_run(agent.start(task, messages=messages, transcript=transcript), face)
+    if view is not None and not done.unheard:
+        view.line()
+        for style, line in summary_lines(done, view):
+            view.line(line, style)
+        if settings.transcript or settings.continued:
+            view.line(f"transcript: {settings.transcript or settings.continued}", "dim")
+    return done.exit_code
+
+
+def _task(settings: Settings) -> str:
+    task = sys.stdin.read() if settings.task == "-" else settings.task
+    if task.strip():
+        return task
+    if settings.continued is not None and not settings.task:
+        return "Continue."
+    raise Problem('say what is to be done: toolcrib run "make the tests pass"')
+
+
+def _model(name: str | None) -> Model:
+    from toolcrib.models import resolve_model
+
+    if not name and not os.environ.get("TOOLCRIB_MODEL"):
+        raise Problem(NO_MODEL)
+    try:
+        return resolve_model(name)
+    except (ValueError, OSError, ImportError) as problem:
+        raise Problem(f"model: {problem}") from problem
+
+
+def _assembly(settings: Settings, overflow: Path) -> Assembly:
+    from toolcrib.tools import Workspace
+
+    if not settings.workspace.is_dir():
+        raise Problem(f"workspace: expected a folder that exists, got {settings.workspace}")
+    return assembled(settings.tools, Workspace(settings.workspace, readable=[overflow]))
+
+
+def _continued(settings: Settings) -> tuple[list[Message], Path | None]:
+    """The messages to go on from, and the file that the transcript is written to."""
+    path, earlier = settings.transcript, settings.continued
+    if path is not None and path != earlier and path.exists() and path.stat().st_size:
+        raise Problem(
+            f"{path} holds a transcript already; go on with it by --continue {path}, or name another file"
+        )
+    if earlier is None:
+        return [], path
+    try:
+        messages = read_transcript(earlier)
+        if path is None or path == earlier:
+            _cut_unfinished_line(earlier)
+    except (OSError, ValueError, KeyError) as problem:
+        raise Problem(f"--continue {earlier}: not a transcript that can be read: {problem}") from problem
+    return messages, path or earlier
+
+
+def _cut_unfinished_line(path: Path) -> None:
+    """A line that a crash cut off was not read; it must not be in the middle of what is written next."""
+    data = path.read_bytes()
+    if data and not data.endswith(b"\n"):
+        os.truncate(path, data.rfind(b"\n") + 1)
+
+
+def _copy(messages: list[Message], transcript: TranscriptFile) -> None:
+    for number, message in enumerate(messages):
+        transcript.message(message)
+        for index, part in enumerate(message.parts if message.role == "tool" else ()):
+            if isinstance(part, ResultPart):
+                transcript.result(CallKey("", number, index), part.result)
+
+
+def _tidy(overflow: Path, *, kept: bool) -> None:
+    """Long outputs outlive the run only where a transcript does that names them."""
+    if kept and any(overflow.iterdir()):
+        say(f"long outputs are kept in {overflow}")
+    else:
+        shutil.rmtree(overflow, ignore_errors=True)

@@ -1,0 +1,239 @@
+"""A run on a terminal, as a fold over its events: text as it comes, cards of calls, and what stays of them.
+
+On a terminal that can, calls that go on are redrawn at its lower end, and what is over scrolls away above.
+Elsewhere (a pipe, a file, a dumb terminal) only what is over is written, each line once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.text import Text
+
+from toolcrib.call import CallKey, CallState
+from toolcrib.cli.ask import question_lines
+from toolcrib.cli.cards import Card
+from toolcrib.cli.shown import on_one_line, shown
+from toolcrib.events import (
+    ArgumentsDelta,
+    CallFinished,
+    Event,
+    Notice,
+    QuestionAnswered,
+    QuestionAsked,
+    ReasoningDelta,
+    RunFinished,
+    StatusChanged,
+    TextDelta,
+    ToolStatus,
+    TurnFinished,
+    TurnStarted,
+)
+
+HIDDEN = {"attempt_completion"}  # its text is the answer, which is shown as such
+FRAMES = 8  # a second
+MAX_HELD = 40  # characters of a word that may wait for its end before it is written
+
+
+class View:
+    """Shows events on a console. `asks` says that a person answers questions, so that they are not shown here."""
+
+    def __init__(self, console: Console, *, asks: bool = False) -> None:
+        self.console = console
+        self.asks = asks
+        self.live_cards = console.is_terminal and not console.is_dumb_terminal
+        self.cards: dict[CallKey, Card] = {}
+        self.calls = self.failed = self.repaired = 0
+        self._live: Live | None = None
+        self._words = WrappedText(console)
+
+    def take(self, event: Event) -> None:
+        """Show one event."""
+        handle = _HANDLERS.get(type(event))
+        if handle is not None:
+            handle(self, event)
+
+    def pause(self) -> None:
+        """Take the cards that go on from the screen, so that something else can be written."""
+        self._words.end()
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def resume(self) -> None:
+        """Put them back."""
+        if self.live_cards and self.cards and self._live is None:
+            self._words.end()
+            self._live = Live(
+                Cards(self.cards), console=self.console, transient=True, refresh_per_second=FRAMES
+            )
+            self._live.start()
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """Write a line of our own."""
+        self._print(Text(text, style))
+
+    def _print(self, text: Text) -> None:
+        self._words.end()
+        if self.console.is_terminal:
+            self.console.print(text, overflow="fold")
+        else:
+            self.console.print(text, soft_wrap=True)
+
+    # -- one method an event
+
+    def _text(self, event: TextDelta) -> None:
+        self._said(event.text, "")
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        self._said(event.text, "dim italic")
+
+    def _said(self, text: str, style: str) -> None:
+        if self._live is not None:
+            self.pause()
+        self._words.write(shown(text), style)
+
+    def _arguments(self, event: ArgumentsDelta) -> None:
+        card = self.cards.get(event.key)
+        if card is not None:
+            card.grow(event)
+
+    def _status(self, event: StatusChanged) -> None:
+        if event.tool in HIDDEN:
+            return
+        self._card(event).status.apply(event)
+        self.resume()
+
+    def _finished(self, event: CallFinished) -> None:
+        if event.tool in HIDDEN and event.state is CallState.SUCCESS:
+            return
+        self.calls += 1
+        self.failed += event.state is CallState.ERROR
+        self.repaired += bool(event.repairs)
+        card = self._card(event)
+        card.status.apply(event)
+        card.finished = event
+        del self.cards[event.key]
+        if not self.cards:
+            self.pause()
+        for line in card.final_lines():
+            self._print(line)
+
+    def _card(self, event: StatusChanged) -> Card:
+        card = self.cards.get(event.key)
+        if card is None:
+            card = self.cards[event.key] = Card(ToolStatus(event.key, event.tool))
+        return card
+
+    def _asked(self, event: QuestionAsked) -> None:
+        self.pause()
+        if not self.asks:
+            for style, line in question_lines(event.question)[0]:
+                self._print(Text(line, style))
+
+    def _answered(self, event: QuestionAnswered) -> None:
+        if not self.asks:
+            said = event.verdict or "nobody to ask, so it is refused"
+            by = f" (by {event.by})" if event.by else ""
+            self._print(Text(f"  → {said}{by}", "yellow"))
+        self.resume()
+
+    def _notice(self, event: Notice) -> None:
+        self._print(Text(f"note: {on_one_line(event.message)}", "yellow"))
+
+    def _turn_started(self, event: TurnStarted) -> None:
+        if event.turn > 1:
+            self.pause()
+            self.console.print()
+
+    def _turn_finished(self, event: TurnFinished) -> None:
+        self._words.end()
+
+    def _run_finished(self, event: RunFinished) -> None:
+        self.pause()
+        if event.reason == "completed" and event.text:
+            self._words.write(shown(event.text), "")
+        self._words.end()
+
+
+class Cards:
+    """The cards that go on, cut to the screen's size."""
+
+    def __init__(self, cards: dict[CallKey, Card]) -> None:
+        self._cards = cards
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        room = max(console.height - 2, 3)
+        for card in list(self._cards.values()):
+            lines = card.live_lines(options.max_width)[:room]
+            room -= len(lines)
+            yield from lines
+
+
+class WrappedText:
+    """Text that streams in, wrapped between words; what is written is never taken back."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._column = 0
+        self._held = ""
+        self._style = ""
+
+    def write(self, text: str, style: str) -> None:
+        if style != self._style:
+            self.end()
+            self._style = style
+        *whole, self._held = _split(self._held + text)
+        if len(self._held) > MAX_HELD:
+            whole, self._held = [*whole, self._held], ""
+        self._put(whole)
+
+    def end(self) -> None:
+        """Finish the line that was begun, if any."""
+        if self._held:
+            self._put([self._held])
+            self._held = ""
+        if self._column:
+            self._console.print()
+            self._column = 0
+
+    def _put(self, words: list[str]) -> None:
+        from rich.cells import cell_len
+
+        width = self._console.width - 1 if self._console.is_terminal else 0
+        pieces: list[str] = []
+        for word in words:
+            size = cell_len(word)
+            if width and self._column and self._column + size > width and not word.startswith("\n"):
+                pieces.append("\n")
+                self._column = 0
+                if word.isspace():
+                    continue
+            pieces.append(word)
+            self._column = 0 if word.endswith("\n") else self._column + size
+        if pieces:
+            self._console.print(Text("".join(pieces), self._style), end="", soft_wrap=True, highlight=False)
+
+
+def _split(text: str) -> list[str]:
+    """Words, blanks and line breaks, one after the other; the last one may go on."""
+    return re.findall(r"\n|[^\S\n]+|\S+", text) + ([""] if text[-1:].isspace() or not text else [])
+
+
+_HANDLERS: dict[type[Event], Callable[[View, Any], None]] = {
+    TextDelta: View._text,
+    ReasoningDelta: View._reasoning,
+    ArgumentsDelta: View._arguments,
+    StatusChanged: View._status,
+    CallFinished: View._finished,
+    QuestionAsked: View._asked,
+    QuestionAnswered: View._answered,
+    Notice: View._notice,
+    TurnStarted: View._turn_started,
+    TurnFinished: View._turn_finished,
+    RunFinished: View._run_finished,
+}

@@ -1,0 +1,164 @@
+"""Every example runs as its first lines say, without a key and without a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SHOWN = {
+    "weather_agent.py": [
+        "the model is scripted",
+        "[get_weather {'city': 'Oslo', 'days': 2}]",
+        "[get_weather: success, 1 argument repaired]",
+        '"celsius":4',
+        "[answered]",
+    ],
+    "database_agent.py": [
+        'expected one of "customers", "orders", got string "sales"',
+        '[{"total":120.5},{"total":80.0},{"total":14.25}]',
+        "{'table': 'returns'}\n    [{\"order_id\":2}]",
+    ],
+    "partial_arguments.py": [
+        "… In the crib the tools are kept,\n",
+        "… let the morning's work begin.\n  (complete: now it is written)\nsuccess: Wrote The crib.txt",
+    ],
+}
+"""What each program must print, in this order."""
+
+
+def environment() -> dict[str, str]:
+    """Ours, without a model, and as a terminal of a known width."""
+    own = {name: value for name, value in os.environ.items() if name != "TOOLCRIB_MODEL"}
+    return {**own, "COLUMNS": "100", "NO_COLOR": "1"}
+
+
+def run(arguments: list[str], folder: Path) -> str:
+    command = [sys.executable, *arguments]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_example_is_tested() -> None:
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {*SHOWN, "web_approval.py", "project_tools.py"}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_program_shows_what_it_is_about(name: str, tmp_path: Path) -> None:
+    output = run([str(EXAMPLES / name)], tmp_path)
+    at = 0
+    for text in SHOWN[name]:
+        at = output.find(text, at)
+        assert at >= 0, f"{text!r} is missing, or not in its place, in\n{output}"
+    assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
+
+
+class Page:
+    """The program `web_approval.py`, while it waits for its answer."""
+
+    def __init__(self, folder: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(EXAMPLES / "web_approval.py"), "0"],
+            cwd=folder,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().split(": ", 1)[1].strip()
+
+    def get(self, path: str = "") -> str:
+        with urllib.request.urlopen(self.address + path, timeout=30) as answer:
+            return str(answer.read().decode())
+
+    def question(self) -> dict[str, Any]:
+        for _ in range(1_000):
+            questions = json.loads(self.get("/questions"))
+            if questions:
+                return dict(questions[0])
+        raise AssertionError("no question came")
+
+    def post(self, **form: str) -> int:
+        try:
+            with urllib.request.urlopen(self.address, urllib.parse.urlencode(form).encode(), 30) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as refused:
+            return refused.code
+
+    def rest(self) -> str:
+        output, _ = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0
+        return output
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ({"verdict": "yes"}, ["Deleted 2023.txt.", "The report is gone."]),
+        (
+            {"verdict": "no", "message": "The auditors want it."},
+            ["The user rejected this call", "They say: The auditors want it.", "The report is still there."],
+        ),
+    ],
+)
+def test_a_question_is_answered_by_a_web_page(form: dict[str, str], shown: list[str], tmp_path: Path) -> None:
+    page = Page(tmp_path)
+    try:
+        question = page.question()
+        assert question["tool"] == "delete_report"
+        assert question["arguments"] == {"name": "2023.txt"}
+        assert "&quot;2023.txt&quot;" in page.get()
+        assert page.post(fingerprint="of something else", **form) == 409
+        assert page.post(fingerprint=question["fingerprint"], verdict="perhaps") == 400
+        assert page.post(fingerprint=question["fingerprint"], **form) == 200
+        output = page.rest()
+    finally:
+        page.process.kill()
+        page.process.wait()
+    for text in shown:
+        assert text in output
+
+
+def test_a_question_is_shown_to_nobody_without_the_address(tmp_path: Path) -> None:
+    page = Page(tmp_path)
+    try:
+        page.question()
+        page.address = page.address.rsplit("/", 1)[0]
+        assert page.post(fingerprint="", verdict="yes") == 404
+        with pytest.raises(urllib.error.HTTPError):
+            page.get("/questions")
+    finally:
+        page.process.kill()
+        page.process.wait()
+
+
+def test_the_tools_of_a_project_are_found_and_called(tmp_path: Path) -> None:
+    (tmp_path / "project_tools.py").write_text((EXAMPLES / "project_tools.py").read_text())
+    listed = run(["-m", "toolcrib", "tools", "list", "--from", "project_tools"], tmp_path)
+    assert "next_version" in listed
+    assert "add_release" in listed
+    call = ["-m", "toolcrib", "tools", "call", "--from", "project_tools"]
+    assert run([*call, "next_version", "--version", "1.4.2", "--part", "minor"], tmp_path).strip() == "1.5.0"
+    arguments = json.dumps(
+        {"version": "1.5.0", "notes": "Tools can be named."}
+    )  # one value for a list: repaired
+    assert "Added 1.5.0" in run([*call, "--autonomy", "full", "add_release", arguments], tmp_path)
+    assert "- Tools can be named." in (tmp_path / "CHANGELOG.md").read_text()

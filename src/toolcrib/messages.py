@@ -87,7 +87,11 @@ class Message:
 
 @dataclass(slots=True)
 class Usage:
-    """Tokens of one request or a sum of many; `cost` in US dollars, None when the price is not known."""
+    """Tokens of one request or a sum of many; `cost` in US dollars, None when the price is not known.
+
+    Whatever a provider counts apart, tokens read from or written to a cache are part of `input_tokens`, and
+    thinking is part of `output_tokens`.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0

@@ -34,7 +34,9 @@ def as_count(value: Any) -> int:
 
 
 def as_money(value: Any) -> float | None:
-    return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, float | int):
+        return None
+    return float(value) if abs(value) < 1e12 else None
 
 
 def compact(value: Any) -> str:

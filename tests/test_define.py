@@ -289,7 +289,10 @@ def test_all_kinds_show_a_model_the_same_schema() -> None:
         ({"items": [], "y": 1}, ["y"]),
         ({"items": [{"z": 1, "q": 2}]}, ["items[0].q"]),
         ({"items": [], "inner": {"zz": 1}}, ["inner.zz"]),
-        ({"items": [{"z": "no"}, {}, {"z": []}], "x": 1.5, "more": 1}, ["x", "more", "items[0].z", "items[2].z"]),
+        (
+            {"items": [{"z": "no"}, {}, {"z": []}], "x": 1.5, "more": 1},
+            ["x", "more", "items[0].z", "items[2].z"],
+        ),
         ({}, ["items"]),
     ],
 )  # fmt: skip

@@ -214,7 +214,7 @@ def a_generic(x: Pair[int]):
     return f"{type(x.second).__name__} {x.second}"
 
 
-def field_default(x: int = Field(3, ge=1), y: list[int] = Field(default_factory=list)):
+def field_default(x: int = Field(3, ge=1), y: list[int] = Field(default_factory=list)):  # noqa: B008
     y.append(x)  # a shared default would grow from call to call
     return f"{x} {y}"
 

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - tables of cases read better in lines
+
 """The path of one call: every way that it can go wrong is one recorded result with a stable code."""
 
 import asyncio

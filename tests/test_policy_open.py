@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib import Answer, Context, Effect, Toolbox, ToolCall
+from toolcrib import Answer, Context, Effect, Toolbox, ToolCall, Verdict
 from toolcrib.call import CallKey
 from toolcrib.function import tool
 
@@ -58,7 +58,29 @@ async def test_inner_calls_have_keys_of_their_own() -> None:
     box = Toolbox([inner, outer])
     await box.call_turn([ToolCall("outer"), ToolCall("outer"), ToolCall("inner")], run="r", turn=1)
     assert len(keys) == len(set(keys)) == 9
-    assert {key.run for key in keys} == {"r"}
+
+
+async def test_always_holds_for_the_whole_run_inner_calls_included() -> None:
+    asked: list[Any] = []
+
+    async def approver(question: Any) -> Answer:
+        asked.append(question)
+        return Answer(Verdict.ALWAYS)
+
+    @tool(effect=READ, secrets=())
+    async def outer(ctx: Context) -> str:
+        return (await ctx.call("write", what="a")).text
+
+    box = shop([])
+    box.approver = approver
+    box.add(outer)
+    for index in range(2):
+        assert (await box.call("outer", key=CallKey("r", 1, index))).text == "did a"
+    assert (await box.call("write", {"what": "a"}, key=CallKey("r", 2, 0))).text == "did a"
+    assert len(asked) == 1
+    box.forget("r")
+    await box.call("outer", key=CallKey("r", 1, 0))
+    assert len(asked) == 2
 
 
 async def test_two_calls_never_share_an_idempotency_key() -> None:
@@ -116,3 +138,21 @@ async def test_a_toolset_has_a_lifespan_and_may_change() -> None:
         living.version += 1
         assert (await box.call("t", offer=offer)).code == "tool_changed"
     assert living.log == ["in", "out"]
+
+
+async def test_a_run_whose_name_has_a_slash_is_a_run_of_its_own() -> None:
+    """Runs are named by callers: "tenant/a" must not answer for "tenant/b"."""
+    asked: list[Any] = []
+
+    async def approver(question: Any) -> Answer:
+        asked.append(question)
+        return Answer(Verdict.ALWAYS)
+
+    box = shop([])
+    box.approver = approver
+    for run in ("tenant/a", "tenant/b", "tenant"):
+        await box.call("write", {"what": "a"}, key=CallKey(run, 1, 0))
+    assert len(asked) == 3
+    box.forget("tenant/a")
+    await box.call("write", {"what": "a"}, key=CallKey("tenant/a", 1, 0))
+    assert len(asked) == 4

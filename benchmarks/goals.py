@@ -1,0 +1,38 @@
+"""What toolcrib has set itself to reach: (measure, row) -> figure and limit."""
+
+from typing import NamedTuple
+
+
+class Goal(NamedTuple):
+    """At most `limit` of the figure of that name."""
+
+    figure: str
+    limit: float
+
+    def __str__(self) -> str:
+        unit = self.figure.removeprefix("× ")
+        return f"≤ ×{self.limit:g}" if unit != self.figure else f"≤ {self.limit:,g} {unit}"
+
+
+GOALS: dict[tuple[str, str], Goal] = {
+    ("calls", "async"): Goal("× floor", 4),
+    ("calls", "async, subscriber"): Goal("× floor", 6),
+    ("calls", "sync"): Goal("× floor", 25),
+    ("calls", "nested"): Goal("× floor", 1.1),
+    ("loop", "turn 2"): Goal("ms a turn", 0.05),
+    ("loop", "turn 200"): Goal("ms a turn", 0.05),
+    ("stream", "write, 1 MB"): Goal("× append", 30),
+    ("stream", "edits, 1 MB"): Goal("× append", 30),
+    ("imports", "import toolcrib"): Goal("× pydantic", 1.25),
+    ("imports", "tool and Toolbox"): Goal("× pydantic", 1.25),
+    ("define", "definition"): Goal("µs", 60),
+    ("define", "first use"): Goal("µs", 700),
+    ("tokens", "10 tools"): Goal("tokens", 1750),
+    ("concurrency", "10,000 calls of 10 ms"): Goal("CPU s", 0.3),
+    ("concurrency", "memory of 10,000 calls"): Goal("peak MB more", 35),
+    ("registry", "list 10,000"): Goal("ms", 10),
+    ("registry", "list 10,000 again"): Goal("ms", 10),
+    ("registry", "add, 10,000 against 100"): Goal("× growth", 1.5),
+    ("registry", "look up, 10,000 against 100"): Goal("× growth", 1.5),
+    ("weight", "installed with the command line"): Goal("other packages", 16),
+}

@@ -242,6 +242,8 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
     }
     if isinstance(prepared, Refused):
         return {**data, "result": prepared.result.to_dict()}
+    if not prepared.fingerprint and prepared.bound is not None:
+        prepared.fingerprint = fingerprint(prepared.bound.definition.identity, prepared.arguments)
     data |= {
         "arguments": prepared.arguments,
         "effect": prepared.effect.label,
@@ -250,3 +252,22 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
     if isinstance(prepared, Pending):
         data["reason"] = prepared.question.reason
     return data
+
+
+def prepared_from_json(data: Any) -> tuple[ToolCall, CallKey, str, ToolResult | None]:
+    """What `prepared_to_json` wrote: call, key, fingerprint, and the result of a refused one.
+
+    ValueError, saying what was expected, for anything else.
+    """
+    from toolcrib.result import ToolResult
+
+    found = data.get("format") if isinstance(data, dict) else type(data).__name__
+    if found != FORMAT:
+        raise ValueError(f"expected a prepared call of format {FORMAT}, got {found!r}")
+    try:
+        call = ToolCall(**data["call"])
+        run, turn, index = data["key"]
+        result = ToolResult.from_dict(data["result"]) if data["kind"] == "refused" else None
+        return call, CallKey(str(run), int(turn), int(index)), str(data.get("fingerprint", "")), result
+    except (KeyError, TypeError, ValueError) as problem:
+        raise ValueError(f"the saved call is not whole: {problem}") from None

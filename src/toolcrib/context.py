@@ -34,7 +34,7 @@ class Context(Generic[Deps]):
     ('sqlite', False)
     """
 
-    __slots__ = ("_cancelled", "_host", "_idempotency_key", "_loop", "_task", "deps", "key", "tool")
+    __slots__ = ("_cancelled", "_host", "_idempotency_key", "_inner", "_loop", "_task", "deps", "key", "tool")
 
     def __init__(
         self,
@@ -49,6 +49,7 @@ class Context(Generic[Deps]):
         self.tool = tool
         self._host = host
         self._cancelled = False
+        self._inner = 0
         self._idempotency_key = ""
         self._loop: Any = None
         self._task: Any = None

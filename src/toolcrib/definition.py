@@ -43,6 +43,7 @@ class Definition:
         "mode",
         "params",
         "precheck",
+        "quick",
         "start",
         "wants_context",
     )
@@ -67,6 +68,7 @@ class Definition:
         self.precheck = hooks.get("precheck")
         self.effect_for = hooks.get("effect_for")
         self.wants_context = wants_context or mode in ("generator", "async_generator")
+        self.quick = True  # whether its last run on a worker thread was over in no time
         self._returns = returns
         self._output: Output | None = None
         self._spec: ToolSpec | None = None
@@ -109,12 +111,13 @@ class Definition:
 class Output:
     """A tool's declared result: its JSON Schema (None for plain text and content parts) and its check."""
 
-    __slots__ = ("_adapter", "_known", "schema")
+    __slots__ = ("_adapter", "_known", "schema", "to_json")
 
     def __init__(self, returns: Any, tool: str) -> None:
         self.schema: dict[str, Any] | None = None
         self._adapter: Any = None
         self._known: type | None = None
+        self.to_json: Callable[[Any], str] | None = None
         hint = _awaited(returns)
         if not _is_structured(hint):
             return
@@ -131,13 +134,18 @@ class Output:
                 f"tool {tool!r}: its return annotation {hint!r} gives no schema: {problem}"
             ) from problem
         self._known = hint if isinstance(hint, type) and hasattr(hint, "model_fields") else None
+        serializer = self._adapter.serializer
+        self.to_json = lambda value: serializer.to_json(value, warnings=False, fallback=str).decode()
 
-    def misfit(self, value: Any) -> str | None:
-        """Why a value does not fit the declared type, or None."""
+    def misfit(self, value: Any, text: str) -> str | None:
+        """Why a value, whose JSON is `text`, does not fit the declared type, or None.
+
+        A model was validated when it was made; of anything else only its JSON proves what it holds.
+        """
         if self._adapter is None or (self._known is not None and type(value) is self._known):
             return None
         try:
-            self._adapter.validator.validate_python(value)
+            self._adapter.validator.validate_json(text)
         except ValueError as problem:
             return str(problem)
         return None

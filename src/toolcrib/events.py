@@ -8,6 +8,7 @@ somebody listens.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field, fields
@@ -318,27 +319,12 @@ class CallbackSubscription:
         from queue import SimpleQueue
 
         self._queue: SimpleQueue[Event | threading.Event | None] = SimpleQueue()
-        self._callback = callback
-        self._thread = threading.Thread(target=self._drain, name="toolcrib-events", daemon=True)
-        self._thread.start()
         self.put = self._queue.put
-
-    def _drain(self) -> None:
-        complained = False
-        while (event := self._queue.get()) is not None:
-            if isinstance(event, threading.Event):
-                event.set()
-                continue
-            try:
-                self._callback(event)
-            except Exception:
-                if not complained:
-                    import logging
-
-                    logging.getLogger("toolcrib").exception(
-                        "an event subscriber raised; it is told further events"
-                    )
-                complained = True
+        drain = threading.Thread(
+            target=_drain, args=(self._queue, callback), name="toolcrib-events", daemon=True
+        )
+        drain.start()
+        weakref.finalize(self, self._queue.put, None)  # the thread ends with the box that it listened to
 
     def flush(self, timeout: float) -> bool:
         """Wait until all events so far were handed over; False when the time ran out."""
@@ -348,6 +334,25 @@ class CallbackSubscription:
 
     def close(self) -> None:
         self._queue.put(None)
+
+
+def _drain(queue: SimpleQueue[Any], callback: Callable[[Event], Any]) -> None:
+    """Hand over what comes, until None does."""
+    complained = False
+    while (event := queue.get()) is not None:
+        if isinstance(event, threading.Event):
+            event.set()
+            continue
+        try:
+            callback(event)
+        except Exception:
+            if not complained:
+                import logging
+
+                logging.getLogger("toolcrib").exception(
+                    "an event subscriber raised; it is told further events"
+                )
+            complained = True
 
 
 class EventLog:
@@ -393,24 +398,16 @@ class EventSink:
         with self._lock:
             event.seq = seq = self._seq.get(run, 0)
             self._seq[run] = seq + 1
-            try:
-                for listener in self.listeners:
+            for listener in self.listeners:
+                try:
                     listener.put(event)
-            except Exception:
-                self._hand_over(event, listener)
+                except Exception:
+                    import logging
 
-    def _hand_over(self, event: Event, broken: Any) -> None:
-        """A listener raised: say so, and hand the event to those after it all the same."""
-        import logging
-
-        logging.getLogger("toolcrib").exception("an event listener raised")
-        for listener in self.listeners[self.listeners.index(broken) + 1 :]:
-            try:
-                listener.put(event)
-            except Exception:
-                logging.getLogger("toolcrib").exception("an event listener raised")
+                    logging.getLogger("toolcrib").exception("an event listener raised")
 
     def forget(self, run: str) -> None:
         """A run ended: its counter is not needed any more."""
-        self._seq.pop(run, None)
-        self.parents.pop(run, None)
+        for inner in [run, *(child for child in self.parents if child.startswith(f"{run}/"))]:
+            self._seq.pop(inner, None)
+            self.parents.pop(inner, None)

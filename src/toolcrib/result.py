@@ -26,10 +26,11 @@ class ToolResult:
 
     `parts` is the content. `structured` is the value as JSON data when the tool has an output schema and the
     value fits it. `code` says why a call failed. `edits` are the repairs that its arguments needed.
-    `full_output` is the path of the file that holds what the caps cut away.
+    `full_output` is the path of the file that holds what the caps cut away. `is_data` says that the text is
+    JSON, which is never cut in the middle.
     """
 
-    __slots__ = ("_structured", "code", "edits", "extras", "full_output", "is_error", "parts")
+    __slots__ = ("_structured", "code", "edits", "extras", "full_output", "is_data", "is_error", "parts")
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class ToolResult:
         edits: tuple[Edit, ...] = (),
         full_output: str = "",
         extras: dict[str, Any] | None = None,
+        is_data: bool = False,
     ) -> None:
         self.parts = parts
         self.is_error = is_error
@@ -49,6 +51,7 @@ class ToolResult:
         self.edits = edits
         self.full_output = full_output
         self.extras = extras
+        self.is_data = is_data
 
     @property
     def structured(self) -> Any:
@@ -67,6 +70,19 @@ class ToolResult:
         if len(self.parts) == 1 and type(self.parts[0]) is Text:
             return self.parts[0].text
         return "\n".join(part.as_text() for part in self.parts)
+
+    def copy(self) -> ToolResult:
+        """The same result as an object of its own."""
+        return ToolResult(
+            tuple(self.parts),
+            is_error=self.is_error,
+            code=self.code,
+            structured=self._structured,
+            edits=self.edits,
+            full_output=self.full_output,
+            extras=self.extras,
+            is_data=self.is_data,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain JSON data."""

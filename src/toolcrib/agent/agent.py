@@ -194,7 +194,7 @@ class Run:
         work.add_done_callback(lambda _: subscription.close())
         try:
             async for event in subscription:
-                if event.run == self.id:
+                if event.run == self.id or event.run.startswith(f"{self.id}/"):
                     yield event
         finally:
             self.box.unsubscribe(subscription)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
-from toolcrib.call import Question
 from toolcrib.messages import Message, Usage
 
 
@@ -55,7 +54,6 @@ class Outcome:
     turns: int
     run: str
     detail: str = ""
-    questions: list[Question] = field(default_factory=list)
 
     @property
     def finished(self) -> bool:

@@ -21,8 +21,15 @@ async def ask(box: Toolbox, question: Question) -> Answer | None:
         box.emit(run, QuestionAsked(question))
     answer = None
     if box.approver is not None:
+        import asyncio
+
         try:
-            answer = await box.approver(question)
+            if box.answer_timeout is None:
+                answer = await box.approver(question)
+            else:
+                answer = await asyncio.wait_for(box.approver(question), box.answer_timeout)
+        except TimeoutError:
+            pass
         except Exception:
             import logging
 

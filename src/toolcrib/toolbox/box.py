@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolcrib.call import (
-    FORMAT,
     Answer,
     Bound,
     CallKey,
@@ -26,6 +25,8 @@ from toolcrib.call import (
     Refused,
     ToolCall,
     Verdict,
+    prepared_from_json,
+    prepared_to_json,
 )
 from toolcrib.context import Context
 from toolcrib.errors import ErrorCode, ToolDefinitionError
@@ -68,9 +69,9 @@ class Toolbox:
 
     `tools` are Tool classes, Tool instances, `@tool` functions, ToolFactories, or Toolsets. `autonomy` is
     "read_only", "supervised" (the default: what changes something asks `approver`) or "full"; a `policy`
-    replaces it. `timeout` (seconds) and `max_output` hold for tools that say nothing themselves. Long
-    outputs are kept whole below `overflow`, if a folder is given. `on_event` is called with every event, on
-    a thread of its own.
+    replaces it. An approver that is silent for `answer_timeout` seconds counts as nobody. `timeout` (seconds)
+    and `max_output` hold for tools that say nothing themselves. Long outputs are kept whole below `overflow`,
+    if a folder is given. `on_event` is called with every event, on a thread of its own.
 
     >>> import asyncio
     >>> from toolcrib import Effect, Toolbox, tool
@@ -90,6 +91,7 @@ class Toolbox:
         autonomy: str = "supervised",
         policy: Policy | None = None,
         approver: Approver | None = None,
+        answer_timeout: float | None = None,
         deps: Any = None,
         timeout: float = TIMEOUT,
         max_output: MaxOutput = MaxOutput(),  # noqa: B008 - frozen
@@ -107,6 +109,7 @@ class Toolbox:
         self.registry = Registry(override=override)
         self.policy = policy if policy is not None else as_policy(autonomy)
         self.approver = approver
+        self.answer_timeout = answer_timeout
         self.deps = deps
         self.timeout = timeout
         self.max_output = max_output
@@ -320,14 +323,13 @@ class Toolbox:
         The call is prepared anew. If the tool or the arguments are not what was saved, it is Refused.
         ValueError for a format that this version cannot read.
         """
-        if data.get("format") != FORMAT:
-            raise ValueError(f"expected a prepared call of format {FORMAT}, got {data.get('format')!r}")
-        call, key = ToolCall(**data["call"]), CallKey(*data["key"])
-        if data["kind"] == "refused":
-            return Refused(call, key, ToolResult.from_dict(data["result"]))
+        call, key, saved, result = prepared_from_json(data)
+        if result is not None:
+            return Refused(call, key, result)
         prepared = await self.prepare(call, key=key)
-        saved = data.get("fingerprint")
-        if isinstance(prepared, Pending) and saved and prepared.fingerprint != saved:
+        if isinstance(prepared, Refused):
+            return prepared
+        if prepared_to_json(prepared)["fingerprint"] != saved:
             return Refused(call, key, words.tool_changed(call.name))
         return prepared
 
@@ -369,8 +371,6 @@ class Toolbox:
         if self._stack is not None:
             await self._stack.aclose()
             self._stack = None
-        if self._workers is not None:
-            self._workers.close()
 
     def run_sync(self, work: Coroutine[Any, Any, T]) -> T:
         """Run async work on the box's portal thread; RuntimeError where a loop is already running."""
@@ -485,7 +485,8 @@ class Toolbox:
         assert entry is not None
         try:
             if stream is not None and stream.tool is not None and stream.entry is entry:
-                return Bound(entry, stream.tool, stream.definition)
+                tool, stream.tool = stream.tool, None  # it is this call's to close from now on
+                return Bound(entry, tool, stream.definition)
             if entry.make is None:
                 return Bound(entry, entry.supplied, entry.definition())
             ctx: Context[Any] = Context(self._deps(deps), key=key, tool=name, host=self.host)

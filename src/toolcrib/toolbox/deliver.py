@@ -26,31 +26,30 @@ PARTS = (Text, Json, Image, Audio, File)
 def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
     """The result of a returned value, uncapped, and the operator's note when the value misfits its schema."""
     kind = type(value)
-    if kind is str:
+    output = definition.output
+    if kind is str and output.schema is None:
         return ToolResult((Text(value),)), ""
-    if kind is not dict:
-        if kind is ToolResult:
-            return value, ""
-        if value is None:
+    if kind is not dict and kind is not str:
+        if isinstance(value, ToolResult):  # a tool may keep and return it again, so what is capped is a copy
+            return value.copy(), ""
+        if value is None and output.schema is None:
             return ToolResult((Text("Done."),)), ""
         if isinstance(value, PARTS):
             return ToolResult((value,)), ""
         if kind in (list, tuple) and any(isinstance(item, PARTS) for item in value):
             return ToolResult(tuple(_as_part(item) for item in value)), ""
-    text = to_json_text(value)
-    output = definition.output
+    text = output.to_json(value) if output.to_json is not None else to_json_text(value)
+    shown = value if kind is str else text
     if output.schema is None:
-        return ToolResult((Text(text),)), ""
-    problem = output.misfit(value)
+        return ToolResult((Text(shown),), is_data=True), ""
+    problem = output.misfit(value, text)
     if problem is not None:
-        return ToolResult((Text(text + words.MISFIT_NOTE),)), problem
-    return ToolResult((Text(text),), structured=JsonText(text)), ""
+        return ToolResult((Text(shown + words.MISFIT_NOTE),), is_data=kind is not str), problem
+    return ToolResult((Text(shown),), structured=JsonText(text), is_data=kind is not str), ""
 
 
 def to_json_text(value: Any) -> str:
-    """Any value as compact JSON: models, dataclasses, dates, bytes (base64), sets; text as it is."""
-    if isinstance(value, str):
-        return value
+    """Any value as compact JSON: models, dataclasses, dates, bytes (base64), sets."""
     return to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=_plain).decode()
 
 
@@ -60,7 +59,9 @@ def _plain(value: Any) -> Any:
 
 
 def _as_part(item: Any) -> Any:
-    return item if isinstance(item, PARTS) else Text(to_json_text(item))
+    if isinstance(item, PARTS):
+        return item
+    return Text(item if isinstance(item, str) else to_json_text(item))
 
 
 def gathered(items: list[Any]) -> Any:
@@ -77,22 +78,22 @@ def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, ke
     says so.
     """
     budget, lines = limit.bytes, limit.lines
-    total = 0
-    for part in result.parts:
-        if isinstance(part, Text):
-            total += len(part.text)
+    shown = [part for part in result.parts if isinstance(part, Text | Json)]
     if (
-        total * 4 <= budget and total < lines
-    ):  # no character takes more than 4 bytes, or is more than one line
+        len(shown) == 1
+        and type(shown[0]) is Text
+        and len(shown[0].text) * 4 <= budget
+        and len(shown[0].text) < lines
+    ):
+        return result  # no character takes more than 4 bytes, or is more than one line
+    texts = [part.as_text() for part in shown]
+    size = sum(len(text.encode("utf-8", "replace")) for text in texts)
+    is_data = result.is_data or any(isinstance(part, Json) for part in shown)
+    if size <= budget and (is_data or sum(text.count("\n") for text in texts) < lines):
         return result
-    texts = [part for part in result.parts if isinstance(part, Text)]
-    size = sum(len(part.text.encode("utf-8", "replace")) for part in texts)
-    newlines = sum(part.text.count("\n") for part in texts)
-    if size <= budget and newlines < lines:
-        return result
-    if result.structured is not None:
-        return words.too_large(name, size, budget)
-    full = _offload("\n".join(part.text for part in texts), folder, stem_of(name, key))
+    full = _offload("\n".join(texts), folder, stem_of(name, key))
+    if is_data:
+        return words.too_large(name, size, budget, full)
     share = max(len(texts), 1)
     cut = [
         Text(cut_middle(part.text, budget // share, max(lines // share, 2), full), part.extras)

@@ -18,8 +18,10 @@ from toolcrib.toolbox.deadline import DeadlinePassed, Driven, WillNotStop
 from toolcrib.toolbox.deliver import cap, deliver, gathered
 from toolcrib.toolbox.registry import close_tool
 from toolcrib.toolbox.telemetry import CallSpan, active_tracer
+from toolcrib.toolbox.threads import BRIEF_WAIT
 
 if TYPE_CHECKING:
+    from toolcrib.definition import Definition
     from toolcrib.toolbox.box import Toolbox
 
 DOING, SUCCESS, ERROR = CallState.DOING, CallState.SUCCESS, CallState.ERROR
@@ -81,10 +83,8 @@ def _failure(
         case WillNotStop():
             box.hold(ready, error.straggler)
             return words.outcome_unknown(name), "", error
-        case Cancelled():
+        case Cancelled() | asyncio.CancelledError():  # whether the caller was cancelled too, `Driven` knows
             return words.cancelled(name), "", None
-        case asyncio.CancelledError():
-            return words.cancelled(name), "", error
         case Exception():
             return words.failed(name), in_full(error), None
         case _:  # the program is ending: record, then let it
@@ -173,7 +173,9 @@ async def _inline(box: Toolbox, bound: Bound, ctx: Any) -> Any:
 
 
 async def _thread(box: Toolbox, bound: Bound, ctx: Any) -> Any:
-    value = await _on_worker(box, bound.definition.start, (bound.tool, bound.params, ctx), ctx)
+    value = await _on_worker(
+        box, bound.definition, bound.definition.start, (bound.tool, bound.params, ctx), ctx
+    )
     return await value if inspect.isawaitable(value) else value
 
 
@@ -197,7 +199,7 @@ async def _generator(box: Toolbox, bound: Bound, ctx: Any) -> Any:
             ctx.report(result=items[-1])
             ctx.check_cancelled()
 
-    return await _on_worker(box, consume, (), ctx)
+    return await _on_worker(box, bound.definition, consume, (), ctx)
 
 
 MODES: dict[str, Any] = {
@@ -209,14 +211,19 @@ MODES: dict[str, Any] = {
 
 
 async def _on_worker(
-    box: Toolbox, fn: Callable[..., Any], args: tuple[Any, ...], ctx: Context[Any] | None
+    box: Toolbox,
+    definition: Definition,
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    ctx: Context[Any] | None,
 ) -> Any:
     """Run on a worker thread. One that does not stop when told is let go: its outcome is unknown."""
     if ctx is not None:
         ctx._loop = asyncio.get_running_loop()
     job = box.workers.submit(fn, args)
     try:
-        await job.wait()
+        await job.wait(brief=definition.quick)
+        definition.quick = job.duration < BRIEF_WAIT
     except asyncio.CancelledError:
         if ctx is not None:
             ctx._cancelled = True

@@ -20,11 +20,10 @@ T = TypeVar("T")
 class BoxHost:
     """Implements `toolcrib.context.Host` for one toolbox; the toolbox itself is out of a tool's reach."""
 
-    __slots__ = ("_box", "_inner")
+    __slots__ = ("_box",)
 
     def __init__(self, box: Toolbox) -> None:
         self._box = box
-        self._inner = 0
 
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
         box = self._box
@@ -72,8 +71,11 @@ class BoxHost:
             box.grants.add(ctx.key.run, mark)
 
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult:
-        self._inner += 1
-        key = CallKey(f"{ctx.key.run}", ctx.key.turn, ctx.key.index * 10_000 + self._inner)
+        # The inner calls are a run of their own, whose parent is the run of the outer call.
+        run = str(ctx.key)
+        self._box.sink.parents[run] = ctx.key.run
+        ctx._inner += 1
+        key = CallKey(run, 0, ctx._inner)
         return await self._box.call(ToolCall(name, arguments), key=key, deps=ctx.deps)
 
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T:

@@ -103,13 +103,18 @@ class Grants:
         self._granted: dict[str, set[str]] = {}
 
     def add(self, run: str, fingerprint: str) -> None:
-        self._granted.setdefault(run, set()).add(fingerprint)
+        self._granted.setdefault(_outermost(run), set()).add(fingerprint)
 
     def covers(self, run: str, fingerprint: str) -> bool:
-        return fingerprint in self._granted.get(run, ())
+        return bool(self._granted) and fingerprint in self._granted.get(_outermost(run), ())
 
     def forget(self, run: str) -> None:
         self._granted.pop(run, None)
+
+
+def _outermost(run: str) -> str:
+    """The run that a call belongs to: calls made by a tool count to the run of that tool."""
+    return run.partition("/")[0]
 
 
 def as_policy(policy: Any) -> Policy:

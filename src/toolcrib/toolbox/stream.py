@@ -36,7 +36,7 @@ class CallStream:
         self._ctx: PartialContext[Any] | None = (
             PartialContext(key=key, tool=name, host=box.host) if hook else None
         )
-        self._json: JsonStream | None = JsonStream()
+        self._json: JsonStream | None = JsonStream(events=bool(box.sink))
         if box.sink:
             box.emit(key.run, StatusChanged(key, name, CallState.WAIT))
 

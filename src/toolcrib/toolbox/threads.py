@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+from time import perf_counter
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 MAX_WORKERS = 64
-BRIEF_WAIT = 50e-6  # seconds in which a quick function's result is taken without a round through the loop
+IDLE = 10.0  # seconds after which a thread without work ends
+BRIEF_WAIT = 100e-6  # seconds in which a quick function's result is taken without a round through the loop
 
 
 class Workers:
-    """Threads that run sync tools; started as needed, kept for the next call, and never waited for at exit."""
+    """Threads that run sync tools: started as needed, ended when idle, and never waited for at exit."""
 
     def __init__(self, limit: int = MAX_WORKERS) -> None:
         self._limit = limit
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
         self._unfinished = 0
@@ -37,23 +40,37 @@ class Workers:
         return job
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        while True:
+            try:
+                job: _Job | None = self._jobs.get(timeout=IDLE)
+            except Empty:
+                with self._lock:
+                    if self._unfinished < self._threads:  # no job was handed in meanwhile
+                        self._threads -= 1
+                        return
+                continue
+            assert job is not None
             job.run()
             with self._lock:
                 self._unfinished -= 1
             job = None  # what the job held is not kept alive by an idle thread
 
-    def close(self) -> None:
-        """Let the idle workers end; running ones end with their work."""
-        for _ in range(self._threads):
-            self._jobs.put(None)
-        self._threads = 0
-
 
 class _Job:
     """One function on its way through a worker. Awaiting it gives its result, or raises what it raised."""
 
-    __slots__ = ("_args", "_context", "_done", "_error", "_fn", "_future", "_lock", "_loop", "_value")
+    __slots__ = (
+        "_args",
+        "_context",
+        "_done",
+        "_error",
+        "_fn",
+        "_future",
+        "_lock",
+        "_loop",
+        "_value",
+        "duration",
+    )
 
     def __init__(
         self, fn: Callable[..., Any], args: tuple[Any, ...], context: contextvars.Context, loop: Any
@@ -64,16 +81,19 @@ class _Job:
         self._loop = loop
         self._future: asyncio.Future[None] | None = None
         self._done = False
+        self.duration = 0.0
         self._value: Any = None
         self._error: BaseException | None = None
         self._lock = threading.Lock()
         self._lock.acquire()
 
     def run(self) -> None:
+        started = perf_counter()
         try:
             self._value = self._context.run(self._fn, *self._args)
         except BaseException as error:
             self._error = error
+        self.duration = perf_counter() - started
         self._done = True
         self._lock.release()
         if self._future is not None:
@@ -90,15 +110,17 @@ class _Job:
     def done(self) -> bool:
         return self._done
 
-    async def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the function has ended; False when `timeout` seconds passed first."""
+    async def wait(self, timeout: float | None = None, *, brief: bool = False) -> bool:
+        """Wait until the function has ended; False when `timeout` seconds passed first.
+
+        `brief` says that it is expected to end at once: the loop then waits for it, at most BRIEF_WAIT.
+        """
         if self._done:
             return True
         future = self._future
         if future is None:
-            # The brief wait costs a blocked loop at most BRIEF_WAIT, and saves the wake-up of a selector,
-            # which costs more CPU than most quick functions themselves.
-            if timeout is None and self._lock.acquire(timeout=BRIEF_WAIT):
+            # Waking a selector costs more CPU than most quick functions themselves.
+            if brief and self._lock.acquire(timeout=BRIEF_WAIT):
                 return True
             future = self._future = self._loop.create_future()
             if self.done:
@@ -125,7 +147,6 @@ class Portal:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the portal's loop and wait for it; RuntimeError when called from a running loop."""
@@ -147,16 +168,6 @@ class Portal:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=self._loop.run_forever, name="toolcrib-portal", daemon=True
-                )
-                self._thread.start()
+                threading.Thread(target=self._loop.run_forever, name="toolcrib-portal", daemon=True).start()
+                weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
             return self._loop
-
-    def close(self) -> None:
-        with self._lock:
-            if self._loop is not None and self._thread is not None:
-                self._loop.call_soon_threadsafe(self._loop.stop)
-                self._thread.join(timeout=5)
-                self._loop.close()
-                self._loop = self._thread = None

@@ -140,12 +140,16 @@ def failed(name: str) -> ToolResult:
     )
 
 
-def too_large(name: str, size: int, limit: int) -> ToolResult:
-    return ToolResult.of(
+def too_large(name: str, size: int, limit: int, full: str) -> ToolResult:
+    """Data is not cut in the middle: what would be left means something else."""
+    where = f" The whole is in {full}, which can be read in pages." if full else ""
+    result = ToolResult.of(
         f'The result of tool "{name}" is too large to show: {size:,} bytes of structured data, at most {limit:,} '
-        "are possible. Ask for less: a filter, a page or fewer fields.",
+        f"are possible. Ask for less: a filter, a page or fewer fields.{where}",
         code=ErrorCode.OUTPUT_TOO_LARGE,
     )
+    result.full_output = full
+    return result
 
 
 MISFIT_NOTE = "\n[Note: this result does not match the schema that the tool declares.]"

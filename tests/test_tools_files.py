@@ -84,7 +84,7 @@ def test_a_small_file_is_given_as_it_is(ws: Workspace) -> None:
 def test_pages_say_where_to_read_on_and_fit_together(ws: Workspace) -> None:
     put(ws, "f", HUNDRED)
     first = read(ws, limit=40)
-    assert first.endswith("line 40\n\n[Lines 1-40 of 100; 60 more. Read on with offset=41.]")
+    assert first.endswith("line 40\n\n[Lines 1-40 of 100; 60 more. Use offset=41 to read on.]")
     last = read(ws, offset=81, limit=40)
     assert last.startswith("line 81\n") and last.endswith("line 100\n\n[Lines 81-100 of 100; end of file.]")
     with pytest.raises(ToolError, match="past the end of f, which has 100 lines"):
@@ -101,7 +101,7 @@ def test_a_page_ends_before_it_is_too_large(ws: Workspace) -> None:
     page = read(ws)
     assert len(page) < 51_000
     shown = page.count("x" * 195)
-    assert f"[Lines 1-{shown} of 1000; {1000 - shown} more. Read on with offset={shown + 1}.]" in page
+    assert f"[Lines 1-{shown} of 1000; {1000 - shown} more. Use offset={shown + 1} to read on.]" in page
     assert read(ws, offset=shown + 1).startswith(f"{shown + 1:04} ")
 
 
@@ -270,6 +270,7 @@ def test_edits_keep_encoding_and_bytes_that_are_no_text(ws: Workspace, before: b
         ("a\n  b\n", "    a\n      b\n", "    c\n      d\n", "c\n  d\n", "indentation"),
         ("\tf()\n\tg()\n", "f()\ng()", "h()", "\th()\n", "indentation"),
         ("  // c\n\n  f()", "\nf()", "\n  g()", "  // c\n\n  g()", "indented right"),
+        ("cafe\u0301()\n", "caf\u00e9()", "tea()", "tea()\n", "accents"),
         ("\r\n  a\r\n  b\r\n", "a\nb\n", "c\n", "\r\n  c\r\n", "indentation"),
     ],
 )
@@ -411,7 +412,7 @@ def test_a_listing_is_sorted_indented_and_paged(ws: Workspace) -> None:
         "b.txt",
         "node_modules/ (not listed)",
     ]
-    assert listed(limit=2) == ".git/\n.hidden\n\n[Entries 1-2 of 5. Read on with offset=3.]"
+    assert listed(limit=2) == ".git/\n.hidden\n\n[Entries 1-2 of 5. Use offset=3 to read on.]"
     assert listed(offset=5) == "node_modules/"
     assert listed(path="node_modules") == "pkg/"
     with pytest.raises(ToolError, match="has 5 entries"):

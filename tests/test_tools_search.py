@@ -81,8 +81,13 @@ def test_patterns(pattern: str, fits: list[str], does_not: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "words"),
-    [("../*.py", "invalid_pattern"), ("x/../y", "invalid_pattern"), ("{a,b}" * 7, "pattern_too_broad"), ("a" * 2000, "pattern_too_broad")],
-)  # fmt: skip
+    [
+        ("../*.py", "invalid_pattern"),
+        ("x/../y", "invalid_pattern"),
+        ("{a,b}" * 7, "pattern_too_broad"),
+        ("a" * 2000, "pattern_too_broad"),
+    ],
+)
 def test_patterns_that_are_refused(pattern: str, words: str) -> None:
     with pytest.raises(PatternError, match=words):
         Glob(pattern)

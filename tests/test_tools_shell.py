@@ -46,7 +46,6 @@ async def sh(ws: Workspace, command: str, ctx: Context[Any] | None = None, **nam
         ("echo out; echo err >&2; echo out", "out\nerr\nout"),
         ("echo 'a  b' # comment", "a  b"),
         ("cat", "(no output)"),
-        ("[[ abc == a* ]] && echo bash", "bash"),
         ("printf '\\033[1;31mred\\033[0m \\033]0;title\\007text\\a\\n'", "red text"),
         ("printf '10%%\\r50%%\\r100%%\\ndone\\r\\n'", "100%\ndone"),
         ("printf 'caf\\351\\n'", "caf\ufffd"),
@@ -55,8 +54,6 @@ async def sh(ws: Workspace, command: str, ctx: Context[Any] | None = None, **nam
     ],
 )
 async def test_what_a_command_prints(ws: Workspace, command: str, told: str) -> None:
-    if command.startswith("[[") and not Path("/bin/bash").exists():
-        pytest.skip("no bash here")
     assert await sh(ws, command) == told
 
 
@@ -263,18 +260,21 @@ def test_it_runs_on_loops_in_other_threads(ws: Workspace) -> None:
     assert sorted(got) == ["0", "1", "2", "3"]
 
 
+@needs_proc
 async def test_descriptors_are_given_back(ws: Workspace) -> None:
-    if not Path("/proc/self/fd").is_dir():
-        pytest.skip("no way to count descriptors here")
     await sh(ws, "true")
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     for command in ("true", "exit 1", "sleep 5 & true"):
         await sh(ws, command)
     with pytest.raises(ToolError):
         await sh(ws, "sleep 9", timeout=1)
     with pytest.raises(ToolError):
         await sh(ws, "true", workdir="nowhere")
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert descriptors() <= before
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 # Buffers.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -155,7 +157,7 @@ def test_only_regular_files_are_opened_and_nothing_waits(ws: Workspace, name: st
         finally:
             os.chdir(here)
         for attempt in (lambda: read(ws, name), lambda: write(ws, name)):
-            with pytest.raises(ToolError, match="folder|not a regular file"):
+            with pytest.raises(ToolError, match=r"folder|not a regular file"):
                 attempt()
         assert Grep(ws).execute(GrepParams(pattern="inside"), CTX).count("1: inside") == 4
 
@@ -226,7 +228,23 @@ def test_further_folders_can_be_read_and_not_written(tmp_path: Path) -> None:
             read(ws, path)
 
 
-# Races: another thread flips a name between something inside and a link that leads out.
+# Races: another process flips a name between a folder and a link that leads out; the name is always there.
+
+FLIP = """
+import ctypes, os, sys
+one, other = sys.argv[1:]
+renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
+print("ready", flush=True)
+while os.getppid() > 1:
+    if renameat2 is not None:
+        renameat2(-100, os.fsencode(one), -100, os.fsencode(other), 2)
+        continue
+    for name, to in ((one, one + "3"), (other, one), (one + "3", other)):
+        try:
+            os.rename(name, to)
+        except OSError:
+            pass
+"""
 
 
 @pytest.fixture
@@ -235,28 +253,20 @@ def flipping(ws: Workspace) -> Iterator[Workspace]:
     (root / "victim").mkdir()
     (root / "victim" / "secret.txt").write_text("inside")
     (root / "trap").symlink_to("../outside")
-    done = threading.Event()
-
-    def flip() -> None:
-        while not done.is_set():
-            for name, other in (
-                ("victim", "real"),
-                ("trap", "victim"),
-                ("victim", "trap"),
-                ("real", "victim"),
-            ):
-                os.rename(root / name, root / other)
-
-    flipper = threading.Thread(target=flip)
-    flipper.start()
+    flipper = subprocess.Popen(
+        [sys.executable, "-c", FLIP, str(root / "victim"), str(root / "trap")], stdout=subprocess.PIPE
+    )
+    assert flipper.stdout is not None
+    flipper.stdout.readline()
     try:
         yield ws
     finally:
-        done.set()
-        flipper.join()
+        flipper.kill()
+        flipper.wait()
+        flipper.stdout.close()
 
 
-RACES = 1_500
+RACES = 3_000
 
 
 def test_a_raced_link_never_leads_a_read_out(flipping: Workspace) -> None:
@@ -359,7 +369,7 @@ def test_edits_from_many_threads_all_survive(ws: Workspace) -> None:
 def test_descriptors_are_given_back(ws: Workspace) -> None:
     if not Path("/proc/self/fd").is_dir():
         pytest.skip("no way to count descriptors here")
-    before = len(os.listdir("/proc/self/fd"))
+    before = sum(1 for _ in Path("/proc/self/fd").iterdir())
     for path in ("sub/inside.txt", *OUTSIDE):
         for attempt in (read, write):
             try:
@@ -368,7 +378,7 @@ def test_descriptors_are_given_back(ws: Workspace) -> None:
                 continue
     Grep(ws).execute(GrepParams(pattern="x"), CTX)
     ListDir(ws).execute(ListDirParams(depth=3), CTX)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert sum(1 for _ in Path("/proc/self/fd").iterdir()) == before
 
 
 def test_calls_on_different_files_name_different_resources(ws: Workspace) -> None:

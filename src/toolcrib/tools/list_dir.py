@@ -70,7 +70,7 @@ class ListDir(
         text = "\n".join(lines)
         if last < count:
             total = f"{count}" if count < MAX_COUNTED else f"at least {count}"
-            text += f"\n\n[Entries {params.offset}-{last} of {total}. Read on with offset={last + 1}.]"
+            text += f"\n\n[Entries {params.offset}-{last} of {total}. Use offset={last + 1} to read on.]"
         return text
 
     def _lines(self, folder: str, depth: int, ctx: Context[Any]) -> Iterator[str]:

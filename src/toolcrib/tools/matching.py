@@ -116,12 +116,12 @@ def _find_lines(text: str, old: str, new: str) -> list[Match]:
     if not any(line.strip() for line in wanted):
         return []
     lines = text.split("\n")
-    stripped = [line.strip() for line in fold(text).split("\n")]
+    stripped = [_composed(line) for line in fold(text).split("\n")]
     starts = [0]
     for line in stripped:
         starts.append(starts[-1] + len(line) + 1)
     haystack = "\n" + "\n".join(stripped) + "\n"
-    needle = "\n" + "\n".join(line.strip() for line in wanted) + "\n"
+    needle = "\n" + "\n".join(_composed(line) for line in wanted) + "\n"
     offsets = [0]
     for line in lines:
         offsets.append(offsets[-1] + len(line) + 1)
@@ -144,7 +144,9 @@ def _shifted(there: list[str], wanted: list[str], new: str, start: int, end: int
         _shift(_indent(line), _indent(want)) for line, want in zip(there, wanted, strict=True) if want.strip()
     }
     if shifts == {("", "")}:
-        return Match(start, end, new, "spaces at the ends of lines")
+        return Match(
+            start, end, new, "spaces at the ends of lines, or how letters and accents are put together"
+        )
     if len(shifts) != 1 or None in shifts:
         return Match(start, end, new, UNSAFE)
     more, less = next(iter(shifts)) or ("", "")
@@ -155,6 +157,12 @@ def _shifted(there: list[str], wanted: list[str], new: str, start: int, end: int
         return Match(start, end, new, UNSAFE)
     shifted = "\n".join(more + line.removeprefix(less) if line.strip() else line for line in lines)
     return Match(start, end, shifted, "the indentation of all its lines, which was adjusted")
+
+
+def _composed(line: str) -> str:
+    """A line without the spaces around it, its accents in one with their letters."""
+    line = line.strip()
+    return line if line.isascii() else unicodedata.normalize("NFC", line)
 
 
 def _first_indent(lines: list[str]) -> str | None:

@@ -190,7 +190,7 @@ class Page:
         if self.last < self.total:
             notes.append(
                 f"Lines {asked.offset}-{self.last} of {self.total}; {self.total - self.last} more. "
-                f"Read on with offset={self.last + 1}."
+                f"Use offset={self.last + 1} to read on."
             )
         elif asked.offset > 1:
             notes.append(f"Lines {asked.offset}-{self.last} of {self.total}; end of file.")

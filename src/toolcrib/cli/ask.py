@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SHOWN_LINES = 30  # lines of one argument that a question shows unasked
 PROMPT = "Run it? [y]es  [n]o  [a]lways this  [n WORDS] no, and tell the model"
+NARROW_PROMPT = "[y]es [n]o [a]lways, or n WORDS"
+MARGIN = "  │ "  # what comes from elsewhere stands behind it
 MAX_LINE = 1 << 16
 
 ANSWERS = {
@@ -71,16 +73,18 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[t
     for name, value in arguments.items():
         whole = _lines_of(value)
         if len(whole) == 1:
-            lines.append(("", f"  │ {on_one_line(str(name))}: {whole[0]}"))
+            lines.append(("", f"{MARGIN}{on_one_line(str(name))}: {whole[0]}"))
             continue
-        lines.append(("", f"  │ {on_one_line(str(name))}:"))
+        lines.append(("", f"{MARGIN}{on_one_line(str(name))}:"))
         kept = whole if len(whole) <= limit else whole[:limit]
-        lines += [("", f"  │   {line}") for line in kept]
+        lines += [("", f"{MARGIN}  {line}") for line in kept]
         if len(kept) < len(whole):
             cut = True
-            lines.append(("yellow", f"  │   … {len(whole) - len(kept):,} more lines; s shows all of them"))
-    lines += [("", f"  │ {on_one_line(pattern)}") for pattern in question.patterns]
-    lines += [("", f"  │ {line}") for line in shown(question.preview).splitlines()]
+            lines.append(
+                ("yellow", f"{MARGIN}  … {len(whole) - len(kept):,} more lines; s shows all of them")
+            )
+    lines += [("", f"{MARGIN}{on_one_line(pattern)}") for pattern in question.patterns]
+    lines += [("", f"{MARGIN}{line}") for line in shown(question.preview).splitlines()]
     lines += [("yellow", f"  ! repaired: {line}") for line in repairs(question.edits)]
     return lines, cut
 
@@ -94,32 +98,32 @@ def repairs(edits: Any) -> list[str]:
     return lines
 
 
-async def ask_on(console: Console, question: Question, line_from: Any = None) -> Answer:
+async def ask_on(console: Console, question: Question) -> Answer:
     """Show a question on a terminal and read its answer from stdin."""
     from rich.text import Text
 
-    read = line_from or read_line
     limit = SHOWN_LINES
     while True:
         lines, cut = question_lines(question, limit)
         for style, line in lines:
+            if not line.startswith(MARGIN):
+                console.print(Text(line, style))
+                continue
             for piece in _folded(line, console.width):
                 console.print(Text(piece, style), soft_wrap=True)
         forget_typed_ahead()
-        console.print(Text(PROMPT + ("  [s]how all" if cut else "") + ": "), end="", soft_wrap=True)
+        prompt = PROMPT if console.width > len(PROMPT) + 20 else NARROW_PROMPT
+        console.print(Text(prompt + ("  [s]how all" if cut else "") + ": "), end="", soft_wrap=True)
         console.file.flush()
-        line: str | None = await read()
-        if line is None:
+        given = await read_line()
+        if given is None:
             console.print()
-        if cut and (line or "").strip().lower() in ("s", "show"):
+        said = (given or "").strip().lower()
+        if cut and said in ("s", "show"):
             limit = sys.maxsize
             continue
-        answer = read_answer(line)
-        if (
-            answer.verdict is Verdict.NO
-            and (line or "").strip().lower() not in ("n", "no")
-            and not answer.message
-        ):
+        answer = read_answer(given)
+        if answer.verdict is Verdict.NO and not answer.message and said not in ("n", "no"):
             console.print(Text("Taken as a no.", "dim"))
         return answer
 
@@ -224,10 +228,9 @@ def _folded(line: str, width: int) -> list[str]:
 
     if cell_len(line) < width:
         return [line]
-    margin = "  │   " if line.startswith("  │") else "    "
     first, *_ = chop_cells(line, max(width - 1, 10))
-    rest = line[len(first) :]
-    return [first, *(margin + piece for piece in chop_cells(rest, max(width - 1 - len(margin), 10)))]
+    rest = chop_cells(line[len(first) :], max(width - 1 - len(MARGIN), 10))
+    return [first, *(MARGIN + piece for piece in rest)]
 
 
 def _lines_of(value: Any) -> list[str]:

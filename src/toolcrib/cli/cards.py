@@ -28,6 +28,8 @@ DIFF_LINES = 40
 LIVE_LINES = 5  # lines of growing output in a card that is still going on
 ARGUMENT = 40  # characters of one argument
 BAR = 20
+ECHO = 4  # columns that stay free: a terminal echoes ^C there, which must not begin another row
+ONE_ROW: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}  # on a terminal; a pipe gets all of it
 MAX_GROWING = 4_000  # characters kept of an argument that streams in
 
 
@@ -66,7 +68,7 @@ class Card:
         output = _reported(status.result, "output")
         lines += [Text(f"  │ {on_one_line(line)}", "dim") for line in output.splitlines()[-LIVE_LINES:]]
         for line in lines:
-            line.truncate(max(width - 1, 10), overflow="ellipsis")
+            line.truncate(max(width - ECHO, 10), overflow="ellipsis")
         return lines
 
     def final_lines(self) -> list[Text]:
@@ -98,7 +100,7 @@ class Card:
         from rich.text import Text
 
         state = self.status.state
-        line = Text(f"{state.value.upper():<7}", f"bold {STYLES[state]}")
+        line = Text(f"{state.value.upper():<7}", f"bold {STYLES[state]}", **ONE_ROW)
         line.append(f" {on_one_line(self.status.tool)}", "bold")
         if seconds:
             line.append(f"  {seconds}", "dim")
@@ -132,7 +134,8 @@ def _looked_at(text: str, limit: int, style: str, *, from_end: bool = False) -> 
     else:
         kept = lines[-limit:] if from_end else lines[:limit]
         note = [Text(f"  │ … {left:,} {'earlier' if from_end else 'more'} lines", "dim")]
-    body = [Text(f"  │ {on_one_line(line, 300)}", style) for line in kept]
+    row = ONE_ROW if style == "dim" else {}
+    body = [Text(f"  │ {on_one_line(line, 300)}", style, **row) for line in kept]
     return [*note, *body] if from_end else [*body, *note]
 
 
@@ -143,7 +146,8 @@ def _diff_lines(diff: str) -> list[Text]:
     if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
         lines = lines[2:]  # the file is named above
     body = [
-        Text(f"  {on_one_line(line, 300)}", DIFF_STYLES.get(line[:1], "dim")) for line in lines[:DIFF_LINES]
+        Text(f"  {on_one_line(line, 300)}", DIFF_STYLES.get(line[:1], "dim"), **ONE_ROW)
+        for line in lines[:DIFF_LINES]
     ]
     if len(lines) > DIFF_LINES:
         body.append(Text(f"  … {len(lines) - DIFF_LINES:,} more lines of the diff", "dim"))

@@ -18,6 +18,7 @@ KEYS = {
     "OPENAI_BASE_URL": "openai:NAME, at that address",
     "ANTHROPIC_API_KEY": "anthropic:NAME",
 }
+KEY_OF = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 MODEL = "TOOLCRIB_MODEL"
 
 
@@ -75,6 +76,9 @@ def _models(problems: list[str]) -> None:
     out(f"  {MODEL:<20} {_without_credentials(spec)}")
     from toolcrib.models import resolve_model
 
+    key = KEY_OF.get(spec.partition(":")[0], "")
+    if key and not os.environ.get(key):
+        problems.append(f"{MODEL} is {spec}, and {key} is not set")
     try:
         resolve_model(spec)
     except Exception as problem:  # an SDK says what it misses in its own exceptions

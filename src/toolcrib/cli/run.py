@@ -138,7 +138,9 @@ def _model(name: str | None) -> Model:
         raise Problem(NO_MODEL)
     try:
         return resolve_model(name)
-    except (ValueError, OSError, ImportError) as problem:
+    except OSError as problem:
+        raise Problem(f"model {name}: {problem.filename}: {problem.strerror}") from problem
+    except (ValueError, ImportError) as problem:
         raise Problem(f"model: {problem}") from problem
 
 

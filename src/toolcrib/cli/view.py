@@ -68,10 +68,10 @@ class View:
         """Put them back."""
         if self.live_cards and self.cards and self._live is None:
             self._words.end()
-            self._live = Live(
+            live = self._live = Live(
                 Cards(self.cards), console=self.console, transient=True, refresh_per_second=FRAMES
             )
-            self._live.start()
+            live.start()
 
     def line(self, text: str = "", style: str = "") -> None:
         """Write a line of our own."""
@@ -80,7 +80,7 @@ class View:
     def _print(self, text: Text) -> None:
         self._words.end()
         if self.console.is_terminal:
-            self.console.print(text, overflow="fold")
+            self.console.print(text, no_wrap=text.no_wrap, overflow=text.overflow)
         else:
             self.console.print(text, soft_wrap=True)
 

@@ -1,0 +1,399 @@
+"""For your own tests: models that need no provider, and a check of what every tool should hold to."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolcrib.call import Ready, Refused, ToolCall
+from toolcrib.errors import ErrorCode, ToolDefinitionError
+from toolcrib.events import CallFinished, Event
+from toolcrib.models import Replay, Scripted
+from toolcrib.result import ToolResult
+from toolcrib.samples import samples, spoiled
+from toolcrib.schema import DIALECTS, lint, to_dialect
+from toolcrib.tool import Effect, ToolSpec
+from toolcrib.toolbox import Toolbox
+from toolcrib.toolset import Supplied, name_of
+
+__all__ = ["Finding", "Replay", "Report", "Scripted", "check_tool"]
+
+GRACE = 1.0  # seconds that a cancelled call has to end
+CANCEL_AFTER = 0.02  # seconds after which a running call is cancelled
+CANCELLED = 3  # calls that are cancelled
+# What has no place in the words for a model: tracebacks, Python's names for things, paths of the host.
+UNFIT = (
+    re.compile(r"Traceback \(most recent call last\)"),
+    re.compile(r'File "[^"]+", line \d+'),
+    re.compile(r"<class '|<[\w.]+ object at 0x|\bat 0x[0-9a-f]{6,}"),
+    re.compile(r"\b(?:pydantic(?:_core)?|toolcrib|builtins|typing)\.\w|\bNoneType\b|ValidationError"),
+    re.compile(r"(?<![\w.])/(?:home|root|Users|tmp|private|var/folders|usr/lib)/[\w.-]+"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about a tool: which check saw it, "error", "warning" or "note", and words for its author."""
+
+    check: str
+    severity: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.check}: {self.message}"
+
+
+@dataclass(slots=True)
+class Report:
+    """What `check_tool` found; `calls` is how many calls were run to the end."""
+
+    tool: str
+    findings: list[Finding] = field(default_factory=list)
+    calls: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error; warnings are advice."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
+    def raise_for_findings(self, *, warnings: bool = False) -> None:
+        """Raise AssertionError if there is an error or, when asked for, a warning."""
+        bad = ("error", "warning") if warnings else ("error",)
+        found = [str(finding) for finding in self.findings if finding.severity in bad]
+        if found:
+            raise AssertionError(f"tool {self.tool}:\n" + "\n".join(f"- {line}" for line in found))
+
+    def error(self, check: str, message: str) -> None:
+        self._add(Finding(check, "error", message))
+
+    def warning(self, check: str, message: str) -> None:
+        self._add(Finding(check, "warning", message))
+
+    def note(self, check: str, message: str) -> None:
+        self._add(Finding(check, "note", message))
+
+    def _add(self, finding: Finding) -> None:
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+
+def check_tool(
+    tool: Supplied | Callable[[Path], Supplied],
+    *,
+    workspace: str | Path | None = None,
+    arguments: Iterable[Mapping[str, Any]] = (),
+    count: int = 20,
+    seed: int = 0,
+    execute: bool | None = None,
+    deps: Any = None,
+    timeout: float = 10.0,
+) -> Report:
+    """Check a tool as a model would meet it: its schema, its words, and what it does with arguments.
+
+    Arguments are made from the schema (`count` of them, the same for the same `seed`), after those of
+    `arguments` and the tool's own examples. A tool that works in a folder is given as a function of the
+    folder; it is then handed a copy of `workspace` (an empty folder without one), and a tool that says READ
+    must leave it unchanged. For any other tool, `workspace` is a folder that is only watched.
+
+    Calls with effect WRITE are run only in such a copy; with `execute=True` all calls are run, DESTRUCTIVE
+    ones too, with `execute=False` none. Each call has `timeout` seconds. Raises nothing for a bad tool: see `Report`.
+
+    >>> from toolcrib import Effect, tool
+    >>> @tool(effect=Effect.READ, secrets=())
+    ... def greet(name: str) -> str:
+    ...     '''Greet somebody by name and give the greeting back.
+    ...
+    ...     Args:
+    ...         name: Who is greeted, such as "Ada".
+    ...     '''
+    ...     return f"Hello, {name}."
+    >>> check_tool(greet).ok
+    True
+    """
+    outcome: list[Report | BaseException] = []
+
+    def work() -> None:
+        try:
+            outcome.append(
+                asyncio.run(_checked(tool, workspace, list(arguments), count, seed, execute, deps, timeout))
+            )
+        except BaseException as problem:
+            outcome.append(problem)
+
+    # A thread of its own: a test that runs in an event loop may call this too.
+    thread = threading.Thread(target=work, name="toolcrib-check", daemon=True)
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], Report):
+        return outcome[0]
+    raise outcome[0]
+
+
+async def _checked(
+    tool: Any,
+    workspace: str | Path | None,
+    given: list[Mapping[str, Any]],
+    count: int,
+    seed: int,
+    execute: bool | None,
+    deps: Any,
+    timeout: float,
+) -> Report:
+    made_for_folder = not hasattr(tool, "facts") and not hasattr(tool, "build") and callable(tool)
+    folder, copied = (Path(workspace) if workspace is not None else None), None
+    try:
+        if made_for_folder:
+            copied = folder = _copy_of(folder)
+            tool = tool(copied)
+        bench = Bench(tool, folder, Report(name_of(tool)), deps, timeout)
+        spec = await bench.compiled()
+        if spec is None:
+            return bench.report
+        bench.described(spec)
+        made = [*given, *spec.examples, *samples(spec.input_schema, count, seed)]
+        if not made:
+            bench.report.warning("arguments", "none could be made from the schema; pass some as arguments=")
+            return bench.report
+        fitting = await bench.accepts(made)
+        await bench.refuses(spec, fitting)
+        worst = Effect.WRITE if copied is not None else Effect.READ
+        allowed = [fit for fit in fitting if execute or (execute is None and fit.effect <= worst)]
+        if len(allowed) < len(fitting):
+            left = len(fitting) - len(allowed)
+            bench.report.note(
+                "execution", f"{left} calls were not run; execute=True runs those that may change things"
+            )
+        await bench.runs(allowed)
+        await bench.stops(allowed)
+        return bench.report
+    finally:
+        if copied is not None:
+            shutil.rmtree(copied, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Arguments that a tool accepts, and the effect that a call with them has."""
+
+    arguments: dict[str, Any]
+    effect: Effect
+
+
+class Bench:
+    """One tool in a toolbox of its own, where everything that it does is looked at."""
+
+    def __init__(
+        self, tool: Supplied, folder: Path | None, report: Report, deps: Any, timeout: float
+    ) -> None:
+        self.tool = tool
+        self.folder = folder
+        self.report = report
+        self.timeout = timeout
+        self.mode = ""
+        self.finished: list[CallFinished] = []
+        self.box = Toolbox([tool], autonomy="full", deps=deps, grace=GRACE)
+        self.watching = self.box.subscribe(self._watch)
+
+    def _watch(self, event: Event) -> None:
+        if isinstance(event, CallFinished):
+            self.finished.append(event)
+
+    async def compiled(self) -> ToolSpec | None:
+        """What a model is told of the tool; None, and an error, where it does not compile."""
+        import warnings
+
+        name = self.report.tool
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                offer = await self.box.offer()
+            entry = offer.entries.get(name)
+            definition = entry.definition() if entry is not None else None
+            if definition is not None:
+                self.mode = definition.mode
+        except ToolDefinitionError as problem:
+            self.report.error("compile", str(problem))
+            return None
+        if name in offer.broken:
+            self.report.error("compile", offer.broken[name])
+            return None
+        spec = next((spec for spec in offer.specs if spec.name == name), None)
+        if spec is None and definition is not None:
+            spec = definition.spec  # deferred
+        return spec
+
+    def described(self, spec: ToolSpec) -> None:
+        """Every dialect takes the schema; the description and the parameters' ones are worth reading."""
+        for name in DIALECTS:
+            try:
+                to_dialect(spec.input_schema, name)
+            except Exception as problem:
+                self.report.error("dialect", f"{name} cannot take its schema: {problem}")
+        for finding in lint(spec):
+            self.report.warning("lint", f"{finding.path or spec.name}: {finding.code}: {finding.message}")
+
+    async def accepts(self, made: list[Mapping[str, Any]]) -> list[Fit]:
+        """Arguments that fit the schema are let through, or refused for a reason of the tool's own."""
+        fitting: list[Fit] = []
+        refused: list[str] = []
+        for item in made:
+            prepared = await self.box.prepare(ToolCall(self.report.tool, dict(item)))
+            if isinstance(prepared, Ready):
+                fitting.append(Fit(dict(item), prepared.effect))
+                continue
+            assert isinstance(prepared, Refused)
+            if prepared.result.code is ErrorCode.FAILED:
+                self.report.error("precheck", f"it raises for {item}: {_last_line(prepared.problem)}")
+            elif prepared.result.code is ErrorCode.INVALID_ARGUMENTS:
+                refused.append(prepared.result.text)
+            self._words("accepts", prepared.result, item)
+        if refused:
+            tell = self.report.warning if fitting else self.report.error
+            tell(
+                "schema",
+                f"{len(refused)} of {len(made)} arguments that fit the schema are refused: {refused[0]}",
+            )
+        return fitting
+
+    async def refuses(self, spec: ToolSpec, fitting: list[Fit]) -> None:
+        """Arguments that do not fit are refused in words that name the parameter."""
+        for name, wrong in spoiled(spec.input_schema, fitting[0].arguments if fitting else {}):
+            prepared = await self.box.prepare(ToolCall(self.report.tool, wrong))
+            if not isinstance(prepared, Refused):
+                continue  # what could be repaired
+            if prepared.result.code is ErrorCode.INVALID_ARGUMENTS and name not in prepared.result.text:
+                self.report.error(
+                    "words", f"the refusal of {wrong} does not name {name}: {prepared.result.text}"
+                )
+            self._words("refuses", prepared.result, wrong)
+
+    async def runs(self, fitting: list[Fit]) -> None:
+        """Calls end in exactly one result, crash on nothing, and a READ changes nothing."""
+        for fit in fitting:
+            item = fit.arguments
+            before = snapshot(self.folder)
+            self.finished.clear()
+            results: list[ToolResult] = []
+            try:
+                result = await self.box.call(
+                    ToolCall(self.report.tool, dict(item)),
+                    timeout=self.timeout,
+                    record=lambda _, recorded, kept=results: kept.append(recorded),  # type: ignore[misc]
+                )
+            except Exception as problem:
+                self.report.error("execution", f"{item} raises through the toolbox: {problem!r}")
+                continue
+            self.report.calls += 1
+            self.watching.flush(1.0)
+            if results != [result] or len(self.finished) != 1:
+                self.report.error("execution", f"{item} gave {len(results)} results instead of one")
+            self._judged(item, result)
+            changed = sorted(_changed(before, snapshot(self.folder)))
+            if changed and fit.effect is Effect.READ:
+                self.report.error("effect", f"it says READ, and {item} changed {', '.join(changed[:5])}")
+
+    async def stops(self, fitting: list[Fit]) -> None:
+        """A call that is cancelled ends within the grace, or says that its outcome is unknown."""
+        for item in (fit.arguments for fit in fitting[:CANCELLED]):
+            self.finished.clear()
+            work = asyncio.create_task(
+                self.box.call(ToolCall(self.report.tool, dict(item)), timeout=self.timeout)
+            )
+            await asyncio.sleep(CANCEL_AFTER)
+            work.cancel()
+            _, pending = await asyncio.wait((work,), timeout=GRACE * 3)
+            if pending:
+                self.report.error(
+                    "cancellation", f"{item} still runs {GRACE * 3:g} seconds after it was cancelled"
+                )
+                return
+            self.watching.flush(1.0)
+            codes = [event.result.code for event in self.finished]
+            if len(codes) != 1:
+                self.report.error("cancellation", f"{item} gave {len(codes)} results when it was cancelled")
+            elif codes[0] is ErrorCode.OUTCOME_UNKNOWN:
+                # A thread cannot be stopped from outside; a coroutine can, so that it must be its own doing.
+                tell = self.report.error if self.mode.startswith("async") else self.report.warning
+                tell(
+                    "cancellation",
+                    f"{item} does not stop when it is cancelled: look at ctx.cancelled in loops, and let "
+                    "CancelledError through. Its outcome is then unknown to the model",
+                )
+                return
+
+    def _judged(self, item: Mapping[str, Any], result: ToolResult) -> None:
+        problem = next((event.problem for event in self.finished if event.problem), "")
+        if result.code is ErrorCode.FAILED:
+            self.report.error("execution", f"it crashes on {item}: {_last_line(problem)}")
+        elif result.code in (ErrorCode.TIMED_OUT, ErrorCode.OUTCOME_UNKNOWN):
+            self.report.warning("execution", f"{item} has no result after {self.timeout:g} seconds")
+        elif problem:
+            self.report.error("result", f"what it gives for {item} does not fit its declared type: {problem}")
+        if result.is_error:
+            self._words("error", result, item)
+
+    def _words(self, check: str, result: ToolResult, item: Any) -> None:
+        for unfit in UNFIT:
+            found = unfit.search(_without_given(result.text, item, self.folder))
+            if found is not None:
+                self.report.error(
+                    "words", f"{check}: {found[0]!r} is nothing for a model: {result.text[:300]}"
+                )
+
+
+def snapshot(folder: Path | None) -> dict[str, str]:
+    """What a folder holds: every path with its kind, mode and content, not its times."""
+    if folder is None:
+        return {}
+    held: dict[str, str] = {}
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        content = ""
+        if path.is_symlink():
+            content = str(path.readlink())
+        elif path.is_file():
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        held[str(path.relative_to(folder))] = f"{status.st_mode:o} {content}"
+    return held
+
+
+def _changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
+    return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+
+
+def _copy_of(folder: Path | None) -> Path:
+    copy = Path(tempfile.mkdtemp(prefix="toolcrib-check-")).resolve()
+    if folder is not None:
+        shutil.copytree(folder, copy, symlinks=True, dirs_exist_ok=True)
+    return copy
+
+
+def _without_given(text: str, item: Any, folder: Path | None) -> str:
+    """A text without the arguments' own words, which it may repeat."""
+    given: list[str] = []
+
+    def gather(value: Any) -> None:
+        if isinstance(value, str) and len(value) > 3:
+            given.append(value)
+        for inner in (
+            value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+        ):
+            gather(inner)
+
+    gather(item)
+    for words in sorted(given, key=len, reverse=True):
+        text = text.replace(words, "")
+    return text
+
+
+def _last_line(problem: str) -> str:
+    lines = problem.strip().splitlines()
+    return lines[-1] if lines else "(no more is known)"

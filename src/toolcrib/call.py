@@ -123,11 +123,19 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A person's answer; `message` is told to the model when the verdict is NO."""
+    """A person's answer; `message` is told to the model when the verdict is NO.
+
+    The verdict may be given as its word ("yes", "no", "always"); whatever is no such word is NO.
+    """
 
     verdict: Verdict
     message: str = ""
     by: str = ""
+
+    def __post_init__(self) -> None:
+        given: Any = self.verdict  # from JSON, a form or a terminal it comes as text, or as anything
+        if not isinstance(given, Verdict):
+            object.__setattr__(self, "verdict", Verdict(given) if given in list(Verdict) else Verdict.NO)
 
     @property
     def allows(self) -> bool:

@@ -406,8 +406,13 @@ class EventSink:
 
                     logging.getLogger("toolcrib").exception("an event listener raised")
 
+    def outermost(self, run: str) -> str:
+        """The run that has no parent above this one."""
+        while run in self.parents:
+            run = self.parents[run]
+        return run
+
     def forget(self, run: str) -> None:
         """A run ended: its counter is not needed any more."""
-        for inner in [run, *(child for child in self.parents if child.startswith(f"{run}/"))]:
-            self._seq.pop(inner, None)
-            self.parents.pop(inner, None)
+        self._seq.pop(run, None)
+        self.parents.pop(run, None)

@@ -123,7 +123,7 @@ class Toolbox:
         self._count = itertools.count()
         self.sink = EventSink(clock)
         self.emit = self.sink.emit
-        self.grants = Grants()
+        self.grants = Grants(self.sink.outermost)
         self.host = BoxHost(self)
         self._stats: dict[str, ToolStats] = {}
         self._offer: tuple[Any, Offer] | None = None

@@ -61,6 +61,8 @@ async def execute_ready(
     if bound.entry.owned and type(interruption) is not WillNotStop:
         await close_tool(bound.tool)
     result = _finish(box, ready, bound, result, problem, started, record, span)
+    if ctx is not None and ctx._inner:
+        box.sink.forget(str(ready.key))  # the run of the calls that the tool made
     if isinstance(interruption, WillNotStop):
         interruption = None
     if driven is not None and driven.interrupted and interruption is None:

@@ -97,24 +97,23 @@ _DECISIONS: dict[Autonomy, tuple[Decision, Decision, Decision]] = {
 
 
 class Grants:
-    """What was answered with "always": fingerprints of exact arguments, remembered for one run."""
+    """What was answered with "always": fingerprints of exact arguments, remembered for one run.
 
-    def __init__(self) -> None:
+    `outermost` names the run that a call counts to: what a tool calls counts to the run of that tool.
+    """
+
+    def __init__(self, outermost: Callable[[str], str]) -> None:
         self._granted: dict[str, set[str]] = {}
+        self._outermost = outermost
 
     def add(self, run: str, fingerprint: str) -> None:
-        self._granted.setdefault(_outermost(run), set()).add(fingerprint)
+        self._granted.setdefault(self._outermost(run), set()).add(fingerprint)
 
     def covers(self, run: str, fingerprint: str) -> bool:
-        return bool(self._granted) and fingerprint in self._granted.get(_outermost(run), ())
+        return bool(self._granted) and fingerprint in self._granted.get(self._outermost(run), ())
 
     def forget(self, run: str) -> None:
         self._granted.pop(run, None)
-
-
-def _outermost(run: str) -> str:
-    """The run that a call belongs to: calls made by a tool count to the run of that tool."""
-    return run.partition("/")[0]
 
 
 def as_policy(policy: Any) -> Policy:

@@ -85,6 +85,7 @@ class Registry:
         self._builtin: dict[str, Supplied] = {}
         self._toolsets: list[Toolset] = []
         self._entries: dict[str, Entry] = {}
+        self._lent: dict[str, Entry] = {}  # of toolsets, which may supply another tool at any time
         self._changes = 0
 
     def add(self, supplied: Supplied, *, override: bool = False, builtin: bool = False) -> None:
@@ -99,6 +100,7 @@ class Registry:
 
     def add_toolset(self, toolset: Toolset) -> None:
         self._toolsets.append(toolset)
+        self._entries.clear()
         self._changes += 1
 
     def remove(self, name: str) -> None:
@@ -130,17 +132,19 @@ class Registry:
     def known(self, name: str) -> Entry | None:
         """The entry of a tool that was given as such; no toolset is asked."""
         entry = self._entries.get(name)
-        if entry is None:
+        if entry is None and not (self._toolsets and self._override):
             supplied = self._tools.get(name)
             if supplied is None and not self._toolsets:
                 supplied = self._builtin.get(name)
-            if supplied is None:
-                return None
-            entry = self._entries[name] = Entry(name, supplied)
+            if supplied is not None:
+                entry = self._entries[name] = Entry(name, supplied)
         return entry
 
     async def entry(self, name: str) -> Entry | None:
         """The entry of any tool; the same object as long as the same tool stands behind the name."""
+        known = self.known(name)
+        if known is not None:
+            return known
         supplied = self._tools.get(name)
         for toolset in reversed(self._toolsets) if supplied is None or self._override else ():
             found = await toolset.get(name)
@@ -150,11 +154,11 @@ class Registry:
         if supplied is None:
             supplied = self._builtin.get(name)
         if supplied is None:
-            self._entries.pop(name, None)
+            self._lent.pop(name, None)
             return None
-        entry = self._entries.get(name)
+        entry = self._lent.get(name)
         if entry is None or not _same(entry, supplied):
-            entry = self._entries[name] = Entry(name, supplied)
+            entry = self._lent[name] = Entry(name, supplied)
         return entry
 
 

@@ -186,13 +186,14 @@ def nearest(text: str, old: str) -> list[tuple[int, list[str], str]]:
     """The places most like `old`: line number, the lines there, and what the first difference is."""
     wanted = old.strip("\n").split("\n")
     lines = text.removesuffix("\n").split("\n")
-    keys: dict[str, list[int]] = {}
+    keys: dict[str, int] = {}
     for index, line in enumerate(wanted[:LOOKED_AT]):
         if key := _key(line):
-            keys.setdefault(key, []).append(index)
+            keys.setdefault(key, index)
     votes: Counter[int] = Counter()
     for number, line in enumerate(lines):
-        for index in keys.get(_key(line), ()):
+        index = keys.get(_key(line))
+        if index is not None:
             votes[number - index] += len(line.strip())
     starts = [max(0, start) for start, _ in votes.most_common(CANDIDATES)] or _similar(lines, wanted)
     return [

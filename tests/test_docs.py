@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import re
 import socket
@@ -83,7 +84,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(socket.socket, "connect", near)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    log = logging.getLogger("toolcrib")
+    handlers = list(log.handlers)
     yield tmp_path
+    log.handlers = handlers
     for name in [path.stem for path in tmp_path.glob("*.py")]:
         sys.modules.pop(name, None)
 

@@ -192,9 +192,9 @@ def nearest(text: str, old: str) -> list[tuple[int, list[str], str]]:
             keys.setdefault(key, index)
     votes: Counter[int] = Counter()
     for number, line in enumerate(lines):
-        index = keys.get(_key(line))
-        if index is not None:
-            votes[number - index] += len(line.strip())
+        at = keys.get(_key(line))
+        if at is not None:
+            votes[number - at] += len(line.strip())
     starts = [max(0, start) for start, _ in votes.most_common(CANDIDATES)] or _similar(lines, wanted)
     return [
         (start + 1, lines[start : start + len(wanted)], _difference(lines[start:], wanted))

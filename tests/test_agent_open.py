@@ -1,0 +1,226 @@
+"""What stands against the loop today."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from tests.test_agent import READ, WRITE, Script, agent_of, check_valid, tools
+from toolcrib import Agent, Context, Message, Tool, Toolbox, ToolCall
+from toolcrib.agent import Reason, TranscriptFile, read_transcript
+from toolcrib.content import Text
+from toolcrib.events import EventLog
+from toolcrib.function import tool
+from toolcrib.messages import Response
+from toolcrib.toolset import StaticToolset
+
+
+async def hang() -> str:
+    await asyncio.sleep(30)
+    return ""
+
+
+# -- cancelling a run
+
+
+async def test_a_run_that_is_cancelled_before_it_starts_asks_no_model() -> None:
+    model = Script("hello")
+    run = Agent(model, tools()).start("x")
+    run.cancel()
+    assert (await run).reason is Reason.CANCELLED
+    assert model.requests == []
+
+
+async def test_a_run_that_is_awaited_elsewhere_can_be_cancelled() -> None:
+    agent = agent_of([("hang", {})], tools=[tool(hang, effect=READ, secrets=())])
+    run = agent.start("x")
+
+    async def wait() -> Any:
+        return await run
+
+    waiting = asyncio.create_task(wait())
+    await asyncio.sleep(0.02)
+    run.cancel()
+    outcome = await asyncio.wait_for(waiting, 5)
+    assert outcome.reason is Reason.CANCELLED
+    check_valid(outcome.messages)
+
+
+# -- a run never ends silently
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("bug"), TimeoutError("slow"), ConnectionError("lost"), ValueError()]
+)
+async def test_whatever_a_model_raises_the_run_ends_with_a_reason(error: Exception) -> None:
+    """A hand-made Model raises what its client library raises."""
+    agent = agent_of([("add", {"a": 1, "b": 2})], error)
+    log = EventLog()
+    agent.toolbox.sink.add(log)
+    outcome = await agent.run("x")
+    assert outcome.reason is Reason.MODEL_ERROR
+    assert log.events[-1].kind == "run_finished"
+
+
+async def test_a_model_that_ends_without_an_answer_is_a_reason() -> None:
+    class Mute(Script):
+        async def stream(self, request: Any) -> AsyncIterator[Any]:
+            return
+            yield
+
+    assert (await Agent(Mute(), tools()).run("x")).reason is Reason.MODEL_ERROR
+
+
+# -- an answer that was cut off
+
+
+@pytest.mark.parametrize("arguments", ["", {}])
+async def test_a_call_of_an_answer_that_was_cut_off_does_not_change_anything(arguments: Any) -> None:
+    """At the token limit the last call may have its name and not one of its arguments."""
+    ran: list[Any] = []
+
+    @tool(effect=WRITE, secrets=(), inline=True)
+    def wipe(path: str = "/", force: bool = False) -> str:
+        ran.append(path)
+        return "wiped"
+
+    cut = Response(Message("assistant", [Text("I will"), ToolCall("wipe", arguments, id="c")]), "length")
+    outcome = await agent_of(cut, "oh", tools=[wipe], autonomy="full").run("x")
+    assert ran == []
+    check_valid(outcome.messages)
+
+
+# -- toolsets
+
+
+class Living(StaticToolset):
+    def __init__(self, *items: Any) -> None:
+        super().__init__(items)
+        self.log: list[str] = []
+
+    async def names(self) -> list[str]:
+        self.log.append("listed")
+        return await super().names()
+
+    async def __aenter__(self) -> "Living":
+        self.log.append("in")
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.log.append("out")
+
+
+async def test_a_toolset_is_entered_before_its_first_use_and_left_at_the_end() -> None:
+    living = Living(*tools())
+    outcome = await agent_of([("add", {"a": 1, "b": 2})], "3", tools=[living]).run("x")
+    assert outcome.text == "3"
+    assert living.log[0] == "in"
+    assert living.log[-1] == "out"
+
+
+async def test_two_agents_may_share_a_box_with_a_toolset() -> None:
+    box = Toolbox([StaticToolset(tools())])
+    for _ in range(2):
+        assert (await Agent(Script("hello"), toolbox=box).run("x")).text == "hello"
+
+
+# -- objects of calls that never came to run
+
+
+class Params(BaseModel):
+    n: int = 0
+
+
+def closing(log: list[str]) -> Any:
+    class Made(Tool[Params, str], name="made", effect=WRITE, secrets=()):
+        def __init__(self) -> None:
+            log.append("made")
+
+        def on_partial(self, partial: Any, ctx: Context) -> None: ...
+
+        async def execute(self, params: Params, ctx: Context) -> str:
+            await asyncio.sleep(30)
+            return ""
+
+        async def aclose(self) -> None:
+            log.append("closed")
+
+    return Made
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4])
+@pytest.mark.parametrize("watched", [False, True])
+async def test_a_turn_that_is_cut_short_closes_everything_that_was_made(calls: int, watched: bool) -> None:
+    log: list[str] = []
+    agent = agent_of(
+        [("made", {"n": n}) for n in range(calls)], tools=[closing(log)], autonomy="full", grace=0.05
+    )
+    if watched:
+        agent.toolbox.sink.add(EventLog())
+    work = asyncio.create_task(agent.run("x"))
+    await asyncio.sleep(0.05)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert log.count("made") == calls
+    assert log.count("closed") == calls
+
+
+async def test_a_turn_that_is_cut_short_while_it_is_prepared_closes_everything_that_was_made() -> None:
+    from toolcrib import ToolFactory
+
+    log: list[str] = []
+
+    async def slow(ctx: Context) -> Any:
+        await asyncio.sleep(30)
+
+    box = Toolbox([closing(log), ToolFactory("slow", slow)], autonomy="full")
+    work = asyncio.create_task(box.call_turn([ToolCall("made"), ToolCall("slow"), ToolCall("made")]))
+    await asyncio.sleep(0.02)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert log.count("made") == log.count("closed")
+
+
+# -- on disk
+
+
+async def test_a_transcript_cut_inside_a_character_is_readable(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    file = TranscriptFile(path)
+    await agent_of([("add", {"a": 1, "b": 2})], "Drei. 🦀 Grüße").run("Wie viel? 🦀", transcript=file)
+    file.close()
+    whole = path.read_bytes()
+    for size in range(len(whole) + 1):
+        path.write_bytes(whole[:size])
+        check_valid(read_transcript(path))
+
+
+async def test_a_transcript_that_was_cut_off_can_be_written_on(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    file = TranscriptFile(path)
+    await agent_of([("add", {"a": 1, "b": 2})], "It is 3.").run("x", transcript=file)
+    file.close()
+    whole = path.read_bytes()
+    for size in range(0, len(whole), 7):
+        path.write_bytes(whole[:size])
+        before = read_transcript(path)
+        file = TranscriptFile(path)
+        await agent_of("hello").run("again", messages=before, transcript=file)
+        file.close()
+        read = read_transcript(path)
+        check_valid(read)
+        assert read[-1].text == "hello"
+
+
+async def test_a_refused_call_at_the_limit_reads_the_same_from_disk(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    file = TranscriptFile(path)
+    add = [("add", {"a": 1, "b": 2})]
+    outcome = await agent_of(add, add, max_turns=1).run("x", transcript=file)
+    file.close()
+    assert read_transcript(path)[-1].parts == outcome.messages[-1].parts

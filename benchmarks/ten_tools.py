@@ -14,49 +14,47 @@ class Currency(StrEnum):
 
 
 class Money(BaseModel):
-    amount: float = Field(ge=0, description="Amount in units of the currency, not in cents.")
+    amount: float = Field(ge=0, description="In units, not in cents.")
     currency: Currency = Currency.EUR
 
 
 class Address(BaseModel):
-    street: str = Field(min_length=2, max_length=80, description="Street and house number.")
+    street: str = Field(min_length=2, max_length=80)
     city: str
-    zip: str = Field(pattern="^[0-9A-Z -]{3,10}$", description="Postal code as written in that country.")
-    country: str = Field(min_length=2, max_length=3, description="ISO 3166 code of the country.")
+    zip: str = Field(pattern="^[0-9A-Z -]{3,10}$")
+    country: str = Field(min_length=2, max_length=3)
 
 
 class Person(BaseModel):
-    name: str = Field(min_length=1, description="Full name.")
-    email: str = Field(description="Where we can write to them.")
+    name: str = Field(min_length=1)
+    email: str
     address: Address | None = None
 
 
 class OrderLine(BaseModel):
-    sku: str = Field(min_length=4, max_length=20, description="Article number from search_catalog.")
-    quantity: int = Field(ge=1, le=500, description="How many pieces.")
-    note: str | None = Field(
-        default=None, max_length=200, description="Wish of the customer for this article."
-    )
+    sku: str = Field(min_length=4, max_length=20)
+    quantity: int = Field(ge=1, le=500)
+    note: str | None = Field(default=None, max_length=200)
 
 
 class Window(BaseModel):
-    start: date = Field(description="First day, inclusive.")
+    start: date
     end: date = Field(description="Last day, inclusive.")
 
 
 class Filter(BaseModel):
-    field: str = Field(description="Name of the column.")
+    field: str
     op: Literal["eq", "ne", "lt", "gt", "in"]
     value: str | list[str]
 
 
 class Edit(BaseModel):
-    old: str = Field(min_length=1, description="Text to find; it must occur exactly once.")
-    new: str = Field(description="Text that takes its place.")
+    old: str = Field(min_length=1)
+    new: str
 
 
 class Reminder(BaseModel):
-    minutes: int = Field(ge=5, le=10080, description="How long before the beginning.")
+    minutes: int = Field(ge=5, le=10080)
     channel: Literal["mail", "push", "sms"] = "push"
 
 
@@ -65,132 +63,133 @@ class Series(BaseModel):
     values: list[float] = Field(min_length=1, max_length=365, description="One value a day.")
 
 
-async def search_catalog(query: str, filters: list[Filter] | None = None, limit: int = 20) -> str:
-    """Search the catalogue of articles and return the best matches with their article numbers.
+def search_catalog(query: str, filters: list[Filter] | None = None, limit: int = 20) -> str:
+    """Search the catalogue of articles.
 
     Args:
-        query: Words to look for, in any language.
-        filters: Conditions that all have to be met.
+        query: Words to look for.
+        filters: Conditions on them.
         limit: How many articles to return at most.
     """
     return ""
 
 
-async def place_order(customer: Person, lines: list[OrderLine], express: bool = False) -> str:
-    """Place an order for a customer. Use it only after the customer has agreed to the total.
+def place_order(
+    customer: Person, lines: list[OrderLine], ship_to: Address | None = None, express: bool = False
+) -> str:
+    """Place an order for a customer.
 
     Args:
         customer: Who orders and pays.
-        lines: What is ordered, one entry an article.
+        lines: What is ordered.
+        ship_to: Where to send it.
         express: Deliver on the next working day.
     """
     return ""
 
 
-async def refund(
-    order_id: str, amount: Money, reason: Literal["damaged", "late", "other"], note: str = ""
+def refund(
+    order_id: str, amount: Money, reason: Literal["damaged", "late", "other"], fee: Money | None = None
 ) -> str:
     """Pay back all or part of an order.
 
     Args:
-        order_id: Number of the order, such as "A-2041".
+        order_id: Number of the order.
         amount: How much to pay back.
         reason: Why it is paid back.
-        note: What the customer said, in one sentence.
+        fee: What is kept back.
     """
     return ""
 
 
-async def edit_file(path: str, edits: list[Edit], create: bool = False) -> str:
-    """Replace parts of a text file. All edits are applied, or none of them.
+def edit_file(path: str, edits: list[Edit], create: bool = False) -> str:
+    """Replace parts of a text file.
 
     Args:
         path: Path of the file inside the workspace.
-        edits: Replacements, applied one after the other.
+        edits: Replacements in their order.
         create: Make the file if there is none.
     """
     return ""
 
 
-async def schedule_meeting(
+def schedule_meeting(
     title: str,
     when: date,
+    host: Person,
     people: list[Person],
     reminders: list[Reminder] | None = None,
 ) -> str:
-    """Put a meeting into the calendar and invite people to it.
+    """Put a meeting into the calendar.
 
     Args:
-        title: What the meeting is about.
+        title: Its subject.
         when: The day of the (first) meeting.
+        host: Who invites.
         people: Who is invited.
-        reminders: When and how everybody is reminded.
+        reminders: How they are reminded.
     """
     return ""
 
 
-async def send_mail(
+def send_mail(
     to: list[str],
     subject: str,
     body: str,
     attachments: list[str] | None = None,
-    priority: Literal["low", "normal", "high"] = "normal",
 ) -> str:
     """Send an e-mail in the name of the user.
 
     Args:
-        to: Addresses of those who get it.
+        to: Addresses.
         subject: The subject line.
         body: The text as Markdown.
         attachments: Paths of files to send with it.
-        priority: How urgent it is.
     """
     return ""
 
 
-async def query_table(
-    table: str, columns: list[str], where: list[Filter] | None = None, order_by: str | None = None
-) -> str:
+def query_table(table: str, columns: list[str], where: list[Filter] | None = None) -> str:
     """Read rows of a table of the sales database.
 
     Args:
         table: Name of the table.
         columns: Names of the columns to return.
-        where: Conditions that all have to be met.
-        order_by: Column by which the rows are sorted.
+        where: Conditions on them.
     """
     return ""
 
 
-async def draw_chart(
+def draw_chart(
     title: str,
     series: list[Series],
     kind: Literal["line", "bar", "pie"] = "line",
     span: Window | None = None,
+    compare: Window | None = None,
 ) -> str:
     """Draw a chart and return the path of the picture.
 
     Args:
-        title: What stands above the chart.
-        series: What is drawn, one colour each.
+        title: Its heading.
+        series: What is drawn.
         kind: How it is drawn.
-        span: Which days are shown; all of them when left out.
+        span: Which days are shown.
+        compare: Days to compare them with.
     """
     return ""
 
 
-async def get_stock(sku: str, warehouse: Literal["north", "south"] | None = None) -> str:
+def get_stock(sku: str) -> str:
     """Say how many pieces of an article are in stock.
 
     Args:
         sku: Article number from search_catalog.
-        warehouse: Only this warehouse.
     """
     return ""
 
 
-async def update_customer(customer_id: int, person: Person) -> str:
-    """Change what is known of a customer. Fields that are left out stay as they are.
+def update_customer(customer_id: int, person: Person) -> str:
+    """Change what is known of a customer.
 
     Args:
         customer_id: Number of the customer.

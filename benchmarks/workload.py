@@ -57,6 +57,16 @@ async def place_order(customer: str, items: list[LineItem]) -> dict[str, Any]:
     return {"customer": customer, "items": len(items)}
 
 
+def place_order_sync(customer: str, items: list[LineItem]) -> dict[str, Any]:
+    """Place an order.
+
+    Args:
+        customer: Who orders.
+        items: What is ordered.
+    """
+    return {"customer": customer, "items": len(items)}
+
+
 async def wait_a_moment(city: str, days: int, tags: list[str]) -> dict[str, Any]:
     """Look up the weather for a city, slowly.
 
@@ -120,7 +130,7 @@ def _edit(number: int) -> dict[str, Any]:
 
 
 _TEMPLATE = '''
-async def tool_{n}(
+def tool_{n}(
     name: str,
     count: int = {n},
     ratio: Optional[float] = None,

@@ -1,0 +1,134 @@
+"""The OpenAI Agents SDK; streaming is that of the openai package below it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import workload
+from agents import Agent, FunctionTool, Runner, Usage, function_tool
+from agents.models.interface import Model
+from agents.tool import invoke_function_tool
+from agents.tool_context import ToolContext
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+NAME = "openai-agents"
+PACKAGES = ("openai-agents", "openai")
+IMPORTS = {
+    "tool and Toolbox": "from agents import function_tool, FunctionTool",
+    "agent": "from agents import Agent, Runner",
+}
+
+
+def define(function: Callable[..., Any]) -> FunctionTool:
+    return function_tool(function)
+
+
+def use(tool: FunctionTool) -> None:
+    """Its schema and validator are made with the tool; what is validated is so inside on_invoke_tool."""
+    assert tool.params_json_schema
+
+
+def calls(function: Callable[..., Any], kind: str) -> dict[str, Any]:
+    tool = define(function)
+
+    def context(raw: str) -> ToolContext[None]:
+        return ToolContext(None, tool_name=tool.name, tool_call_id="id", tool_arguments=raw)
+
+    async def invoked(raw: str) -> str:
+        return str(await tool.on_invoke_tool(context(raw), raw))
+
+    async def by_runner(raw: str) -> str:
+        return str(await invoke_function_tool(function_tool=tool, context=context(raw), arguments=raw))
+
+    return {"FunctionTool.on_invoke_tool": invoked, "invoke_function_tool": by_runner}
+
+
+def loop(function: Callable[..., Any], turns: int, mark: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    from agents import ModelResponse, set_tracing_disabled
+
+    set_tracing_disabled(True)
+
+    class Fake(Model):
+        turn = 0
+
+        async def get_response(self, *args: Any, **named: Any) -> ModelResponse:
+            mark()
+            self.turn += 1
+            return ModelResponse(
+                [self.answer()], Usage(requests=1, input_tokens=100, output_tokens=10, total_tokens=110), None
+            )
+
+        def answer(self) -> Any:
+            if self.turn <= turns:
+                return ResponseFunctionToolCall(
+                    arguments=workload.FLAT,
+                    call_id=str(self.turn),
+                    name=function.__name__,
+                    type="function_call",
+                )
+            text = ResponseOutputText(text="done", type="output_text", annotations=[])
+            return ResponseOutputMessage(
+                id="m", content=[text], role="assistant", status="completed", type="message"
+            )
+
+        def stream_response(self, *args: Any, **named: Any) -> Any:
+            raise NotImplementedError
+
+    async def run() -> None:
+        await Runner.run(Agent("a", tools=[define(function)], model=Fake()), "go", max_turns=turns + 10)
+
+    return run
+
+
+def stream() -> dict[str, Any]:
+    from openai.lib.streaming.chat import ChatCompletionStreamState
+    from openai.types.chat import ChatCompletionChunk
+
+    function = {"name": "edit", "strict": True, "parameters": {"type": "object"}}
+    head = {"id": "c", "created": 0, "model": "m", "object": "chat.completion.chunk"}
+
+    def chunk_of(call: dict[str, Any]) -> ChatCompletionChunk:
+        choice = {"index": 0, "delta": {"tool_calls": [{"index": 0, **call}]}, "finish_reason": None}
+        return ChatCompletionChunk.model_validate({**head, "choices": [choice]})
+
+    def make() -> Callable[[str], Any]:
+        state: Any = ChatCompletionStreamState(input_tools=[{"type": "function", "function": function}])
+        begun = {"id": "id", "type": "function", "function": {"name": "edit", "arguments": ""}}
+        state.handle_chunk(chunk_of(begun))
+
+        def step(chunk: str) -> Any:
+            list(state.handle_chunk(chunk_of({"function": {"arguments": chunk}})))
+            calls = state.current_completion_snapshot.choices[0].message.tool_calls
+            return calls[0].function.parsed_arguments
+
+        return step
+
+    return {"openai ChatCompletionStreamState, strict tool": make}
+
+
+def definitions(functions: list[Callable[..., Any]]) -> list[dict[str, Any]]:
+    tools = [define(function) for function in functions]
+    return [
+        {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
+        for tool in tools
+    ]
+
+
+class Registry:
+    """A list of tools is all there is; an agent lists those that are enabled."""
+
+    def __init__(self, function: Callable[..., Any], count: int) -> None:
+        from agents import RunContextWrapper
+
+        self.tools = [function_tool(function, name_override=f"tool_{number}") for number in range(count)]
+        self.agent: Agent[None] = Agent("a", tools=[])
+        self.context = RunContextWrapper(None)
+
+    def add(self) -> None:
+        for tool in self.tools:
+            self.agent.tools.append(tool)
+
+    async def list(self) -> int:
+        return len(await self.agent.get_all_tools(self.context))
+
+
+registry = Registry

@@ -1,0 +1,84 @@
+"""smolagents: sync tools only, run where they are called; nested models are not understood, only passed on."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import workload
+from smolagents import ChatMessage, MessageRole, Model, ToolCallingAgent, tool
+from smolagents.models import (
+    ChatMessageToolCall,
+    ChatMessageToolCallFunction,
+    get_tool_json_schema,
+)
+from smolagents.monitoring import LogLevel
+
+NAME = "smolagents"
+PACKAGES = ("smolagents",)
+IMPORTS = {
+    "tool and Toolbox": "from smolagents import Tool, tool",
+    "agent": "from smolagents import ToolCallingAgent",
+}
+
+
+class Fake(Model):
+    def __init__(self, answer: Callable[[], Any]) -> None:
+        super().__init__(model_id="fake")
+        self.answer = answer
+
+    def generate(self, *args: Any, **named: Any) -> ChatMessage:
+        name, arguments, number = self.answer()
+        function = ChatMessageToolCallFunction(name=name, arguments=arguments)
+        call = ChatMessageToolCall(function=function, id=str(number), type="function")
+        return ChatMessage(role=MessageRole.ASSISTANT, content="", tool_calls=[call])
+
+
+def define(function: Callable[..., Any]) -> Any:
+    return tool(function)
+
+
+def use(made: Any) -> None:
+    assert get_tool_json_schema(made)
+
+
+def calls(function: Callable[..., Any], kind: str) -> dict[str, Any]:
+    if kind in ("async", "slow"):
+        return {}
+    if kind == "nested":
+        function = workload.place_order_sync
+    made = define(function)
+    agent = ToolCallingAgent([made], Fake(lambda: None), verbosity_level=LogLevel.OFF)
+
+    async def call(raw: str) -> str:
+        return str(agent.execute_tool_call(made.name, json.loads(raw)))
+
+    return {"ToolCallingAgent.execute_tool_call, inline": call}
+
+
+def loop(function: Callable[..., Any], turns: int, mark: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    arguments = json.loads(workload.FLAT)
+
+    async def run() -> None:
+        turn = 0
+
+        def answer() -> Any:
+            nonlocal turn
+            mark()
+            turn += 1
+            if turn > turns:
+                return "final_answer", {"answer": "done"}, turn
+            return "get_weather_sync", arguments, turn
+
+        agent = ToolCallingAgent(
+            [define(workload.get_weather_sync)],
+            Fake(answer),
+            max_steps=turns + 10,
+            verbosity_level=LogLevel.OFF,
+        )
+        agent.run("go")
+
+    return run
+
+
+def definitions(functions: list[Callable[..., Any]]) -> list[dict[str, Any]]:
+    return [get_tool_json_schema(define(function))["function"] for function in functions]

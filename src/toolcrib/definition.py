@@ -41,6 +41,7 @@ class Definition:
         "facts",
         "hooks",
         "mode",
+        "optional_text",
         "params",
         "precheck",
         "quick",
@@ -68,6 +69,7 @@ class Definition:
         self.precheck = hooks.get("precheck")
         self.effect_for = hooks.get("effect_for")
         self.wants_context = wants_context or mode in ("generator", "async_generator")
+        self.optional_text = _optional_text(params.schema)
         self.quick = True  # whether its last run on a worker thread was over in no time
         self._returns = returns
         self._output: Output | None = None
@@ -149,6 +151,19 @@ class Output:
         except ValueError as problem:
             return str(problem)
         return None
+
+
+def _optional_text(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """The parameters that are not required and may be given as a string."""
+    required = schema.get("required", ())
+    return tuple(
+        name
+        for name, node in schema["properties"].items()
+        if name not in required
+        and isinstance(node, Mapping)
+        and ("type" not in node or "string" in node["type"])
+        and "" not in node.get("enum", ())
+    )
 
 
 def define_class(cls: type[Tool[Any, Any]]) -> Definition:

@@ -7,7 +7,7 @@ import os
 import random
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +53,7 @@ from toolcrib.toolset import Supplied, Toolset
 if TYPE_CHECKING:
     import asyncio
 
+    from toolcrib.toolbox.execute import Execution
     from toolcrib.toolbox.stream import CallStream
     from toolcrib.toolbox.threads import Portal, Workers
 
@@ -239,7 +240,7 @@ class Toolbox:
             return await self._refuse(prepared, refusal or words.tool_changed(prepared.call.name), record)
         if timeout is None:
             timeout = bound.definition.facts.timeout or self.timeout
-        return await self._execute_ready(
+        return await self._execution(
             self, prepared, bound, deps if deps is not None else self.deps, timeout, record
         )
 
@@ -257,9 +258,14 @@ class Toolbox:
         """Prepare, ask if need be, and execute a call, given as a ToolCall or as name and arguments."""
         if isinstance(call, str):
             call = ToolCall(call, arguments if arguments is not None else "")
-        prepared = await self.prepare(call, key=key, offer=offer, deps=deps)
+        try:
+            prepared = await self.prepare(call, key=key, offer=offer, deps=deps)
+        except BaseException:  # cancelled while a factory made the tool
+            lost = CallKey(self.run, 0, next(self._count)) if key is None else key
+            self.settle_refused(Refused(call, lost, words.cancelled(call.name, started=False)), record)
+            raise
         if type(prepared) is Ready and not self._held and (bound := prepared.bound) is not None:
-            return await self._execute_ready(
+            return await self._execution(
                 self,
                 prepared,
                 bound,
@@ -388,11 +394,11 @@ class Toolbox:
     # -- used by the parts of the path
 
     @cached_property
-    def _execute_ready(self) -> Callable[..., Awaitable[ToolResult]]:
+    def _execution(self) -> type[Execution]:
         """The second phase, loaded when the first call is run: it needs asyncio."""
-        from toolcrib.toolbox.execute import execute_ready
+        from toolcrib.toolbox.execute import Execution
 
-        return execute_ready
+        return Execution
 
     @property
     def workers(self) -> Workers:
@@ -422,6 +428,10 @@ class Toolbox:
     def hold(self, ready: Ready, straggler: asyncio.Task[None]) -> None:
         """A call did not stop: what it touches stays locked until it really ends."""
         self._held.append((ready, straggler))
+
+    def holds(self, ready: Ready) -> bool:
+        """Whether a call was let go and still runs."""
+        return bool(self._held) and any(other is ready for other, _ in self._held)
 
     def settle_refused(self, refused: Refused, record: Record | None) -> ToolResult:
         """Record and report a call that will not run."""

@@ -1,8 +1,8 @@
 """Driving a tool's coroutine: a deadline that costs nothing until the tool waits, and one that is really kept.
 
 The coroutine is stepped by hand inside the caller's own task. One that never waits needs none of this. One
-that waits is cancelled at the deadline (or when its caller is cancelled), and one that will not stop even then is
-let go: it runs on in a task of its own, and the call is answered as of unknown outcome.
+that waits is cancelled at the deadline (or when its caller is cancelled), and one that will not stop even
+then is let go: it runs on in a task of its own, and the call is answered as of unknown outcome.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Generator
 from typing import Any
 
 from toolcrib.errors import Cancelled
-
-GRACE = 5.0  # seconds that a cancelled coroutine has for its clean-up
 
 
 class DeadlinePassed(Exception):
@@ -28,103 +26,66 @@ class WillNotStop(Exception):
         self.straggler = straggler
 
 
-class Driven:
-    """Awaits a coroutine that has been stepped once and is `waiting`, within `seconds` from now.
+class Deadline:
+    """Steps a coroutine, which is stepped once and waits, on from each thing that its task is woken with.
 
-    `ctx`, if there is one, learns that it was cancelled.
-
-    `interrupted` says afterwards that the caller itself was cancelled, whatever the tool made of it.
+    `arm` starts the clock, `throw` hands an exception on, `disarm` stops the clock and tells our own
+    cancellations from the caller's: `interrupted` says afterwards that the caller itself was cancelled.
     """
 
-    __slots__ = (
-        "_cancelling",
-        "_coro",
-        "_ctx",
-        "_expired",
-        "_grace",
-        "_over",
-        "_seconds",
-        "_task",
-        "_timer",
-        "_waiting",
-        "interrupted",
-    )
+    __slots__ = ("cancelling", "coro", "ctx", "expired", "grace", "interrupted", "over", "task", "timer")
 
-    def __init__(
-        self, coro: Any, waiting: Any, seconds: float | None, ctx: Any, grace: float = GRACE
-    ) -> None:
-        self._coro = coro
-        self._waiting = waiting
-        self._seconds = seconds
-        self._ctx = ctx
-        self._grace = grace
-        self._expired = False
-        self._over = False
-        self.interrupted = False
+    task: asyncio.Task[Any] | None
+    timer: asyncio.TimerHandle | None
 
-    def __await__(self) -> Generator[Any, Any, Any]:
-        coro, waiting = self._coro, self._waiting
-        task = asyncio.current_task()
+    def arm(self, coro: Any, ctx: Any, seconds: float | None, grace: float) -> None:
+        self.coro = coro
+        self.ctx = ctx
+        self.grace = grace
+        self.task = task = asyncio.current_task()
         assert task is not None
-        loop = task.get_loop()
-        self._task, self._cancelling = task, task.cancelling()
-        self._timer = loop.call_later(self._seconds, self._expire) if self._seconds is not None else None
-        stopping = False
-        try:
-            while True:
-                try:
-                    sent = yield waiting
-                except GeneratorExit:
-                    coro.close()
-                    raise
-                except asyncio.CancelledError as error:
-                    if self._over:
-                        self._let_go(error)
-                    if not stopping:
-                        stopping = True
-                        if self._ctx is not None:
-                            self._ctx._cancelled = True
-                        if self._timer is not None:
-                            self._timer.cancel()
-                        self._timer = loop.call_later(self._grace, self._give_up)
-                    waiting = coro.throw(error)
-                except BaseException as error:
-                    waiting = coro.throw(error)
-                else:
-                    waiting = coro.send(sent)
-        except StopIteration as stop:
-            self._uncancel()
-            return stop.value
-        except WillNotStop:
-            self._uncancel()
-            raise
-        except BaseException as error:
-            mine = self._uncancel() and self._expired
-            if mine and isinstance(error, asyncio.CancelledError | Cancelled):
-                raise DeadlinePassed from None
-            raise
-        finally:
-            if self._timer is not None:
-                self._timer.cancel()
+        self.cancelling = task.cancelling()
+        self.expired = self.over = False
+        self.timer = None if seconds is None else task.get_loop().call_later(seconds, self._expire)
+
+    def throw(self, error: BaseException) -> Any:
+        """Hand an exception to the coroutine; what it waits for next. WillNotStop when it had its chance."""
+        task = self.task
+        assert task is not None
+        if isinstance(error, asyncio.CancelledError):
+            if self.over:
+                raise WillNotStop(task.get_loop().create_task(_finish(self.coro, error)))
+            if self.ctx is not None:
+                self.ctx._cancelled = True
+            if self.timer is not None:
+                self.timer.cancel()
+            self.timer = task.get_loop().call_later(self.grace, self._give_up)
+        return self.coro.throw(error)
+
+    def disarm(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        task = self.task
+        assert task is not None
+        for mine in (self.expired, self.over):
+            if mine:
+                task.uncancel()
+        self.interrupted = task.cancelling() > self.cancelling
+
+    def judged(self, error: BaseException) -> BaseException:
+        """What an exception that came out of the coroutine is: the deadline's, if it was ours to stop it."""
+        stopped = isinstance(error, asyncio.CancelledError | Cancelled)
+        return DeadlinePassed() if stopped and self.expired and not self.interrupted else error
 
     def _expire(self) -> None:
-        self._expired = True
-        self._task.cancel()
+        self.expired = True
+        assert self.task is not None
+        self.task.cancel()
 
     def _give_up(self) -> None:
-        self._over = True
-        self._task.cancel()
-
-    def _uncancel(self) -> bool:
-        """Take back our own cancellations; True when nobody else's is left."""
-        for mine in (self._expired, self._over):
-            if mine:
-                self._task.uncancel()
-        self.interrupted = self._task.cancelling() > self._cancelling
-        return not self.interrupted
-
-    def _let_go(self, error: BaseException) -> None:
-        raise WillNotStop(asyncio.get_running_loop().create_task(_finish(self._coro, error)))
+        self.over = True
+        assert self.task is not None
+        self.task.cancel()
 
 
 class _Resumed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import Bound, CallState, Ready
@@ -14,7 +14,7 @@ from toolcrib.errors import Cancelled, ToolError
 from toolcrib.events import CallFinished, CallRetried, StatusChanged
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import words
-from toolcrib.toolbox.deadline import DeadlinePassed, Driven, WillNotStop
+from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, WillNotStop
 from toolcrib.toolbox.deliver import cap, deliver, gathered
 from toolcrib.toolbox.registry import close_tool
 from toolcrib.toolbox.telemetry import CallSpan, active_tracer
@@ -28,105 +28,124 @@ DOING, SUCCESS, ERROR = CallState.DOING, CallState.SUCCESS, CallState.ERROR
 THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
 
 Record = Callable[[Any, ToolResult], None]
-Interruption = BaseException | None
 
+class Execution(Deadline):
+    """One run of a ready call. Awaiting it gives its one recorded result.
 
-async def execute_ready(
-    box: Toolbox, ready: Ready, bound: Bound, deps: Any, seconds: float, record: Record | None
-) -> ToolResult:
-    """Run a call to exactly one recorded result; only its caller's own cancellation is raised after it."""
-    definition, name = bound.definition, ready.call.name
-    started = box.timer()
-    ctx: Context[Any] | None = None
-    if definition.wants_context:
-        ctx = Context(deps, key=ready.key, tool=name, host=box.host)
-    if box.sink.listeners:
-        box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, None, None, ready.arguments))
-    tracer = active_tracer(box.tracer)
-    span = None if tracer is None else CallSpan(tracer, name, definition.facts, ready, box.record_content)
-    problem, driven = "", None
-    interruption: Interruption = None
-    try:
-        coro = _coroutine(box, ready, bound, ctx, span)
+    Only the caller's own cancellation, and what ends the program, is raised after the result is recorded.
+    It is its own deadline and its own generator, as ten thousand of them may wait at once.
+    """
+
+    __slots__ = ("bound", "box", "problem", "ready", "record", "seconds", "span", "started", "to_raise")
+
+    def __init__(
+        self, box: Toolbox, ready: Ready, bound: Bound, deps: Any, seconds: float, record: Record | None
+    ) -> None:
+        self.box = box
+        self.ready = ready
+        self.bound = bound
+        self.seconds = seconds
+        self.record = record
+        self.problem = ""
+        self.to_raise: BaseException | None = None
+        self.task = None  # until it waits
+        self.interrupted = False
+        self.ctx: Context[Any] | None = None
+        if bound.definition.wants_context:
+            self.ctx = Context(deps, key=ready.key, tool=ready.call.name, host=box.host)
+
+    def __await__(self) -> Generator[Any, Any, ToolResult]:
+        coro = self._begin()
         try:
-            waiting = coro.send(None)
-        except StopIteration as stop:  # it never waited: no deadline was needed
-            value = stop.value
-        else:
-            driven = Driven(coro, waiting, seconds, ctx, box.grace)
-            value = await driven
-        result, problem = deliver(value, definition)
-    except BaseException as error:
-        result, problem, interruption = _failure(box, ready, error, seconds)
-    if bound.entry.owned and type(interruption) is not WillNotStop:
-        await close_tool(bound.tool)
-    result = _finish(box, ready, bound, result, problem, started, record, span)
-    if ctx is not None and ctx._inner:
-        box.sink.forget(str(ready.key))  # the run of the calls that the tool made
-    if isinstance(interruption, WillNotStop):
-        interruption = None
-    if driven is not None and driven.interrupted and interruption is None:
-        interruption = asyncio.CancelledError()
-    if interruption is not None:
-        raise interruption
-    return result
+            try:
+                waiting = coro.send(None)
+                self.arm(coro, self.ctx, self.seconds, self.box.grace)
+                while True:
+                    try:
+                        sent = yield waiting
+                    except GeneratorExit:
+                        coro.close()
+                        raise
+                    except BaseException as error:
+                        waiting = self.throw(error)
+                    else:
+                        waiting = coro.send(sent)
+            except StopIteration as stop:
+                value = stop.value
+            finally:
+                if self.task is not None:
+                    self.disarm()
+            result, self.problem = deliver(value, self.bound.definition)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            result = self._failure(error if self.task is None else self.judged(error))
+        if self.bound.entry.owned and not self.box.holds(self.ready):
+            yield from close_tool(self.bound.tool).__await__()
+        return self._end(result)
 
+    def _begin(self) -> Any:
+        """Start the clock, the status and the span; the coroutine that does the work."""
+        box, ready, definition = self.box, self.ready, self.bound.definition
+        name = ready.call.name
+        self.started = box.timer()
+        if box.sink.listeners:
+            box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, None, None, ready.arguments))
+        tracer = active_tracer(box.tracer)
+        self.span = None
+        if tracer is not None:
+            self.span = CallSpan(tracer, name, definition.facts, ready, box.record_content)
+        return _coroutine(box, ready, self.bound, self.ctx, self.span)
 
-def _failure(
-    box: Toolbox, ready: Ready, error: BaseException, seconds: float
-) -> tuple[ToolResult, str, Interruption]:
-    """What an exception of a tool comes to: the model's words, the operator's, and what must still be raised."""
-    name = ready.call.name
-    match error:
-        case ToolError():
-            return words.tool_error(error.message), "", None
-        case DeadlinePassed():
-            return words.timed_out(name, seconds), "", None
-        case WillNotStop():
-            box.hold(ready, error.straggler)
-            return words.outcome_unknown(name), "", error
-        case Cancelled() | asyncio.CancelledError():  # whether the caller was cancelled too, `Driven` knows
-            return words.cancelled(name), "", None
-        case Exception():
-            return words.failed(name), in_full(error), None
-        case _:  # the program is ending: record, then let it
-            return words.failed(name), in_full(error), error
+    def _failure(self, error: BaseException) -> ToolResult:
+        """What an exception of a tool comes to: the model's words, the operator's, what must still be raised."""
+        name = self.ready.call.name
+        match error:
+            case ToolError():
+                return words.tool_error(error.message)
+            case DeadlinePassed():
+                return words.timed_out(name, self.seconds)
+            case WillNotStop():
+                self.box.hold(self.ready, error.straggler)
+                return words.outcome_unknown(name)
+            case Cancelled() | asyncio.CancelledError():  # whether the caller was, too, `interrupted` says
+                return words.cancelled(name)
+        self.problem = in_full(error)
+        if not isinstance(error, Exception):  # the program is ending: record, then let it
+            self.to_raise = error
+        return words.failed(name)
 
-
-def _finish(
-    box: Toolbox,
-    ready: Ready,
-    bound: Bound,
-    result: ToolResult,
-    problem: str,
-    started: float,
-    record: Record | None,
-    span: CallSpan | None,
-) -> ToolResult:
-    """Cap, count, record and report; the terminal state comes after the result is recorded."""
-    name = ready.call.name
-    result = cap(result, bound.definition.facts.max_output or box.max_output, name, box.overflow, ready.key)
-    if ready.edits:
-        result.edits = ready.edits
-    ready.done = result
-    duration = box.timer() - started
-    box.stats_of(name).count(result, duration, len(ready.edits))
-    if span is not None:
-        span.finished(result)
-    if problem:
-        box.complain(name, problem, result)
-    if record is not None:
-        record(ready.key, result)
-    if box.sink.listeners:
-        state = ERROR if result.is_error else SUCCESS
-        code = result.code.value if result.code is not None else ""
-        box.emit(
-            ready.key.run,
-            CallFinished(
-                ready.key, name, state, None, None, None, result, code, duration, problem, len(ready.edits)
-            ),
-        )
-    return result
+    def _end(self, result: ToolResult) -> ToolResult:
+        """Cap, count, record and report; the terminal state comes after the result is recorded."""
+        box, ready, facts = self.box, self.ready, self.bound.definition.facts
+        key, name = ready.key, ready.call.name
+        result = cap(result, facts.max_output or box.max_output, name, box.overflow, key)
+        if ready.edits:
+            result.edits = ready.edits
+        ready.done = result
+        duration = box.timer() - self.started
+        box.stats_of(name).count(result, duration, len(ready.edits))
+        if self.span is not None:
+            self.span.finished(result)
+        if self.problem:
+            box.complain(name, self.problem, result)
+        if self.record is not None:
+            self.record(key, result)
+        if box.sink.listeners:
+            state = ERROR if result.is_error else SUCCESS
+            code = result.code.value if result.code is not None else ""
+            edits = len(ready.edits)
+            box.emit(
+                key.run,
+                CallFinished(key, name, state, None, None, None, result, code, duration, self.problem, edits),
+            )
+        if self.ctx is not None and self.ctx._inner:
+            box.sink.forget(str(key))  # the run of the calls that the tool made
+        if self.interrupted and self.to_raise is None:
+            self.to_raise = asyncio.CancelledError()
+        if self.to_raise is not None:
+            raise self.to_raise
+        return result
 
 
 def _coroutine(

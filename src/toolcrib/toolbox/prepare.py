@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 ASK, DENY = Verb.ASK, Verb.DENY  # looked up once: an enum's members are slow to reach on 3.11
 
+BLANK = ("", "b''", ".")  # what an empty string looks like as text, bytes and path
+NOT_THERE = object()
+
 Arguments = tuple[Any, Any, "tuple[Edit, ...]"]
 """Decoded arguments: the validated params, their JSON form (text or data), and the repairs they needed."""
 
@@ -27,12 +30,27 @@ def decode(name: str, raw: Any, definition: Definition, offer: Offer | None) -> 
     """Validated params of what the model wrote, repaired only where strict validation fails; or the refusal."""
     params = definition.params
     narrowed = offer.narrowed.get(name) if offer is not None and offer.narrowed else None
-    if type(raw) is str and narrowed is None and '""' not in raw:
+    if type(raw) is str and narrowed is None:
         try:
-            return params.parse(raw), raw, ()
+            given = params.parse(raw)
         except ValueError:
             pass
+        else:
+            names = definition.optional_text
+            if not names or not _has_blank(given, names, raw):
+                return given, raw, ()
     return _decode_with_care(name, raw, definition, narrowed)
+
+
+def _has_blank(given: Any, names: tuple[str, ...], raw: str) -> bool:
+    """Whether an optional parameter may have come as an empty string, which means that it is absent."""
+    for name in names:
+        value = given.get(name) if type(given) is dict else getattr(given, name, NOT_THERE)
+        if value is NOT_THERE:  # it goes by another name in Python: look at the text
+            return '""' in raw
+        if value is not None and str(value) in BLANK:
+            return True
+    return False
 
 
 def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any) -> Arguments | ToolResult:

@@ -30,7 +30,12 @@ from toolcrib.repair import EDITS
 from toolcrib.schema import DIALECTS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "ARCHITECTURE.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 RUN_BY_OTHERS = {"benchmarks.md"}  # its figures come from a machine, not from a page
 FENCE = re.compile(r"^( *)```(\S*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (\S+\.(?:py|yaml))\n")
@@ -72,7 +77,13 @@ def trimmed(text: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder to stand in, with no model configured and no network beyond this machine."""
-    for name in ("TOOLCRIB_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+    for name in (
+        "TOOLCRIB_MODEL",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_BASE_URL",
+    ):
         monkeypatch.delenv(name, raising=False)
     connect = socket.socket.connect
 
@@ -183,11 +194,12 @@ def test_a_table_names_all_that_there_is(page: str, name: str, known: list[str])
 
 def dialect_table() -> str:
     """docs/schemas.md's table, from the rows themselves."""
-    head = "| dialect | recursion | unions | null | objects | arrays | keywords |\n| --- | --- | --- | --- | --- | --- | --- |"
+    names = ("dialect", "recursion", "unions", "null", "objects", "arrays", "keywords")
+    head = f"| {' | '.join(names)} |\n| {' | '.join('---' for _ in names)} |"
     rows = [
         f"| `{row.name}` "
         f"| {'stays a reference' if row.references else 'cut to a finite depth'} "
-        f"| {', '.join(word for word, taken in (('anyOf', True), ('oneOf', row.one_of), ('allOf', row.all_of)) if taken)} "
+        f"| anyOf{', oneOf' if row.one_of else ''}{', allOf' if row.all_of else ''} "
         f"| {'a type' if row.type_lists else '`nullable: true`'} "
         f"| {'closed' if row.closed else 'as declared'}{', all required' if row.all_required else ''} "
         f"| {'need `items`' if row.items else 'as declared'} "
@@ -204,6 +216,19 @@ def test_the_table_of_dialects_is_the_one_in_the_code() -> None:
 def test_every_public_name_is_explained_somewhere() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert [name for name in toolcrib.__all__ if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_the_plan_of_the_house_names_every_part() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    parts = [
+        path
+        for path in (ROOT / "src" / "toolcrib").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    ]
+    names = {path.name if path.suffix else f"{path.name}/" for path in parts} - {"__init__.py"}
+    assert sorted(name for name in names if f"`{name}`" not in text) == []
+    for name in re.findall(r"`(\w+\.py)`", text):
+        assert list((ROOT / "src" / "toolcrib").rglob(name)), f"{name} is not there"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

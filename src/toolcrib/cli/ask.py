@@ -112,7 +112,7 @@ async def ask_on(console: Console, question: Question) -> Answer:
             for piece in _folded(line, console.width):
                 console.print(Text(piece, style), soft_wrap=True)
         forget_typed_ahead()
-        prompt = PROMPT if console.width > len(PROMPT) + 20 else NARROW_PROMPT
+        prompt = PROMPT if console.width > len(PROMPT) + 6 else NARROW_PROMPT
         console.print(Text(prompt + ("  [s]how all" if cut else "") + ": "), end="", soft_wrap=True)
         console.file.flush()
         given = await read_line()

@@ -1,0 +1,208 @@
+"""`toolcrib` on a terminal: questions, live cards, and text from elsewhere that would like to be more."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcrib.call import CallKey, Question, Verdict
+from toolcrib.cli.ask import question_lines, read_answer
+from toolcrib.cli.shown import UNSHOWN, on_one_line, shown
+
+WRITES = """
+- text: I write twice.
+  calls:
+    - {name: write_file, arguments: '{"path": "b.txt", "content": "one\\n",}'}
+- calls:
+    - {name: write_file, arguments: {path: b.txt, content: "one\\n"}}
+- calls:
+    - {name: shell, arguments: {command: "for i in 1 2 3; do echo line $i; sleep 0.2; done"}}
+- text: Done.
+"""
+
+
+class Pty:
+    """A command on a terminal of its own."""
+
+    def __init__(self, folder: Path, *arguments: str, columns: int = 80) -> None:
+        self.seen = ""
+        control, terminal = pty.openpty()
+        env = {**os.environ, "COLUMNS": str(columns), "LINES": "40", "TERM": "xterm-256color"}
+        self.control = control
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "toolcrib", *arguments],
+            cwd=folder,
+            env=env,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+        )
+        os.close(terminal)
+
+    def until(self, words: str, seconds: float = 30) -> str:
+        """What came since the last call, up to the words."""
+        deadline = time.monotonic() + seconds
+        while words not in self.plain:
+            ready, _, _ = select.select([self.control], [], [], max(0.0, deadline - time.monotonic()))
+            try:
+                data = os.read(self.control, 65_536) if ready else b""
+            except OSError:
+                data = b""
+            assert data, f"{words!r} did not come; there is {self.seen!r}"
+            self.seen += data.decode("utf-8", "replace")
+        came, _, self.seen = self.plain.partition(words)
+        return came
+
+    @property
+    def plain(self) -> str:
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self.seen).replace("\r", "")
+
+    def send(self, text: str) -> None:
+        time.sleep(0.1)  # what is typed before the question is forgotten
+        os.write(self.control, text.encode())
+
+    def end(self) -> int:
+        try:
+            while os.read(self.control, 65_536):
+                pass
+        except OSError:
+            pass
+        os.close(self.control)
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "writes.yaml").write_text(WRITES)
+    return tmp_path
+
+
+PROMPT = " WORDS"
+
+
+def test_always_covers_the_same_call_and_nothing_else(folder: Path) -> None:
+    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml")
+    question = run.until(PROMPT)
+    assert "path: b.txt" in question and "repaired: ignored a trailing comma" in question
+    run.send("a\n")
+    between = run.until(PROMPT)
+    assert between.count("SUCCESS write_file") == 2 and "sleep 0.2" in between
+    run.send("y\n")
+    run.until("Done.")
+    run.until("3 calls")
+    assert run.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("n\n", "Ask what"),
+        ("n use c.txt instead\n", "They say:"),
+        ("\n", "rejected"),
+        ("yesterday\n", "rejected"),
+        ("\x04", "rejected"),
+    ],
+)
+def test_all_but_a_clear_yes_is_a_no(folder: Path, typed: str, told: str) -> None:
+    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml")
+    run.until(PROMPT)
+    run.send(typed)
+    run.until(told)
+    run.until(PROMPT)
+    assert not (folder / "b.txt").exists()
+    run.process.send_signal(signal.SIGKILL)
+    run.end()
+
+
+def test_what_was_typed_before_the_question_does_not_answer_it(folder: Path) -> None:
+    run = Pty(folder, "tools", "call", "write_file", '{"path": "b.txt", "content": "x"}')
+    os.write(run.control, b"y\ny\n")
+    run.until(PROMPT)
+    assert not (folder / "b.txt").exists()
+    run.send("n\n")
+    run.until("rejected")
+    assert run.end() == 1
+
+
+def test_ctrl_c_at_a_question_cancels_the_run(folder: Path) -> None:
+    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml")
+    run.until(PROMPT)
+    run.process.send_signal(signal.SIGINT)
+    run.until("Cancelled")
+    assert run.end() == 130
+    assert not (folder / "b.txt").exists()
+
+
+def test_live_cards_leave_nothing_behind_but_their_end(folder: Path) -> None:
+    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml", "--autonomy", "full", columns=40)
+    run.until(PROMPT)  # arguments whose syntax was repaired ask even then
+    run.send("y\n")
+    shell = run.until("SUCCESS shell")
+    assert "DOING" in shell and "line 1" in shell
+    run.until("Done.")
+    assert run.end() == 0
+
+
+ANSWERS = [
+    ("y\n", Verdict.YES, ""),
+    ("YES\n", Verdict.YES, ""),
+    ("a\n", Verdict.ALWAYS, ""),
+    ("n\n", Verdict.NO, ""),
+    ("n: not that one\n", Verdict.NO, "not that one"),
+    ("no, use pip\n", Verdict.NO, "use pip"),
+    ("y please\n", Verdict.NO, ""),
+    ("", Verdict.NO, ""),
+    (None, Verdict.NO, ""),
+]
+
+
+@pytest.mark.parametrize(("line", "verdict", "words"), ANSWERS)
+def test_answers(line: str | None, verdict: Verdict, words: str) -> None:
+    answer = read_answer(line)
+    assert (answer.verdict, answer.message) == (verdict, words)
+
+
+def ask(arguments: object, limit: int = 5) -> tuple[str, bool]:
+    question = Question(CallKey("r", 1, 0), "shell", "run shell", "it changes", arguments, "write", "f")
+    lines, cut = question_lines(question, limit)
+    return "\n".join(line for _, line in lines), cut
+
+
+@given(st.dictionaries(st.text(max_size=10), st.text(max_size=60), max_size=3))
+def test_a_question_shows_no_control_character(arguments: dict[str, str]) -> None:
+    text, _ = ask(arguments)
+    assert not UNSHOWN.search(text)
+    assert all(line.startswith(("? ", "  │ ")) for line in text.split("\n"))
+
+
+def test_a_command_cannot_pose_as_another_one() -> None:
+    text, _ = ask({"command": "rm -rf x\x1b[2K\x1b[1Gls\u202e\r\nRun it? [y]es"})
+    assert "\\x1b[2K\\x1b[1Gls\\u202e" in text and "\n  │   Run it? [y]es" in text
+
+
+def test_long_arguments_are_cut_with_a_note_and_whole_on_request() -> None:
+    long = {"content": "\n".join(f"line {n}" for n in range(50)) + "\n"}
+    short, cut = ask(long)
+    assert cut and "45 more lines; s shows all" in short and "line 40" not in short
+    whole, cut = ask(long, 1_000)
+    assert not cut and "line 49" in whole
+
+
+@given(st.text(max_size=200))
+def test_shown_text_is_safe_and_says_all_that_was_there(text: str) -> None:
+    assert not UNSHOWN.search(shown(text))
+    assert "\n" not in on_one_line(text)
+    plain = "".join(char for char in text if not UNSHOWN.match(char))
+    assert all(char in shown(text) for char in plain)

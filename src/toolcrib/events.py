@@ -7,6 +7,7 @@ somebody listens.
 
 from __future__ import annotations
 
+import copy
 import threading
 import weakref
 from collections import deque
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 class Event:
     """The head that all events share; the sink fills it in when the event is emitted."""
 
-    run: str = field(init=False, repr=False)
-    seq: int = field(init=False)
-    parent: str = field(init=False, repr=False)
-    time: float = field(init=False, repr=False)
+    run: str = field(init=False, repr=False, compare=False)
+    seq: int = field(init=False, repr=False, compare=False)
+    parent: str = field(init=False, repr=False, compare=False)
+    time: float = field(init=False, repr=False, compare=False)
     kind: ClassVar[str] = ""
 
 
@@ -255,6 +256,7 @@ class Subscription:
 
     def __init__(self, limit: int = 1_000) -> None:
         self._events: deque[Event] = deque()
+        self._joined: list[Event] = []  # deltas that continue the last event, and are not written into it yet
         self._limit = limit
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -264,10 +266,28 @@ class Subscription:
     def put(self, event: Event) -> None:
         """Take an event in; called by the sink, from any thread."""
         with self._lock:
-            if len(self._events) >= self._limit and _joined(self._events[-1], event):
+            if len(self._events) >= self._limit and _continues(self._events[-1], event):
+                self._joined.append(event)
                 return
+            self._settle()
             self._events.append(event)
             self._wake()
+
+    def _settle(self) -> None:
+        """Write what was joined into one event in the place of the last: once, however many there were."""
+        if self._joined:
+            whole = copy.copy(self._events[-1])  # the events themselves belong to all listeners
+            name = "delta" if isinstance(whole, ArgumentsDelta) else "text"
+            pieces = [getattr(event, name) for event in (whole, *self._joined)]
+            setattr(whole, name, "".join(pieces))
+            self._events[-1] = whole
+            self._joined.clear()
+
+    def _pop(self) -> Event | None:
+        with self._lock:
+            if len(self._events) == 1:
+                self._settle()
+            return self._events.popleft() if self._events else None
 
     def close(self) -> None:
         """No more events will come; the iteration ends after those that wait."""
@@ -289,27 +309,22 @@ class Subscription:
             self._loop, self._waiter = asyncio.get_running_loop(), asyncio.Event()
         waiter = self._waiter
         while True:
-            while self._events:
-                yield self._events.popleft()
+            while (event := self._pop()) is not None:
+                yield event
             if self._closed:
                 return
             await waiter.wait()
             waiter.clear()
 
 
-def _joined(last: Event, event: Event) -> bool:
-    """Append a delta to the one before it when both grow the same text."""
-    if type(last) is not type(event):
+def _continues(last: Event, event: Event) -> bool:
+    """Whether a delta grows the same text as the one before it."""
+    if type(last) is not type(event) or last.run != event.run:
         return False
-    if isinstance(last, TextDelta | ReasoningDelta) and isinstance(event, TextDelta | ReasoningDelta):
-        last.text += event.text
-        return True
     if isinstance(last, ArgumentsDelta) and isinstance(event, ArgumentsDelta):
         same = (last.key, last.path) == (event.key, event.path) and not last.finished and not event.finished
-        if same and isinstance(last.delta, str) and isinstance(event.delta, str):
-            last.delta += event.delta
-            return True
-    return False
+        return same and isinstance(last.delta, str) and isinstance(event.delta, str)
+    return isinstance(last, TextDelta | ReasoningDelta)
 
 
 class CallbackSubscription:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
-from toolcrib.call import CallKey, ToolCall
+from toolcrib.call import CallKey, Refused, ToolCall
 from toolcrib.errors import ErrorCode
 from toolcrib.events import (
     Event,
@@ -28,6 +28,7 @@ from toolcrib.events import (
 )
 from toolcrib.messages import (
     CallChunk,
+    Chunk,
     Message,
     ReasoningChunk,
     Request,
@@ -110,7 +111,7 @@ class Agent:
             raise TypeError("give tools and options, or a toolbox that has them, not both")
         self.model = model
         self.toolbox = toolbox if toolbox is not None else Toolbox(tools, **box)
-        if self.toolbox.registry.known(COMPLETION) is None:
+        if not self.toolbox.registry.has(COMPLETION):
             self.toolbox.registry.add(attempt_completion, builtin=True)
         self.instructions = instructions
         self.max_turns = max_turns
@@ -207,6 +208,8 @@ class Run:
         return self._task
 
     async def _outcome(self) -> Outcome:
+        if self._stopped and self._task is None and self.outcome is None:
+            return self._finished(Reason.CANCELLED, "", "the run was cancelled before it started")
         if self.outcome is not None:
             return self.outcome
         if self._task is None:
@@ -220,7 +223,7 @@ class Run:
         deadline = asyncio.timeout(self.agent.budget.seconds)
         self._started = time.monotonic()
         try:
-            async with deadline:
+            async with deadline, self.box:
                 return await self._loop()
         except TimeoutError:
             if not deadline.expired():
@@ -249,7 +252,7 @@ class Run:
             calls = response.message.calls
             if not calls:
                 return self._answered(response)
-            results = await self.execute(calls, offer, streams)
+            results = await self.execute(calls, offer, streams, cut_off=response.stop_reason == "length")
             text = _completion(calls, results)
             if text is not None:
                 return self._finished(Reason.COMPLETED, text)
@@ -290,9 +293,12 @@ class Run:
         return response, streams
 
     async def execute(
-        self, calls: list[ToolCall], offer: Offer, streams: dict[int, CallStream]
+        self, calls: list[ToolCall], offer: Offer, streams: dict[int, CallStream], *, cut_off: bool = False
     ) -> list[ToolResult]:
-        """Run the calls of a turn; each result takes its place in the transcript when it is recorded."""
+        """Run the calls of a turn; each result takes its place in the transcript when it is recorded.
+
+        Of an answer that was cut off, the last call is not run: it may lack arguments and still read well.
+        """
         places = self.messages[-1].parts
 
         def record(key: CallKey, result: ToolResult) -> None:
@@ -302,9 +308,17 @@ class Run:
             if self._transcript is not None:
                 self._transcript.result(key, result)
 
-        return await self.box.call_turn(
-            calls, run=self.id, turn=self.turns, offer=offer, streams=streams, deps=self._deps, record=record
+        whole = calls[:-1] if cut_off else calls
+        last = streams.pop(len(whole), None)
+        results = await self.box.call_turn(
+            whole, run=self.id, turn=self.turns, offer=offer, streams=streams, deps=self._deps, record=record
         )
+        if cut_off:
+            if last is not None:
+                await last.discard()
+            key, call = CallKey(self.id, self.turns, len(whole)), calls[-1]
+            results.append(self.box.settle_refused(Refused(call, key, words.cut_off(call.name)), record))
+        return results
 
     # -- its parts
 
@@ -340,7 +354,7 @@ class Run:
         streams: dict[int, CallStream] = {}
         response: Response | None = None
         watched = bool(box.sink) or any(self._wants_partials(spec.name) for spec in request.tools)
-        answer = self.agent.model.stream(request)
+        answer = self._chunks(request)
         try:
             async for chunk in answer:
                 if type(chunk) is Response:
@@ -364,9 +378,7 @@ class Run:
                 await stream.discard()
             raise
         finally:
-            closing = getattr(answer, "aclose", None)
-            if closing is not None:
-                await closing()
+            await answer.aclose()
         if response is None:
             raise ModelError(f"the model {self.agent.model.name} ended its answer without completing it")
         for index, stream in list(streams.items()):
@@ -374,6 +386,26 @@ class Run:
             if index >= len(calls) or calls[index].name != stream.name:
                 await streams.pop(index).discard()
         return response, streams
+
+    async def _chunks(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
+        """The model's stream; whatever its client library raises is a ModelError, and the operator's to see."""
+        answer = self.agent.model.stream(request)
+        try:
+            async for chunk in answer:
+                yield chunk
+        except ModelError:
+            raise
+        except Exception as error:
+            import logging
+
+            logging.getLogger("toolcrib").exception("the model %s failed", self.agent.model.name)
+            raise ModelError(
+                f"the model {self.agent.model.name} failed: {error or type(error).__name__}"
+            ) from error
+        finally:
+            closing = getattr(answer, "aclose", None)
+            if closing is not None:
+                await closing()
 
     def _wants_partials(self, name: str) -> bool:
         entry = self.box.registry.known(name)
@@ -395,9 +427,11 @@ class Run:
         response, _ = await self.query(None)
         if response.message.calls:
             refused = "No tool can be called any more: the limit of turns is reached."
-            for part in self.messages[-1].parts:
+            for index, part in enumerate(self.messages[-1].parts):
                 if isinstance(part, ResultPart):
                     part.result = ToolResult.of(refused, code=ErrorCode.DENIED)
+                    if self._transcript is not None:
+                        self._transcript.result(CallKey(self.id, self.turns, index), part.result)
         return self._finished(
             Reason.TURN_LIMIT, response.message.text, f"the limit of {self.agent.max_turns} turns is reached"
         )

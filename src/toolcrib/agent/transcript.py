@@ -22,6 +22,7 @@ class TranscriptFile:
     """
 
     def __init__(self, path: Path) -> None:
+        _drop_cut_line(path)
         self._file = path.open("a", encoding="utf-8")
         if self._file.tell() == 0:
             self._write({"format": FORMAT})
@@ -49,7 +50,7 @@ def read_transcript(path: Path) -> list[Message]:
     A last line that was cut off is left out. ValueError, with the line, for what cannot be read.
     """
     messages: list[Message] = []
-    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -72,6 +73,15 @@ def read_transcript(path: Path) -> list[Message]:
         elif "result" in record:
             _place(messages, record, path, number)
     return messages
+
+
+def _drop_cut_line(path: Path) -> None:
+    """Take away a last line whose writing was interrupted, so that the next one does not run into it."""
+    if path.exists():
+        data = path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            os.truncate(path, whole)
 
 
 def _place(messages: list[Message], record: dict[str, Any], path: Path, number: int) -> None:

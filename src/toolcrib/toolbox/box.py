@@ -133,6 +133,7 @@ class Toolbox:
         self._workers: Workers | None = None
         self._portal: Portal | None = None
         self._stack: AsyncExitStack | None = None
+        self._entered = 0
         for item in tools:
             self.add(item)
         for supplied in builtin:
@@ -237,7 +238,7 @@ class Toolbox:
             refusal = await self._wait_for_stragglers(prepared)
         bound = prepared.bound
         if refusal is not None or bound is None:
-            return await self._refuse(prepared, refusal or words.tool_changed(prepared.call.name), record)
+            return await self.refuse(prepared, refusal or words.tool_changed(prepared.call.name), record)
         if timeout is None:
             timeout = bound.definition.facts.timeout or self.timeout
         return await self._execution(
@@ -308,7 +309,7 @@ class Toolbox:
             return await self.execute(prepared, answer, **named)
         except BaseException:
             if prepared.done is None:
-                await self._refuse(
+                await self.refuse(
                     prepared, words.cancelled(prepared.call.name, started=False), named.get("record")
                 )
             raise
@@ -367,16 +368,20 @@ class Toolbox:
     # -- its life
 
     async def __aenter__(self) -> Toolbox:
-        async with AsyncExitStack() as stack:
-            for toolset in self.registry.toolsets:
-                await stack.enter_async_context(toolset)
-            self._stack = stack.pop_all()
+        """Enter the toolsets; a box that is entered several times leaves them with the last."""
+        self._entered += 1
+        if self._entered == 1 and self.registry.toolsets:
+            async with AsyncExitStack() as stack:
+                for toolset in self.registry.toolsets:
+                    await stack.enter_async_context(toolset)
+                self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._stack is not None:
-            await self._stack.aclose()
-            self._stack = None
+        self._entered -= 1
+        if self._entered == 0 and self._stack is not None:
+            stack, self._stack = self._stack, None
+            await stack.aclose()
 
     def run_sync(self, work: Coroutine[Any, Any, T]) -> T:
         """Run async work on the box's portal thread; RuntimeError where a loop is already running."""
@@ -453,11 +458,12 @@ class Toolbox:
             )
         return result
 
-    async def _refuse(self, prepared: Ready, result: ToolResult, record: Record | None) -> ToolResult:
+    async def refuse(self, prepared: Ready, result: ToolResult, record: Record | None) -> ToolResult:
+        """Record a prepared call as not run, and close what was made for it."""
         bound = prepared.bound
+        prepared.done = result
         if bound is not None and bound.entry.owned:
             await close_tool(bound.tool)
-        prepared.done = result
         return self.settle_refused(Refused(prepared.call, prepared.key, result), record)
 
     def _deps(self, deps: Any) -> Any:

@@ -29,6 +29,7 @@ THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
 
 Record = Callable[[Any, ToolResult], None]
 
+
 class Execution(Deadline):
     """One run of a ready call. Awaiting it gives its one recorded result.
 

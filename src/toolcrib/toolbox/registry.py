@@ -109,6 +109,10 @@ class Registry:
         self._entries.pop(name, None)
         self._changes += 1
 
+    def has(self, name: str) -> bool:
+        """Whether a tool of this name was given, by the caller or as a built-in one; no toolset is asked."""
+        return name in self._tools or name in self._builtin
+
     @property
     def toolsets(self) -> tuple[Toolset, ...]:
         return tuple(self._toolsets)

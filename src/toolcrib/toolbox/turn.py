@@ -60,7 +60,9 @@ async def run_turn(
             return [await box.settle(prepared[0], **named)]
         await _run_ordered(box, prepared, results, named)
     except BaseException:
-        _answer_the_rest(box, calls, prepared, CallKey(run, turn, 0), named)
+        await _answer_the_rest(box, calls, prepared, CallKey(run, turn, 0), named)
+        for stream in streams.values():
+            await stream.discard()
         raise
     for index, original in originals.items():
         same = results[original]
@@ -118,7 +120,7 @@ def _first_of_duplicates(calls: Sequence[ToolCall]) -> dict[int, int]:
     return repeated
 
 
-def _answer_the_rest(
+async def _answer_the_rest(
     box: Toolbox,
     calls: Sequence[ToolCall],
     prepared: Sequence[Prepared | None],
@@ -128,7 +130,9 @@ def _answer_the_rest(
     """The turn was cut short: calls that have no recorded result yet are recorded as cancelled."""
     for index, call in enumerate(calls):
         item = prepared[index] if index < len(prepared) else None
-        if item is None or item.done is None:
-            key = first._replace(index=index)
-            result = item.result if isinstance(item, Refused) else words.cancelled(call.name, started=False)
-            box.settle_refused(Refused(call, key, result), named.get("record"))
+        unrun = words.cancelled(call.name, started=False)
+        if isinstance(item, Ready) and item.done is None:
+            await box.refuse(item, unrun, named.get("record"))
+        elif item is None or item.done is None:
+            result = item.result if isinstance(item, Refused) else unrun
+            box.settle_refused(Refused(call, first._replace(index=index), result), named.get("record"))

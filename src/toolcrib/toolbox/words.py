@@ -70,6 +70,14 @@ def unreadable_arguments(name: str, reason: str) -> ToolResult:
     )
 
 
+def cut_off(name: str) -> ToolResult:
+    return ToolResult.of(
+        f'The call of tool "{name}" was cut off at the limit of tokens; nothing was run. '
+        "Call it again with shorter arguments, in several steps if need be.",
+        code=ErrorCode.INVALID_ARGUMENTS,
+    )
+
+
 def precheck(name: str, reason: str) -> ToolResult:
     return ToolResult.of(f'Tool "{name}" was not run: {reason}', code=ErrorCode.PRECHECK)
 

@@ -1,0 +1,139 @@
+"""Type checkers see what is left out: effect and secrets have no default in any form of a declaration."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SAMPLES = """\
+from pydantic import BaseModel
+from typing_extensions import assert_type
+
+from toolcrib import Context, Effect, Tool, Toolbox, tool
+
+
+class P(BaseModel):
+    a: int
+
+
+@tool(effect=Effect.READ, secrets=())
+def right(a: int, b: str = "") -> str:
+    return b
+
+
+@tool(effect=Effect.WRITE, secrets=("a",), name="other", timeout=3, tags=["x"], idempotent=True)
+async def right_async(a: int, *, ctx: Context[dict[str, int]]) -> int:
+    return ctx.deps["a"]
+
+
+class Right(Tool[P, str], name="right", effect=Effect.READ, secrets=(), version="1"):
+    async def execute(self, params: P, ctx: Context[None]) -> str:
+        assert_type(params, P)
+        return str(params.a)
+
+
+class RightSync(Tool[P, int], name="right_sync", effect=Effect.READ, secrets=()):
+    def execute(self, params: P, ctx: Context[None]) -> int:
+        return params.a
+
+
+assert_type(right(1), str)
+at_run_time = tool(right.fn, effect=Effect.READ, secrets=(), name="run_time")
+box = Toolbox([right, right_async, Right, RightSync(), at_run_time])
+
+
+@tool(secrets=())  # WRONG: no effect
+def f1(a: int) -> str: ...
+
+
+@tool(effect=Effect.READ)  # WRONG: no secrets
+def f2(a: int) -> str: ...
+
+
+@tool()  # WRONG: neither
+def f3(a: int) -> str: ...
+
+
+def plain(a: int) -> str: ...
+
+
+tool(plain, secrets=())  # WRONG: no effect
+tool(plain, effect=Effect.READ)  # WRONG: no secrets
+tool(plain, effect="read", secrets=())  # WRONG: effect is text
+tool(plain, effect=Effect.READ, secrets=(), nonsense=1)  # WRONG: no such fact
+tool(plain, effect=Effect.READ, secrets=(), timeout="long")  # WRONG: a timeout is a number
+
+
+class C1(Tool[P, str], name="c1", secrets=()):  # WRONG: no effect
+    async def execute(self, params: P, ctx: Context[None]) -> str: ...
+
+
+class C2(Tool[P, str], name="c2", effect=Effect.READ):  # WRONG: no secrets
+    async def execute(self, params: P, ctx: Context[None]) -> str: ...
+
+
+class C3(Tool[P, str]):  # WRONG: nothing
+    async def execute(self, params: P, ctx: Context[None]) -> str: ...
+
+
+class C4(Tool[P, str], effect=Effect.READ, secrets=()):  # WRONG: no name
+    async def execute(self, params: P, ctx: Context[None]) -> str: ...
+
+
+class C5(Tool[P, str], name="c5", effect=Effect.READ, secrets=(), nonsense=1):  # WRONG: no such fact
+    async def execute(self, params: P, ctx: Context[None]) -> str: ...
+
+
+class C6(Tool[P, str], name="c6", effect=Effect.READ, secrets=()):
+    async def execute(self, params: int, ctx: Context[None]) -> str: ...  # WRONG: other params
+
+
+class C7(Tool[P, str], name="c7", effect=Effect.READ, secrets=()):
+    async def execute(self, params: P, ctx: Context[None]) -> int: ...  # WRONG: another result
+
+
+right("x")  # WRONG: the function's own types hold
+right(1, 2)  # WRONG: the function's own types hold
+Context[dict[str, int]]({"a": "b"})  # WRONG: dependencies are typed
+"""
+WRONG = {n for n, line in enumerate(SAMPLES.splitlines(), 1) if "# WRONG" in line}
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("typing") / "sample.py"
+    path.write_text(SAMPLES)
+    return path
+
+
+def lines_with_errors(output: str) -> set[int]:
+    return {int(line) for line in re.findall(r"sample\.py:(\d+)(?::\d+)?(?: -|:) error", output)}
+
+
+def judge(found: set[int], output: str) -> None:
+    missed = sorted(WRONG - found)
+    blamed = sorted(found - WRONG)
+    assert not missed, f"not seen on lines {missed}\n{output}"
+    assert not blamed, f"blamed without reason on lines {blamed}\n{output}"
+
+
+def test_mypy_sees_every_omission_and_nothing_else(sample: Path) -> None:
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--disable-error-code=empty-body",
+               "--cache-dir", str(sample.parent / "cache"), str(sample)]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, cwd=sample.parent)
+    judge(lines_with_errors(done.stdout), done.stdout + done.stderr)
+
+
+def test_pyright_sees_every_omission_and_nothing_else(sample: Path) -> None:
+    pyright = shutil.which("pyright", path=str(Path(sys.executable).parent))
+    if pyright is None:
+        pytest.skip("pyright is not installed beside this Python")
+    (sample.parent / "pyrightconfig.json").write_text(
+        '{"typeCheckingMode": "strict", "reportUnusedClass": false}'
+    )
+    command = [pyright, "--pythonpath", sys.executable, str(sample)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=sample.parent)
+    judge(lines_with_errors(done.stdout), done.stdout + done.stderr)

@@ -22,6 +22,7 @@ WORK = """
   calls:
     - {name: list_dir, arguments: {path: "."}}
     - {name: read_file, arguments: '{"path": "a.txt", "limit": "5"}'}
+  usage: {input_tokens: 50, output_tokens: 5}
 - text: Now I write.
   calls:
     - {name: write_file, arguments: {path: b.txt, content: "new\\n"}}
@@ -68,7 +69,7 @@ def test_text_is_plain_where_there_is_no_terminal(folder: Path) -> None:
     assert '  ! repaired: limit: read text as a number: "5" → 5' in lines
     assert "  +new" in lines
     assert "3 turns · 3 calls (1 repaired)" in done.stdout
-    assert "1,234 tokens (1,200 in, 34 out) · cost unknown" in done.stdout
+    assert "1,289 tokens (1,250 in, 39 out) · cost unknown" in done.stdout
     assert (folder / "b.txt").read_text() == "new\n"
 
 
@@ -142,7 +143,7 @@ def test_without_a_model_it_says_how_to_set_one_and_offers_the_demo(folder: Path
 
 ENDS = [
     (["--max-turns", "1"], 1, "limit of 1 turns"),
-    (["--budget-tokens", "1"], 0, "Finished"),
+    (["--budget-tokens", "1"], 1, "55 of 1 tokens are used"),
     (["--budget-seconds", "0"], 1, "seconds have passed"),
     (["--autonomy", "read_only"], 0, "Unknown tool"),
 ]
@@ -195,7 +196,6 @@ def test_own_tools_join_the_built_in_ones(folder: Path) -> None:
 
 
 def test_output_that_is_too_long_can_be_read_in_pages(folder: Path) -> None:
-    (folder / "model.py").write_text("")
     (folder / "big.yaml").write_text(
         '- calls: [{name: shell, arguments: {command: "seq 100000"}}]\n'
         '- {when: "which can be read in pages", text: It was cut.}\n- Done.\n'

@@ -118,7 +118,8 @@ def _plugins(workspace: Path, problems: list[str]) -> None:
             broken = sum(bool(item.problem) for item in mine)
             out(
                 shown(
-                    f"  plugin {plugin.source}: {len(mine)} tools" + (f", {broken} BROKEN" if broken else "")
+                    f"  plugin {plugin.source}: {len(mine)} tool{'s' * (len(mine) != 1)}"
+                    + (f", {broken} BROKEN" if broken else "")
                 )
             )
     if not assembly.plugins:

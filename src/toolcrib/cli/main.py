@@ -32,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("toolcrib runs on Linux and macOS; on Windows, use it inside WSL.", file=sys.stderr)  # noqa: T201
         return 2
     try:
-        return _run(list(sys.argv[1:] if arguments is None else arguments))
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()  # a reader that is gone is met here, not when Python ends
+        return code
     except Problem as problem:
         _say(f"toolcrib: {problem.message}")
         return problem.code
@@ -64,7 +66,7 @@ def quiet_logging() -> None:
 
     log = logging.getLogger("toolcrib")
     if debugging():
-        logging.basicConfig(level=logging.DEBUG)
+        logging.basicConfig(level=logging.INFO)
     elif not log.handlers:
         log.addHandler(logging.NullHandler())
         log.propagate = False

@@ -38,7 +38,12 @@ def arguments_on_one_line(arguments: Any, limit: int = 40) -> str:
     """Arguments as `name="value"` pairs, each value cut."""
     if not isinstance(arguments, dict):
         return value_on_one_line(arguments, limit)
-    return "  ".join(f"{on_one_line(str(k))}={value_on_one_line(v, limit)}" for k, v in arguments.items())
+    return "  ".join(f"{on_one_line(str(k))}={_cut_value(v, limit)}" for k, v in arguments.items())
+
+
+def _cut_value(value: Any, limit: int) -> str:
+    """A value cut before it is written out: a card that is redrawn must not read a whole file each time."""
+    return value_on_one_line(value[: limit * 2] if isinstance(value, str) else value, limit)
 
 
 def _spelled(match: re.Match[str]) -> str:

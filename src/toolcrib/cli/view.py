@@ -7,6 +7,7 @@ Elsewhere (a pipe, a file, a dumb terminal) only what is over is written, each l
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -105,7 +106,10 @@ class View:
     def _status(self, event: StatusChanged) -> None:
         if event.tool in HIDDEN:
             return
-        self._card(event).status.apply(event)
+        card = self._card(event)
+        if event.state is CallState.DOING and card.status.state is CallState.WAIT:
+            card.since = time.monotonic()  # what the person took to answer is not the tool's time
+        card.status.apply(event)
         self.resume()
 
     def _finished(self, event: CallFinished) -> None:

@@ -283,11 +283,9 @@ def _annotate(params: Params, notes: Mapping[str, dict[str, Any]]) -> None:
 
 
 def _signature_params(signature: Signature, tool: str) -> Params:
-    """Params of a plain signature: a TypedDict takes any name, also `schema`, `copy` or `_x`."""
-    import typing_extensions
-
+    """Params of a plain signature."""
     from toolcrib.params import TypedParams, modern
-    from toolcrib.signature import VAR_KEYWORD, VAR_POSITIONAL
+    from toolcrib.signature import VAR_KEYWORD, VAR_POSITIONAL, is_nullable
 
     fields: dict[str, Any] = {}
     extras: Any = None
@@ -298,12 +296,10 @@ def _signature_params(signature: Signature, tool: str) -> Params:
             continue
         if parameter.kind is VAR_POSITIONAL:
             hint = _list_of(hint)
-        hint = _with_field(hint, parameter)
-        fields[parameter.name] = hint if parameter.required else typing_extensions.NotRequired[hint]
-    build: Any = typing_extensions.TypedDict
-    made = build("Arguments", fields)
-    made.__pydantic_config__ = {"extra": "forbid"}
-    params = TypedParams(made, tool=tool, extras=extras)
+        # A nullable field that must be there is filled with None by the params themselves.
+        absent_is_none = parameter.default is None and is_nullable(hint)
+        fields[parameter.name] = (_with_field(hint, parameter), parameter.required or absent_is_none)
+    params = TypedParams.of_fields(fields, tool=tool, extras=extras)
     _annotate(params, {parameter.name: _note(params.schema, parameter) for parameter in signature.parameters})
     return params
 

@@ -13,6 +13,7 @@ from toolcrib.explain import field_errors
 
 EXTRA_BEHAVIOUR = {"model-fields", "typed-dict", "dataclass-args"}
 FIELDS = {"model-field", "typed-dict-field", "dataclass-field"}
+DATA = {"default", "const", "enum", "examples"}  # keys of a JSON Schema that hold data
 # Keys of a core schema that hold data or objects, never schemas.
 NOT_SCHEMA = {
     "cls",
@@ -42,24 +43,54 @@ class Params(Protocol):
 class TypedParams:
     """Params from a Python type, validated by Pydantic in strict JSON mode; unknown fields are errors."""
 
-    def __init__(self, kind: Any, *, tool: str, extras: Any = None) -> None:
-        from pydantic import TypeAdapter
-
-        try:
-            adapter: Any = TypeAdapter(kind)
-            if not isinstance(adapter.core_schema, dict):  # a name in it could not be resolved yet
-                adapter.rebuild(force=True)
-            raw: Any = adapter.core_schema
-        except Exception as problem:
-            raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
+    def __init__(self, core: Any, raw: Any, *, tool: str, kind: Any) -> None:
         from pydantic_core import SchemaValidator
 
-        core: Any = _strictened(raw)
-        if extras is not None:
-            core = {**core, "extra_behavior": "allow", "extras_schema": TypeAdapter(extras).core_schema}
-        # Prebuilt validators of nested models would bring back what was just tightened.
+        from toolcrib.schema import clean
+
+        # Prebuilt validators of nested models would bring back what was tightened.
         self._validate = SchemaValidator(core, None, False).validate_json
-        self.schema = _generate_schema(core, kind, tool)
+        self.schema = clean(_slimmed(raw))
+        self.schema.pop("description", None)  # a model's docstring is about the model; the tool has its own
+        if self.schema.get("type") != "object":
+            raise ToolDefinitionError(
+                f"tool {tool!r}: params must be an object of named parameters, "
+                f"got {self.schema.get('type') or kind!r}"
+            )
+
+    @classmethod
+    def of_type(cls, kind: Any, *, tool: str, extras: Any = None) -> TypedParams:
+        """Params of a model, dataclass or TypedDict; `extras` is the type of fields that are not named."""
+        try:
+            kind = modern(kind)
+            core = _strictened(core_schema_of(kind))
+            if extras is not None:
+                core = {**core, "extra_behavior": "allow", "extras_schema": core_schema_of(extras)}
+            raw = _schema_generator()().generate(core, mode="validation")
+        except Exception as problem:
+            raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
+        return cls(core, raw, tool=tool, kind=kind)
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, tuple[Any, bool]], *, tool: str, extras: Any = None) -> TypedParams:
+        """Params of named fields, each a (type, required): what a plain signature gives.
+
+        They stand in a TypedDict, whose keys may have any name, also `schema`, `copy` or `_x`. Where all
+        types are plain ones, what was compiled for earlier tools serves again.
+        """
+        known = None if extras is not None else _from_plain(fields)
+        if known is not None:
+            return cls(*known, tool=tool, kind=dict)
+        import typing_extensions
+
+        hints = {
+            name: hint if required else typing_extensions.NotRequired[hint]
+            for name, (hint, required) in fields.items()
+        }
+        build: Any = typing_extensions.TypedDict
+        made = build("Arguments", hints)
+        made.__pydantic_config__ = {"extra": "forbid"}
+        return cls.of_type(made, tool=tool, extras=extras)
 
     def parse(self, text: str | bytes) -> Any:
         return self._validate(text or "{}", strict=True)
@@ -139,11 +170,54 @@ def make_params(kind: Any, *, tool: str) -> Params:
     """Params from whatever a declaration gave: a JSON Schema (a mapping) or a Python type."""
     if isinstance(kind, Mapping):
         return SchemaParams(kind, tool=tool)
-    try:
-        kind = modern(kind)
-    except Exception as problem:
-        raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
-    return TypedParams(kind, tool=tool)
+    return TypedParams.of_type(kind, tool=tool)
+
+
+def core_schema_of(hint: Any) -> Any:
+    """Pydantic's core schema of a type; an exception of Pydantic's where there is none."""
+    from pydantic import TypeAdapter
+
+    adapter: Any = TypeAdapter(hint)
+    if not isinstance(adapter.core_schema, dict):  # a name in it could not be resolved yet
+        adapter.rebuild(force=True)
+    return adapter.core_schema
+
+
+def _from_plain(fields: Mapping[str, tuple[Any, bool]]) -> tuple[Any, Any] | None:
+    """Core schema and JSON Schema of fields that need no definitions of their own; None where one does."""
+    from pydantic_core import core_schema
+
+    cores: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
+    for name, (hint, required) in fields.items():
+        try:
+            # Equal unions may differ in order, which shows: hence the words beside the type.
+            plain = _plain_type(hint, repr(hint))
+        except Exception:  # unhashable, or nothing that Pydantic knows: the long way says which
+            return None
+        if plain is None:
+            return None
+        core, schema = plain
+        nullable = required and core["type"] == "nullable"
+        if nullable:
+            core, schema = {"type": "default", "schema": core, "default": None}, {**schema, "default": None}
+        cores[name] = core_schema.typed_dict_field(core, required=required and not nullable)
+        properties[name] = schema
+    required_names = [name for name, field in cores.items() if field["required"]]
+    raw: dict[str, Any] = {"type": "object", "properties": properties, "required": required_names}
+    return core_schema.typed_dict_schema(cores, extra_behavior="forbid"), raw
+
+
+@functools.lru_cache(maxsize=1024)
+def _plain_type(hint: Any, words: str) -> tuple[Any, Any] | None:
+    core = _strictened(core_schema_of(hint))
+    return None if _has_reference(core) else (core, _schema_generator()().generate(core, mode="validation"))
+
+
+def _has_reference(core: Any) -> bool:
+    if isinstance(core, dict):
+        return "ref" in core or "definitions" in core or any(_has_reference(item) for item in core.values())
+    return isinstance(core, list | tuple) and any(_has_reference(item) for item in core)
 
 
 def _strictened(core: Any) -> Any:
@@ -172,28 +246,40 @@ def _strictened(core: Any) -> Any:
     elif kind in FIELDS:
         inner = new.get("schema")
         if isinstance(inner, dict) and inner.get("type") == "nullable":
+            if kind == "typed-dict-field" and not new.get("required"):
+                return new  # a key that may be missing stays missing
             new["schema"] = {"type": "default", "schema": inner, "default": None}
-            if kind == "typed-dict-field" and new.get("required"):
+            if kind == "typed-dict-field":
                 new["required"] = False
     elif kind == "float" and "allow_inf_nan" not in new:
         new["allow_inf_nan"] = False
     return new
 
 
-def _generate_schema(core: Any, kind: Any, tool: str) -> dict[str, Any]:
-    from toolcrib.schema import clean
+def _slimmed(schema: Any) -> Any:
+    """A raw schema without what says nothing to a model: a null that is the default, and closedness.
 
-    try:
-        raw = _schema_generator()().generate(core, mode="validation")
-    except Exception as problem:
-        raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
-    schema = clean(raw)
-    schema.pop("description", None)  # a model's docstring is about the model; the tool has its own
-    if schema.get("type") != "object":
-        raise ToolDefinitionError(
-            f"tool {tool!r}: params must be an object of named parameters, got {schema.get('type') or kind!r}"
-        )
-    return schema
+    A parameter that may be left out and then is None needs no null beside its type; unknown fields are
+    refused whether the schema says so or not.
+    """
+    if isinstance(schema, list):
+        return [_slimmed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    slim = {key: item if key in DATA else _slimmed(item) for key, item in schema.items()}
+    if slim.get("additionalProperties") is False:
+        del slim["additionalProperties"]
+    properties = slim.get("properties")
+    if isinstance(properties, dict):
+        required = slim.get("required", ())
+        for name, node in properties.items():
+            if name not in required and isinstance(node, dict) and node.get("default", 0) is None:
+                members = node.get("anyOf")
+                if isinstance(members, list) and {"type": "null"} in members:
+                    rest = [member for member in members if member != {"type": "null"}]
+                    node = {key: item for key, item in node.items() if key not in ("anyOf", "default")}
+                    properties[name] = {**rest[0], **node} if len(rest) == 1 else {**node, "anyOf": rest}
+    return slim
 
 
 @functools.cache
@@ -219,7 +305,6 @@ def _schema_generator() -> Any:
 
 def _culprit(kind: Any) -> str:
     """The first parameter whose type cannot be compiled alone, as a prefix for the message."""
-    from pydantic import TypeAdapter
     from pydantic.json_schema import GenerateJsonSchema
 
     from toolcrib.signature import unresolvable
@@ -232,10 +317,7 @@ def _culprit(kind: Any) -> str:
             hint = get_args(hint)[0]
         generator: Any = GenerateJsonSchema()
         try:
-            adapter: Any = TypeAdapter(hint)
-            if not isinstance(adapter.core_schema, dict):
-                adapter.rebuild(force=True)
-            generator.generate(adapter.core_schema, mode="validation")
+            generator.generate(core_schema_of(hint), mode="validation")
         except Exception:
             return f"parameter {name!r}: "
     return ""

@@ -1,4 +1,4 @@
-"""What stands against the loop today."""
+"""The loop at the edges: cut answers, cut files, cut turns, models that raise."""
 
 import asyncio
 from collections.abc import AsyncIterator

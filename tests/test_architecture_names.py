@@ -1,4 +1,4 @@
-"""What stands against the plan of the house today; a test moves to test_architecture.py when it holds."""
+"""The public names are what they say, in whatever order they are imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands against deadlines and cancellation today."""
+"""Cancellation that nobody asked for stays inside the call that it happened in."""
 
 import asyncio
 

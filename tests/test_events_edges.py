@@ -1,4 +1,4 @@
-"""What stands against the event stream today."""
+"""Events that several listeners share, and events made by hand."""
 
 from toolcrib.call import CallKey, CallState
 from toolcrib.events import EventLog, EventSink, StatusChanged, Subscription, TextDelta

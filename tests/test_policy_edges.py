@@ -1,4 +1,4 @@
-"""What stands against policy, answers and the list that offered a call today."""
+"""Answers that are none, runs and calls that must be kept apart, toolsets that change under a call."""
 
 import asyncio
 from typing import Any

@@ -95,7 +95,6 @@ class Question:
     fingerprint: str
     edits: tuple[Edit, ...] = ()
     patterns: tuple[str, ...] = ()
-    preview: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The question as plain JSON data, for a page, a queue or a file."""
@@ -109,7 +108,6 @@ class Question:
             "fingerprint": self.fingerprint,
             "edits": [edit.to_dict() for edit in self.edits],
             "patterns": list(self.patterns),
-            "preview": self.preview,
         }
 
 

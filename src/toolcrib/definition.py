@@ -199,7 +199,14 @@ def define_function(tool: FunctionTool[..., Any], names: Mapping[str, Any] | Non
         start = lambda _, values, ctx: call(values, ctx)  # noqa: E731 - a def would add a name, not meaning
         wants = signature.context is not None
     description = _describe(params, doc, facts)
-    hooks = {name: _function_hook(hook) for name, hook in tool.hooks.items()}
+    defaults = {
+        p.name: p.default
+        for p in (signature.parameters if tool.params is None else ())
+        if not p.required
+        and not hasattr(p.default, "get_default")
+        and p.default is not inspect.Parameter.empty
+    }
+    hooks = {name: _function_hook(name, hook, defaults) for name, hook in tool.hooks.items()}
     return Definition(facts, description, params, start, _mode(fn, facts), hooks, signature.returns, wants)
 
 
@@ -211,7 +218,10 @@ def _method(name: str) -> Hook:
     return lambda tool, *args: getattr(tool, name)(*args)
 
 
-def _function_hook(hook: Any) -> Hook:
+def _function_hook(name: str, hook: Any, defaults: Mapping[str, Any]) -> Hook:
+    """A hook of a function tool; one that is given the params is given the defaults with them."""
+    if defaults and name in ("precheck", "effect_for", "resources"):
+        return lambda tool, params: hook({**defaults, **params})
     return lambda tool, *args: hook(*args)
 
 

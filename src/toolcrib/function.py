@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from toolcrib.context import Context
     from toolcrib.definition import Definition
-    from toolcrib.tool import Facts
+    from toolcrib.tool import Facts, ToolSpec
 
 A = ParamSpec("A")
 R_co = TypeVar("R_co", covariant=True)
@@ -89,6 +89,11 @@ class FunctionTool(Generic[A, R_co]):
             self._definition = define_function(self, self._names)
             self._names = None
         return self._definition
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What a model is told of the tool."""
+        return self.definition().spec
 
     def check(self) -> None:
         """Compile now, so that a broken definition is found in a test and not in a run."""

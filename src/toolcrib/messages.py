@@ -84,6 +84,10 @@ class Message:
     def calls(self) -> list[ToolCall]:
         return [part for part in self.parts if isinstance(part, ToolCall)]
 
+    @property
+    def results(self) -> list[ToolResult]:
+        return [part.result for part in self.parts if isinstance(part, ResultPart)]
+
 
 @dataclass(slots=True)
 class Usage:

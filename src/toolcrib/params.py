@@ -72,7 +72,9 @@ class TypedParams:
         return cls(core, raw, tool=tool, kind=kind)
 
     @classmethod
-    def of_fields(cls, fields: Mapping[str, tuple[Any, bool]], *, tool: str, extras: Any = None) -> TypedParams:
+    def of_fields(
+        cls, fields: Mapping[str, tuple[Any, bool]], *, tool: str, extras: Any = None
+    ) -> TypedParams:
         """Params of named fields, each a (type, required): what a plain signature gives.
 
         They stand in a TypedDict, whose keys may have any name, also `schema`, `copy` or `_x`. Where all
@@ -187,6 +189,7 @@ def _from_plain(fields: Mapping[str, tuple[Any, bool]]) -> tuple[Any, Any] | Non
     """Core schema and JSON Schema of fields that need no definitions of their own; None where one does."""
     from pydantic_core import core_schema
 
+    field: Any = core_schema.typed_dict_field
     cores: dict[str, Any] = {}
     properties: dict[str, Any] = {}
     for name, (hint, required) in fields.items():
@@ -201,9 +204,9 @@ def _from_plain(fields: Mapping[str, tuple[Any, bool]]) -> tuple[Any, Any] | Non
         nullable = required and core["type"] == "nullable"
         if nullable:
             core, schema = {"type": "default", "schema": core, "default": None}, {**schema, "default": None}
-        cores[name] = core_schema.typed_dict_field(core, required=required and not nullable)
+        cores[name] = field(core, required=required and not nullable)
         properties[name] = schema
-    required_names = [name for name, field in cores.items() if field["required"]]
+    required_names = [name for name, made in cores.items() if made["required"]]
     raw: dict[str, Any] = {"type": "object", "properties": properties, "required": required_names}
     return core_schema.typed_dict_schema(cores, extra_behavior="forbid"), raw
 

@@ -7,7 +7,7 @@ through the `Context` that it is handed.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar, get_args, get_origin
@@ -248,6 +248,17 @@ class ToolSpec:
         return replace(self, name=name, _dialects=self._dialects)
 
 
+class _class_property:
+    """A property of the class, so that `EditFile.spec` needs no instance."""
+
+    def __init__(self, read: Callable[[Any], ToolSpec]) -> None:
+        self._read = read
+        self.__doc__ = read.__doc__
+
+    def __get__(self, instance: object, owner: type[Any]) -> ToolSpec:
+        return self._read(owner)
+
+
 class Tool(Generic[P, R]):
     """A tool as a class: its params `P`, what it gives back `R`, and its facts as class keywords.
 
@@ -319,6 +330,11 @@ class Tool(Generic[P, R]):
 
             compiled = cls._definition = define_class(cls)
         return compiled
+
+    @_class_property
+    def spec(cls) -> ToolSpec:
+        """What a model is told of the tool."""
+        return cls.definition().spec
 
     @classmethod
     def check(cls) -> None:

@@ -84,7 +84,6 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[t
                 ("yellow", f"{MARGIN}  … {len(whole) - len(kept):,} more lines; s shows all of them")
             )
     lines += [("", f"{MARGIN}{on_one_line(pattern)}") for pattern in question.patterns]
-    lines += [("", f"{MARGIN}{line}") for line in shown(question.preview).splitlines()]
     lines += [("yellow", f"  ! repaired: {line}") for line in repairs(question.edits)]
     return lines, cut
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from toolcrib.call import (
     Answer,
@@ -34,6 +34,7 @@ from toolcrib.events import (
     CallbackSubscription,
     CallFinished,
     Event,
+    EventLog,
     EventSink,
     Notice,
     StatusChanged,
@@ -134,6 +135,8 @@ class Toolbox:
         self._portal: Portal | None = None
         self._stack: AsyncExitStack | None = None
         self._entered = 0
+        if not isinstance(tools, Iterable):
+            raise TypeError(f"tools must be a list of tools; got the single {tools!r}: write [{tools!r}]")
         for item in tools:
             self.add(item)
         for supplied in builtin:
@@ -230,19 +233,16 @@ class Toolbox:
             return self.settle_refused(prepared, record)
         if isinstance(prepared, Pending):
             refusal = await answered(self, prepared, answer)
-        elif prepared.bound is None:
-            refusal = await bind(self, prepared)
         else:
-            refusal = None
+            refusal = await bind(self, prepared)
         if refusal is None and self._held:
             refusal = await self._wait_for_stragglers(prepared)
         bound = prepared.bound
         if refusal is not None or bound is None:
             return await self.refuse(prepared, refusal or words.tool_changed(prepared.call.name), record)
-        if timeout is None:
-            timeout = bound.definition.facts.timeout or self.timeout
+        seconds = timeout or bound.definition.facts.timeout or self.timeout
         return await self._execution(
-            self, prepared, bound, deps if deps is not None else self.deps, timeout, record
+            self, prepared, bound, deps if deps is not None else self.deps, seconds, record
         )
 
     async def call(
@@ -342,9 +342,16 @@ class Toolbox:
 
     # -- watching
 
-    def subscribe(self, listener: Callable[[Event], Any]) -> CallbackSubscription:
-        """Call a plain function with every event, on a thread of its own; `unsubscribe` ends it."""
-        subscription = CallbackSubscription(listener)
+    @overload
+    def subscribe(self, listener: EventLog) -> EventLog: ...
+    @overload
+    def subscribe(self, listener: Callable[[Event], Any]) -> CallbackSubscription: ...
+    def subscribe(self, listener: Callable[[Event], Any] | EventLog) -> CallbackSubscription | EventLog:
+        """Call a plain function with every event, on a thread of its own, or keep events in an EventLog.
+
+        What it gives back is what `unsubscribe` takes.
+        """
+        subscription = listener if isinstance(listener, EventLog) else CallbackSubscription(listener)
         self.sink.add(subscription)
         return subscription
 

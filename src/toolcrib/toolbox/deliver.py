@@ -25,7 +25,7 @@ PARTS = (Text, Json, Image, Audio, File)
 
 def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
     """The result of a returned value, uncapped, and the operator's note when the value misfits its schema."""
-    kind = type(value)
+    kind: Any = type(value)
     output = definition.output
     if kind is str and output.schema is None:
         return ToolResult((Text(value),)), ""
@@ -39,7 +39,7 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
         if kind in (list, tuple) and any(isinstance(item, PARTS) for item in value):
             return ToolResult(tuple(_as_part(item) for item in value)), ""
     text = output.to_json(value) if output.to_json is not None else to_json_text(value)
-    shown = value if kind is str else text
+    shown: str = value if kind is str else text
     if output.schema is None:
         return ToolResult((Text(shown),), is_data=True), ""
     problem = output.misfit(value, text)

@@ -111,6 +111,8 @@ class Execution(Deadline):
                 return words.outcome_unknown(name)
             case Cancelled() | asyncio.CancelledError():  # whether the caller was, too, `interrupted` says
                 return words.cancelled(name)
+            case _:
+                pass
         self.problem = in_full(error)
         if not isinstance(error, Exception):  # the program is ending: record, then let it
             self.to_raise = error

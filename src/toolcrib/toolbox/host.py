@@ -10,6 +10,7 @@ from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.events import StatusChanged
 from toolcrib.result import ToolResult
+from toolcrib.tool import Effect
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox
@@ -39,7 +40,9 @@ class BoxHost:
         definition = entry.definition() if entry is not None else None
         if definition is None:
             raise ToolError("This step needs permission, and the tool that asks for it is not registered.")
-        case = Case(definition.facts, definition.facts.effect, action=action, patterns=patterns)
+        # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
+        effect = max(definition.facts.effect, Effect.WRITE)
+        case = Case(definition.facts, effect, action=action, patterns=patterns)
         decision = box.policy.decide(case)
         if decision.verb is Verb.ALLOW:
             return
@@ -55,7 +58,7 @@ class BoxHost:
                 action=action,
                 reason=decision.reason,
                 arguments={},
-                effect=definition.facts.effect.label,
+                effect=effect.label,
                 fingerprint=mark,
                 patterns=patterns,
             )

@@ -98,6 +98,9 @@ def call_effect(bound: Bound) -> Effect:
     try:
         return min(Effect(bound.definition.effect_for(bound.tool, bound.params)), declared)
     except Exception:
+        import logging
+
+        logging.getLogger("toolcrib").exception("effect_for of tool %s failed", bound.entry.name)
         return declared
 
 

@@ -1,4 +1,4 @@
-"""What stands against section "Declaring a tool" today."""
+"""Declarations at the edges: names that do not exist, fields nobody knows, facts that cannot be right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,3 @@
-
 """The path of one call: every way that it can go wrong is one recorded result with a stable code."""
 
 import asyncio

@@ -2,9 +2,13 @@
 
 from typing import Any
 
-from toolcrib import Effect, Toolbox, ToolCall
+import pytest
+from pydantic import BaseModel
+
+from toolcrib import Context, Effect, Tool, Toolbox, ToolCall, ToolFactory
 from toolcrib.function import tool
 from toolcrib.toolbox import AutonomyPolicy
+from toolcrib.toolset import prefixed, renamed
 
 READ = Effect.READ
 
@@ -56,3 +60,75 @@ async def test_a_tool_that_an_earlier_call_of_the_turn_removed_does_not_run() ->
     results = await box.call_turn([ToolCall("disable"), ToolCall("act")], offer=await box.offer())
     assert [result.code for result in results] == [None, "tool_changed"]
     assert ran == []
+
+
+# What a call may not be guessed from.
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ['{"text": "a", "text": "b"}', '{"text": "a", "more": {"k": 1, "k": 2}}', '{"text": "a", "text": "a",}'],
+)
+async def test_a_key_that_came_twice_is_not_guessed_into_an_action(raw: str) -> None:
+    ran: list[Any] = []
+
+    def write(text: str, more: Any = None) -> None:
+        ran.append((text, more))
+
+    box = Toolbox([tool(write, effect=Effect.WRITE, secrets=())], autonomy="full")
+    result = await box.call("write", raw)
+    assert result.is_error or ran == [("a", None)]
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"x": NaN}', '{"x": [Infinity]}', {"x": float("nan")}, {"x": [float("inf")]}]
+)
+async def test_what_is_no_json_is_no_argument_of_any_type(arguments: Any) -> None:
+    def take(x: Any) -> str:
+        return repr(x)
+
+    assert (await Toolbox([tool(take, effect=READ, secrets=())]).call("take", arguments)).is_error
+
+
+# Tools of every origin have the same ways up.
+
+
+class Nothing(BaseModel):
+    pass
+
+
+class Asking(Tool[Nothing, str], name="asking", effect=READ, secrets=()):
+    async def execute(self, params: Nothing, ctx: Context) -> str:
+        await ctx.ask("look around")
+        return "looked"
+
+
+@pytest.mark.parametrize(
+    "supplied",
+    [
+        Asking,
+        Asking(),
+        ToolFactory("asking", lambda ctx: Asking()),
+        prefixed([Asking], "x_"),
+        prefixed([ToolFactory("asking", lambda ctx: Asking())], "x_"),
+        renamed(prefixed([ToolFactory("asking", lambda ctx: Asking())], "x_"), {"x_asking": "y"}),
+    ],
+    ids=["class", "instance", "factory", "prefixed", "prefixed factory", "renamed prefixed factory"],
+)
+async def test_a_tool_may_ask_however_it_was_supplied(supplied: Any) -> None:
+    box = Toolbox([supplied])
+    offer = await box.offer()
+    (spec,) = offer.specs
+    for _ in range(2):
+        result = await box.call(spec.name, {}, offer=offer)
+        assert result.text == "looked"
+
+
+async def test_an_offer_follows_the_policy_that_is_there_now() -> None:
+    box = Toolbox([tool(lambda: 1, name=e.label, effect=e, secrets=()) for e in Effect])
+    for _ in range(20):  # an object of the same address is not the same policy
+        box.policy = AutonomyPolicy("full")
+        assert len((await box.offer()).specs) == 3
+        box.policy = AutonomyPolicy("supervised")
+        box.policy = AutonomyPolicy("read_only")
+        assert len((await box.offer()).specs) == 1

@@ -1,0 +1,59 @@
+"""What stands against section "Declaring a tool" today."""
+
+import functools
+from typing import Any
+
+import pytest
+
+from toolcrib import Context, Effect, Toolbox
+from toolcrib.function import tool
+
+READ = Effect.READ
+
+
+def positional_only(ctx: Context, x: int, /) -> str:
+    return f"{x} {ctx.tool}"
+
+
+def before_rest(ctx: Context, x: int, *rest: int) -> str:
+    return f"{x} {rest} {ctx.tool}"
+
+
+def between(x: int, ctx: Context, *rest: int, y: int = 2) -> str:
+    return f"{x} {rest} {y} {ctx.tool}"
+
+
+def twice(one: Context, x: int, other: Context) -> str:
+    return f"{one is other} {x}"
+
+
+@pytest.mark.parametrize(
+    ("fn", "arguments", "expected"),
+    [
+        (positional_only, {"x": 1}, "1 t"),
+        (before_rest, {"x": 1, "rest": [2]}, "1 (2,) t"),
+        (before_rest, {"x": 1}, "1 () t"),
+        (between, {"x": 1, "rest": [2], "y": 3}, "1 (2,) 3 t"),
+        (twice, {"x": 1}, "True 1"),
+    ],
+)
+async def test_the_context_may_stand_anywhere(fn: Any, arguments: Any, expected: str) -> None:
+    result = await Toolbox([tool(fn, name="t", effect=READ, secrets=())]).call("t", arguments)
+    assert result.text == expected
+
+
+async def test_a_model_cannot_give_the_context_through_keywords() -> None:
+    def more(ctx: Context, **rest: Any) -> str:
+        return str(sorted(rest))
+
+    box = Toolbox([tool(more, effect=READ, secrets=())])
+    result = await box.call("more", {"ctx": 1})
+    assert (result.code, "- ctx: " in result.text) == ("invalid_arguments", True)
+    assert (await box.call("more", {"b": 1})).text == "['b']"
+
+
+def test_a_parameter_that_a_partial_has_filled_is_no_parameter() -> None:
+    def login(user: str, password: str) -> None: ...
+
+    with pytest.raises(TypeError, match="password"):
+        tool(functools.partial(login, password="x"), effect=READ, secrets=("password",))

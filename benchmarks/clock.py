@@ -28,6 +28,7 @@ def block_sync(call: Callable[[str], Any], raw: str, count: int) -> float:
 
 async def count_for(call: AsyncCall, raw: str, seconds: float) -> int:
     """How many calls take about that much CPU; warms the call up on the way."""
+    await block(call, raw, 3)  # connections, caches
     count = 1
     while True:
         spent = await block(call, raw, count)

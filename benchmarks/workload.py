@@ -133,7 +133,7 @@ _TEMPLATE = '''
 def tool_{n}(
     name: str,
     count: int = {n},
-    ratio: Optional[float] = None,
+    ratio: float = 0.5,
     tags: Optional[list[str]] = None,
     mode: Literal["fast", "slow", "m{n}"] = "fast",
 ) -> str:

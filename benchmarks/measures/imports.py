@@ -22,7 +22,7 @@ def _once(statement: str) -> float:
 
 
 def measure(adapter: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
-    times = 5 if options["quick"] else 9
+    times = 3 if options["quick"] else 5
     statements = {"import pydantic": "import pydantic", **adapter.IMPORTS}
     spent: dict[str, list[float]] = {label: [] for label in statements}
     for number in range(times + 1):

@@ -12,7 +12,7 @@ ABOUT = (
     "Tools that are built already are added one after the other, looked up by name, and listed with their definitions "
     "for a model, twice. Growth compares 10,000 tools with 100."
 )
-ROUNDS = 3
+ROUNDS = 1
 MANY, FEW = 10_000, 100
 
 
@@ -40,17 +40,25 @@ async def _added(made: Any, count: int) -> float:
 
 
 async def _looked_up(made: Any, count: int) -> float:
+    """The best of three passes, as the first one fills caches."""
+    return min([await _one_pass(made, count) for _ in range(3)])
+
+
+async def _one_pass(made: Any, count: int) -> float:
     names = [f"tool_{number * 7919 % count}" for number in range(2000)]
     gc.collect()
     begun = time.process_time()
-    for name in names:
-        found = made.look_up(name)
-        if hasattr(found, "__await__"):
-            found = await found
-        assert found is not None, name
+    done = 0
+    for start in range(0, len(names), 100):
+        for name in names[start : start + 100]:
+            found = made.look_up(name)
+            if hasattr(found, "__await__"):
+                found = await found
+            assert found is not None, name
+        done = start + 100
         if time.process_time() - begun > 2:
-            return _microseconds(begun, names.index(name) + 1)
-    return _microseconds(begun, len(names))
+            break
+    return _microseconds(begun, done)
 
 
 async def _listed(made: Any) -> float:

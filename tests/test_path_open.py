@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from toolcrib import Context, Effect, Tool, Toolbox, ToolCall, ToolFactory
+from toolcrib import Answer, Context, Effect, Tool, Toolbox, ToolCall, ToolFactory, Verdict
 from toolcrib.function import tool
 from toolcrib.toolbox import AutonomyPolicy
 from toolcrib.toolset import prefixed, renamed
@@ -116,7 +116,10 @@ class Asking(Tool[Nothing, str], name="asking", effect=READ, secrets=()):
     ids=["class", "instance", "factory", "prefixed", "prefixed factory", "renamed prefixed factory"],
 )
 async def test_a_tool_may_ask_however_it_was_supplied(supplied: Any) -> None:
-    box = Toolbox([supplied])
+    async def approver(question: Any) -> Answer:
+        return Answer(Verdict.YES)
+
+    box = Toolbox([supplied], approver=approver)
     offer = await box.offer()
     (spec,) = offer.specs
     for _ in range(2):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import importlib
 import json
 import os
 import platform
@@ -21,13 +20,13 @@ from typing import Any
 
 import envs
 import report
+from measures import MEASURES
 
-MEASURES = ("calls", "loop", "stream", "imports", "define", "tokens", "concurrency", "registry", "weight")
 LIMIT = 900  # seconds for one peer in one round
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Measures toolcrib beside its peers, interleaved.")
     parser.add_argument(
         "--only", default=",".join(MEASURES), help="measures, with commas: " + ", ".join(MEASURES)
     )
@@ -81,12 +80,11 @@ def worked(peer: str, python: Path, measure: str, options: dict[str, Any]) -> di
 
 def run_measure(measure: str, given: argparse.Namespace, found: dict[str, Path]) -> dict[str, Any]:
     """All rounds of one measure; the order of the peers turns round every time."""
-    module = importlib.import_module(f"measures.{measure}")
     samples: list[dict[str, Any]] = []
     versions: dict[str, dict[str, str]] = {}
     broken: set[str] = set()
     tokenizer = envs.tokenizer() if measure == "tokens" else None
-    for number in range(min(given.rounds, module.ROUNDS)):
+    for number in range(min(given.rounds, MEASURES[measure].rounds)):
         for peer in list(found)[:: -1 if number % 2 else 1]:
             if peer in broken:
                 continue
@@ -101,7 +99,7 @@ def run_measure(measure: str, given: argparse.Namespace, found: dict[str, Path])
             samples += [{**who, **sample} for sample in result["samples"]]
             said = f"{measure}, round {number + 1}, {peer}: {time.monotonic() - begun:.1f} s"
             print(said, file=sys.stderr, flush=True)
-    return {"samples": samples, "versions": versions, "module": module}
+    return {"samples": samples, "versions": versions}
 
 
 def machine() -> dict[str, Any]:
@@ -134,12 +132,11 @@ def main() -> int:
     sections, missed = [], []
     for measure in given.only:
         outcome = run_measure(measure, given, found)
-        module = outcome.pop("module")
         for peer, versions in outcome.pop("versions").items():
             results["versions"].setdefault(peer, {}).update(versions)
         merged = report.medians(outcome["samples"])
         results[measure] = {**outcome, "medians": merged}
-        sections.append(report.table(measure, module.TITLE, module.ABOUT, merged))
+        sections.append(report.table(measure, *MEASURES[measure][:2], merged))
         missed += [
             f"{measure}: {sample['row']}" for sample in merged if report.judged(measure, sample)[1] is False
         ]

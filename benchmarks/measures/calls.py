@@ -7,12 +7,6 @@ import clock
 import workload
 from adapters import floor
 
-TITLE = "One call"
-ABOUT = (
-    "CPU of one call, and its ratio to bare Pydantic (`validate_json`, await, `to_json`) in the same process. "
-    "Flat arguments are 79 bytes; nested ones 50 models, 11 kB."
-)
-ROUNDS = 99
 KINDS = ("async", "sync", "nested")
 
 

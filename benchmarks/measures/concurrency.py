@@ -14,13 +14,6 @@ from typing import Any
 import workload
 from adapters import floor
 
-TITLE = "Ten thousand calls at once"
-ABOUT = (
-    "10,000 concurrent calls of a tool that sleeps 10 ms, in a fresh process: CPU seconds of all threads, "
-    "its ratio to the floor in another fresh process, and how far the peak of resident memory rose. "
-    "The garbage collector rests meanwhile, for all alike."
-)
-ROUNDS = 3
 CALLS = 10_000
 FLOOR = "validate, await, to_json"
 

@@ -8,14 +8,6 @@ from typing import Any
 import workload
 from adapters import floor
 
-TITLE = "Defining a tool"
-ABOUT = (
-    "CPU µs for each of many distinct documented functions of five parameters: declaring it a tool, then its schema "
-    "and a first validation. The floor is a Pydantic model of the signature, its schema and a first validation. "
-    "Peers that make schema and validator at once have little left for the first use: compare both together."
-)
-ROUNDS = 5
-
 
 def _each(work: Any, items: list[Any]) -> tuple[float, list[Any]]:
     gc.collect()

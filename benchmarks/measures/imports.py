@@ -5,12 +5,6 @@ import subprocess
 import sys
 from typing import Any
 
-TITLE = "Import"
-ABOUT = (
-    "CPU ms of the statement alone in a fresh process with compiled bytecode, and its ratio to `import pydantic` "
-    "in the same environment, each the median of interleaved processes."
-)
-ROUNDS = 3
 CODE = "import time; begun = time.process_time(); {}; print(time.process_time() - begun)"
 
 

@@ -10,12 +10,6 @@ from typing import Any
 import workload
 from adapters import floor
 
-TITLE = "One turn of the agent loop"
-ABOUT = (
-    "CPU ms between two requests to a scripted model that calls one flat async tool a turn, in a run of 210 turns: "
-    "the median of turns 2 to 21 and of turns 190 to 209. Growth is the second by the first."
-)
-ROUNDS = 7
 TURNS = 210
 
 

@@ -7,12 +7,6 @@ from typing import Any, Protocol
 
 import workload
 
-TITLE = "A registry of 10,000 tools"
-ABOUT = (
-    "Tools that are built already are added one after the other, looked up by name, and listed with their definitions "
-    "for a model, twice. Growth compares 10,000 tools with 100."
-)
-ROUNDS = 1
 MANY, FEW = 10_000, 100
 
 

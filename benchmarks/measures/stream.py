@@ -8,13 +8,6 @@ from typing import Any
 
 import workload
 
-TITLE = "Partial arguments"
-ABOUT = (
-    "Arguments in 16-byte chunks, the value so far asked for after each; CPU of the whole, and its ratio to "
-    'appending the chunks to a bytearray. "write" is one long text, "edits" many small objects. '
-    "`~` is extrapolated: stopped at the time limit, the rest reckoned with the square of the length."
-)
-ROUNDS = 3
 CHUNK = 16
 SIZES = {"10 kB": 10_000, "1 MB": 1_000_000}
 

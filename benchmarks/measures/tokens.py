@@ -10,12 +10,6 @@ from typing import Any
 import ten_tools
 from adapters import floor
 
-TITLE = "Definitions of ten tools"
-ABOUT = (
-    "Name, description and parameters of ten tools with nested models as compact JSON, in o200k tokens; and how many "
-    "descriptions and constraints of the source are still in it."
-)
-ROUNDS = 1
 CONSTRAINTS = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern")
 
 

@@ -4,10 +4,6 @@ import importlib.metadata
 from pathlib import Path
 from typing import Any
 
-TITLE = "What is installed with it"
-ABOUT = "Distributions besides itself that its installation brings; megabytes of all with compiled bytecode."
-ROUNDS = 1
-
 
 def _needs(name: str, extras: set[str]) -> list[tuple[str, set[str]]]:
     """What a distribution requires in this environment."""

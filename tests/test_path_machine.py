@@ -112,8 +112,7 @@ class Calls(RuleBasedStateMachine):
             key, what, n = self.ran[-1]
             assert (key, what) == (item.key, name)
             assert not isinstance(item, Refused)
-            if isinstance(item, Pending):
-                assert self.of_generation[id(item)][name] == self.generation[name]
+            assert self.of_generation[id(item)][name] == self.generation[name]
             allowed = EFFECTS[name] is Effect.READ or key in self.allowed
             assert allowed or (answer is not None and answer.verdict is not Verdict.NO)
             if isinstance(item, Pending) and answer is not None and answer.verdict is Verdict.ALWAYS:

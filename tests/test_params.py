@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables of cases read better in lines
 """Arguments as models send them: what is put right, what is refused, and in which words."""
 
 import datetime as dt

@@ -38,7 +38,9 @@ def set_up() -> str:
     try:
         run([sys.executable, "-m", "venv", "--clear", str(venv)])
     except subprocess.CalledProcessError:
-        sys.exit("Python's venv module does not work here; on Debian and Ubuntu install the package python3-venv.")
+        sys.exit(
+            "Python's venv module does not work here; on Debian and Ubuntu install the package python3-venv."
+        )
     pip = [python_of(venv), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(LOCK)])
     run([*pip, "--no-deps", "--editable", str(ROOT)])
@@ -77,7 +79,15 @@ def bench(python: str, rest: list[str]) -> None:
 def lock(python: str, rest: list[str]) -> None:
     run([python, "-m", "pip", "install", "--quiet", "uv>=0.5"])
     uv = [python, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes", "--no-header"]
-    extras = ["--group", "dev", "--all-extras", "--python-version", "3.11", "--no-emit-index-url", "--no-annotate"]
+    extras = [
+        "--group",
+        "dev",
+        "--all-extras",
+        "--python-version",
+        "3.11",
+        "--no-emit-index-url",
+        "--no-annotate",
+    ]
     run([*uv, *extras, "pyproject.toml", "--no-emit-package", "toolcrib", "-o", str(LOCK)])
 
 

@@ -34,7 +34,18 @@ class Context(Generic[Deps]):
     ('sqlite', False)
     """
 
-    __slots__ = ("_cancelled", "_host", "_idempotency_key", "_inner", "_loop", "_task", "deps", "key", "tool")
+    __slots__ = (
+        "_cancelled",
+        "_definition",
+        "_host",
+        "_idempotency_key",
+        "_inner",
+        "_loop",
+        "_waiting",
+        "deps",
+        "key",
+        "tool",
+    )
 
     def __init__(
         self,
@@ -50,9 +61,10 @@ class Context(Generic[Deps]):
         self._host = host
         self._cancelled = False
         self._inner = 0
+        self._definition: Any = None
+        self._waiting: set[Any] = set()
         self._idempotency_key = ""
         self._loop: Any = None
-        self._task: Any = None
 
     def report(
         self,

@@ -197,7 +197,7 @@ def define_function(tool: FunctionTool[..., Any], names: Mapping[str, Any] | Non
         params = _signature_params(signature, facts.name)
         call = signature.caller(fn)
         start = lambda _, values, ctx: call(values, ctx)  # noqa: E731 - a def would add a name, not meaning
-        wants = signature.context is not None
+        wants = bool(signature.contexts)
     description = _describe(params, doc, facts)
     defaults = {
         p.name: p.default
@@ -227,7 +227,7 @@ def _function_hook(name: str, hook: Any, defaults: Mapping[str, Any]) -> Hook:
 
 def _wants_context(signature: Signature) -> bool:
     positional = [p for p in signature.parameters if p.default is inspect.Parameter.empty]
-    return signature.context is not None or len(positional) > 1
+    return bool(signature.contexts) or len(positional) > 1
 
 
 def _mode(fn: Callable[..., Any], facts: Facts) -> str:
@@ -309,7 +309,7 @@ def _signature_params(signature: Signature, tool: str) -> Params:
         # A nullable field that must be there is filled with None by the params themselves.
         absent_is_none = parameter.default is None and is_nullable(hint)
         fields[parameter.name] = (_with_field(hint, parameter), parameter.required or absent_is_none)
-    params = TypedParams.of_fields(fields, tool=tool, extras=extras)
+    params = TypedParams.of_fields(fields, tool=tool, extras=extras, reserved=signature.contexts)
     _annotate(params, {parameter.name: _note(params.schema, parameter) for parameter in signature.parameters})
     return params
 

@@ -179,11 +179,13 @@ def _parameter_names(fn: Any, params: Any) -> Collection[str] | None:
         from toolcrib.tool import _field_names
 
         return _field_names(params)
+    filled: set[str] = set()
     while isinstance(fn, functools.partial):
+        filled.update(fn.keywords)
         fn = fn.func
     code = getattr(fn, "__code__", None) or getattr(type(fn).__call__, "__code__", None)
     if code is None or code.co_flags & VARKEYWORDS:
         return None
     extra = 1 if code.co_flags & VARARGS else 0
     names: tuple[str, ...] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + extra]
-    return names
+    return [name for name in names if name not in filled]

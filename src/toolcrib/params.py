@@ -48,6 +48,7 @@ class TypedParams:
 
         from toolcrib.schema import clean
 
+        self._reserved: tuple[str, ...] = ()
         # Prebuilt validators of nested models would bring back what was tightened.
         self._validate = SchemaValidator(core, None, False).validate_json
         self.schema = clean(_slimmed(raw))
@@ -73,10 +74,16 @@ class TypedParams:
 
     @classmethod
     def of_fields(
-        cls, fields: Mapping[str, tuple[Any, bool]], *, tool: str, extras: Any = None
+        cls,
+        fields: Mapping[str, tuple[Any, bool]],
+        *,
+        tool: str,
+        extras: Any = None,
+        reserved: tuple[str, ...] = (),
     ) -> TypedParams:
         """Params of named fields, each a (type, required): what a plain signature gives.
 
+        Where other names may come, as `extras`, `reserved` ones may not.
         They stand in a TypedDict, whose keys may have any name, also `schema`, `copy` or `_x`. Where all
         types are plain ones, what was compiled for earlier tools serves again.
         """
@@ -92,14 +99,23 @@ class TypedParams:
         build: Any = typing_extensions.TypedDict
         made = build("Arguments", hints)
         made.__pydantic_config__ = {"extra": "forbid"}
-        return cls.of_type(made, tool=tool, extras=extras)
+        params = cls.of_type(made, tool=tool, extras=extras)
+        params._reserved = reserved if extras is not None else ()
+        return params
 
     def parse(self, text: str | bytes) -> Any:
-        return self._validate(text or "{}", strict=True)
+        given = self._validate(text or "{}", strict=True)
+        if self._reserved and any(name in given for name in self._reserved):
+            raise ValueError("a name that is not the model's to give")
+        return given
 
     def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
         from pydantic import ValidationError
 
+        if self._reserved and isinstance(value, dict) and not isinstance(problem, ValidationError):
+            return field_errors(
+                self.schema, value, [((name,), "extra", "") for name in self._reserved if name in value]
+            )
         if not isinstance(problem, ValidationError):
             return (FieldError("", "a JSON object", str(problem)),)
         kinds = {"missing": "missing", "extra_forbidden": "extra", "unexpected_keyword_argument": "extra"}

@@ -7,7 +7,7 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -35,60 +35,63 @@ class Parameter:
 
 @dataclass(slots=True)
 class Signature:
-    """A function's parameters without the context, the name of the context parameter, what it returns."""
+    """A function's parameters that a model gives, those that take the context, and what it returns.
+
+    `order` has both, as they stand.
+    """
 
     parameters: list[Parameter]
-    context: str | None
+    contexts: tuple[str, ...]
     returns: Any
+    order: list[Parameter]
 
     def caller(self, fn: Callable[..., Any]) -> Callable[[dict[str, Any], Any], Any]:
         """The function of (validated arguments, context) that makes the call; worked out once."""
-        fill: dict[str, Any] = {}
-        made: dict[str, Callable[[], Any]] = {}
-        for p in self.parameters:
-            if p.default is None and is_nullable(p.hint):
-                fill[p.name] = None
-            elif p.default is not None and hasattr(
-                p.default, "get_default"
-            ):  # a pydantic Field(...) as the default
-                made[p.name] = functools.partial(p.default.get_default, call_default_factory=True)
-        placed = [p for p in self.parameters if p.kind in (POSITIONAL_ONLY, VAR_POSITIONAL)]
-        context = self.context
-        if made:
-            plain = Signature(
-                [replace(p, default=None) for p in self.parameters], context, self.returns
-            ).caller(fn)
-            return lambda values, ctx: plain({**{name: make() for name, make in made.items()}, **values}, ctx)
-        if placed:
-            return functools.partial(_call_placed, fn, self.parameters, context)
-        if fill:
-            if context is None:
-                return lambda values, ctx: fn(**{**fill, **values})
-            return lambda values, ctx: fn(**{**fill, **values, context: ctx})
-        if context is None:
+        made = {
+            p.name: functools.partial(p.default.get_default, call_default_factory=True)
+            for p in self.parameters
+            if p.default is not None and hasattr(p.default, "get_default")  # a pydantic Field(...)
+        }
+        call = self._plain_caller(fn)
+        if not made:
+            return call
+        return lambda values, ctx: call({**{name: make() for name, make in made.items()}, **values}, ctx)
+
+    def _plain_caller(self, fn: Callable[..., Any]) -> Callable[[dict[str, Any], Any], Any]:
+        contexts = self.contexts
+        if any(p.kind in (POSITIONAL_ONLY, VAR_POSITIONAL) for p in self.order):
+            return functools.partial(_call_placed, fn, self.order, contexts)
+        if not contexts:
             return lambda values, ctx: fn(**values)
-        return lambda values, ctx: fn(**values, **{context: ctx})
+        if len(contexts) == 1:
+            context = contexts[0]
+            return lambda values, ctx: fn(**values, **{context: ctx})
+        return lambda values, ctx: fn(**values, **dict.fromkeys(contexts, ctx))
 
 
 def _call_placed(
-    fn: Callable[..., Any], parameters: list[Parameter], context: str | None, values: dict[str, Any], ctx: Any
+    fn: Callable[..., Any],
+    order: list[Parameter],
+    contexts: tuple[str, ...],
+    values: dict[str, Any],
+    ctx: Any,
 ) -> Any:
     """Call with positional-only parameters and *args in their places."""
     args: list[Any] = []
-    named = dict(values)
-    gap = False  # a positional-only default was left out: what follows it must be named or stay a default
-    has_rest = any(p.kind is VAR_POSITIONAL and p.name in named for p in parameters)
-    for p in parameters:
+    named = {**values, **dict.fromkeys(contexts, ctx)}
+    rest = any(p.kind is VAR_POSITIONAL and named.get(p.name) for p in order)
+    gap = False  # after a positional parameter that was left out, the rest must be named
+    for p in order:
         if p.kind is VAR_POSITIONAL:
             args.extend(named.pop(p.name, ()))
-        elif p.kind is POSITIONAL_ONLY or (has_rest and p.kind is Kind.POSITIONAL_OR_KEYWORD):
+        elif p.kind is POSITIONAL_ONLY or (rest and p.kind is Kind.POSITIONAL_OR_KEYWORD):
             if p.name in named and not gap:
                 args.append(named.pop(p.name))
             elif p.default is not MISSING:
                 args.append(named.pop(p.name, p.default))
             else:
                 gap = True
-    return fn(*args, **(named if context is None else {**named, context: ctx}))
+    return fn(*args, **named)
 
 
 def read_signature(fn: Callable[..., Any], tool: str, names: Mapping[str, Any] | None) -> Signature:
@@ -108,19 +111,22 @@ def read_signature(fn: Callable[..., Any], tool: str, names: Mapping[str, Any] |
         raise ToolDefinitionError(f"tool {tool!r}: its signature cannot be read: {problem}") from None
     hints = _hints(inspect.unwrap(target), tool, names)
     parameters: list[Parameter] = []
-    context: str | None = None
+    order: list[Parameter] = []
+    contexts: list[str] = []
     for name, parameter in signature.parameters.items():
         if name in bound:
             continue
         hint = hints.get(name, Any)
         if is_context(hint):
-            context = name
+            contexts.append(name)
+            order.append(Parameter(name, hint, MISSING, parameter.kind))
             continue
         default = parameter.default
         if default is MISSING and parameter.kind not in (VAR_POSITIONAL, VAR_KEYWORD) and is_nullable(hint):
             default = None
         parameters.append(Parameter(name, hint, default, parameter.kind))
-    return Signature(parameters, context, hints.get("return", Any))
+        order.append(parameters[-1])
+    return Signature(parameters, tuple(contexts), hints.get("return", Any), order)
 
 
 def _hints(fn: Any, tool: str, names: Mapping[str, Any] | None) -> dict[str, Any]:

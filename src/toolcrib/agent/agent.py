@@ -236,6 +236,9 @@ class Run:
             raise
         except ModelError as error:
             return self._finished(Reason.MODEL_ERROR, "", str(error))
+        except Exception as error:  # of the caller's own: instructions, a policy, two tools of one name
+            self._finished(Reason.FAILED, "", f"{type(error).__name__}: {error}")
+            raise
         finally:
             self.box.forget(self.id)
 

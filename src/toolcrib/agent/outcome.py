@@ -18,6 +18,7 @@ class Reason(StrEnum):
     PAUSED = "paused"  # one tool failed too often in a row
     CANCELLED = "cancelled"
     MODEL_ERROR = "model_error"
+    FAILED = "failed"  # the caller's own code raised, and so does the run
     REFUSED = "refused"  # the model or its provider declined, or the answer was cut off
 
 

@@ -30,7 +30,10 @@ async def ask(box: Toolbox, question: Question) -> Answer | None:
                 answer = await asyncio.wait_for(box.approver(question), box.answer_timeout)
         except TimeoutError:
             pass
-        except Exception:
+        except (Exception, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # it is this call that was cancelled
+                raise
             import logging
 
             logging.getLogger("toolcrib").exception("the approver failed; the answer is no")

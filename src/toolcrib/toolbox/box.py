@@ -128,9 +128,9 @@ class Toolbox:
         self.grants = Grants(self.sink.outermost)
         self.host = BoxHost(self)
         self._stats: dict[str, ToolStats] = {}
-        self._offer: tuple[Any, Offer] | None = None
+        self._offer: tuple[Any, Policy, Offer] | None = None
         self._warned: set[str] = set()
-        self._held: list[tuple[Ready, asyncio.Task[None]]] = []
+        self._held: list[tuple[Ready, Callable[[], bool]]] = []
         self._workers: Workers | None = None
         self._portal: Portal | None = None
         self._stack: AsyncExitStack | None = None
@@ -167,14 +167,14 @@ class Toolbox:
         Tools that cannot be compiled are set aside with a warning; the rest go on. Without dynamic tools, the
         same offer is given again until something changes.
         """
-        version = (self.registry.version, id(self.policy))
-        if self._offer is not None and self._offer[0] == version:
-            return self._offer[1]
+        version, kept = self.registry.version, self._offer
+        if kept is not None and kept[0] == version and kept[1] is self.policy:
+            return kept[2]
         ctx: Context[Any] = Context(self._deps(deps), key=CallKey(run, 0, 0), host=self.host)
         offer = await make_offer(self.registry, self.policy.shows, ctx)
         for name, reason in offer.broken.items():
             self._set_aside(run, name, reason)
-        self._offer = None if offer.dynamic else (version, offer)
+        self._offer = None if offer.dynamic else (version, self.policy, offer)
         return offer
 
     # -- the path
@@ -437,9 +437,9 @@ class Toolbox:
                 "the result of %s does not match its schema: %s", name, problem
             )
 
-    def hold(self, ready: Ready, straggler: asyncio.Task[None]) -> None:
+    def hold(self, ready: Ready, has_stopped: Callable[[], bool]) -> None:
         """A call did not stop: what it touches stays locked until it really ends."""
-        self._held.append((ready, straggler))
+        self._held.append((ready, has_stopped))
 
     def holds(self, ready: Ready) -> bool:
         """Whether a call was let go and still runs."""
@@ -479,9 +479,10 @@ class Toolbox:
     def _set_aside(self, run: str, name: str, reason: str) -> None:
         if name not in self._warned:
             self._warned.add(name)
-            warnings.warn(f"tool {name!r} was set aside: {reason}", stacklevel=3)
+            what = name if name.startswith("toolset ") else f"tool {name!r}"
+            warnings.warn(f"{what} was set aside: {reason}", stacklevel=3)
             if self.sink:
-                self.emit(run, Notice(message=f"tool {name} was set aside: {reason}", tool=name))
+                self.emit(run, Notice(message=f"{what} was set aside: {reason}", tool=name))
 
     async def _resolve(
         self,
@@ -493,6 +494,8 @@ class Toolbox:
         deps: Any,
     ) -> Bound | Refused:
         """The tool object of a call: the one that saw its partial arguments, or one made now, or the instance."""
+        import asyncio
+
         name = call.name
         entry = entry or await self.registry.entry(name)
         if offer is not None:
@@ -518,7 +521,10 @@ class Toolbox:
         except ToolDefinitionError as problem:
             self._set_aside(key.run, name, str(problem))
             return Refused(call, key, words.tool_broken(name), str(problem))
-        except Exception as problem:  # a factory that raised
+        except (Exception, asyncio.CancelledError) as problem:  # a factory that raised
+            task = asyncio.current_task()
+            if isinstance(problem, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
             return Refused(call, key, words.failed(name), repr(problem))
 
     async def _asked_once(self, pending: Pending) -> Answer | None:
@@ -533,16 +539,15 @@ class Toolbox:
 
         from toolcrib.toolbox.turn import in_conflict, resources_of
 
-        self._held = [(other, task) for other, task in self._held if not task.done()]
         touched = resources_of(ready)
-        loop = asyncio.get_running_loop()
-        blocking = [
-            task
-            for other, task in self._held
-            if in_conflict(ready.effect, touched, other.effect, resources_of(other))
-            and task.get_loop() is loop
-        ]
-        if not blocking:
-            return None
-        _, pending = await asyncio.wait(blocking, timeout=self.grace)
-        return words.still_busy(ready.call.name) if pending else None
+        give_up = time.monotonic() + self.grace
+        while True:  # looked at from time to time: what did not stop may belong to any thread or loop
+            self._held = [(other, stopped) for other, stopped in self._held if not stopped()]
+            if not any(
+                in_conflict(ready.effect, touched, other.effect, resources_of(other))
+                for other, _ in self._held
+            ):
+                return None
+            if time.monotonic() >= give_up:
+                return words.still_busy(ready.call.name)
+            await asyncio.sleep(0.02)

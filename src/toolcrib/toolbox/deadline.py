@@ -8,7 +8,7 @@ then is let go: it runs on in a task of its own, and the call is answered as of 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from toolcrib.errors import Cancelled
@@ -19,11 +19,11 @@ class DeadlinePassed(Exception):
 
 
 class WillNotStop(Exception):
-    """The tool was told to stop and did not; `straggler` is the task that ends when it does."""
+    """The tool was told to stop and did not; `has_stopped()` says whether it has by now."""
 
-    def __init__(self, straggler: Any) -> None:
+    def __init__(self, has_stopped: Callable[[], bool]) -> None:
         super().__init__()
-        self.straggler = straggler
+        self.has_stopped = has_stopped
 
 
 class Deadline:
@@ -54,7 +54,7 @@ class Deadline:
         assert task is not None
         if isinstance(error, asyncio.CancelledError):
             if self.over:
-                raise WillNotStop(task.get_loop().create_task(_finish(self.coro, error)))
+                raise WillNotStop(task.get_loop().create_task(_finish(self.coro, error)).done)
             if self.ctx is not None:
                 self.ctx._cancelled = True
             if self.timer is not None:

@@ -54,6 +54,7 @@ class Execution(Deadline):
         self.ctx: Context[Any] | None = None
         if bound.definition.wants_context:
             self.ctx = Context(deps, key=ready.key, tool=ready.call.name, host=box.host)
+            self.ctx._definition = bound.definition
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
         coro = self._begin()
@@ -107,7 +108,7 @@ class Execution(Deadline):
             case DeadlinePassed():
                 return words.timed_out(name, self.seconds)
             case WillNotStop():
-                self.box.hold(self.ready, error.straggler)
+                self.box.hold(self.ready, error.has_stopped)
                 return words.outcome_unknown(name)
             case Cancelled() | asyncio.CancelledError():  # whether the caller was, too, `interrupted` says
                 return words.cancelled(name)
@@ -251,13 +252,21 @@ async def _on_worker(
     except asyncio.CancelledError:
         if ctx is not None:
             ctx._cancelled = True
+            await _stopped(tuple(ctx._waiting), box.grace)  # what the thread waits for through ctx.run
         if not await job.wait(min(THREAD_GRACE, box.grace / 2)):
-            raise WillNotStop(asyncio.ensure_future(_ended(job))) from None
+            raise WillNotStop(lambda: job.done) from None
         try:
             return job.result()
         except Cancelled:
             raise asyncio.CancelledError from None
     return job.result()
+
+
+async def _stopped(tasks: tuple[asyncio.Task[Any], ...], grace: float) -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=grace / 2)
 
 
 async def _settled(value: Any) -> Any:
@@ -267,11 +276,6 @@ async def _settled(value: Any) -> Any:
 _idle = _settled(None)
 _Coroutine = type(_idle)
 _idle.close()
-
-
-async def _ended(job: Any) -> None:
-    while not await job.wait(60.0):
-        continue
 
 
 def in_full(error: BaseException) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolcrib.call import CallKey, CallState, Question, ToolCall, Verdict, fingerprint
 from toolcrib.context import Context
-from toolcrib.errors import ToolError
+from toolcrib.errors import Cancelled, ToolError
 from toolcrib.events import StatusChanged
 from toolcrib.result import ToolResult
 from toolcrib.tool import Effect
@@ -36,10 +37,7 @@ class BoxHost:
         from toolcrib.toolbox.policy import Case, Verb
 
         box = self._box
-        entry = await box.registry.entry(ctx.tool)
-        definition = entry.definition() if entry is not None else None
-        if definition is None:
-            raise ToolError("This step needs permission, and the tool that asks for it is not registered.")
+        definition = ctx._definition
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
         effect = max(definition.facts.effect, Effect.WRITE)
         case = Case(definition.facts, effect, action=action, patterns=patterns)
@@ -87,4 +85,17 @@ class BoxHost:
         if ctx._loop is None:
             work.close()
             raise ToolError("ctx.run(...) is for sync tools on a worker thread; await the work instead.")
-        return asyncio.run_coroutine_threadsafe(work, ctx._loop).result()
+
+        async def tracked() -> T:
+            task = asyncio.current_task()
+            ctx._waiting.add(task)
+            try:
+                ctx.check_cancelled()
+                return await work
+            finally:
+                ctx._waiting.discard(task)
+
+        try:
+            return asyncio.run_coroutine_threadsafe(tracked(), ctx._loop).result()
+        except CancelledError:
+            raise Cancelled(f"the call of {ctx.tool} was cancelled") from None

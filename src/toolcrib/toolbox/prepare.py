@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.registry import Offer
 
 
-ASK, DENY = Verb.ASK, Verb.DENY  # looked up once: an enum's members are slow to reach on 3.11
+ASK, DENY, READ = (
+    Verb.ASK,
+    Verb.DENY,
+    Effect.READ,
+)  # looked up once: an enum's members are slow to reach on 3.11
 
 BLANK = ("", "b''", ".")  # what an empty string looks like as text, bytes and path
 NOT_THERE = object()
@@ -37,9 +41,32 @@ def decode(name: str, raw: Any, definition: Definition, offer: Offer | None) -> 
             pass
         else:
             names = definition.optional_text
-            if not names or not _has_blank(given, names, raw):
+            plain = not names or not _has_blank(given, names, raw)
+            finite = "NaN" not in raw and "Infinity" not in raw
+            if plain and finite and (definition.facts.effect is READ or not _repeats_a_key(raw)):
                 return given, raw, ()
     return _decode_with_care(name, raw, definition, narrowed)
+
+
+def _repeats_a_key(text: str) -> bool:
+    """Whether an object in the text gives one key two values: which is meant, nobody knows."""
+    import json
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        seen: dict[str, Any] = {}
+        for key, value in pairs:
+            if seen.setdefault(key, value) != value:
+                raise _Repeated
+
+    try:
+        json.loads(text or "{}", object_pairs_hook=look)
+    except _Repeated:
+        return True
+    return False
+
+
+class _Repeated(Exception):
+    pass
 
 
 def _has_blank(given: Any, names: tuple[str, ...], raw: str) -> bool:
@@ -65,6 +92,8 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
 
     def validated(value: Any) -> Any:
         text = to_json(value, inf_nan_mode="constants")
+        if b"NaN" in text or b"Infinity" in text:
+            from_json(text, allow_inf_nan=False)
         given = params.parse(text)
         if narrowed is not None:
             narrowed.validate(value)
@@ -72,7 +101,8 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
 
     try:
         value = from_json(raw or "{}", allow_inf_nan=False) if isinstance(raw, str | bytes) else raw
-        if isinstance(value, dict):
+        clear = definition.facts.effect is READ or not isinstance(raw, str) or not _repeats_a_key(raw)
+        if isinstance(value, dict) and clear:
             value = drop_empty_optionals(value, schema)
             return validated(value), value, ()
     except (ValueError, RecursionError):
@@ -114,7 +144,7 @@ def needs_question(decision: Decision, effect: Effect, edits: tuple[Edit, ...]) 
     """Why a person must be asked, or "": a policy's ASK, or repaired syntax of a call that changes something."""
     if decision.verb is ASK:
         return decision.reason
-    if effect is not Effect.READ and any(edit.is_syntax for edit in edits):
+    if effect is not READ and any(edit.is_syntax for edit in edits):
         return "its arguments were not valid JSON and had to be repaired"
     return ""
 

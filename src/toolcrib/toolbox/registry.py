@@ -22,10 +22,7 @@ class Entry:
 
     def __init__(self, name: str, supplied: Supplied) -> None:
         self.name = name
-        self.supplied = supplied
-        inner = supplied.tool if isinstance(supplied, Renamed) else supplied
-        while isinstance(inner, Renamed):
-            inner = inner.tool
+        self.supplied = inner = _unwrapped(supplied)
         self.compiled: Definition | None = None
         self.make: Callable[[Context[Any]], Any] | None = None
         self.owned = False
@@ -33,13 +30,10 @@ class Entry:
             self.make, self.owned = inner.build, True
         elif isinstance(inner, type) and issubclass(inner, Tool):
             self.make, self.owned = (lambda _: inner()), True
-            self.supplied = inner
-        else:
-            self.supplied = inner
 
     def definition(self) -> Definition | None:
         """The compiled tool; None for a factory, whose tool is known only when it was made."""
-        if self.compiled is None and not isinstance(self.supplied, ToolFactory | Renamed):
+        if self.compiled is None and not isinstance(self.supplied, ToolFactory):
             self.compiled = self.supplied.definition()
         return self.compiled
 
@@ -121,11 +115,20 @@ class Registry:
     def version(self) -> tuple[int, ...]:
         return (self._changes, *(toolset.version for toolset in self._toolsets))
 
-    async def names(self) -> list[str]:
-        """All names in a stable order; ValueError when two of the caller's sources claim one name."""
+    async def names(self, broken: dict[str, str] | None = None) -> list[str]:
+        """All names in a stable order; ValueError when two of the caller's sources claim one name.
+
+        A toolset that cannot list is left out, and named in `broken` with the reason.
+        """
         names = dict.fromkeys(self._tools)
         for toolset in self._toolsets:
-            for name in await toolset.names():
+            try:
+                listed = await toolset.names()
+            except Exception as problem:
+                if broken is not None:
+                    broken[f"toolset {type(toolset).__name__}"] = f"it cannot be listed: {problem}"
+                continue
+            for name in listed:
                 if name in names and not self._override:
                     raise ValueError(
                         f"two tools are named {name!r}; prefix or filter one, or pass override=True"
@@ -161,15 +164,16 @@ class Registry:
             self._lent.pop(name, None)
             return None
         entry = self._lent.get(name)
-        if entry is None or not _same(entry, supplied):
+        if entry is None or entry.supplied is not _unwrapped(supplied):
             entry = self._lent[name] = Entry(name, supplied)
         return entry
 
 
-def _same(entry: Entry, supplied: Supplied) -> bool:
+def _unwrapped(supplied: Supplied) -> Supplied:
+    """The tool itself, without the names that toolsets gave it."""
     while isinstance(supplied, Renamed):
         supplied = supplied.tool
-    return entry.supplied is supplied
+    return supplied
 
 
 @dataclass(slots=True)
@@ -192,10 +196,11 @@ async def make_offer(
 ) -> Offer:
     """List the tools as the world is now. A tool that cannot be compiled or described is set aside."""
     offer = Offer()
-    for name in names if names is not None else await registry.names():
+    for name in names if names is not None else await registry.names(offer.broken):
         entry = await registry.entry(name)
         if entry is None:
             continue
+        offer.dynamic = offer.dynamic or bool(offer.broken)  # what could not be had may be there next turn
         try:
             await _offer_one(offer, entry, shows, ctx)
         except Exception as problem:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, CallState
 from toolcrib.context import PartialContext
-from toolcrib.errors import ToolcribError
 from toolcrib.events import ArgumentsDelta, StatusChanged
 from toolcrib.jsonstream import JsonStream, JsonStreamError
 from toolcrib.toolbox.registry import Entry, close_tool, made
@@ -82,8 +81,6 @@ class CallStream:
         if self._hook is not None:
             try:
                 self._hook(self.tool, self.partial, self._ctx)
-            except ToolcribError:
-                raise
             except Exception:
                 self._hook = None
                 logging.getLogger("toolcrib").exception("on_partial of tool %s failed", self.name)

@@ -1,4 +1,4 @@
-"""What stands against deadlines and cancellation today."""
+"""Traps of deadlines and cancellation: threads that wait, tools that do not stop."""
 
 import asyncio
 import threading

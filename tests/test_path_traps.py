@@ -1,4 +1,4 @@
-"""What stands against the path of a call today."""
+"""Traps on the path of a call: keys that come twice, numbers that are no JSON, tools that change meanwhile."""
 
 from typing import Any
 

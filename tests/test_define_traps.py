@@ -1,4 +1,4 @@
-"""What stands against section "Declaring a tool" today."""
+"""Traps of signatures: where the context stands, and what a partial has filled."""
 
 import functools
 from typing import Any

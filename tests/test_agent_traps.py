@@ -1,4 +1,4 @@
-"""What stands against the loop today."""
+"""Traps of the loop: runs that are cut short, models and toolsets that fail, transcripts that are cut off."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -95,7 +95,7 @@ JOBS = {job.__name__: job for job in (demo, test, check, ci, bench, lock)}
 
 
 def main() -> None:
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - it is run before anything is installed
         sys.exit(f"toolcrib needs Python 3.11 or newer; this is {sys.version.split()[0]}")
     if len(sys.argv) < 2 or sys.argv[1] not in JOBS:
         sys.exit(__doc__)

@@ -16,7 +16,7 @@ from toolcrib import Agent, Answer, Context, Effect, Message, Tool, Toolbox, Too
 from toolcrib.agent import Budget, Reason, TranscriptFile, read_transcript
 from toolcrib.codecs.codec import ModelError
 from toolcrib.content import Text
-from toolcrib.events import ArgumentsDelta, EventLog, RunFinished, StatusChanged, TextDelta
+from toolcrib.events import ArgumentsDelta, RunFinished, StatusChanged, TextDelta
 from toolcrib.function import tool
 from toolcrib.messages import (
     CallChunk,
@@ -28,6 +28,7 @@ from toolcrib.messages import (
     messages_from_json,
     messages_to_json,
 )
+from toolcrib.sink import EventLog
 
 READ, WRITE = Effect.READ, Effect.WRITE
 

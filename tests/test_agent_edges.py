@@ -12,9 +12,9 @@ from tests.test_agent import READ, WRITE, Script, agent_of, check_valid, tools
 from toolcrib import Agent, Context, Message, Tool, Toolbox, ToolCall
 from toolcrib.agent import Reason, TranscriptFile, read_transcript
 from toolcrib.content import Text
-from toolcrib.events import EventLog
 from toolcrib.function import tool
 from toolcrib.messages import Response
+from toolcrib.sink import EventLog
 from toolcrib.toolset import StaticToolset
 
 

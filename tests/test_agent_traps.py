@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from tests.test_agent import READ, WRITE, Script, agent_of, check_valid, tools
 from toolcrib import Agent, Context, Message, Tool, ToolCall, ToolError, ToolFactory
 from toolcrib.content import Text
-from toolcrib.events import EventLog
 from toolcrib.function import tool
 from toolcrib.messages import CallChunk, Request, Response
+from toolcrib.sink import EventLog
 from toolcrib.toolset import StaticToolset
 
 

@@ -20,7 +20,7 @@ FLOORS: list[tuple[str, set[str]]] = [
     (
         "ground",
         {
-            "tool", "params", "call", "messages", "events", "context", "result", "toolset", "errors", "content",
+            "tool", "params", "call", "messages", "events", "sink", "context", "result", "toolset", "errors", "content",
             "signature", "definition", "function", "explain", "schema", "jsonstream", "repair", "lenient_json",
             "lenient_grammar", "json_shape", "secrets", "net", "shell", "sandbox",
         },

@@ -18,18 +18,16 @@ from toolcrib.events import (
     ArgumentsDelta,
     CallFinished,
     Event,
-    EventLog,
-    EventSink,
     QuestionAnswered,
     QuestionAsked,
     StatusBoard,
     StatusChanged,
-    Subscription,
     TextDelta,
     ToolStatus,
     event_to_dict,
 )
 from toolcrib.function import tool
+from toolcrib.sink import EventLog, EventSink, Subscription
 
 READ, WRITE = Effect.READ, Effect.WRITE
 WAIT, DOING, SUCCESS, ERROR = CallState.WAIT, CallState.DOING, CallState.SUCCESS, CallState.ERROR

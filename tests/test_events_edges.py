@@ -1,7 +1,8 @@
 """Events that several listeners share, and events made by hand."""
 
 from toolcrib.call import CallKey, CallState
-from toolcrib.events import EventLog, EventSink, StatusChanged, Subscription, TextDelta
+from toolcrib.events import StatusChanged, TextDelta
+from toolcrib.sink import EventLog, EventSink, Subscription
 
 
 async def test_joining_deltas_for_one_reader_changes_nothing_for_another() -> None:

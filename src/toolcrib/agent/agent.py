@@ -21,7 +21,6 @@ from toolcrib.events import (
     ReasoningDelta,
     RunFinished,
     RunStarted,
-    Subscription,
     TextDelta,
     TurnFinished,
     TurnStarted,
@@ -40,6 +39,7 @@ from toolcrib.messages import (
 )
 from toolcrib.models.model import Model, ModelError
 from toolcrib.result import ToolResult
+from toolcrib.sink import Subscription
 from toolcrib.toolbox import Offer, Toolbox, words
 from toolcrib.toolset import Supplied, Toolset
 

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import Answer, Pending, Question, Ready, Refused, Verdict
+from toolcrib.call import (
+    Answer,
+    Pending,
+    Prepared,
+    Question,
+    Ready,
+    Refused,
+    Verdict,
+    prepared_from_json,
+    prepared_to_json,
+)
 from toolcrib.events import QuestionAnswered, QuestionAsked
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import words
@@ -74,3 +84,16 @@ async def bind(box: Toolbox, prepared: Ready) -> ToolResult | None:
     assert bound is not None
     decision = box.policy.decide(Case(bound.definition.facts, prepared.effect, prepared))
     return words.denied(name, decision.reason) if decision.verb is Verb.DENY else None
+
+
+async def restored(box: Toolbox, data: Any) -> Prepared:
+    """A prepared call from what `prepared_to_json` wrote, prepared anew; Refused if it is not what was saved."""
+    call, key, saved, result = prepared_from_json(data)
+    if result is not None:
+        return Refused(call, key, result)
+    prepared = await box.prepare(call, key=key)
+    if isinstance(prepared, Refused):
+        return prepared
+    if prepared_to_json(prepared)["fingerprint"] != saved:
+        return Refused(call, key, words.tool_changed(call.name))
+    return prepared

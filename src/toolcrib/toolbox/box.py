@@ -25,30 +25,22 @@ from toolcrib.call import (
     Refused,
     ToolCall,
     Verdict,
-    prepared_from_json,
-    prepared_to_json,
 )
 from toolcrib.context import Context
-from toolcrib.errors import ErrorCode, ToolDefinitionError
-from toolcrib.events import (
-    CallbackSubscription,
-    CallFinished,
-    Event,
-    EventLog,
-    EventSink,
-    Notice,
-    StatusChanged,
-    Subscription,
-)
+from toolcrib.errors import ErrorCode
+from toolcrib.events import CallFinished, Event, Notice, StatusChanged
 from toolcrib.result import ToolResult
+from toolcrib.sink import CallbackSubscription, EventLog, EventSink, Subscription
 from toolcrib.tool import MaxOutput
 from toolcrib.toolbox import words
-from toolcrib.toolbox.approve import answered, ask, bind
+from toolcrib.toolbox.approve import answered, ask, bind, restored
 from toolcrib.toolbox.host import BoxHost
 from toolcrib.toolbox.policy import Approver, Grants, Policy, as_policy
 from toolcrib.toolbox.prepare import decode, judged
-from toolcrib.toolbox.registry import Entry, Offer, Registry, close_tool, made, make_offer
+from toolcrib.toolbox.registry import Offer, Registry, close_tool, make_offer
+from toolcrib.toolbox.resolve import resolve
 from toolcrib.toolbox.stats import ToolStats, hint
+from toolcrib.toolbox.stragglers import Stragglers
 from toolcrib.toolset import Supplied, Toolset
 
 if TYPE_CHECKING:
@@ -130,7 +122,7 @@ class Toolbox:
         self._stats: dict[str, ToolStats] = {}
         self._offer: tuple[Any, Policy, Offer] | None = None
         self._warned: set[str] = set()
-        self._held: list[tuple[Ready, Callable[[], bool]]] = []
+        self.stragglers = Stragglers()
         self._workers: Workers | None = None
         self._portal: Portal | None = None
         self._stack: AsyncExitStack | None = None
@@ -173,7 +165,7 @@ class Toolbox:
         ctx: Context[Any] = Context(self._deps(deps), key=CallKey(run, 0, 0), host=self.host)
         offer = await make_offer(self.registry, self.policy.shows, ctx)
         for name, reason in offer.broken.items():
-            self._set_aside(run, name, reason)
+            self.set_aside(run, name, reason)
         self._offer = None if offer.dynamic else (version, self.policy, offer)
         return offer
 
@@ -197,7 +189,7 @@ class Toolbox:
         if entry is not None and entry.make is None and offer is None and stream is None and entry.compiled:
             resolved: Bound | Refused = Bound(entry, entry.supplied, entry.compiled)
         else:
-            resolved = await self._resolve(call, key, entry, offer, stream, deps)
+            resolved = await resolve(self, call, key, offer, stream, deps)
         if isinstance(resolved, Refused):
             return resolved
         try:
@@ -235,8 +227,8 @@ class Toolbox:
             refusal = await answered(self, prepared, answer)
         else:
             refusal = await bind(self, prepared)
-        if refusal is None and self._held:
-            refusal = await self._wait_for_stragglers(prepared)
+        if refusal is None and self.stragglers and not await self.stragglers.gone(prepared, self.grace):
+            refusal = words.still_busy(prepared.call.name)
         bound = prepared.bound
         if refusal is not None or bound is None:
             return await self.refuse(prepared, refusal or words.tool_changed(prepared.call.name), record)
@@ -265,7 +257,7 @@ class Toolbox:
             lost = CallKey(self.run, 0, next(self._count)) if key is None else key
             self.settle_refused(Refused(call, lost, words.cancelled(call.name, started=False)), record)
             raise
-        if type(prepared) is Ready and not self._held and (bound := prepared.bound) is not None:
+        if type(prepared) is Ready and not self.stragglers and (bound := prepared.bound) is not None:
             return await self._execution(
                 self,
                 prepared,
@@ -330,15 +322,7 @@ class Toolbox:
         The call is prepared anew. If the tool or the arguments are not what was saved, it is Refused.
         ValueError for a format that this version cannot read.
         """
-        call, key, saved, result = prepared_from_json(data)
-        if result is not None:
-            return Refused(call, key, result)
-        prepared = await self.prepare(call, key=key)
-        if isinstance(prepared, Refused):
-            return prepared
-        if prepared_to_json(prepared)["fingerprint"] != saved:
-            return Refused(call, key, words.tool_changed(call.name))
-        return prepared
+        return await restored(self, data)
 
     # -- watching
 
@@ -437,14 +421,6 @@ class Toolbox:
                 "the result of %s does not match its schema: %s", name, problem
             )
 
-    def hold(self, ready: Ready, has_stopped: Callable[[], bool]) -> None:
-        """A call did not stop: what it touches stays locked until it really ends."""
-        self._held.append((ready, has_stopped))
-
-    def holds(self, ready: Ready) -> bool:
-        """Whether a call was let go and still runs."""
-        return bool(self._held) and any(other is ready for other, _ in self._held)
-
     def settle_refused(self, refused: Refused, record: Record | None) -> ToolResult:
         """Record and report a call that will not run."""
         name, result = refused.call.name, refused.result
@@ -476,7 +452,8 @@ class Toolbox:
     def _deps(self, deps: Any) -> Any:
         return deps if deps is not None else self.deps
 
-    def _set_aside(self, run: str, name: str, reason: str) -> None:
+    def set_aside(self, run: str, name: str, reason: str) -> None:
+        """Say once that a tool or toolset cannot be used."""
         if name not in self._warned:
             self._warned.add(name)
             what = name if name.startswith("toolset ") else f"tool {name!r}"
@@ -484,70 +461,8 @@ class Toolbox:
             if self.sink:
                 self.emit(run, Notice(message=f"{what} was set aside: {reason}", tool=name))
 
-    async def _resolve(
-        self,
-        call: ToolCall,
-        key: CallKey,
-        entry: Entry | None,
-        offer: Offer | None,
-        stream: CallStream | None,
-        deps: Any,
-    ) -> Bound | Refused:
-        """The tool object of a call: the one that saw its partial arguments, or one made now, or the instance."""
-        import asyncio
-
-        name = call.name
-        entry = entry or await self.registry.entry(name)
-        if offer is not None:
-            if name not in offer.entries:
-                if name in offer.broken:
-                    return Refused(call, key, words.tool_broken(name))
-                known = [other for other in offer.entries if other != name]
-                return Refused(call, key, words.unknown_tool(name, known))
-            if entry is not offer.entries[name]:
-                return Refused(call, key, words.tool_changed(name))
-        elif entry is None:
-            return Refused(call, key, words.unknown_tool(name, await self.registry.names()))
-        assert entry is not None
-        try:
-            if stream is not None and stream.tool is not None and stream.entry is entry:
-                tool, stream.tool = stream.tool, None  # it is this call's to close from now on
-                return Bound(entry, tool, stream.definition)
-            if entry.make is None:
-                return Bound(entry, entry.supplied, entry.definition())
-            ctx: Context[Any] = Context(self._deps(deps), key=key, tool=name, host=self.host)
-            tool, definition = await made(entry, ctx)
-            return Bound(entry, tool, definition)
-        except ToolDefinitionError as problem:
-            self._set_aside(key.run, name, str(problem))
-            return Refused(call, key, words.tool_broken(name), str(problem))
-        except (Exception, asyncio.CancelledError) as problem:  # a factory that raised
-            task = asyncio.current_task()
-            if isinstance(problem, asyncio.CancelledError) and task is not None and task.cancelling():
-                raise
-            return Refused(call, key, words.failed(name), repr(problem))
-
     async def _asked_once(self, pending: Pending) -> Answer | None:
         """Ask, unless an "always" that came while waiting for the turn to ask covers it already."""
         if self.grants.covers(pending.key.run, pending.fingerprint):
             return Answer(Verdict.YES, by="always")
         return await self.ask(pending.question)
-
-    async def _wait_for_stragglers(self, ready: Ready) -> ToolResult | None:
-        """Wait for earlier calls that did not stop and hold what this one touches; a refusal when they stay."""
-        import asyncio
-
-        from toolcrib.toolbox.turn import in_conflict, resources_of
-
-        touched = resources_of(ready)
-        give_up = time.monotonic() + self.grace
-        while True:  # looked at from time to time: what did not stop may belong to any thread or loop
-            self._held = [(other, stopped) for other, stopped in self._held if not stopped()]
-            if not any(
-                in_conflict(ready.effect, touched, other.effect, resources_of(other))
-                for other, _ in self._held
-            ):
-                return None
-            if time.monotonic() >= give_up:
-                return words.still_busy(ready.call.name)
-            await asyncio.sleep(0.02)

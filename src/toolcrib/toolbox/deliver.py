@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_OFFLOAD = 10_000_000  # bytes of a long output that are kept in its file
 HEAD_SHARE = 2 / 3  # of what may be shown, the part that comes from the beginning
+NONE = type(None)
 PARTS = (Text, Json, Image, Audio, File)
 
 
@@ -32,7 +33,7 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
     if kind is not dict and kind is not str:
         if isinstance(value, ToolResult):  # a tool may keep and return it again, so what is capped is a copy
             return value.copy(), ""
-        if value is None and output.schema is None:
+        if kind is NONE and output.schema is None:
             return ToolResult((Text("Done."),)), ""
         if isinstance(value, PARTS):
             return ToolResult((value,)), ""

@@ -82,7 +82,7 @@ class Execution(Deadline):
             raise
         except BaseException as error:
             result = self._failure(error if self.task is None else self.judged(error))
-        if self.bound.entry.owned and not self.box.holds(self.ready):
+        if self.bound.entry.owned and self.ready not in self.box.stragglers:
             yield from close_tool(self.bound.tool).__await__()
         return self._end(result)
 
@@ -108,7 +108,7 @@ class Execution(Deadline):
             case DeadlinePassed():
                 return words.timed_out(name, self.seconds)
             case WillNotStop():
-                self.box.hold(self.ready, error.has_stopped)
+                self.box.stragglers.add(self.ready, error.has_stopped)
                 return words.outcome_unknown(name)
             case Cancelled() | asyncio.CancelledError():  # whether the caller was, too, `interrupted` says
                 return words.cancelled(name)

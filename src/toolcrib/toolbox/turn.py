@@ -14,31 +14,10 @@ from toolcrib.call import CallKey, Prepared, Ready, Refused, ToolCall
 from toolcrib.result import ToolResult
 from toolcrib.tool import Effect
 from toolcrib.toolbox import words
+from toolcrib.toolbox.resources import Resources, in_conflict, resources_of
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox
-
-Resources = frozenset[str] | None
-
-
-def resources_of(ready: Ready) -> Resources:
-    """What a call touches, as its tool names it; None for anything."""
-    bound = ready.bound
-    hook = bound.definition.hooks.get("resources") if bound is not None else None
-    if hook is None or bound is None:
-        return None
-    try:
-        named = hook(bound.tool, bound.params)
-    except Exception:
-        return None
-    return None if named is None else frozenset(named)
-
-
-def in_conflict(effect: Effect, touched: Resources, other_effect: Effect, other_touched: Resources) -> bool:
-    """Whether two calls must keep their order."""
-    if effect is Effect.READ and other_effect is Effect.READ:
-        return False
-    return touched is None or other_touched is None or bool(touched & other_touched)
 
 
 async def run_turn(

@@ -1,0 +1,205 @@
+"""Where events go: the sink that numbers them, and the ways to listen.
+
+A listener has its own queue or thread, so that a slow or broken one neither delays nor breaks a call.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.events import ArgumentsDelta, Event, ReasoningDelta, TextDelta
+
+if TYPE_CHECKING:
+    import asyncio
+    from queue import SimpleQueue
+
+
+class Subscription:
+    """One listener's own queue, so that a slow or broken listener delays nobody.
+
+    As an async iterator it is read in the loop that iterates it. Past `limit` waiting events, neighbouring
+    deltas of the same kind are joined; events that are not deltas are never dropped.
+    """
+
+    def __init__(self, limit: int = 1_000) -> None:
+        self._events: deque[Event] = deque()
+        self._joined: list[Event] = []  # deltas that continue the last event, and are not written into it yet
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiter: asyncio.Event | None = None
+        self._closed = False
+
+    def put(self, event: Event) -> None:
+        """Take an event in; called by the sink, from any thread."""
+        with self._lock:
+            if len(self._events) >= self._limit and _continues(self._events[-1], event):
+                self._joined.append(event)
+                return
+            self._settle()
+            self._events.append(event)
+            self._wake()
+
+    def _settle(self) -> None:
+        """Write what was joined into one event in the place of the last: once, however many there were."""
+        if self._joined:
+            whole = copy.copy(self._events[-1])  # the events themselves belong to all listeners
+            name = "delta" if isinstance(whole, ArgumentsDelta) else "text"
+            pieces = [getattr(event, name) for event in (whole, *self._joined)]
+            setattr(whole, name, "".join(pieces))
+            self._events[-1] = whole
+            self._joined.clear()
+
+    def _pop(self) -> Event | None:
+        with self._lock:
+            if len(self._events) == 1:
+                self._settle()
+            return self._events.popleft() if self._events else None
+
+    def close(self) -> None:
+        """No more events will come; the iteration ends after those that wait."""
+        with self._lock:
+            self._closed = True
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and self._loop is not None:
+            try:
+                self._loop.call_soon_threadsafe(self._waiter.set)
+            except RuntimeError:  # the reader's loop is gone, and the reader with it
+                self._waiter = None
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        import asyncio
+
+        with self._lock:
+            self._loop, self._waiter = asyncio.get_running_loop(), asyncio.Event()
+        waiter = self._waiter
+        while True:
+            while (event := self._pop()) is not None:
+                yield event
+            if self._closed:
+                return
+            await waiter.wait()
+            waiter.clear()
+
+
+def _continues(last: Event, event: Event) -> bool:
+    """Whether a delta grows the same text as the one before it."""
+    if type(last) is not type(event) or last.run != event.run:
+        return False
+    if isinstance(last, ArgumentsDelta) and isinstance(event, ArgumentsDelta):
+        same = (last.key, last.path) == (event.key, event.path) and not last.finished and not event.finished
+        return same and isinstance(last.delta, str) and isinstance(event.delta, str)
+    return isinstance(last, TextDelta | ReasoningDelta)
+
+
+class CallbackSubscription:
+    """Hands events to a plain function on a thread of its own; what it raises is logged, once."""
+
+    def __init__(self, callback: Callable[[Event], Any]) -> None:
+        from queue import SimpleQueue
+
+        self._queue: SimpleQueue[Event | threading.Event | None] = SimpleQueue()
+        self.put = self._queue.put
+        drain = threading.Thread(
+            target=_drain, args=(self._queue, callback), name="toolcrib-events", daemon=True
+        )
+        drain.start()
+        weakref.finalize(self, self._queue.put, None)  # the thread ends with the box that it listened to
+
+    def flush(self, timeout: float) -> bool:
+        """Wait until all events so far were handed over; False when the time ran out."""
+        mark = threading.Event()
+        self._queue.put(mark)
+        return mark.wait(timeout)
+
+    def close(self) -> None:
+        self._queue.put(None)
+
+
+def _drain(queue: SimpleQueue[Any], callback: Callable[[Event], Any]) -> None:
+    """Hand over what comes, until None does."""
+    complained = False
+    while (event := queue.get()) is not None:
+        if isinstance(event, threading.Event):
+            event.set()
+            continue
+        try:
+            callback(event)
+        except Exception:
+            if not complained:
+                import logging
+
+                logging.getLogger("toolcrib").exception(
+                    "an event subscriber raised; it is told further events"
+                )
+            complained = True
+
+
+class EventLog:
+    """Keeps events, so that a listener that comes late or comes back can catch up from any point."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.put = self.events.append
+
+    def since(self, seq: int, run: str = "") -> list[Event]:
+        """The events of `run` (of all runs when empty) numbered `seq` and later."""
+        return [event for event in self.events if event.seq >= seq and run in ("", event.run)]
+
+    def close(self) -> None:
+        """Nothing to end: what was kept stays readable."""
+
+
+class EventSink:
+    """Numbers events and hands them to whoever listens; false while nobody does, so that none are built."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.listeners: tuple[Any, ...] = ()
+        self._seq: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self.parents: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.listeners)
+
+    def add(self, listener: Any) -> None:
+        self.listeners = (*self.listeners, listener)
+
+    def remove(self, listener: Any) -> None:
+        self.listeners = tuple(other for other in self.listeners if other is not listener)
+        listener.close()
+
+    def emit(self, run: str, event: Event) -> None:
+        """Number and hand over an event of a run; a listener that raises is logged and passed over."""
+        event.run = run
+        event.parent = self.parents.get(run, "") if self.parents else ""
+        event.time = self._clock()
+        with self._lock:
+            event.seq = seq = self._seq.get(run, 0)
+            self._seq[run] = seq + 1
+            for listener in self.listeners:
+                try:
+                    listener.put(event)
+                except Exception:
+                    import logging
+
+                    logging.getLogger("toolcrib").exception("an event listener raised")
+
+    def outermost(self, run: str) -> str:
+        """The run that has no parent above this one."""
+        while run in self.parents:
+            run = self.parents[run]
+        return run
+
+    def forget(self, run: str) -> None:
+        """A run ended: its counter is not needed any more."""
+        self._seq.pop(run, None)
+        self.parents.pop(run, None)

@@ -1,0 +1,74 @@
+"""The first step of a call's path: from a name to the object and the compiled definition that will run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.call import Bound, CallKey, Refused, ToolCall
+from toolcrib.context import Context
+from toolcrib.errors import ToolDefinitionError
+from toolcrib.toolbox import words
+from toolcrib.toolbox.registry import Entry, Offer, made
+
+if TYPE_CHECKING:
+    from toolcrib.toolbox.box import Toolbox
+    from toolcrib.toolbox.stream import CallStream
+
+
+async def resolve(
+    box: Toolbox, call: ToolCall, key: CallKey, offer: Offer | None, stream: CallStream | None, deps: Any
+) -> Bound | Refused:
+    """What a call is bound to, judged by the list that offered it; or the refusal."""
+    name = call.name
+    entry = box.registry.known(name) or await box.registry.entry(name)
+    refused = await _not_there(box, call, key, entry, offer)
+    if refused is not None:
+        return refused
+    assert entry is not None
+    try:
+        return await _bound(box, name, key, entry, stream, deps)
+    except ToolDefinitionError as problem:
+        box.set_aside(key.run, name, str(problem))
+        return Refused(call, key, words.tool_broken(name), str(problem))
+    except BaseException as problem:  # a factory that raised, or that awaited what was cancelled
+        if not isinstance(problem, Exception) and not _cancelled_from_within(problem):
+            raise
+        return Refused(call, key, words.failed(name), repr(problem))
+
+
+async def _not_there(
+    box: Toolbox, call: ToolCall, key: CallKey, entry: Entry | None, offer: Offer | None
+) -> Refused | None:
+    """The refusal of a name that is unknown, was not offered, or means another tool by now."""
+    name = call.name
+    if offer is None:
+        if entry is None:
+            return Refused(call, key, words.unknown_tool(name, await box.registry.names()))
+        return None
+    if name not in offer.entries:
+        if name in offer.broken:
+            return Refused(call, key, words.tool_broken(name))
+        return Refused(call, key, words.unknown_tool(name, offer.entries))
+    return None if entry is offer.entries[name] else Refused(call, key, words.tool_changed(name))
+
+
+async def _bound(
+    box: Toolbox, name: str, key: CallKey, entry: Entry, stream: CallStream | None, deps: Any
+) -> Bound:
+    """The object that saw the partial arguments, one that is made now, or the instance that was given."""
+    if stream is not None and stream.tool is not None and stream.entry is entry:
+        tool, stream.tool = stream.tool, None  # it is this call's to close from now on
+        return Bound(entry, tool, stream.definition)
+    if entry.make is None:
+        return Bound(entry, entry.supplied, entry.definition())
+    ctx: Context[Any] = Context(deps if deps is not None else box.deps, key=key, tool=name, host=box.host)
+    tool, definition = await made(entry, ctx)
+    return Bound(entry, tool, definition)
+
+
+def _cancelled_from_within(problem: BaseException) -> bool:
+    """Whether a cancellation is no one's wish: the caller's task itself was not cancelled."""
+    import asyncio
+
+    task = asyncio.current_task()
+    return isinstance(problem, asyncio.CancelledError) and task is not None and not task.cancelling()

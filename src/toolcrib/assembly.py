@@ -64,8 +64,10 @@ def assemble(
         for tool in load_named(reference).tools:
             name = _name(tool)
             if name in claimed and claimed[name] is not tool:
+                other = found.sources[name]
+                both = f"{reference} and {other} both supply a tool"
                 raise PluginError(
-                    f"{reference} and {found.sources[name]} both supply a tool named {name}; "
+                    f"{both if other != reference else f'{reference} supplies two tools'} named {name}; "
                     "name only one of them, as module:attribute"
                 )
             if name in claimed:
@@ -88,7 +90,7 @@ def _add_installed(found: Assembly, plugin: Plugin) -> None:
         if name in found.sources:
             found.notes.append(
                 f"plugin {plugin.source} was left out where it supplies {name}: "
-                f"{found.sources[name]} has that name. To use it instead, name it with --from or --tools"
+                f"{found.sources[name]} has that name. To use it instead, name it with --from"
             )
         elif not name:
             found.named.append(filtered(tool, lambda name: name not in found.sources))

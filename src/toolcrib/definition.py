@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Hook = Callable[..., Any]
 
+ANY_DICT = (dict, dict[str, Any])
+
 DOC_STYLES = (
     ("\nArgs:\n", "GOOGLE"),
     ("\nAttributes:\n", "GOOGLE"),
@@ -119,7 +121,7 @@ class Output:
         self.schema: dict[str, Any] | None = None
         self._adapter: Any = None
         self._known: type | None = None
-        self.to_json: Callable[[Any], str] | None = None
+        self.to_json: Callable[[Any], bytes] | None = None
         hint = _awaited(returns)
         if not _is_structured(hint):
             return
@@ -135,16 +137,20 @@ class Output:
             raise ToolDefinitionError(
                 f"tool {tool!r}: its return annotation {hint!r} gives no schema: {problem}"
             ) from problem
-        self._known = hint if isinstance(hint, type) and hasattr(hint, "model_fields") else None
-        serializer = self._adapter.serializer
-        self.to_json = lambda value: serializer.to_json(value, warnings=False, fallback=str).decode()
+        if hint in ANY_DICT:
+            self._known = dict
+        elif isinstance(hint, type) and hasattr(hint, "model_fields"):
+            self._known = hint
+        to_json = self._adapter.serializer.to_json
+        self.to_json = functools.partial(to_json, warnings=False, fallback=str)
 
     def misfit(self, value: Any, text: str) -> str | None:
         """Why a value, whose JSON is `text`, does not fit the declared type, or None.
 
-        A model was validated when it was made; of anything else only its JSON proves what it holds.
+        A model was validated when it was made, and any dict is a dict; of anything else only its JSON proves
+        what it holds.
         """
-        if self._adapter is None or (self._known is not None and type(value) is self._known):
+        if type(value) is self._known:
             return None
         try:
             self._adapter.validator.validate_json(text)
@@ -195,8 +201,7 @@ def define_function(tool: FunctionTool[..., Any], names: Mapping[str, Any] | Non
         start = (lambda _, values, ctx: fn(values, ctx)) if wants else (lambda _, values, ctx: fn(values))
     else:
         params = _signature_params(signature, facts.name)
-        call = signature.caller(fn)
-        start = lambda _, values, ctx: call(values, ctx)  # noqa: E731 - a def would add a name, not meaning
+        start = signature.caller(fn)
         wants = bool(signature.contexts)
     description = _describe(params, doc, facts)
     defaults = {

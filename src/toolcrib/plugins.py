@@ -49,7 +49,7 @@ def load_named(reference: str) -> Plugin:
             f"expected module:attribute or module, got {reference!r}; for example weather:forecast"
         )
     if os.sep in module_name or module_name.endswith(".py"):
-        dotted = module_name.removesuffix(".py").strip(os.sep).replace(os.sep, ".")
+        dotted = os.path.normpath(module_name).removesuffix(".py").lstrip(f".{os.sep}").replace(os.sep, ".")
         raise PluginError(f"expected a module's name, got the path {module_name!r}; did you mean {dotted!r}?")
     here = os.getcwd()  # noqa: PTH109 - sys.path holds strings
     if here not in sys.path:
@@ -129,7 +129,9 @@ def _of_module(module: ModuleType) -> list[Any]:
         if not is_tool(value) or (public is None and not _defined_in(value, module.__name__)):
             continue
         found.setdefault(id(value), value)
-    return list(found.values())
+    # A class beside an object or a factory of its name is how that one is made, not a second tool.
+    made = {name_of(value) for value in found.values() if not isinstance(value, type)}
+    return [value for value in found.values() if not isinstance(value, type) or name_of(value) not in made]
 
 
 def _defined_in(value: Any, module: str) -> bool:
@@ -176,11 +178,14 @@ def _attribute(value: Any, name: str, reference: str) -> Any:
 
 def _in_short(problem: BaseException) -> str:
     """What went wrong while importing, with the line of the code that was imported."""
+    ours = os.path.dirname(__file__)  # noqa: PTH120 - frames hold strings
     frames = [
-        frame for frame in traceback.extract_tb(problem.__traceback__) if "importlib" not in frame.filename
+        frame
+        for frame in traceback.extract_tb(problem.__traceback__)
+        if "importlib" not in frame.filename and not frame.filename.startswith(ours + os.sep)
     ]
     where = ""
-    if frames and frames[-1].filename != __file__:
+    if frames:
         where = f" ({frames[-1].filename}, line {frames[-1].lineno})"
     if isinstance(problem, PluginError):
         return str(problem)

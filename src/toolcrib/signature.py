@@ -45,8 +45,8 @@ class Signature:
     returns: Any
     order: list[Parameter]
 
-    def caller(self, fn: Callable[..., Any]) -> Callable[[dict[str, Any], Any], Any]:
-        """The function of (validated arguments, context) that makes the call; worked out once."""
+    def caller(self, fn: Callable[..., Any]) -> Callable[[Any, dict[str, Any], Any], Any]:
+        """The function of (tool, validated arguments, context) that makes the call; worked out once."""
         made = {
             p.name: functools.partial(p.default.get_default, call_default_factory=True)
             for p in self.parameters
@@ -55,24 +55,27 @@ class Signature:
         call = self._plain_caller(fn)
         if not made:
             return call
-        return lambda values, ctx: call({**{name: make() for name, make in made.items()}, **values}, ctx)
+        return lambda _, values, ctx: call(
+            _, {**{name: make() for name, make in made.items()}, **values}, ctx
+        )
 
-    def _plain_caller(self, fn: Callable[..., Any]) -> Callable[[dict[str, Any], Any], Any]:
+    def _plain_caller(self, fn: Callable[..., Any]) -> Callable[[Any, dict[str, Any], Any], Any]:
         contexts = self.contexts
         if any(p.kind in (POSITIONAL_ONLY, VAR_POSITIONAL) for p in self.order):
             return functools.partial(_call_placed, fn, self.order, contexts)
         if not contexts:
-            return lambda values, ctx: fn(**values)
+            return lambda _, values, ctx: fn(**values)
         if len(contexts) == 1:
             context = contexts[0]
-            return lambda values, ctx: fn(**values, **{context: ctx})
-        return lambda values, ctx: fn(**values, **dict.fromkeys(contexts, ctx))
+            return lambda _, values, ctx: fn(**values, **{context: ctx})
+        return lambda _, values, ctx: fn(**values, **dict.fromkeys(contexts, ctx))
 
 
 def _call_placed(
     fn: Callable[..., Any],
     order: list[Parameter],
     contexts: tuple[str, ...],
+    _: Any,
     values: dict[str, Any],
     ctx: Any,
 ) -> Any:

@@ -36,7 +36,7 @@ Workspace = Annotated[
 ]
 From = Annotated[
     list[str] | None,
-    typer.Option("--from", "-f", metavar="MODULE[:ATTRIBUTE]", help="Tools to load; may be repeated."),
+    typer.Option("--from", "-f", metavar="MODULE[:ATTRIBUTE]", help="Your own tools to load; may be repeated."),
 ]
 AutonomyOption = Annotated[
     Autonomy,
@@ -73,10 +73,7 @@ def run(
     ] = None,
     workspace: Workspace = Path(),
     autonomy: AutonomyOption = Autonomy.SUPERVISED,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option("--tools", "-t", metavar="MODULE[:ATTRIBUTE]", help="Your own tools; may be repeated."),
-    ] = None,
+    from_: From = None,
     max_turns: Annotated[int, typer.Option(min=1, help="How often the model is asked at most.")] = 50,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="Stop after this many tokens.")] = None,
     budget_seconds: Annotated[float | None, typer.Option(min=0, help="Stop after this many seconds.")] = None,
@@ -112,7 +109,7 @@ def run(
             model=model,
             workspace=workspace,
             autonomy=autonomy.value,
-            tools=tuple(tools or ()),
+            named=tuple(from_ or ()),
             max_turns=max_turns,
             budget_tokens=budget_tokens,
             budget_seconds=budget_seconds,

@@ -49,7 +49,7 @@ class Settings:
     model: str | None
     workspace: Path
     autonomy: str
-    tools: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     max_turns: int = 50
     budget_tokens: int | None = None
     budget_seconds: float | None = None
@@ -149,7 +149,7 @@ def _assembly(settings: Settings, overflow: Path) -> Assembly:
 
     if not settings.workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {settings.workspace}")
-    return assembled(settings.tools, Workspace(settings.workspace, readable=[overflow]))
+    return assembled(settings.named, Workspace(settings.workspace, readable=[overflow]))
 
 
 def _continued(settings: Settings) -> tuple[list[Message], Path | None]:
@@ -163,18 +163,9 @@ def _continued(settings: Settings) -> tuple[list[Message], Path | None]:
         return [], path
     try:
         messages = read_transcript(earlier)
-        if path is None or path == earlier:
-            _cut_unfinished_line(earlier)
     except (OSError, ValueError, KeyError) as problem:
         raise Problem(f"--continue {earlier}: not a transcript that can be read: {problem}") from problem
     return messages, path or earlier
-
-
-def _cut_unfinished_line(path: Path) -> None:
-    """A line that a crash cut off was not read; it must not be in the middle of what is written next."""
-    data = path.read_bytes()
-    if data and not data.endswith(b"\n"):
-        os.truncate(path, data.rfind(b"\n") + 1)
 
 
 def _copy(messages: list[Message], transcript: TranscriptFile) -> None:

@@ -28,6 +28,7 @@ REASONS = {
     Reason.PAUSED: "Paused",
     Reason.CANCELLED: "Cancelled",
     Reason.MODEL_ERROR: "The model failed",
+    Reason.FAILED: "Failed",
     Reason.REFUSED: "The model did not answer",
 }
 

@@ -99,8 +99,8 @@ def find(items: Sequence[Item], name: str) -> Item:
 
     for item in items:
         if item.name == name:
-            if item.spec is None:
-                raise Problem(f"tool {name} is broken: {item.problem}", code=1)
+            if item.spec is None or item.problem:
+                raise Problem(f"{name} ({item.source}) is broken: {item.problem}", code=1)
             return item
     near = get_close_matches(name, [item.name for item in items], n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`toolcrib tools list` shows all;"

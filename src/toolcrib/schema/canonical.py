@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from . import keywords as kw
 from .combine import merge
-from .keywords import DATA, DROP, KINDS, TYPES, VALID, Schema, accepts_null, escape
-from .legacy import modern, type_name
+from .keywords import KINDS, NAMED, NODE, NODES, NOISE, Schema, accepts_null, escape
+from .legacy import modern
 from .references import References, Resource
 from .shorten import nullable, shorten
+from .values import PLAIN
 
 MAX_REPEATED: Final = 10_000  # nodes that inlining may add to a document; beyond, large parts stay references
 MAX_DEPTH: Final = 100  # levels of nesting as written; what lies deeper is not shown
@@ -19,12 +19,6 @@ MAX_INLINED_DEPTH: Final = 50  # levels that inlining may reach; beyond, a refer
 _SIZES: Final = (2_048, 512, 128, 32, 8, 1)  # largest part that is still inlined, tried until the whole fits
 _ROUNDS: Final = 5
 
-_WIDTHS: Final = frozenset(
-    (
-        *("float", "double", "float32", "float64", "decimal", "int", "uint"),
-        *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64, 128)),
-    )
-)
 _BOOLEAN_STANDS: Final = frozenset(
     ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "items")
 )  # where true and false are the usual way to write a schema
@@ -88,6 +82,9 @@ def _bounded(schema: Mapping[str, Any]) -> Schema:
     return out
 
 
+_Path = tuple[Any, str | int] | None  # where a node stands: its parent's path and the last token of its own
+
+
 @dataclass(slots=True)
 class _Part:
     """A schema that something refers to, cleaned once and used wherever it is referred to."""
@@ -118,11 +115,11 @@ class _Cleaning:
 
     def run(self) -> Schema:
         root, home = self._start()
-        out = self._node(root, home, "", 0)
+        out = self._node(root, home, None, 0)
         size = self._size
         while self._waiting:
             target, home, token = self._waiting.pop()
-            self._part(target, home, f"/$defs/{escape(token)}", 0)
+            self._part(target, home, ((None, "$defs"), token), 0)
         defs = {name: self._parts[key].schema for key, name in self._names.items() if name}
         size += sum(self._parts[key].size for key, name in self._names.items() if name)
         self.repeated = size - self._visited
@@ -134,7 +131,7 @@ class _Cleaning:
             self.unsettled = True
             out = self._merged(defs[name], {key: value for key, value in out.items() if key != "$ref"})
         if "$ref" in out:
-            self.losses.append(Loss("", "$ref", "refers to nothing but itself"))
+            self._lose(None, "$ref", "refers to nothing but itself")
             self.unsettled = True
             out = {key: value for key, value in out.items() if key != "$ref"}
         if defs:
@@ -146,9 +143,7 @@ class _Cleaning:
         root: Mapping[str, Any] = self._root
         home = self.references.root
         self._names[id(root)] = ""
-        while isinstance(root.get("$ref"), str) and all(
-            KINDS.get(key) == DROP for key in root if key != "$ref"
-        ):
+        while isinstance(root.get("$ref"), str) and all(key in NOISE for key in root if key != "$ref"):
             found = self.references.resolve(root["$ref"], home)
             if found is None or not isinstance(found[0], Mapping) or id(found[0]) in self._names:
                 break
@@ -156,9 +151,16 @@ class _Cleaning:
             self._names[id(root)] = ""
         return root, home
 
+    def _lose(self, path: _Path, keyword: str, detail: str) -> None:
+        tokens: list[str] = []
+        while path is not None:
+            path, token = path
+            tokens.append("/" + escape(str(token)))
+        self.losses.append(Loss("".join(reversed(tokens)), keyword, detail))
+
     # -- one node ---------------------------------------------------------------------------------------
 
-    def _node(self, raw: Any, home: Resource, path: str, depth: int) -> Schema:
+    def _node(self, raw: Any, home: Resource, path: _Path, depth: int) -> Schema:
         self._size += 1
         self._visited += 1
         if depth > self._deepest:
@@ -166,51 +168,53 @@ class _Cleaning:
         if type(raw) is not dict and not isinstance(raw, Mapping):
             return {"not": {}} if raw is False else {}
         if depth > MAX_DEPTH:
-            self.losses.append(Loss(path, "", f"nested deeper than {MAX_DEPTH} levels"))
+            self._lose(path, "", f"nested deeper than {MAX_DEPTH} levels")
             return {}
         home = self.references.enter(raw, home)
         raw = modern(raw)
         out: Schema = {}
         for keyword, value in raw.items():
-            kind = KINDS.get(keyword)
-            if kind is None:
-                if isinstance(keyword, str):
-                    out[keyword] = value
-            elif kind == DATA:
-                out[keyword] = value
-            elif kind != DROP and VALID[kind](value):
-                read = _READ[kind](self, value, keyword, home, path, depth)
+            plain = PLAIN.get(keyword)
+            if plain is not None:
+                read = plain(value)
                 if read is not None:
                     out[keyword] = read
+                continue
+            kind = KINDS.get(keyword)
+            if kind == NAMED:
+                if isinstance(value, Mapping):
+                    out[keyword] = self._named(value, home, (path, keyword), depth + 1)
+            elif kind == NODES:
+                if isinstance(value, list) and value:
+                    out[keyword] = self._nodes(value, home, (path, keyword), depth + 1)
+            elif kind == NODE:
+                if isinstance(value, bool) and keyword in _BOOLEAN_STANDS:
+                    out[keyword] = {} if keyword == "items" and value else value
+                elif isinstance(value, (Mapping, bool)):
+                    out[keyword] = self._node(value, home, (path, keyword), depth + 1)
+            elif keyword not in NOISE and isinstance(keyword, str):
+                out[keyword] = value
         null = out.pop("nullable", False) is True
         reference = out.pop("$ref", None)
         out = shorten(out) if reference is None else self._refer(reference, out, home, path, depth)
         return shorten(_let_null_in(out)) if null else out
 
-    def _nodes(self, value: list[Any], keyword: str, home: Resource, path: str, depth: int) -> list[Schema]:
-        out: list[Schema] = []
-        for index, item in enumerate(value):
-            out.append(self._node(item, home, f"{path}/{keyword}/{index}", depth + 1))
-        return out
+    def _nodes(self, value: list[Any], home: Resource, path: _Path, depth: int) -> list[Schema]:
+        return [self._node(item, home, (path, index), depth) for index, item in enumerate(value)]
 
-    def _named(self, value: Mapping[str, Any], keyword: str, home: Resource, path: str, depth: int) -> Schema:
-        out: Schema = {}
-        for name, item in value.items():
-            if isinstance(name, str):
-                out[name] = self._node(item, home, f"{path}/{keyword}/{escape(name)}", depth + 1)
-        return out
-
-    def _one(self, value: Any, keyword: str, home: Resource, path: str, depth: int) -> Schema | bool:
-        if isinstance(value, bool) and keyword in _BOOLEAN_STANDS:
-            return {} if keyword == "items" and value else value
-        return self._node(value, home, f"{path}/{keyword}", depth + 1)
+    def _named(self, value: Mapping[str, Any], home: Resource, path: _Path, depth: int) -> Schema:
+        return {
+            name: self._node(item, home, (path, name), depth)
+            for name, item in value.items()
+            if isinstance(name, str)
+        }
 
     # -- references -------------------------------------------------------------------------------------
 
-    def _refer(self, reference: str, beside: Schema, home: Resource, path: str, depth: int) -> Schema:
+    def _refer(self, reference: str, beside: Schema, home: Resource, path: _Path, depth: int) -> Schema:
         found = self.references.resolve(reference, home)
         if found is None:
-            self.losses.append(Loss(path, "$ref", f"nothing stands at {reference}"))
+            self._lose(path, "$ref", f"nothing stands at {reference}")
             return shorten(beside)
         target, home = found
         if not isinstance(target, Mapping):
@@ -224,7 +228,9 @@ class _Cleaning:
         merged = merge(base, beside)
         return shorten({"allOf": [base], **beside} if merged is None else merged)
 
-    def _inline(self, target: Mapping[str, Any], home: Resource, token: str, path: str, depth: int) -> Schema:
+    def _inline(
+        self, target: Mapping[str, Any], home: Resource, token: str, path: _Path, depth: int
+    ) -> Schema:
         key = id(target)
         stays = self._names.get(key) is not None or key in self._open
         part = self._parts.get(key)
@@ -249,7 +255,7 @@ class _Cleaning:
             or depth + part.height > MAX_DEPTH - MAX_INLINED_DEPTH // 2
         )
 
-    def _part(self, target: Mapping[str, Any], home: Resource, path: str, depth: int) -> _Part:
+    def _part(self, target: Mapping[str, Any], home: Resource, path: _Path, depth: int) -> _Part:
         key = id(target)
         part = self._parts.get(key)
         if part is not None:
@@ -262,7 +268,7 @@ class _Cleaning:
         name = self._names.get(key)
         if name is not None and schema.get("$ref") == _reference(name):
             # Nothing but itself: a definition that says nothing.
-            self.losses.append(Loss(path, "$ref", "refers to nothing but itself"))
+            self._lose(path, "$ref", "refers to nothing but itself")
             self.unsettled = True
             schema = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
         part = self._parts[key] = _Part(schema, self._size, self._deepest - depth)
@@ -300,61 +306,3 @@ def _let_null_in(node: Schema) -> Schema:
     said: Schema = {key: node[key] for key in ("description", "default", "examples") if key in node}
     inner = {key: value for key, value in node.items() if key not in said}
     return {**said, "anyOf": [inner, {"type": "null"}]} if inner else node
-
-
-# -- values that are not schemas ------------------------------------------------------------------------
-
-
-def _data(_: _Cleaning, value: Any, keyword: str, home: Resource, path: str, depth: int) -> Any:
-    return value
-
-
-def _text(_: _Cleaning, value: str, keyword: str, home: Resource, path: str, depth: int) -> str | None:
-    return None if keyword == "format" and value.lower() in _WIDTHS else value
-
-
-def _count(_: _Cleaning, value: float, keyword: str, home: Resource, path: str, depth: int) -> int:
-    return int(value)
-
-
-def _names(_: _Cleaning, value: list[Any], keyword: str, home: Resource, path: str, depth: int) -> Any:
-    return list(dict.fromkeys(name for name in value if isinstance(name, str))) or None
-
-
-def _name_lists(
-    _: _Cleaning, value: Mapping[str, Any], keyword: str, home: Resource, path: str, depth: int
-) -> Any:
-    lists = {
-        name: [n for n in names if isinstance(n, str)]
-        for name, names in value.items()
-        if isinstance(names, list)
-    }
-    return {name: names for name, names in lists.items() if names} or None
-
-
-def _type(_: _Cleaning, value: Any, keyword: str, home: Resource, path: str, depth: int) -> Any:
-    if isinstance(value, str) and value in TYPES:
-        return value
-    written = [value] if isinstance(value, str) else [item for item in value if isinstance(item, str)]
-    named = [type_name(item, TYPES) for item in written]
-    known = list(dict.fromkeys(item for item in named if item is not None and item != "null"))
-    if "null" in named:
-        known.append("null")
-    if not known:
-        return None
-    return known[0] if len(known) == 1 else known
-
-
-_READ: Final[Mapping[str, Callable[..., Any]]] = {
-    kw.NODE: _Cleaning._one,
-    kw.NODES: _Cleaning._nodes,
-    kw.NAMED: _Cleaning._named,
-    kw.VALUES: _data,
-    kw.TEXT: _text,
-    kw.NUMBER: _data,
-    kw.COUNT: _count,
-    kw.FLAG: _data,
-    kw.NAMES: _names,
-    kw.NAME_LISTS: _name_lists,
-    kw.TYPE: _type,
-}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 Schema = dict[str, Any]
@@ -87,6 +87,8 @@ KINDS: Final[Mapping[str, str]] = {
     "discriminator": DROP,  # OpenAPI's hint beside a union; the variants' own constants say the same
 }
 
+NOISE: Final = frozenset(keyword for keyword, kind in KINDS.items() if kind == DROP)
+
 
 def words(text: str) -> frozenset[str]:
     """A set of keywords, written as a sentence for the eye."""
@@ -117,34 +119,13 @@ TYPES: Final = frozenset(("string", "number", "integer", "boolean", "object", "a
 _RANK: Final[Mapping[str, int]] = {keyword: rank for rank, keyword in enumerate(KINDS)}
 
 
-def _rank(item: tuple[str, Any]) -> tuple[int, str]:
-    rank = _RANK.get(item[0])
-    return (len(_RANK), item[0]) if rank is None else (rank, "")
-
-
 def ordered(node: Mapping[str, Any]) -> Schema:
     """The same node, its keywords in the order of the table and unknown ones by name after them."""
-    return dict(node) if len(node) < 2 else dict(sorted(node.items(), key=_rank))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-VALID: Final[Mapping[str, Callable[[Any], bool]]] = {
-    NODE: lambda value: isinstance(value, (Mapping, bool)),
-    NODES: lambda value: isinstance(value, list) and bool(value),
-    NAMED: lambda value: isinstance(value, Mapping),
-    DATA: lambda value: True,
-    TEXT: lambda value: isinstance(value, str),
-    NUMBER: _is_number,
-    COUNT: lambda value: _is_number(value) and value >= 0 and value == int(value),
-    FLAG: lambda value: isinstance(value, bool),
-    NAMES: lambda value: isinstance(value, list),
-    NAME_LISTS: lambda value: isinstance(value, Mapping),
-    VALUES: lambda value: isinstance(value, list),
-    TYPE: lambda value: isinstance(value, (str, list)),
-}
+    try:
+        return {keyword: node[keyword] for keyword in sorted(node, key=_RANK.__getitem__)}
+    except KeyError:
+        unknown = sorted(keyword for keyword in node if keyword not in _RANK)
+        return {**ordered({k: v for k, v in node.items() if k in _RANK}), **{k: node[k] for k in unknown}}
 
 
 def children(node: Mapping[str, Any]) -> list[tuple[str, Any]]:

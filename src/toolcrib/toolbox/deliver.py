@@ -39,7 +39,7 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
             return ToolResult((value,)), ""
         if kind in (list, tuple) and any(isinstance(item, PARTS) for item in value):
             return ToolResult(tuple(_as_part(item) for item in value)), ""
-    text = output.to_json(value) if output.to_json is not None else to_json_text(value)
+    text = output.to_json(value).decode() if output.to_json is not None else to_json_text(value)
     shown: str = value if kind is str else text
     if output.schema is None:
         return ToolResult((Text(shown),), is_data=True), ""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 import traceback
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import Bound, CallState, Ready
+from toolcrib.content import Text
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError
 from toolcrib.events import CallFinished, CallRetried, StatusChanged
@@ -17,7 +19,7 @@ from toolcrib.toolbox import words
 from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, WillNotStop
 from toolcrib.toolbox.deliver import cap, deliver, gathered
 from toolcrib.toolbox.registry import close_tool
-from toolcrib.toolbox.telemetry import CallSpan, active_tracer
+from toolcrib.toolbox.telemetry import SDK, CallSpan
 from toolcrib.toolbox.threads import BRIEF_WAIT
 
 if TYPE_CHECKING:
@@ -93,11 +95,14 @@ class Execution(Deadline):
         self.started = box.timer()
         if box.sink.listeners:
             box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, None, None, ready.arguments))
-        tracer = active_tracer(box.tracer)
         self.span = None
-        if tracer is not None:
-            self.span = CallSpan(tracer, name, definition.facts, ready, box.record_content)
-        return _coroutine(box, ready, self.bound, self.ctx, self.span)
+        if box.tracer is not None or SDK in sys.modules:
+            self.span = CallSpan(box.tracer, name, definition, ready, box.record_content)
+        if definition.mode != "async" or definition.facts.retry is not None:
+            return _coroutine(box, ready, self.bound, self.ctx, self.span)
+        coro = definition.start(self.bound.tool, self.bound.params, self.ctx)
+        # An awaitable object cannot be stepped by hand, and a wrapper may have hidden a plain function.
+        return coro if type(coro) is _Coroutine else _settled(coro)
 
     def _failure(self, error: BaseException) -> ToolResult:
         """What an exception of a tool comes to: the model's words, the operator's, what must still be raised."""
@@ -123,7 +128,11 @@ class Execution(Deadline):
         """Cap, count, record and report; the terminal state comes after the result is recorded."""
         box, ready, facts = self.box, self.ready, self.bound.definition.facts
         key, name = ready.key, ready.call.name
-        result = cap(result, facts.max_output or box.max_output, name, box.overflow, key)
+        limit = facts.max_output or box.max_output
+        part = result.parts[0] if len(result.parts) == 1 else None
+        # No character takes more than 4 bytes, or is more than one line.
+        if type(part) is not Text or len(part.text) * 4 > limit.bytes or len(part.text) >= limit.lines:
+            result = cap(result, limit, name, box.overflow, key)
         if ready.edits:
             result.edits = ready.edits
         ready.done = result
@@ -156,14 +165,9 @@ def _coroutine(
     box: Toolbox, ready: Ready, bound: Bound, ctx: Context[Any] | None, span: CallSpan | None
 ) -> Any:
     """The coroutine that does the work: one attempt, or as many as the tool's retry allows."""
-    definition = bound.definition
-    if definition.facts.retry is not None:
+    if bound.definition.facts.retry is not None:
         return _retried(box, ready, bound, ctx, span)
-    if definition.mode == "async":
-        coro = definition.start(bound.tool, bound.params, ctx)
-        # An awaitable object cannot be stepped by hand, and a wrapper may have hidden a plain function.
-        return coro if type(coro) is _Coroutine else _settled(coro)
-    return MODES[definition.mode](box, bound, ctx)
+    return MODES[bound.definition.mode](box, bound, ctx)
 
 
 async def _retried(

@@ -72,10 +72,10 @@ class AutonomyPolicy:
         except ValueError:
             known = ", ".join(Autonomy)
             raise ValueError(f"autonomy must be one of {known}; got {autonomy!r}") from None
-        self._decisions = _DECISIONS[self.autonomy]
+        self.by_effect = _DECISIONS[self.autonomy]
 
     def decide(self, case: Case) -> Decision:
-        return self._decisions[case.effect]
+        return self.by_effect[case.effect]
 
     def shows(self, facts: Facts) -> bool:
         return self.autonomy is not Autonomy.READ_ONLY or facts.effect is Effect.READ

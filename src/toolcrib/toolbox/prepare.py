@@ -8,7 +8,7 @@ from toolcrib.call import Bound, CallKey, Pending, Prepared, Question, Ready, Re
 from toolcrib.errors import ErrorCode
 from toolcrib.tool import Effect
 from toolcrib.toolbox import words
-from toolcrib.toolbox.policy import Case, Decision, Verb
+from toolcrib.toolbox.policy import AutonomyPolicy, Case, Decision, Verb
 
 if TYPE_CHECKING:
     from toolcrib.definition import Definition
@@ -156,7 +156,10 @@ def judged(
     definition = bound.definition
     effect = definition.facts.effect if definition.effect_for is None else call_effect(bound)
     ready = Ready(call, key, json, effect, edits, "", bound)
-    decision = policy.decide(Case(definition.facts, effect, ready))
+    if type(policy) is AutonomyPolicy:  # one word decides by the effect alone
+        decision = policy.by_effect[effect]
+    else:
+        decision = policy.decide(Case(definition.facts, effect, ready))
     asks = decision.verb is ASK
     if not asks and decision.verb is DENY:
         return Refused(call, key, words.denied(call.name, decision.reason))

@@ -7,26 +7,14 @@ Arguments and results are recorded only when the toolbox was told to (`record_co
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolcrib.call import Ready
+    from toolcrib.definition import Definition
     from toolcrib.result import ToolResult
-    from toolcrib.tool import Facts
 
-SDK = "opentelemetry.sdk.trace"
-
-
-def active_tracer(given: Any) -> Any:
-    """The tracer to use now: the one handed in, the application's, or None where nobody traces."""
-    if given is not None:
-        return given
-    if SDK not in sys.modules:
-        return None
-    from opentelemetry import trace
-
-    return trace.get_tracer("toolcrib")
+SDK = "opentelemetry.sdk.trace"  # once the application has loaded it, somebody traces
 
 
 class CallSpan:
@@ -34,9 +22,12 @@ class CallSpan:
 
     __slots__ = ("_manager", "_span", "_with_content")
 
-    def __init__(self, tracer: Any, name: str, facts: Facts, ready: Ready, with_content: bool) -> None:
-        from opentelemetry.trace import SpanKind
+    def __init__(
+        self, tracer: Any, name: str, definition: Definition, ready: Ready, with_content: bool
+    ) -> None:
+        from opentelemetry.trace import SpanKind, get_tracer
 
+        facts = definition.facts
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": name,
@@ -49,7 +40,7 @@ class CallSpan:
         }
         optional = {
             "gen_ai.tool.call.id": ready.call.id,
-            "gen_ai.tool.description": facts.description,
+            "gen_ai.tool.description": definition.description,
             "toolcrib.tool.version": facts.version,
             "toolcrib.tool.category": facts.category,
             "toolcrib.tool.tags": facts.tags,
@@ -60,7 +51,7 @@ class CallSpan:
                 ready.arguments, ensure_ascii=False, default=str
             )
         self._with_content = with_content
-        self._manager = tracer.start_as_current_span(
+        self._manager = (tracer or get_tracer("toolcrib")).start_as_current_span(
             f"execute_tool {name}", kind=SpanKind.INTERNAL, attributes=attributes, record_exception=False
         )
         self._span = self._manager.__enter__()

@@ -49,6 +49,7 @@ class TypedParams:
         from toolcrib.schema import clean
 
         self._reserved: tuple[str, ...] = ()
+        self._takes_anything = _mentions(core, "any")
         # Prebuilt validators of nested models would bring back what was tightened.
         self._validate = SchemaValidator(core, None, False).validate_json
         self.schema = clean(_slimmed(raw))
@@ -105,6 +106,8 @@ class TypedParams:
 
     def parse(self, text: str | bytes) -> Any:
         given = self._validate(text or "{}", strict=True)
+        if self._takes_anything:  # only there NaN and Infinity pass, which are no JSON
+            _json_reader()(text or "{}", allow_inf_nan=False)
         if self._reserved and any(name in given for name in self._reserved):
             raise ValueError("a name that is not the model's to give")
         return given
@@ -231,6 +234,22 @@ def _from_plain(fields: Mapping[str, tuple[Any, bool]]) -> tuple[Any, Any] | Non
 def _plain_type(hint: Any, words: str) -> tuple[Any, Any] | None:
     core = _strictened(core_schema_of(hint))
     return None if _has_reference(core) else (core, _schema_generator()().generate(core, mode="validation"))
+
+
+@functools.cache
+def _json_reader() -> Any:
+    from pydantic_core import from_json
+
+    return from_json
+
+
+def _mentions(core: Any, kind: str) -> bool:
+    """Whether a core schema has a part of this type."""
+    if isinstance(core, dict):
+        return core.get("type") == kind or any(
+            _mentions(item, kind) for key, item in core.items() if key not in NOT_SCHEMA
+        )
+    return isinstance(core, list | tuple) and any(_mentions(item, kind) for item in core)
 
 
 def _has_reference(core: Any) -> bool:

@@ -36,7 +36,9 @@ Workspace = Annotated[
 ]
 From = Annotated[
     list[str] | None,
-    typer.Option("--from", "-f", metavar="MODULE[:ATTRIBUTE]", help="Your own tools to load; may be repeated."),
+    typer.Option(
+        "--from", "-f", metavar="MODULE[:ATTRIBUTE]", help="Your own tools to load; may be repeated."
+    ),
 ]
 AutonomyOption = Annotated[
     Autonomy,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.assembly import Assembly, assemble
 from toolcrib.cli.main import Problem, quiet_logging
 from toolcrib.cli.shown import on_one_line, shown
+from toolcrib.cli.stdout import stdout_apart
 from toolcrib.plugins import PluginError, missing_arguments
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ def assembled(named: Sequence[str], workspace: Path | Workspace) -> Assembly:
     if isinstance(workspace, Path) and not workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {workspace}")
     try:
-        assembly = assemble(workspace, named=named)
+        with stdout_apart():
+            assembly = assemble(workspace, named=named)
     except PluginError as problem:
         raise Problem(str(problem)) from problem
     for note in assembly.notes:
@@ -62,7 +64,8 @@ def assembled(named: Sequence[str], workspace: Path | Workspace) -> Assembly:
 
 def items_of(assembly: Assembly) -> list[Item]:
     """All tools, sorted by name, each compiled."""
-    return asyncio.run(_items(assembly))
+    with stdout_apart():
+        return asyncio.run(_items(assembly))
 
 
 async def _items(assembly: Assembly) -> list[Item]:

@@ -42,8 +42,7 @@ def decode(name: str, raw: Any, definition: Definition, offer: Offer | None) -> 
         else:
             names = definition.optional_text
             plain = not names or not _has_blank(given, names, raw)
-            finite = "NaN" not in raw and "Infinity" not in raw
-            if plain and finite and (definition.facts.effect is READ or not _repeats_a_key(raw)):
+            if plain and (definition.facts.effect is READ or not _repeats_a_key(raw)):
                 return given, raw, ()
     return _decode_with_care(name, raw, definition, narrowed)
 
@@ -92,8 +91,6 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
 
     def validated(value: Any) -> Any:
         text = to_json(value, inf_nan_mode="constants")
-        if b"NaN" in text or b"Infinity" in text:
-            from_json(text, allow_inf_nan=False)
         given = params.parse(text)
         if narrowed is not None:
             narrowed.validate(value)

@@ -39,6 +39,7 @@ class Definition:
         "_returns",
         "_spec",
         "description",
+        "dynamic",
         "effect_for",
         "facts",
         "hooks",
@@ -69,6 +70,7 @@ class Definition:
         self.mode = mode
         self.hooks = hooks
         self.precheck = hooks.get("precheck")
+        self.dynamic = "dynamic_description" in hooks or "dynamic_schema" in hooks
         self.effect_for = hooks.get("effect_for")
         self.wants_context = wants_context or mode in ("generator", "async_generator")
         self.optional_text = _optional_text(params.schema)

@@ -12,6 +12,7 @@ from toolcrib.cli.ask import ask_on, asking_stream, repairs, someone_is_there
 from toolcrib.cli.main import DEBUG, Problem, debugging
 from toolcrib.cli.options import arguments_from, option_lines
 from toolcrib.cli.shown import on_one_line, shown
+from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, find, items_of, out, say
 from toolcrib.errors import ErrorCode
 
@@ -40,7 +41,9 @@ def call_tool(name: str, tokens: list[str], named: Sequence[str], workspace: Pat
         )
         return 0
     arguments = _arguments(theirs, item.spec.input_schema)
-    return asyncio.run(_called(assembly, name, arguments, autonomy))
+    with stdout_apart():
+        result, problems = asyncio.run(_called(assembly, name, arguments, autonomy))
+    return _told(name, result, problems)
 
 
 def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any]:
@@ -52,7 +55,10 @@ def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any
     return sys.stdin.read() if tokens[0] == "-" else tokens[0]
 
 
-async def _called(assembly: Assembly, name: str, arguments: Any, autonomy: str) -> int:
+async def _called(
+    assembly: Assembly, name: str, arguments: Any, autonomy: str
+) -> tuple[ToolResult, list[str]]:
+    """The call's result, and what the operator should know of it. Raises Problem when it was interrupted."""
     import signal
 
     from toolcrib.events import CallFinished, Event, StatusChanged
@@ -89,10 +95,9 @@ async def _called(assembly: Assembly, name: str, arguments: Any, autonomy: str) 
         except asyncio.CancelledError:
             if not interrupted:
                 raise
-            say(f"{name}: cancelled")
-            return 130
+            raise Problem(f"{name} was cancelled", code=130) from None
     watching.flush(1.0)
-    return _told(name, result, problems)
+    return result, problems
 
 
 def _told(name: str, result: ToolResult, problems: list[str]) -> int:

@@ -11,13 +11,14 @@ import warnings
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from toolcrib.agent import Agent, Budget, TranscriptFile, read_transcript
 from toolcrib.call import CallKey
 from toolcrib.cli.ask import LineAnswers, someone_is_there
 from toolcrib.cli.main import Problem, debugging
 from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_run, summary_lines
+from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, say
 from toolcrib.messages import Message, ResultPart
 
@@ -72,7 +73,10 @@ def run_task(settings: Settings) -> int:
         with closing(TranscriptFile(path)) if path is not None else nullcontext() as transcript:
             if transcript is not None and path != settings.continued:
                 _copy(messages, transcript)
-            return asyncio.run(_run(settings, task, model, assembly, overflow, messages, transcript))
+            with stdout_apart() if settings.json else nullcontext(sys.stdout) as stdout:
+                return asyncio.run(
+                    _run(settings, task, model, assembly, overflow, messages, transcript, stdout)
+                )
     except OSError as problem:
         if path is None or isinstance(problem, BrokenPipeError):
             raise
@@ -89,15 +93,16 @@ async def _run(
     overflow: Path,
     messages: list[Message],
     transcript: TranscriptFile | None,
+    stdout: TextIO,
 ) -> int:
     view: View | None = None
-    face: Any = JsonLines()
+    face: Any = JsonLines(stdout)
     approver: Any = LineAnswers() if settings.answers else None
     if not settings.json:
         from toolcrib.cli.view import View
 
         approver = Asker() if someone_is_there() else None
-        view = View(console_for(sys.stdout), asks=approver is not None)
+        view = View(console_for(stdout), asks=approver is not None)
         face = Terminal(view, approver)
     if not debugging():
         warnings.filterwarnings(

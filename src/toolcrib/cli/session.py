@@ -6,10 +6,9 @@ import asyncio
 import json
 import os
 import signal
-import sys
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from toolcrib.agent import Outcome, Reason
 from toolcrib.call import Answer, Question
@@ -36,6 +35,8 @@ REASONS = {
 class Face(Protocol):
     """Where the events of a run are shown."""
 
+    @property
+    def stream(self) -> TextIO: ...
     def take(self, event: Event) -> None: ...
     async def ask(self, question: Question) -> None: ...
 
@@ -67,6 +68,10 @@ class Terminal:
         self.view = view
         self.asker = asker
 
+    @property
+    def stream(self) -> TextIO:
+        return self.view.console.file  # type: ignore[return-value]
+
     def take(self, event: Event) -> None:
         self.view.take(event)
 
@@ -89,11 +94,14 @@ class Terminal:
 
 
 class JsonLines:
-    """Every event as a JSON object on a line of stdout."""
+    """Every event as a JSON object on a line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
 
     def take(self, event: Event) -> None:
-        sys.stdout.write(json.dumps(event_to_dict(event), ensure_ascii=True, default=str) + "\n")
-        sys.stdout.flush()
+        self.stream.write(json.dumps(event_to_dict(event), ensure_ascii=True, default=str) + "\n")
+        self.stream.flush()
 
     async def ask(self, question: Question) -> None:
         return None
@@ -142,7 +150,7 @@ async def show_run(run: Run, face: Face) -> Shown:
                     await face.ask(event.question)
             except BrokenPipeError:
                 unheard = True
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                os.dup2(os.open(os.devnull, os.O_WRONLY), face.stream.fileno())
                 run.cancel()
         outcome = await run
     finally:

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TextIO
 
 
 @contextmanager
-def stdout_apart() -> Iterator[TextIO]:
-    """Stdout for the caller alone, until the block ends; whoever else writes to it writes to stderr."""
-    ours, shared = sys.stdout, sys.stderr
+def stdout_apart() -> Generator[TextIO]:
+    """Stdout for the caller alone until the block ends; what others write to it goes to stderr.
+
+    On a terminal nothing is changed: nobody parses what stands there.
+    """
+    ours: TextIO = sys.stdout
+    others: TextIO = sys.stderr
     if (
-        ours is not sys.__stdout__ or shared is not sys.__stderr__
-    ):  # a program that captures both: they are its own
+        ours.isatty() or ours is not sys.__stdout__ or others is not sys.__stderr__
+    ):  # captured in this process
         yield ours
         return
     ours.flush()
-    kept = os.dup(ours.fileno())
-    with open(os.dup(kept), "w", encoding=ours.encoding, errors=ours.errors, buffering=1) as alone:  # noqa: PTH123
-        os.dup2(shared.fileno(), ours.fileno())
-        sys.stdout = shared
+    with os.fdopen(
+        os.dup(ours.fileno()), "w", encoding=ours.encoding, errors=ours.errors, buffering=1
+    ) as alone:
+        os.dup2(others.fileno(), ours.fileno())
+        sys.stdout = others
         try:
             yield alone
         finally:
             sys.stdout = ours
-            ours.flush()
-            os.dup2(kept, ours.fileno())
-            os.close(kept)
+            ours.flush()  # what somebody kept a reference for goes to stderr too
+            os.dup2(alone.fileno(), ours.fileno())

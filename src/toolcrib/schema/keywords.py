@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 Schema = dict[str, Any]
@@ -121,11 +122,12 @@ _RANK: Final[Mapping[str, int]] = {keyword: rank for rank, keyword in enumerate(
 
 def ordered(node: Mapping[str, Any]) -> Schema:
     """The same node, its keywords in the order of the table and unknown ones by name after them."""
-    try:
-        return {keyword: node[keyword] for keyword in sorted(node, key=_RANK.__getitem__)}
-    except KeyError:
-        unknown = sorted(keyword for keyword in node if keyword not in _RANK)
-        return {**ordered({k: v for k, v in node.items() if k in _RANK}), **{k: node[k] for k in unknown}}
+    return {keyword: node[keyword] for keyword in _order(*node)}
+
+
+@lru_cache(maxsize=4096)  # the same few sets of keywords come again and again
+def _order(*keywords: str) -> list[str]:
+    return sorted(keywords, key=lambda keyword: (_RANK.get(keyword, len(_RANK)), keyword))
 
 
 def children(node: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -73,7 +73,9 @@ def _union(node: Schema, keyword: str) -> Schema:
     if not exclusive:
         if any(not variant for variant in variants):
             return rest  # a variant that takes anything makes the others idle
-        variants = _distinct(_spliced(variants))
+        variants = _spliced(variants)
+        if len(variants) <= _COMPARED:
+            variants = _distinct(variants)
     nulls: list[Schema] = []
     others: list[Schema] = []
     for variant in variants:
@@ -110,31 +112,23 @@ def _spliced(variants: list[Schema]) -> list[Schema]:
     return [inner for v in variants for inner in (v["anyOf"] if v.keys() == {"anyOf"} else [v])]
 
 
-def _distinct(variants: list[Schema]) -> list[Schema]:
-    if len(variants) > _COMPARED:
-        return variants
-    kept: list[Schema] = []
-    for variant in variants:
-        if not any(same(variant, known) for known in kept):
-            kept.append(variant)
+def _distinct(values: list[Any]) -> list[Any]:
+    kept: list[Any] = []
+    for value in values:
+        if not any(same(value, known) for known in kept):
+            kept.append(value)
     return kept
 
 
 def _only_null(variant: Mapping[str, Any]) -> bool:
-    if not _LITERAL.issuperset(variant) or not variant:
+    if variant.get("type", "null") != "null" or not variant or not _LITERAL.issuperset(variant):
         return False
     values = variant.get("enum", [variant["const"]] if "const" in variant else [None])
-    return types_of(variant) in ([], ["null"]) and bool(values) and all(value is None for value in values)
+    return bool(values) and all(value is None for value in values)
 
 
 def _may_be_null(variant: Mapping[str, Any]) -> bool:
-    types = types_of(variant)
-    return (
-        "null" in types
-        or (not types and not _LITERAL.isdisjoint(variant))
-        or accepts_null(variant)
-        or not types
-    )
+    return "type" not in variant or accepts_null(variant) or "null" in types_of(variant)
 
 
 def _literals(variants: list[Schema], exclusive: bool) -> Schema | None:
@@ -144,23 +138,21 @@ def _literals(variants: list[Schema], exclusive: bool) -> Schema | None:
     kinds = {tuple(types_of(variant)) for variant in variants}
     if len(kinds) > 1 or any(("const" in variant) == ("enum" in variant) for variant in variants):
         return None
-    values: list[Any] = []
-    for variant in variants:
-        for value in variant.get("enum", [variant.get("const")]):
-            if not any(same(value, known) for known in values):
-                values.append(value)
-            elif exclusive:
-                return None
+    written = [value for variant in variants for value in variant.get("enum", [variant.get("const")])]
+    values = _distinct(written)
+    if exclusive and len(values) < len(written):
+        return None
     first = variants[0]
     return {**({"type": first["type"]} if "type" in first else {}), "enum": values}
 
 
 def _without_null_defaults(properties: Mapping[str, Any], required: Any) -> Schema:
     """Leaving a parameter out and sending its null are one thing; saying so again costs tokens."""
-    out: Schema = {}
-    for name, node in properties.items():
-        idle = "default" in node and node["default"] is None and name not in required
-        if idle and (accepts_null(node) or ANNOTATIONS.issuperset(node)):
-            node = {key: value for key, value in node.items() if key != "default"}
-        out[name] = node
-    return out
+    idle = [
+        name
+        for name, node in properties.items()
+        if "default" in node and node["default"] is None and name not in required
+        if accepts_null(node) or ANNOTATIONS.issuperset(node)
+    ]
+    shorter = {name: {k: v for k, v in properties[name].items() if k != "default"} for name in idle}
+    return {**properties, **shorter}

@@ -78,7 +78,7 @@ class AutonomyPolicy:
         return self.by_effect[case.effect]
 
     def shows(self, facts: Facts) -> bool:
-        return self.autonomy is not Autonomy.READ_ONLY or facts.effect is Effect.READ
+        return self.by_effect[facts.effect] is not _READ_ONLY
 
     def __repr__(self) -> str:
         return f"AutonomyPolicy({self.autonomy.value!r})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,10 +75,9 @@ class Registry:
 
     def __init__(self, *, override: bool) -> None:
         self._override = override
-        self._tools: dict[str, Supplied] = {}
-        self._builtin: dict[str, Supplied] = {}
+        self._tools: dict[str, Entry] = {}
+        self._builtin: dict[str, Entry] = {}
         self._toolsets: list[Toolset] = []
-        self._entries: dict[str, Entry] = {}
         self._lent: dict[str, Entry] = {}  # of toolsets, which may supply another tool at any time
         self._changes = 0
 
@@ -88,19 +87,16 @@ class Registry:
         place = self._builtin if builtin else self._tools
         if name in place and not (override or self._override):
             raise ValueError(f"two tools are named {name!r}; rename one or pass override=True")
-        place[name] = supplied
-        self._entries.pop(name, None)
+        place[name] = Entry(name, supplied)
         self._changes += 1
 
     def add_toolset(self, toolset: Toolset) -> None:
         self._toolsets.append(toolset)
-        self._entries.clear()
         self._changes += 1
 
     def remove(self, name: str) -> None:
         """Remove a tool of the caller's; KeyError when there is none."""
         del self._tools[name]
-        self._entries.pop(name, None)
         self._changes += 1
 
     def has(self, name: str) -> bool:
@@ -120,6 +116,8 @@ class Registry:
 
         A toolset that cannot list is left out, and named in `broken` with the reason.
         """
+        if not self._toolsets:
+            return sorted(self._tools.keys() | self._builtin.keys())
         names = dict.fromkeys(self._tools)
         for toolset in self._toolsets:
             try:
@@ -137,36 +135,25 @@ class Registry:
         return sorted({**names, **dict.fromkeys(self._builtin)})
 
     def known(self, name: str) -> Entry | None:
-        """The entry of a tool that was given as such; no toolset is asked."""
-        entry = self._entries.get(name)
-        if entry is None and not (self._toolsets and self._override):
-            supplied = self._tools.get(name)
-            if supplied is None and not self._toolsets:
-                supplied = self._builtin.get(name)
-            if supplied is not None:
-                entry = self._entries[name] = Entry(name, supplied)
-        return entry
+        """The entry of a name that no toolset has a say in; None where one has to be asked."""
+        if not self._toolsets:
+            return self._tools.get(name) or self._builtin.get(name)
+        return None if self._override else self._tools.get(name)
 
     async def entry(self, name: str) -> Entry | None:
         """The entry of any tool; the same object as long as the same tool stands behind the name."""
         known = self.known(name)
         if known is not None:
             return known
-        supplied = self._tools.get(name)
-        for toolset in reversed(self._toolsets) if supplied is None or self._override else ():
-            found = await toolset.get(name)
-            if found is not None:
-                supplied = found
-                break
-        if supplied is None:
-            supplied = self._builtin.get(name)
-        if supplied is None:
-            self._lent.pop(name, None)
-            return None
-        entry = self._lent.get(name)
-        if entry is None or entry.supplied is not _unwrapped(supplied):
-            entry = self._lent[name] = Entry(name, supplied)
-        return entry
+        for toolset in reversed(self._toolsets):
+            supplied = await toolset.get(name)
+            if supplied is not None:
+                entry = self._lent.get(name)
+                if entry is None or entry.supplied is not _unwrapped(supplied):
+                    entry = self._lent[name] = Entry(name, supplied)
+                return entry
+        self._lent.pop(name, None)
+        return self._tools.get(name) or self._builtin.get(name)
 
 
 def _unwrapped(supplied: Supplied) -> Supplied:
@@ -191,51 +178,48 @@ class Offer:
     dynamic: bool = False
 
 
-async def make_offer(
-    registry: Registry, shows: Callable[[Any], bool], ctx: Context[Any], names: Iterable[str] | None = None
-) -> Offer:
+async def make_offer(registry: Registry, shows: Callable[[Any], bool], ctx: Context[Any]) -> Offer:
     """List the tools as the world is now. A tool that cannot be compiled or described is set aside."""
     offer = Offer()
-    for name in names if names is not None else await registry.names(offer.broken):
-        entry = await registry.entry(name)
+    names = await registry.names(offer.broken)
+    offer.dynamic = bool(offer.broken)  # a toolset that could not be listed may be there next turn
+    entries, specs, known = offer.entries, offer.specs, registry.known
+    for name in names:
+        entry = known(name) or await registry.entry(name)
         if entry is None:
             continue
-        offer.dynamic = offer.dynamic or bool(offer.broken)  # what could not be had may be there next turn
         try:
-            await _offer_one(offer, entry, shows, ctx)
+            definition = entry.compiled or entry.definition()
+            if definition is None or definition.dynamic:
+                offer.dynamic = True
+                spec = await _described_now(offer, entry, shows, ctx)
+                if spec is None:
+                    continue
+            elif shows(definition.facts):
+                spec = definition.spec if definition.facts.name == name else definition.spec.renamed(name)
+            else:
+                continue
         except Exception as problem:
             offer.broken[name] = str(problem)
+            continue
+        entries[name] = entry
+        if not spec.deferred:
+            specs.append(spec)
     return offer
 
 
-async def _offer_one(offer: Offer, entry: Entry, shows: Callable[[Any], bool], ctx: Context[Any]) -> None:
-    definition = entry.definition()
-    hooked = (
-        definition is None
-        or "dynamic_description" in definition.hooks
-        or "dynamic_schema" in definition.hooks
-    )
-    if definition is not None and not shows(definition.facts):
-        return
-    if not hooked and definition is not None:
-        spec = definition.spec if definition.facts.name == entry.name else _renamed(definition, entry.name)
-    else:
-        offer.dynamic = True
-        tool, definition = await made(entry, ctx)
-        try:
-            if not shows(definition.facts):
-                return
-            spec = await _as_the_world_is(offer, entry.name, tool, definition, ctx)
-        finally:
-            if entry.owned:
-                await close_tool(tool)
-    offer.entries[entry.name] = entry
-    if not spec.deferred:
-        offer.specs.append(spec)
-
-
-def _renamed(definition: Definition, name: str) -> ToolSpec:
-    return definition.spec.renamed(name)
+async def _described_now(
+    offer: Offer, entry: Entry, shows: Callable[[Any], bool], ctx: Context[Any]
+) -> ToolSpec | None:
+    """The spec of a tool that is known only when it was made, or that describes itself anew each turn."""
+    tool, definition = await made(entry, ctx)
+    try:
+        if shows(definition.facts):
+            return await _as_the_world_is(offer, entry.name, tool, definition, ctx)
+        return None
+    finally:
+        if entry.owned:
+            await close_tool(tool)
 
 
 async def _as_the_world_is(

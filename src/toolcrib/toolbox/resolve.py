@@ -20,7 +20,7 @@ async def resolve(
 ) -> Bound | Refused:
     """What a call is bound to, judged by the list that offered it; or the refusal."""
     name = call.name
-    entry = box.registry.known(name) or await box.registry.entry(name)
+    entry = await box.registry.entry(name)
     refused = await _not_there(box, call, key, entry, offer)
     if refused is not None:
         return refused

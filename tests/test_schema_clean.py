@@ -54,6 +54,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "draft 7 dependencies": ({"dependencies": {"a": ["b"], "c": {"type": "object"}}},
                              {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": OBJECT}}),
     "Python's type names": ({"type": "dict"}, OBJECT),
+    "lengths without end": ({"type": "string", "minLength": float("inf"), "maxLength": float("nan")},
+                            {"type": "string"}),
     "nonsense": ({"type": 5, "properties": [], "enum": "x", "minLength": -1, "anyOf": []}, {}),
 }  # fmt: skip
 

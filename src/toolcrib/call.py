@@ -141,15 +141,14 @@ class Answer:
 
 
 class Bound:
-    """The live side of a prepared call: the tool object, its compiled definition and the validated params."""
+    """What a call will run: the registered entry, the tool object, its compiled definition."""
 
-    __slots__ = ("definition", "entry", "params", "tool")
+    __slots__ = ("definition", "entry", "tool")
 
-    def __init__(self, entry: Any, tool: Any, definition: Any, params: Any = None) -> None:
+    def __init__(self, entry: Any, tool: Any, definition: Any) -> None:
         self.entry = entry
         self.tool = tool
         self.definition = definition
-        self.params = params
 
 
 @functools.cache
@@ -161,9 +160,13 @@ def _json_reader() -> Any:
 
 
 class Ready:
-    """A call that was resolved, validated and allowed; `arguments` are validated, in JSON form."""
+    """A call that was resolved, validated and allowed.
 
-    __slots__ = ("_arguments", "bound", "call", "done", "edits", "effect", "fingerprint", "key")
+    `arguments` are validated, in JSON form; `params` are what the tool is handed, `bound` what will run:
+    the live side, which is not saved.
+    """
+
+    __slots__ = ("_arguments", "bound", "call", "done", "edits", "effect", "fingerprint", "key", "params")
     kind = "ready"
 
     def __init__(
@@ -175,6 +178,7 @@ class Ready:
         edits: tuple[Edit, ...] = (),
         fingerprint: str = "",
         bound: Bound | None = None,
+        params: Any = None,
     ) -> None:
         self.call = call
         self.key = key
@@ -183,6 +187,7 @@ class Ready:
         self.edits = edits
         self.fingerprint = fingerprint
         self.bound = bound
+        self.params = params
         self.done: ToolResult | None = None
 
     @property

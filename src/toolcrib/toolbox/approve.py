@@ -77,7 +77,7 @@ async def bind(box: Toolbox, prepared: Ready) -> ToolResult | None:
             return fresh.result
         if prepared.fingerprint and fresh.fingerprint and fresh.fingerprint != prepared.fingerprint:
             return words.tool_changed(name)
-        prepared.bound = fresh.bound
+        prepared.bound, prepared.params = fresh.bound, fresh.params
     elif await box.registry.entry(name) is not prepared.bound.entry:
         return words.tool_changed(name)
     bound = prepared.bound

@@ -186,8 +186,8 @@ class Toolbox:
         if self.sink.listeners and stream is None:
             self.emit(key.run, StatusChanged(key, call.name, WAIT))
         entry = self.registry.known(call.name)
-        if entry is not None and entry.make is None and offer is None and stream is None and entry.compiled:
-            resolved: Bound | Refused = Bound(entry, entry.supplied, entry.compiled)
+        if entry is not None and entry.bound is not None and offer is None and stream is None:
+            resolved: Bound | Refused = entry.bound
         else:
             resolved = await resolve(self, call, key, offer, stream, deps)
         if isinstance(resolved, Refused):
@@ -195,8 +195,7 @@ class Toolbox:
         try:
             decoded = decode(call.name, call.arguments, resolved.definition, offer)
             if isinstance(decoded, tuple):
-                resolved.params, json, edits = decoded
-                prepared = judged(call, key, resolved, json, edits, self.policy, self.grants)
+                prepared = judged(call, key, resolved, decoded, self.policy, self.grants)
             else:
                 prepared = Refused(call, key, decoded)
         except Exception as problem:  # a precheck or a policy of the user's that raised

@@ -100,7 +100,7 @@ class Execution(Deadline):
             self.span = CallSpan(box.tracer, name, definition, ready, box.record_content)
         if definition.mode != "async" or definition.facts.retry is not None:
             return _coroutine(box, ready, self.bound, self.ctx, self.span)
-        coro = definition.start(self.bound.tool, self.bound.params, self.ctx)
+        coro = definition.start(self.bound.tool, ready.params, self.ctx)
         # An awaitable object cannot be stepped by hand, and a wrapper may have hidden a plain function.
         return coro if type(coro) is _Coroutine else _settled(coro)
 
@@ -167,7 +167,7 @@ def _coroutine(
     """The coroutine that does the work: one attempt, or as many as the tool's retry allows."""
     if bound.definition.facts.retry is not None:
         return _retried(box, ready, bound, ctx, span)
-    return MODES[bound.definition.mode](box, bound, ctx)
+    return MODES[bound.definition.mode](box, bound, ready.params, ctx)
 
 
 async def _retried(
@@ -180,8 +180,8 @@ async def _retried(
     while True:
         try:
             if definition.mode == "async":
-                return await definition.start(bound.tool, bound.params, ctx)
-            return await MODES[definition.mode](box, bound, ctx)
+                return await definition.start(bound.tool, ready.params, ctx)
+            return await MODES[definition.mode](box, bound, ready.params, ctx)
         except Exception as error:
             if attempt >= retry.attempts or not retry.is_transient(error):
                 raise
@@ -197,29 +197,27 @@ async def _retried(
         attempt += 1
 
 
-async def _inline(box: Toolbox, bound: Bound, ctx: Any) -> Any:
-    return await _settled(bound.definition.start(bound.tool, bound.params, ctx))
+async def _inline(box: Toolbox, bound: Bound, params: Any, ctx: Any) -> Any:
+    return await _settled(bound.definition.start(bound.tool, params, ctx))
 
 
-async def _thread(box: Toolbox, bound: Bound, ctx: Any) -> Any:
-    value = await _on_worker(
-        box, bound.definition, bound.definition.start, (bound.tool, bound.params, ctx), ctx
-    )
+async def _thread(box: Toolbox, bound: Bound, params: Any, ctx: Any) -> Any:
+    value = await _on_worker(box, bound.definition, bound.definition.start, (bound.tool, params, ctx), ctx)
     return await value if inspect.isawaitable(value) else value
 
 
-async def _async_generator(box: Toolbox, bound: Bound, ctx: Any) -> Any:
+async def _async_generator(box: Toolbox, bound: Bound, params: Any, ctx: Any) -> Any:
     items: list[Any] = []
-    async for item in bound.definition.start(bound.tool, bound.params, ctx):
+    async for item in bound.definition.start(bound.tool, params, ctx):
         items.append(item)
         ctx.report(result=item)
     return gathered(items)
 
 
-async def _generator(box: Toolbox, bound: Bound, ctx: Any) -> Any:
+async def _generator(box: Toolbox, bound: Bound, params: Any, ctx: Any) -> Any:
     def consume() -> Any:
         items: list[Any] = []
-        steps = bound.definition.start(bound.tool, bound.params, ctx)
+        steps = bound.definition.start(bound.tool, params, ctx)
         while True:
             try:
                 items.append(next(steps))

@@ -119,11 +119,11 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
         return words.invalid_arguments(name, fields)
 
 
-def call_effect(bound: Bound) -> Effect:
+def call_effect(bound: Bound, params: Any) -> Effect:
     """The effect of this call: what the tool says of its params, never more than it declared."""
     declared: Effect = bound.definition.facts.effect
     try:
-        return min(Effect(bound.definition.effect_for(bound.tool, bound.params)), declared)
+        return min(Effect(bound.definition.effect_for(bound.tool, params)), declared)
     except Exception:
         import logging
 
@@ -131,9 +131,9 @@ def call_effect(bound: Bound) -> Effect:
         return declared
 
 
-def prechecked(bound: Bound, name: str) -> ToolResult | None:
+def prechecked(bound: Bound, params: Any, name: str) -> ToolResult | None:
     """The tool's own refusal, or None."""
-    reason = bound.definition.precheck(bound.tool, bound.params)
+    reason = bound.definition.precheck(bound.tool, params)
     return words.precheck(name, reason) if reason else None
 
 
@@ -147,12 +147,13 @@ def needs_question(decision: Decision, effect: Effect, edits: tuple[Edit, ...]) 
 
 
 def judged(
-    call: ToolCall, key: CallKey, bound: Bound, json: Any, edits: tuple[Edit, ...], policy: Any, grants: Any
+    call: ToolCall, key: CallKey, bound: Bound, arguments: Arguments, policy: Any, grants: Any
 ) -> Prepared:
     """Decide, precheck, and make of it Ready, Pending or Refused."""
+    params, json, edits = arguments
     definition = bound.definition
-    effect = definition.facts.effect if definition.effect_for is None else call_effect(bound)
-    ready = Ready(call, key, json, effect, edits, "", bound)
+    effect = definition.facts.effect if definition.effect_for is None else call_effect(bound, params)
+    ready = Ready(call, key, json, effect, edits, "", bound, params)
     if type(policy) is AutonomyPolicy:  # one word decides by the effect alone
         decision = policy.by_effect[effect]
     else:
@@ -160,7 +161,7 @@ def judged(
     asks = decision.verb is ASK
     if not asks and decision.verb is DENY:
         return Refused(call, key, words.denied(call.name, decision.reason))
-    if definition.precheck is not None and (refusal := prechecked(bound, call.name)) is not None:
+    if definition.precheck is not None and (refusal := prechecked(bound, params, call.name)) is not None:
         return Refused(call, key, refusal)
     reason = needs_question(decision, effect, edits) if asks or edits else ""
     if not reason:
@@ -177,6 +178,7 @@ def judged(
         edits,
         mark,
         bound,
+        params,
         question=Question(
             key=key,
             tool=call.name,

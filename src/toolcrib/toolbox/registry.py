@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolcrib.call import Bound
 from toolcrib.context import Context
 from toolcrib.definition import Definition
 from toolcrib.errors import ToolDefinitionError
@@ -18,12 +19,13 @@ from toolcrib.toolset import Renamed, Supplied, ToolFactory, Toolset, name_of
 class Entry:
     """One registered tool under its shown name. `make` gives the object of a call; `owned` ones are closed."""
 
-    __slots__ = ("compiled", "make", "name", "owned", "supplied")
+    __slots__ = ("bound", "compiled", "make", "name", "owned", "supplied")
 
     def __init__(self, name: str, supplied: Supplied) -> None:
         self.name = name
         self.supplied = inner = _unwrapped(supplied)
         self.compiled: Definition | None = None
+        self.bound: Bound | None = None  # of an instance, the same for all its calls
         self.make: Callable[[Context[Any]], Any] | None = None
         self.owned = False
         if isinstance(inner, ToolFactory):

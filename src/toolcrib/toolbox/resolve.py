@@ -60,7 +60,9 @@ async def _bound(
         tool, stream.tool = stream.tool, None  # it is this call's to close from now on
         return Bound(entry, tool, stream.definition)
     if entry.make is None:
-        return Bound(entry, entry.supplied, entry.definition())
+        if entry.bound is None:
+            entry.bound = Bound(entry, entry.supplied, entry.definition())
+        return entry.bound
     ctx: Context[Any] = Context(deps if deps is not None else box.deps, key=key, tool=name, host=box.host)
     tool, definition = await made(entry, ctx)
     return Bound(entry, tool, definition)

@@ -15,7 +15,7 @@ def resources_of(ready: Ready) -> Resources:
     if hook is None or bound is None:
         return None
     try:
-        named = hook(bound.tool, bound.params)
+        named = hook(bound.tool, ready.params)
     except Exception:
         return None
     return None if named is None else frozenset(named)

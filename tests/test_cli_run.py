@@ -84,6 +84,17 @@ def test_json_is_one_event_a_line_and_nothing_else(folder: Path) -> None:
     assert not (folder / "b.txt").exists()
 
 
+def test_what_a_tool_prints_is_no_event(folder: Path) -> None:
+    (folder / "noisy.py").write_text(
+        "import os\nfrom toolcrib import Effect, tool\n\nprint('imported')\n\n\n"
+        "@tool(effect=Effect.READ, secrets=())\ndef list_dir(path: str = '.', depth: int = 1) -> str:\n"
+        "    print('looking')\n    os.system('echo listing')\n    return 'a.txt'\n"
+    )
+    done = toolcrib(folder, "run", "look", "--model", "scripted:work.yaml", "--from", "noisy", "--json")
+    assert [json.loads(line)["kind"] for line in done.stdout.splitlines()][-1] == "run_finished"
+    assert {"imported", "looking", "listing"} <= set(done.stderr.splitlines())
+
+
 @pytest.mark.parametrize(
     ("verdict", "message", "code"), [("yes", "", None), ("always", "", None), ("no", "use c.txt", "rejected")]
 )
@@ -168,7 +179,7 @@ USAGE = [
     (["run", "x", "-m", "nonsense"], "unknown model 'nonsense'"),
     (["run", "x", "-m", "scripted:none.yaml"], "none.yaml"),
     (["run", "x", "-m", "scripted:work.yaml", "-w", "nowhere"], "workspace"),
-    (["run", "x", "-m", "scripted:work.yaml", "-t", "nowhere:x"], "no module is named 'nowhere'"),
+    (["run", "x", "-m", "scripted:work.yaml", "-f", "nowhere:x"], "no module is named 'nowhere'"),
     (["run", "x", "-m", "scripted:work.yaml", "--transcript", "a/b/c"], "transcript a/b/c cannot be written"),
     (["run", "x", "-m", "scripted:work.yaml", "--transcript", "a.txt"], "--continue a.txt"),
     (["run", "x", "-m", "scripted:work.yaml", "--continue", "a.txt"], "not a transcript"),
@@ -191,7 +202,7 @@ def test_own_tools_join_the_built_in_ones(folder: Path) -> None:
         "def read_file(path: str) -> str:\n    'Read it in another way.'\n    return f'my {path}'\n"
     )
     (folder / "own.yaml").write_text("- calls: [{name: read_file, arguments: {path: a.txt}}]\n- Done.\n")
-    done = toolcrib(folder, "run", "x", "-m", "scripted:own.yaml", "--tools", "mine")
+    done = toolcrib(folder, "run", "x", "-m", "scripted:own.yaml", "--from", "mine")
     assert done.returncode == 0 and "my a.txt" in done.stdout
 
 

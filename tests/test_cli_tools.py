@@ -205,6 +205,12 @@ def test_lint_points_at_parameters(folder: Path) -> None:
     assert not any(tool in {"read_file", "shell", "grep"} for tool, _ in found)
 
 
+TWICE = """
+from toolcrib import Effect, tool
+
+one = tool(lambda: "1", name="go", effect=Effect.READ, secrets=())
+two = tool(lambda: "2", name="go", effect=Effect.READ, secrets=())
+"""
 REFERENCES = [
     ("nowhere:x", "no module is named 'nowhere'"),
     ("weather:forcast", "did you mean forecast?"),
@@ -213,6 +219,10 @@ REFERENCES = [
     ("weather:", "expected module:attribute"),
     ("failing", "ValueError: not today"),
     ("leaving", "SystemExit"),
+    ("./weather.py", "did you mean 'weather'?"),
+    ("sub/weather.py", "did you mean 'sub.weather'?"),
+    ("undeclared", "undeclared.py, line 4)"),
+    ("twice", "twice supplies two tools named go"),
 ]
 
 
@@ -220,6 +230,10 @@ REFERENCES = [
 def test_a_reference_that_leads_nowhere_is_explained(folder: Path, reference: str, said: str) -> None:
     (folder / "failing.py").write_text("raise ValueError('not today')\n")
     (folder / "leaving.py").write_text("import sys\nsys.exit(0)\n")
+    (folder / "undeclared.py").write_text(
+        "from toolcrib import tool\n\n\n@tool(secrets=())\ndef go() -> str: ...\n"
+    )
+    (folder / "twice.py").write_text(TWICE)
     done = toolcrib(folder, "tools", "list", "--from", reference)
     assert done.returncode == 2
     assert said in done.stderr and "Traceback" not in done.stderr
@@ -295,3 +309,52 @@ def test_wrong_usage_is_two(folder: Path, arguments: list[str]) -> None:
     done = toolcrib(folder, *arguments)
     assert done.returncode == 2
     assert done.stderr and "Traceback" not in done.stderr
+
+
+SHED = '''
+import subprocess
+from toolcrib import Context, Effect, Tool, ToolFactory, tool
+
+print("imported")
+
+
+class Open(Tool[dict, str], name="open_door", effect=Effect.READ, secrets=(), params={"properties": {}}):
+    """Open a door of the shed and say which one it was."""
+
+    def __init__(self, door: str) -> None:
+        self.door = door
+
+    def execute(self, params: dict, ctx: Context) -> str:
+        print("it creaks")
+        subprocess.run(["echo", "it slams"], check=True)
+        return self.door
+
+
+class Look(Open, name="look", effect=Effect.READ, secrets=(), params={"properties": {}}):
+    """Look through a window of the shed and say which one it was."""
+
+
+class Lost(Open, name="lost", effect=Effect.READ, secrets=(), params={"properties": {}}):
+    """Nobody makes one of these."""
+
+
+opens = Open("left")
+looks = ToolFactory("look", lambda ctx: Look("right"))
+'''
+
+
+def test_what_a_tool_prints_is_no_result(folder: Path) -> None:
+    (folder / "shed.py").write_text(SHED)
+    called = toolcrib(folder, "tools", "call", "--from", "shed", "open_door")
+    assert called.stdout == "left\n"
+    assert all(noise in called.stderr for noise in ("imported", "it creaks", "it slams")), called.stderr
+    assert json.loads(toolcrib(folder, "tools", "schema", "--from", "shed", "open_door").stdout)
+
+
+def test_an_object_or_a_factory_beside_its_class_is_the_tool(folder: Path) -> None:
+    (folder / "shed.py").write_text(SHED)
+    assert toolcrib(folder, "tools", "call", "--from", "shed", "look").stdout == "right\n"
+    checked = toolcrib(folder, "tools", "check", "--from", "shed")
+    assert "1 broken" in checked.stdout and "class Lost cannot be made without door" in checked.stdout
+    lost = toolcrib(folder, "tools", "call", "--from", "shed", "lost")
+    assert lost.returncode == 1 and "cannot be made without door" in lost.stderr

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.lenient_json import FIXES
+from toolcrib.lenient_grammar import FIXES
 from toolcrib.repair import EDITS, Edit, Refused, Repaired, drop_empty_optionals, repair
 
 POINT = {

@@ -27,7 +27,6 @@ A Prepared is Ready (may run), Pending (a question stands in between) or Refused
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -234,6 +233,8 @@ Prepared = Ready | Pending | Refused
 
 def fingerprint(tool_identity: str, arguments: Any) -> str:
     """The sha256 of a tool's identity and the canonical form of its validated arguments (JSON data)."""
+    import hashlib
+
     canonical = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return hashlib.sha256(f"{tool_identity}\n{canonical}".encode("utf-8", "surrogatepass")).hexdigest()
 

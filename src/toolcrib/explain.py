@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolcrib.errors import FieldError
+from toolcrib.json_values import kind_of
 
 MAX_SHOWN = 80  # characters of an offending value that are echoed
 MAX_ALLOWED = 20  # allowed values that are listed
@@ -177,13 +178,12 @@ def _literal(value: Any) -> str:
 
 def show(value: Any) -> str:
     """An offending value, with its JSON type, cut to a line."""
-    name = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
     if value is None:
         return "null"
     text = _literal(value)
     if len(text) > MAX_SHOWN:
         text = text[:MAX_SHOWN] + "…"
-    return f"{name.get(type(value), 'value')} {text}"
+    return f"{kind_of(value)} {text}"
 
 
 def path_label(path: tuple[Any, ...]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from toolcrib.lenient_json import same_json
+from toolcrib.json_values import kind_of, same_json, step_into
 
 KINDS: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _MAX_MERGED = 3  # how often a union inside a union inside … is multiplied out with what stands beside it
@@ -51,25 +51,6 @@ def _kinds_named(value: Any) -> frozenset[str]:
     names = {name for name in (value if isinstance(value, list) else [value]) if isinstance(name, str)}
     kinds = frozenset(names | {"integer"} if "number" in names else names) & KINDS
     return kinds or KINDS
-
-
-def kind_of(value: Any) -> str:
-    if value is None:
-        return "null"
-    for kind, types in _PYTHON_KINDS:
-        if isinstance(value, types):
-            return kind
-    return "unknown"
-
-
-_PYTHON_KINDS: Final[tuple[tuple[str, type], ...]] = (
-    ("string", str),
-    ("boolean", bool),  # before int, which it is in Python
-    ("integer", int),
-    ("number", float),
-    ("object", dict),
-    ("array", list),
-)
 
 
 def _absorb(shape: Shape, schema: Mapping[str, Any]) -> None:
@@ -139,13 +120,10 @@ class Shapes:
             from urllib.parse import unquote  # loads much for what is rare
 
             pointer = unquote(pointer)
-        for step in pointer[1:].split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(place, Mapping) and name in place:
-                place = place[name]
-            elif isinstance(place, list) and name.isdecimal() and int(name) < len(place):
-                place = place[int(name)]
-            else:
+        for token in pointer[1:].split("/")[1:]:
+            try:
+                place = step_into(place, token)
+            except LookupError:
                 return True
         return place
 

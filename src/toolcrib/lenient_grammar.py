@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from toolcrib.json_values import same_json
+
 MAX_DEPTH = 200  # the depth at which pydantic's JSON parser stops too
 EXCERPT = 60
 
@@ -95,17 +97,6 @@ def check_json(value: Any) -> None:
                 raise Unreadable("The arguments hold a number that is not finite.")
         elif item is not None and not isinstance(item, int):
             raise Unreadable("The arguments hold something that is not JSON.")
-
-
-def same_json(one: Any, other: Any) -> bool:
-    """Equality of JSON values: 1 equals 1.0, but not true."""
-    if one is other:
-        return True
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same_json(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_json, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def _check_text(text: str) -> None:

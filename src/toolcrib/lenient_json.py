@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from toolcrib.json_values import same_json
 from toolcrib.lenient_grammar import (
     EXCERPT,
-    FIXES,
     TOO_DEEP,
     Fix,
     Notes,
@@ -22,20 +22,7 @@ from toolcrib.lenient_grammar import (
     Unreadable,
     check_json,
     finite_number,
-    same_json,
 )
-
-__all__ = [
-    "EXCERPT",
-    "FIXES",
-    "TOO_DEEP",
-    "Fix",
-    "Reading",
-    "Unreadable",
-    "check_json",
-    "read_json",
-    "same_json",
-]
 
 _REASONING = "think|thinking|thought|reasoning|analysis|reflection"
 _REASONING_BLOCK = re.compile(rf"\s*<({_REASONING})>.*?</\1>", re.DOTALL)

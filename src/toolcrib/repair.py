@@ -14,18 +14,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from toolcrib.json_shape import KINDS, Shape, Shapes, kind_of
-from toolcrib.lenient_json import (
-    EXCERPT,
-    FIXES,
-    TOO_DEEP,
-    Fix,
-    Reading,
-    Unreadable,
-    check_json,
-    read_json,
-    same_json,
-)
+from toolcrib.json_shape import KINDS, Shape, Shapes
+from toolcrib.json_values import kind_of, same_json
+from toolcrib.lenient_grammar import EXCERPT, FIXES, TOO_DEEP, Fix, Unreadable, check_json
+from toolcrib.lenient_json import Reading, read_json
 
 EDITS = {
     "boolean_text": "read text as true or false",
@@ -46,7 +38,7 @@ WRAPPERS: Final = frozenset({"arguments", "input", "parameters", "args", "kwargs
 @dataclass(frozen=True, slots=True)
 class Edit:
     """One change: where (`a.b[0]`, empty for the whole), its kind (a key of `EDITS` or of
-    `toolcrib.lenient_json.FIXES`), what stood there and what does now (None where it was left out)."""
+    `toolcrib.lenient_grammar.FIXES`), what stood there and what does now (None where it was left out)."""
 
     path: str
     kind: str
@@ -409,5 +401,5 @@ _WITH_ARTICLE = {
     "string": "a string",
     "array": "an array",
     "object": "an object",
-    "unknown": "something else",
+    "value": "something else",
 }

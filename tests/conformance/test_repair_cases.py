@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import load_cases
-from toolcrib.lenient_json import same_json
+from toolcrib.json_values import same_json
 from toolcrib.repair import Refused, Repaired, drop_empty_optionals, repair
 
 ROOT_TYPES = {

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from toolcrib.json_values import escape
+
 from .combine import merge
-from .keywords import KINDS, NAMED, NODE, NODES, NOISE, Schema, accepts_null, escape
+from .keywords import KINDS, NAMED, NODE, NODES, NOISE, Schema, accepts_null
 from .legacy import modern
 from .references import References, Resource
 from .shorten import nullable, shorten
@@ -127,7 +129,7 @@ class _Cleaning:
         while out.get("$ref", "#") not in ("#", *followed):
             # The root must be an object itself, not a reference to one.
             followed.add(out["$ref"])
-            name = out["$ref"].removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
+            name = out["$ref"].removeprefix("#/$defs/")
             self.unsettled = True
             out = self._merged(defs[name], {key: value for key, value in out.items() if key != "$ref"})
         if "$ref" in out:
@@ -291,7 +293,7 @@ class _Cleaning:
 
 
 def _reference(name: str) -> str:
-    return f"#/$defs/{escape(name)}" if name else "#"
+    return f"#/$defs/{name}" if name else "#"
 
 
 def _let_null_in(node: Schema) -> Schema:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from .keywords import ANNOTATIONS, Schema, ordered, same, types_of
+from toolcrib.json_values import same_json
+
+from .keywords import ANNOTATIONS, Schema, ordered, types_of
 
 # Keywords that are read together with others of their own node, so that moving one alone changes its meaning.
 _GROUPS: Final[tuple[frozenset[str], ...]] = (
@@ -27,7 +29,7 @@ def merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema | None:
         return None
     out = dict(one)
     for keyword, value in other.items():
-        if keyword not in out or keyword in ANNOTATIONS or same(out[keyword], value):
+        if keyword not in out or keyword in ANNOTATIONS or same_json(out[keyword], value):
             out[keyword] = value
             continue
         combine = _COMBINE.get(keyword)
@@ -80,7 +82,7 @@ def _entangled(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         mine, theirs = group & one.keys(), group & other.keys()
         if not (mine and theirs) or (mine | theirs) == {"items"}:
             continue
-        if mine != theirs or any(not same(one[keyword], other[keyword]) for keyword in mine):
+        if mine != theirs or any(not same_json(one[keyword], other[keyword]) for keyword in mine):
             return True
     return False
 
@@ -107,7 +109,7 @@ def _types(one: Any, other: Any) -> Any:
 
 
 def _values(one: list[Any], other: list[Any]) -> list[Any] | None:
-    return [value for value in one if any(same(value, known) for known in other)] or None
+    return [value for value in one if any(same_json(value, known) for known in other)] or None
 
 
 def _names(one: list[str], other: list[str]) -> list[str]:

@@ -130,23 +130,18 @@ def _order(*keywords: str) -> list[str]:
     return sorted(keywords, key=lambda keyword: (_RANK.get(keyword, len(_RANK)), keyword))
 
 
-def children(node: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The direct subschemas of a node, each with its JSON pointer below that node."""
-    found: list[tuple[str, Any]] = []
+def children(node: Mapping[str, Any]) -> list[Any]:
+    """The direct subschemas of a node, definitions included."""
+    found: list[Any] = []
     for keyword, value in node.items():
         kind = NAMED if keyword in ("$defs", "definitions") else KINDS.get(keyword)
         if kind == NODE:
-            found.append((f"/{keyword}", value))
+            found.append(value)
         elif kind == NODES and isinstance(value, list):
-            found.extend((f"/{keyword}/{index}", item) for index, item in enumerate(value))
+            found.extend(value)
         elif kind == NAMED and isinstance(value, Mapping):
-            found.extend((f"/{keyword}/{escape(str(name))}", item) for name, item in value.items())
+            found.extend(value.values())
     return found
-
-
-def escape(name: str) -> str:
-    """One token of a JSON pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def types_of(node: Mapping[str, Any]) -> list[str]:
@@ -155,36 +150,6 @@ def types_of(node: Mapping[str, Any]) -> list[str]:
     if declared is None:
         return []
     return [declared] if isinstance(declared, str) else list(declared)
-
-
-def type_of_value(value: object) -> str:
-    """The JSON type of a Python value, integers told from numbers."""
-    if value is None:
-        return "null"
-    for kind, name in _PYTHON_TYPES:
-        if isinstance(value, kind):
-            return name
-    return "object"
-
-
-_PYTHON_TYPES: Final[tuple[tuple[type, str], ...]] = (
-    (bool, "boolean"),
-    (int, "integer"),
-    (float, "number"),
-    (str, "string"),
-    (list, "array"),
-)
-
-
-def same(one: object, other: object) -> bool:
-    """Equality of JSON values: unlike in Python, `true` is not `1`."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    return one == other
 
 
 def accepts_null(node: Mapping[str, Any]) -> bool:

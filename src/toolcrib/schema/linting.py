@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from toolcrib.json_values import escape
+
 from .canonical import clean
-from .keywords import accepts_null, escape, types_of
+from .keywords import accepts_null, types_of
 from .markdown import Described
 
 _SHORTEST: Final = 5  # words below which a tool's description is a phrase

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from toolcrib.json_values import escape, kind_of
+
 from .canonical import Loss, clean_and_tell
 from .combine import meet
 from .dialects import ROOT_REFUSED, Dialect, dialect_named
@@ -15,9 +17,7 @@ from .keywords import (
     KINDS,
     OF_TYPE,
     Schema,
-    escape,
     ordered,
-    type_of_value,
     types_of,
 )
 from .recursion import Definitions
@@ -79,7 +79,7 @@ class _Lowering:
         while missing := [ref for ref, name in self._used.items() if name and name not in lowered]:
             for ref in missing:
                 name = self._used[ref]
-                lowered[name] = self._node(self.definitions.target(ref), _At(f"/$defs/{escape(name)}", left))
+                lowered[name] = self._node(self.definitions.target(ref), _At(f"/$defs/{name}", left))
         return {**out, "$defs": dict(sorted(lowered.items()))} if lowered else out
 
     def _node(self, node: Schema, at: _At) -> Schema:
@@ -251,7 +251,7 @@ class _Lowering:
         if found is None and not self.dialect.typed:
             return node
         if found is None and node.get("enum"):
-            mixed = shorten({**node, "type": list(dict.fromkeys(map(type_of_value, node["enum"])))})
+            mixed = shorten({**node, "type": list(dict.fromkeys(map(kind_of, node["enum"])))})
             return mixed if self.dialect.type_lists else split(mixed)
         if found is None:
             return self._anything(node, at)

@@ -24,7 +24,7 @@ class Definitions:
         return self._root if ref == "#" else self._named.get(self.name(ref), {})
 
     def name(self, ref: str) -> str:
-        return ref.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
+        return ref.removeprefix("#/$defs/")
 
     def affordable_depth(self) -> int:
         """How many references may be expanded on one way down for the whole to stay within `MAX_NODES`."""
@@ -52,6 +52,6 @@ class Definitions:
                 count += 1
                 if isinstance(node.get("$ref"), str):
                     refs.append(node["$ref"])
-                stack.extend(child for _, child in children(node) if isinstance(child, Mapping))
+                stack.extend(child for child in children(node) if isinstance(child, Mapping))
             shape = self._shapes[ref] = (count, refs)
         return shape

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
+from toolcrib.json_values import step_into
+
 from .keywords import children
 
 
@@ -71,12 +73,9 @@ class References:
     def _pointer(self, pointer: str, home: Resource) -> tuple[Any, Resource] | None:
         at: Any = home.node
         for token in pointer.split("/")[1:]:
-            name = token.replace("~1", "/").replace("~0", "~")
-            if isinstance(at, Mapping) and name in at:
-                at = at[name]
-            elif isinstance(at, list) and name.isdecimal() and int(name) < len(at):
-                at = at[int(name)]
-            else:
+            try:
+                at = step_into(at, token)
+            except LookupError:
                 return None
             if isinstance(at, Mapping):
                 home = self.enter(at, home)
@@ -107,7 +106,7 @@ class References:
             for anchor in (node.get("$anchor"), node.get("$dynamicAnchor"), _fragment(node.get(self._id))):
                 if isinstance(anchor, str) and anchor:
                     self._anchors.setdefault((id(home.node), anchor), (node, home))
-            stack.extend((child, home) for _, child in children(node))
+            stack.extend((child, home) for child in children(node))
 
 
 def _fragment(identifier: object) -> str | None:

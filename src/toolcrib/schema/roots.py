@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from toolcrib.json_values import same_json
+
 from .combine import meet, merge
-from .keywords import OF_TYPE, Schema, same, types_of
+from .keywords import OF_TYPE, Schema, types_of
 from .recursion import Definitions
 from .shorten import shorten
 from .words import quote
@@ -113,11 +115,14 @@ def _flat(variant: Schema, definitions: Definitions, told: list[str], lose: Lose
 
 
 def _either(one: Schema, other: Schema) -> Schema:
-    if same(one, other):
+    if same_json(one, other):
         return one
     tags = [_tags(one), _tags(other)]
     if tags[0] is not None and tags[1] is not None and types_of(one) == types_of(other):
-        values = [*tags[0], *(value for value in tags[1] if not any(same(value, known) for known in tags[0]))]
+        values = [
+            *tags[0],
+            *(value for value in tags[1] if not any(same_json(value, known) for known in tags[0])),
+        ]
         return {**{key: value for key, value in one.items() if key != "const"}, "enum": values}
     known = one["anyOf"] if set(one) == {"anyOf"} else [one]
     return shorten({"anyOf": [*known, other]})

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from toolcrib.json_values import same_json
+
 from .combine import merge
-from .keywords import ANNOTATIONS, OF_TYPE, Schema, accepts_null, ordered, same, types_of
+from .keywords import ANNOTATIONS, OF_TYPE, Schema, accepts_null, ordered, types_of
 
 # Beside these, adding "null" to `type` lets null in: they say nothing of it, or are handled one by one.
 _BLIND_TO_NULL: Final = frozenset().union(*OF_TYPE.values()) | frozenset(
@@ -115,7 +117,7 @@ def _spliced(variants: list[Schema]) -> list[Schema]:
 def _distinct(values: list[Any]) -> list[Any]:
     kept: list[Any] = []
     for value in values:
-        if not any(same(value, known) for known in kept):
+        if not any(same_json(value, known) for known in kept):
             kept.append(value)
     return kept
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .keywords import OF_TYPE, TYPED, Schema, same, type_of_value, types_of
+from toolcrib.json_values import kind_of, same_json
+
+from .keywords import OF_TYPE, TYPED, Schema, types_of
 from .shorten import nullable, shorten
 
 
@@ -19,7 +21,7 @@ def or_null(node: Schema) -> Schema:
 def inferred(node: Mapping[str, Any]) -> str | None:
     """The type that an untyped node means, by its values or its keywords."""
     values: list[Any] = node.get("enum", [])
-    kinds = {type_of_value(value) for value in values if value is not None}
+    kinds = {kind_of(value) for value in values if value is not None}
     if values and len(kinds) == 1:
         return kinds.pop()
     if kinds == {"integer", "number"}:
@@ -50,7 +52,7 @@ def _belonging(node: Mapping[str, Any], name: str) -> Schema:
 
 
 def _is_of(value: Any, name: str) -> bool:
-    return type_of_value(value) == name or (name == "number" and type_of_value(value) == "integer")
+    return kind_of(value) == name or (name == "number" and kind_of(value) == "integer")
 
 
 def only(node: Mapping[str, Any], *keywords: str) -> Schema:
@@ -76,7 +78,7 @@ def _distinct_tags(nodes: list[Any]) -> bool:
     seen: list[Any] = []
     for node in nodes:
         values = node.get("enum", [node["const"]] if "const" in node else None)
-        if values is None or any(same(value, known) for value in values for known in seen):
+        if values is None or any(same_json(value, known) for value in values for known in seen):
             return False
         seen.extend(values)
     return True

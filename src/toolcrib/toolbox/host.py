@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolcrib.call import CallKey, CallState, Question, ToolCall, Verdict, fingerprint
@@ -81,6 +80,7 @@ class BoxHost:
 
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T:
         import asyncio
+        from concurrent.futures import CancelledError
 
         if ctx._loop is None:
             work.close()

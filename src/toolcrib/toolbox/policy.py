@@ -24,12 +24,23 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A policy's word and, unless it is ALLOW, its reason in one line."""
+    """A policy's word and, unless it is ALLOW, its reason in one line.
+
+    The verb may be given as its word ("allow", "ask", "deny"); whatever is no such word is DENY.
+    """
 
     verb: Verb
     reason: str = ""
 
+    def __post_init__(self) -> None:
+        given: Any = self.verb  # a policy read from a file gives text, or anything
+        if not isinstance(given, Verb):
+            object.__setattr__(self, "verb", Verb(given) if given in list(Verb) else Verb.DENY)
+        if not self.reason and self.verb is not Verb.ALLOW:
+            object.__setattr__(self, "reason", _NO_REASON[self.verb])
 
+
+_NO_REASON = {Verb.ASK: "the policy wants a person to decide", Verb.DENY: "the policy does not allow it"}
 ALLOWED = Decision(Verb.ALLOW)
 
 

@@ -432,6 +432,7 @@ BROKEN: list[Any] = [
     {"type": 7, "properties": []},
     {"type": [[]], "properties": {"v": 3}, "required": "v", "enum": 5},
     {"properties": {"v": {"$ref": "#/$defs/none"}}},
+    {"properties": {"v": {"$ref": "#/allOf/" + "9" * 5_000}}, "allOf": []},
     {"properties": {"v": {"$ref": 5, "anyOf": {}, "allOf": 3, "items": 4, "minItems": "x"}}},
     {"properties": {"v": {"$ref": "https://example.org/schema"}}},
     {"$ref": "#"},
@@ -442,7 +443,7 @@ BROKEN: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("schema", BROKEN, ids=str)
+@pytest.mark.parametrize("schema", BROKEN, ids=lambda schema: str(schema)[:80])
 def test_a_broken_schema_raises_nothing_and_changes_nothing(schema: Any) -> None:
     assert repair('{"v": "1"}', schema) == Repaired({"v": "1"})
     assert drop_empty_optionals({"v": "1"}, schema) == {"v": "1"}

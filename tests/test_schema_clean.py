@@ -132,8 +132,9 @@ def test_siblings_that_cannot_be_merged_stay_beside() -> None:
     assert field(beside, **{"$defs": {"C": closed}}) == {"properties": {"b": INTEGER}, "allOf": [closed]}
 
 
-def test_an_unresolvable_reference_leaves_its_siblings() -> None:
-    assert field({"$ref": "https://example.com/x.json", "description": "d", "minLength": 2}) == {
+@pytest.mark.parametrize("ref", ["https://example.com/x.json", "#/$defs/no", "#/allOf/" + "9" * 5_000])
+def test_an_unresolvable_reference_leaves_its_siblings(ref: str) -> None:
+    assert field({"$ref": ref, "description": "d", "minLength": 2}, allOf=[{}]) == {
         "description": "d", "minLength": 2,
     }  # fmt: skip
 

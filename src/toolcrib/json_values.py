@@ -1,0 +1,47 @@
+"""JSON values as plain data: which kind one is, when two are the same, and what a pointer's token leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_KINDS: Final[tuple[tuple[type, str], ...]] = (
+    (str, "string"),
+    (bool, "boolean"),  # before int, which it is in Python
+    (int, "integer"),
+    (float, "number"),
+    (Mapping, "object"),
+    (list, "array"),
+    (type(None), "null"),
+)
+
+
+def kind_of(value: object) -> str:
+    """The JSON type of a Python value, integers told from numbers; "value" for what is not JSON."""
+    return next((kind for known, kind in _KINDS if isinstance(value, known)), "value")
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Equality of JSON values: 1 equals 1.0, but not true."""
+    if one is other:
+        return True
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same_json(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def escape(name: str) -> str:
+    """A name as one token of a JSON pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def step_into(place: Any, token: str) -> Any:
+    """What stands in an object or array at one token of a JSON pointer; LookupError where nothing does."""
+    name = token.replace("~1", "/").replace("~0", "~")
+    if isinstance(place, Mapping):
+        return place[name]
+    if isinstance(place, list) and name.isdecimal() and len(name) < 10:
+        return place[int(name)]
+    raise LookupError(token)

@@ -1,0 +1,40 @@
+"""The examples in docstrings do what they show."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import toolcrib
+
+MODULES = [
+    found.name
+    for found in pkgutil.walk_packages(toolcrib.__path__, "toolcrib.")
+    if not found.name.endswith("__main__")
+]
+FINDER = doctest.DocTestFinder(exclude_empty=True)
+EXAMPLES = [test for name in MODULES for test in FINDER.find(importlib.import_module(name)) if test.examples]
+
+
+def test_main_doors_show_how_they_are_used() -> None:
+    shown = {test.name for test in EXAMPLES}
+    assert shown >= {
+        "toolcrib.agent.agent.Agent",
+        "toolcrib.context.Context",
+        "toolcrib.function.tool",
+        "toolcrib.jsonstream.JsonStream",
+        "toolcrib.models.resolve.resolve_model",
+        "toolcrib.repair.repair",
+        "toolcrib.schema.canonical.clean",
+        "toolcrib.schema.lower.to_dialect",
+        "toolcrib.testing.check_tool",
+        "toolcrib.tool.Tool",
+        "toolcrib.toolbox.box.Toolbox",
+    }
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_example(example: doctest.DocTest) -> None:
+    failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)
+    assert tried and not failed

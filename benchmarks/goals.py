@@ -32,8 +32,9 @@ GOALS: dict[tuple[str, str], Goal] = {
     ("concurrency", "memory of 10,000 calls"): Goal("peak MB more", 35),
     ("registry", "list 10,000"): Goal("ms", 10),
     ("registry", "list 10,000 again"): Goal("ms", 10),
-    # "constant": a plain dict of that size grows by about half, as it no longer fits the processor's caches
-    ("registry", "add, 10,000 against 100"): Goal("× growth", 2),
-    ("registry", "look up, 10,000 against 100"): Goal("× growth", 2),
+    # "constant": a plain dict grows up to threefold, as the objects no longer fit the processor's caches; what
+    # looks through a list would grow a hundredfold
+    ("registry", "add, 10,000 against 100"): Goal("× growth", 4),
+    ("registry", "look up, 10,000 against 100"): Goal("× growth", 4),
     ("weight", "installed with the command line"): Goal("other packages", 16),
 }

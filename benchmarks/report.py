@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from goals import GOALS
+from measures import MEASURES
 
 Sample = dict[str, Any]
 
@@ -47,7 +48,7 @@ def table(measure: str, title: str, about: str, merged: list[Sample]) -> str:
     names = list(dict.fromkeys(name for sample in merged for name in sample["figures"]))
     head = ["what", "who", "path", *names, "goal", "reached"]
     right = len(names)
-    lines = [f"## {title}", "", about, "", _row(head), _row(["---"] * 3 + ["---:"] * right + ["---", "---"])]
+    lines = [f"### {title}", "", about, "", _row(head), _row(["---"] * 3 + ["---:"] * right + ["---", "---"])]
     for sample in merged:
         goal, reached = judged(measure, sample)
         cells = [_cell(sample, name) for name in names]
@@ -75,3 +76,13 @@ def number(value: float) -> str:
     if isinstance(value, int) or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def into_page(page: str, heading: str, sections: Iterable[str]) -> str:
+    """A page with these sections after "## Results"; sections of other measures stay as they are."""
+    text, _, old = page.partition("## Results\n")
+    kept = {part.partition("\n")[0]: part.strip() for part in old.split("\n### ")[1:]}
+    fresh = {section.partition("\n")[0].removeprefix("### "): section[4:].strip() for section in sections}
+    titles = [measure.title for measure in MEASURES.values()]
+    found = {**kept, **fresh}
+    return f"{text}## Results\n\n{heading}" + "".join(f"\n### {found[t]}\n" for t in titles if t in found)

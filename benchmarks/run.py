@@ -35,6 +35,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=0, help="rounds of each measure; 7, or 3 when quick")
     parser.add_argument("--quick", action="store_true", help="shorter blocks and fewer rounds: noisier")
+    parser.add_argument("--docs", action="store_true", help="put the tables into docs/benchmarks.md as well")
     given = parser.parse_args()
     given.only, given.peers = given.only.split(","), given.peers.split(",")
     for name, known in (*((n, MEASURES) for n in given.only), *((n, envs.PEERS) for n in given.peers)):
@@ -140,6 +141,9 @@ def main() -> int:
         missed += [
             f"{measure}: {sample['row']}" for sample in merged if report.judged(measure, sample)[1] is False
         ]
+    if given.docs:
+        page = envs.CHECKOUT / "docs" / "benchmarks.md"
+        page.write_text(report.into_page(page.read_text("utf-8"), heading(results), sections), "utf-8")
     print(heading(results))
     print("\n\n".join(sections))
     print("\nGoals missed: " + ("; ".join(dict.fromkeys(missed)) or "none") + ".")

@@ -1,37 +1,48 @@
 """What a call costs: from the arguments' JSON text to the text that the model is told."""
 
 import asyncio
-from typing import Any
+import time
+from itertools import pairwise
+from statistics import median
+from typing import Any, NamedTuple
 
 import clock
 import workload
 from adapters import floor
 
+BLOCKS = 8  # short ones, so that other work on the machine falls on a block and the floor beside it alike
 KINDS = ("async", "sync", "nested")
 
 
-async def _measured(path: Any, kind: str, bare: Any, raw: str, seconds: float) -> tuple[float, float]:
-    """Microseconds a call, and those of the floor around it."""
-    count = await clock.count_for(path, raw, seconds)
-    floor_block = clock.block_sync if kind == "sync" else None
+class Figures(NamedTuple):
+    """Microseconds of a call and of the floor, and their ratio: medians of the blocks."""
+
+    spent: float
+    floor: float
+    ratio: float
+
+
+async def _measured(path: Any, kind: str, bare: Any, raw: str, seconds: float) -> Figures:
+    """Blocks of calls, each between two blocks of the floor."""
 
     async def of_floor(times: int) -> float:
-        if floor_block is not None:
-            return floor_block(bare, raw, times) / times
-        return await clock.block(bare, raw, times) / times
+        whole = clock.block_sync(bare, raw, times) if kind == "sync" else await clock.block(bare, raw, times)
+        return whole / times * 1e6
 
-    times = 2000 if kind == "nested" else 40_000
-    times = max(200, int(times * seconds))
-    before = await of_floor(times)
-    spent = await _settled(path, raw, count)
-    after = await of_floor(times)
-    return spent / count * 1e6, (before + after) / 2 * 1e6
+    count = await clock.count_for(path, raw, seconds / BLOCKS)
+    times = int((2_000 if kind == "nested" else 60_000) * seconds / BLOCKS)
+    await of_floor(times)
+    floors, paths = [await of_floor(times)], []
+    for _ in range(BLOCKS):
+        paths.append(await _settled(path, raw, count) / count * 1e6)
+        floors.append(await of_floor(times))
+    around = [(before + after) / 2 for before, after in pairwise(floors)]
+    ratios = [spent / least for spent, least in zip(paths, around, strict=True)]
+    return Figures(median(paths), median(floors), median(ratios))
 
 
 async def _settled(path: Any, raw: str, count: int) -> float:
     """A block of calls, and what listeners on other threads still had to do when it ended."""
-    import time
-
     settle = getattr(path, "settle", None)
     if settle is None:
         return await clock.block(path, raw, count)
@@ -43,14 +54,14 @@ async def _settled(path: Any, raw: str, count: int) -> float:
 
 
 def measure(adapter: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
-    seconds = 0.1 if options["quick"] else 0.4
+    seconds = 0.25 if options["quick"] else 0.6
     samples = []
     for kind in KINDS:
         function, raw = workload.KINDS[kind]
         bare = floor.CALLS[kind](function)
         for label, path in adapter.calls(function, kind).items():
-            spent, least = asyncio.run(_measured(path, kind, bare, raw, seconds))
-            figures = {"µs": spent, "floor µs": least, "× floor": spent / least}
+            found = asyncio.run(_measured(path, kind, bare, raw, seconds))
+            figures = {"µs": found.spent, "floor µs": found.floor, "× floor": found.ratio}
             row = "async, subscriber" if "subscriber" in label else kind
             samples.append({"row": row, "path": label, "figures": figures})
     return samples

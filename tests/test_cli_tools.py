@@ -313,28 +313,33 @@ def test_wrong_usage_is_two(folder: Path, arguments: list[str]) -> None:
 
 SHED = '''
 import subprocess
+from pydantic import BaseModel
 from toolcrib import Context, Effect, Tool, ToolFactory, tool
 
 print("imported")
 
 
-class Open(Tool[dict, str], name="open_door", effect=Effect.READ, secrets=(), params={"properties": {}}):
+class Nothing(BaseModel):
+    pass
+
+
+class Open(Tool[Nothing, str], name="open_door", effect=Effect.READ, secrets=()):
     """Open a door of the shed and say which one it was."""
 
     def __init__(self, door: str) -> None:
         self.door = door
 
-    def execute(self, params: dict, ctx: Context) -> str:
+    def execute(self, params: Nothing, ctx: Context) -> str:
         print("it creaks")
         subprocess.run(["echo", "it slams"], check=True)
         return self.door
 
 
-class Look(Open, name="look", effect=Effect.READ, secrets=(), params={"properties": {}}):
+class Look(Open, name="look", effect=Effect.READ, secrets=()):
     """Look through a window of the shed and say which one it was."""
 
 
-class Lost(Open, name="lost", effect=Effect.READ, secrets=(), params={"properties": {}}):
+class Lost(Open, name="lost", effect=Effect.READ, secrets=()):
     """Nobody makes one of these."""
 
 

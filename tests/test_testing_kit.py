@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +123,24 @@ def test_a_fault_is_found_and_named(bad: Any, check: str, said: str) -> None:
     assert any(finding.check == check and said in finding.message for finding in errors), report.findings
     with pytest.raises(AssertionError, match=said):
         report.raise_for_findings()
+
+
+def test_one_fault_is_told_once_however_many_calls_meet_it() -> None:
+    report = check_tool(crashes, arguments=[{"number": number} for number in range(1, 5)], count=0)
+    (told,) = [f.message for f in report.findings if "ZeroDivisionError" in f.message]
+    assert "{'number': 1}" in told and "3 other calls" in told
+
+
+def test_what_fails_is_told_in_the_report_alone() -> None:
+    program = "from tests.test_testing_kit import check_tool, crashes; print(check_tool(crashes).ok)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == ("False\n", "")
 
 
 def test_a_thread_that_does_not_look_is_advised_to() -> None:

@@ -8,8 +8,9 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ class Report:
     tool: str
     findings: list[Finding] = field(default_factory=list)
     calls: int = 0
+    _alike: dict[tuple[str, str], list[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -71,8 +73,9 @@ class Report:
         if found:
             raise AssertionError(f"tool {self.tool}:\n" + "\n".join(f"- {line}" for line in found))
 
-    def error(self, check: str, message: str) -> None:
-        self._add(Finding(check, "error", message))
+    def error(self, check: str, message: str, *, alike: str = "") -> None:
+        """Add an error; a second one that is `alike` is counted on the first."""
+        self._add(Finding(check, "error", message), alike)
 
     def warning(self, check: str, message: str) -> None:
         self._add(Finding(check, "warning", message))
@@ -80,9 +83,17 @@ class Report:
     def note(self, check: str, message: str) -> None:
         self._add(Finding(check, "note", message))
 
-    def _add(self, finding: Finding) -> None:
-        if finding not in self.findings:
+    def _add(self, finding: Finding, alike: str = "") -> None:
+        key = (finding.check, alike or str(finding))
+        if key not in self._alike:
+            self._alike[key] = [finding, len(self.findings), 0]
             self.findings.append(finding)
+        elif alike:
+            seen = self._alike[key]
+            seen[2] += 1
+            first, place, more = seen
+            others = "one other call" if more == 1 else f"{more} other calls"
+            self.findings[place] = replace(first, message=f"{first.message} (the same in {others})")
 
 
 def check_tool(
@@ -130,8 +141,9 @@ def check_tool(
 
     # A thread of its own: a test that runs in an event loop may call this too.
     thread = threading.Thread(target=work, name="toolcrib-check", daemon=True)
-    thread.start()
-    thread.join()
+    with _told_in_the_report():
+        thread.start()
+        thread.join()
     if isinstance(outcome[0], Report):
         return outcome[0]
     raise outcome[0]
@@ -251,7 +263,8 @@ class Bench:
                 continue
             assert isinstance(prepared, Refused)
             if prepared.result.code is ErrorCode.FAILED:
-                self.report.error("precheck", f"it raises for {item}: {_last_line(prepared.problem)}")
+                last = _last_line(prepared.problem)
+                self.report.error("precheck", f"it raises for {item}: {last}", alike=last)
             elif prepared.result.code is ErrorCode.INVALID_ARGUMENTS:
                 refused.append(prepared.result.text)
             self._words("accepts", prepared.result, item)
@@ -332,11 +345,14 @@ class Bench:
     def _judged(self, item: Mapping[str, Any], result: ToolResult) -> None:
         problem = next((event.problem for event in self.finished if event.problem), "")
         if result.code is ErrorCode.FAILED:
-            self.report.error("execution", f"it crashes on {item}: {_last_line(problem)}")
+            last = _last_line(problem)
+            self.report.error("execution", f"it crashes on {item}: {last}", alike=last)
         elif result.code in (ErrorCode.TIMED_OUT, ErrorCode.OUTCOME_UNKNOWN):
             self.report.warning("execution", f"{item} has no result after {self.timeout:g} seconds")
         elif problem:
-            self.report.error("result", f"what it gives for {item} does not fit its declared type: {problem}")
+            self.report.error(
+                "result", f"what it gives for {item} does not fit its declared type: {problem}", alike=problem
+            )
         if result.is_error:
             self._words("error", result, item)
 
@@ -345,8 +361,23 @@ class Bench:
             found = unfit.search(_without_given(result.text, item, self.folder))
             if found is not None:
                 self.report.error(
-                    "words", f"{check}: {found[0]!r} is nothing for a model: {result.text[:300]}"
+                    "words",
+                    f"{check}: {found[0]!r} is nothing for a model: {result.text[:300]}",
+                    alike=f"{check} {unfit.pattern}",
                 )
+
+
+@contextmanager
+def _told_in_the_report() -> Generator[None]:
+    """Keep the log of what fails off stderr, where it goes if nobody has set logging up: the report holds it."""
+    import logging
+
+    log, nobody = logging.getLogger("toolcrib"), logging.NullHandler()
+    log.addHandler(nobody)
+    try:
+        yield
+    finally:
+        log.removeHandler(nobody)
 
 
 def snapshot(folder: Path | None) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """What it costs to look at a model's arguments after every chunk of them, against keeping the bytes at all.
 
-    python benchmarks/jsonstream_speed.py [path of jsonstream.py]
+    python benchmarks/jsonstream_speed.py [folder that holds toolcrib/]
 
 1 MB of arguments in 16-byte chunks, the value asked for after each. The floor is an object of the same face,
 ``feed`` and ``value``, that does ``bytearray += chunk``; the loop without any call is printed beside it. CPU
@@ -11,7 +11,7 @@ that any interpreter can run it.
 from __future__ import annotations
 
 import gc
-import importlib.util
+import importlib
 import json
 import sys
 import time
@@ -22,7 +22,7 @@ from typing import Any
 SIZE = 1_000_000
 CHUNK = 16
 ROUNDS = 7
-SOURCE = Path(__file__).parents[1] / "src" / "toolcrib" / "jsonstream.py"
+SOURCE = Path(__file__).parents[1] / "src"
 
 
 def write_arguments(size: int) -> bytes:
@@ -77,17 +77,9 @@ def bare(chunks: Sequence[bytes]) -> float:
     return time.process_time() - start
 
 
-def load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location("jsonstream", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["jsonstream"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def main() -> None:
-    stream = load(Path(sys.argv[1]) if len(sys.argv) > 1 else SOURCE).JsonStream
+    sys.path.insert(0, sys.argv[1] if len(sys.argv) > 1 else str(SOURCE))
+    stream = importlib.import_module("toolcrib.jsonstream").JsonStream
     print(f"Python {sys.version.split()[0]}, {SIZE // 1000} kB in {CHUNK}-byte chunks")
     print("           floor      value only        with events       floor without calls")
     for name, text in (("write", write_arguments(SIZE)), ("edits", edits_arguments(SIZE))):

@@ -22,7 +22,7 @@ FLOORS: list[tuple[str, set[str]]] = [
         {
             "tool", "params", "call", "messages", "events", "sink", "context", "result", "toolset", "errors", "content",
             "signature", "definition", "function", "explain", "schema", "jsonstream", "repair", "lenient_json",
-            "lenient_grammar", "json_shape", "json_values", "secrets", "net", "shell", "sandbox",
+            "lenient_grammar", "json_shape", "json_values", "json_tokens", "secrets", "net", "shell", "sandbox",
         },
     ),
     ("rooms", {"tools", "codecs"}),
@@ -178,7 +178,17 @@ def lines_of(*packages: str) -> int:
 
 # The plan says "about 4,000" for ground, toolbox and agent; what stands beside the path of a call (schemas,
 # repair, the streaming parser) is counted on its own. A ratchet: lower it when something moves out.
-BESIDE = {"schema", "repair", "lenient_json", "lenient_grammar", "json_shape", "json_values", "jsonstream", "explain"}
+BESIDE = {
+    "schema",
+    "repair",
+    "lenient_json",
+    "lenient_grammar",
+    "json_shape",
+    "json_values",
+    "json_tokens",
+    "jsonstream",
+    "explain",
+}
 BUDGETS = {"the path": 4_800, "beside it": 3_600}
 
 

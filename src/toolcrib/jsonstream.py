@@ -40,8 +40,8 @@ literal        the rest of ``true``, ``false`` or ``null``    after
 done           nothing                                        ---
 ============== ============================================== =============================================
 
-A chunk mostly holds a key with its colon and the beginning of its value at once: patterns then take them in
-one step, to the state that the single characters would have led to.
+Where a chunk holds several of these at once, a pattern of `json_tokens.py` takes them in one step, to the state
+that the single characters would have led to.
 """
 
 from __future__ import annotations
@@ -50,9 +50,31 @@ import re
 import sys
 from codecs import utf_8_decode
 from collections.abc import Callable
-from json import JSONDecodeError, decoder
 from math import isinf
-from typing import Any, Literal, NamedTuple, NoReturn, cast
+from typing import Any, Literal, NamedTuple, NoReturn
+
+from toolcrib.json_tokens import (
+    CUT_KEY,
+    CUT_STRING,
+    FRACTION,
+    INTEGER_ENDS,
+    KEY,
+    LITERAL,
+    LITERAL_STARTS,
+    LITERALS,
+    NUMBER,
+    NUMBER_ENDS,
+    NUMBER_PHASES,
+    OPENING,
+    STRING,
+    match_escape_start,
+    match_first_member,
+    match_member,
+    match_next_member,
+    match_next_value,
+    match_value,
+    read_text,
+)
 
 __all__ = ["JsonEvent", "JsonPath", "JsonStream", "JsonStreamError"]
 
@@ -92,59 +114,6 @@ _State = Callable[["JsonStream", str, int], int]
 
 # An event is made for every token: tuple's own constructor takes half the time of the class's.
 _new = tuple.__new__
-
-# Surrogates in a str chunk are halves of a pair that a provider cut: they are read like escaped ones.
-_TEXT = r"[ !#-\[\]-\ud7ff\ue000-\U0010ffff]*+"
-_SPACE = r"[ \t\n\r]*+"
-_HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}|[\ud800-\udbff]"
-_LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}|[\udc00-\udfff]"
-
-# A value as far as the chunk has it. A number is taken only if what follows cannot belong to it.
-_ANY_VALUE = (
-    rf'{_SPACE}(?:"({_TEXT})(?:"|(\Z))|([\[{{])'
-    r"|(-?(?:0|[1-9][0-9]*+)((?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+))(?=[ \t\n\r,\]}])|(true|false|null))"
-)
-_MEMBER = rf'(?:({_TEXT})"{_SPACE}:(?:{_ANY_VALUE})?|({_TEXT})\Z)'
-_KEY, _STRING, _CUT_STRING, _OPENING, _NUMBER, _FRACTION, _LITERAL, _CUT_KEY = range(1, 9)
-_match_value = re.compile("((?!))?" + _ANY_VALUE).match  # the same groups, and never a key
-_match_next_value = re.compile(f"((?!))?{_SPACE},{_ANY_VALUE}").match
-_match_member = re.compile(_MEMBER).match
-_match_first_member = re.compile(f'{_SPACE}"{_MEMBER}').match
-_match_next_member = re.compile(f'{_SPACE},{_SPACE}"{_MEMBER}').match
-
-_match_text = cast("Callable[[str, int], re.Match[str]]", re.compile(_TEXT).match)  # at least no character
-_match_character = re.compile(
-    rf'({_TEXT[:-2]}++)|\\(["\\/bfnrt])|({_HIGH})({_LOW})|(\\u[0-9a-fA-F]{{4}}|[\ud800-\udfff])'
-).match
-_RUN, _SIMPLE, _HIGH_HALF, _LOW_HALF, _UNIT = range(1, 6)
-_SIMPLE_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_is_unfinished = re.compile(rf"(?:{_HIGH})?(?:\\(?:u[0-9a-fA-F]{{0,3}})?)?\Z").match
-_match_escape_start = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
-
-# json's own reader of strings, written in C; untyped. Takes the text and where the characters begin.
-_scan_string = cast("Callable[[str, int], tuple[str, int]]", vars(decoder)["scanstring"])
-
-_LITERALS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
-_LITERAL_STARTS = {literal[0]: literal for literal in _LITERALS}
-
-
-def _arrows(**arrows: str) -> dict[str, str]:
-    return {character: phase for phase, characters in arrows.items() for character in characters}
-
-
-_NUMBER_PHASES = {
-    "start": _arrows(minus="-", zero="0", whole="123456789"),
-    "minus": _arrows(zero="0", whole="123456789"),
-    "zero": _arrows(point=".", e="eE"),
-    "whole": _arrows(whole="0123456789", point=".", e="eE"),
-    "point": _arrows(fraction="0123456789"),
-    "fraction": _arrows(fraction="0123456789", e="eE"),
-    "e": _arrows(sign="+-", exponent="0123456789"),
-    "sign": _arrows(exponent="0123456789"),
-    "exponent": _arrows(exponent="0123456789"),
-}
-_NUMBER_ENDS = ("zero", "whole", "fraction", "exponent")
-_INTEGER_ENDS = ("zero", "whole")
 
 
 class JsonStream:
@@ -258,8 +227,8 @@ class JsonStream:
             JsonStreamError: the text is not complete, or was refused before.
         """
         events = self.feed("")
-        if self._state is JsonStream._number and not self._outer and self._phase in _NUMBER_ENDS:
-            self._finish_number("".join(self._parts), self._phase in _INTEGER_ENDS, 0)
+        if self._state is JsonStream._number and not self._outer and self._phase in NUMBER_ENDS:
+            self._finish_number("".join(self._parts), self._phase in INTEGER_ENDS, 0)
         if self._state is not _done or self._cut_bytes:
             self._refuse("text ends too early", len(self._held))
         return events
@@ -298,7 +267,7 @@ class JsonStream:
     # ---- states inside a token that a chunk cut
 
     def _key(self, text: str, at: int) -> int:
-        found = _match_member(text, at)
+        found = match_member(text, at)
         if found is not None:
             return self._take(found)
         piece, end = self._read_text(text, at)
@@ -336,15 +305,15 @@ class JsonStream:
     def _number(self, text: str, at: int) -> int:
         phase = self._phase
         end = at
-        while end < len(text) and text[end] in _NUMBER_PHASES[phase]:
-            phase = _NUMBER_PHASES[phase][text[end]]
+        while end < len(text) and text[end] in NUMBER_PHASES[phase]:
+            phase = NUMBER_PHASES[phase][text[end]]
             end += 1
         self._phase = phase
         self._parts.append(text[at:end])
         if end < len(text):
-            if phase not in _NUMBER_ENDS or text[end] in "+-.0123456789Ee":
+            if phase not in NUMBER_ENDS or text[end] in "+-.0123456789Ee":
                 self._unexpected(text, end, "a number")
-            self._finish_number("".join(self._parts), phase in _INTEGER_ENDS, end)
+            self._finish_number("".join(self._parts), phase in INTEGER_ENDS, end)
         return end
 
     def _literal(self, text: str, at: int) -> int:
@@ -355,56 +324,23 @@ class JsonStream:
         piece = text[at : at + len(missing)]
         self._parts.append(piece)
         if piece == missing:
-            self._finish(_LITERALS[self._phase])
+            self._finish(LITERALS[self._phase])
         return at + len(piece)
-
-    # ---- characters of strings and keys
 
     def _read_text(self, text: str, at: int) -> tuple[str, int]:
         """The characters up to the quote that ends them, the end of the chunk, or what may not stand here."""
-        if at == 0 and text[-1] != "\\" and text.isascii() and "\\u" not in text:
-            try:
-                piece, after = _scan_string(text + '"', 0)
-                return piece, after - 1
-            except JSONDecodeError:  # a wrong escape, a control character
-                pass
-        end = _match_text(text, at).end()
-        if end == len(text) or text[end] == '"':
-            return text[at:end], end
-        return self._read_characters(text, at)
-
-    def _read_characters(self, text: str, at: int) -> tuple[str, int]:
-        pieces: list[str] = []
-        while (found := _match_character(text, at)) is not None:
-            group = found.lastindex
-            if group == _RUN:
-                pieces.append(found[_RUN])
-            elif group == _SIMPLE:
-                pieces.append(_SIMPLE_ESCAPES[found[_SIMPLE]])
-            elif group == _LOW_HALF:
-                pieces.append(_paired(_code(found[_HIGH_HALF]), _code(found[_LOW_HALF])))
-            else:
-                code = _code(found[_UNIT])
-                if 0xD800 <= code < 0xDC00 and _is_unfinished(text, at):
-                    break
-                pieces.append(self._unpaired(code))
-            at = found.end()
-        if at < len(text) and _is_unfinished(text, at):
-            self._held = text[at:]
+        piece, end, self._held, lone = read_text(text, at)
+        if lone:
+            self.warnings += ["lone_surrogate"] * lone
+        if self._held:
             self._position -= len(self._held)
-            at = len(text)
-        return "".join(pieces), at
-
-    def _unpaired(self, code: int) -> str:
-        if not 0xD800 <= code < 0xE000:
-            return chr(code)
-        self.warnings.append("lone_surrogate")
-        return "\ufffd"
+            end = len(text)
+        return piece, end
 
     def _end_quote(self, text: str, at: int) -> None:
         if text[at] == '"':
             return
-        escape = _match_escape_start(text, at)
+        escape = match_escape_start(text, at)
         if escape is not None:
             self._unexpected(text, escape.end(), "an escape")
         self._unexpected(text, at, "a control character to be escaped")
@@ -414,24 +350,24 @@ class JsonStream:
     def _take(self, found: re.Match[str]) -> int:
         """Place what a pattern found, and go to the state that it leads to."""
         group = found.lastindex
-        if group == _CUT_KEY:
-            self._parts.append(found[_CUT_KEY])
+        if group == CUT_KEY:
+            self._parts.append(found[CUT_KEY])
             self._state = JsonStream._key
             return found.end()
-        key = found[_KEY]
+        key = found[KEY]
         if key is not None:
             self._name(key)
-        if group == _STRING:
-            self._start_string(found[_STRING])
-            self._end_string(found[_STRING])
-        elif group == _CUT_STRING:
-            self._start_string(found[_STRING])
-        elif group == _NUMBER:
-            self._finish_number(found[_NUMBER], not found[_FRACTION], found.end())
-        elif group == _LITERAL:
-            self._finish(_LITERALS[found[_LITERAL]])
-        elif group == _OPENING:
-            self._open(found[_OPENING], found.end() - 1)
+        if group == STRING:
+            self._start_string(found[STRING])
+            self._end_string(found[STRING])
+        elif group == CUT_STRING:
+            self._start_string(found[STRING])
+        elif group == NUMBER:
+            self._finish_number(found[NUMBER], not found[FRACTION], found.end())
+        elif group == LITERAL:
+            self._finish(LITERALS[found[LITERAL]])
+        elif group == OPENING:
+            self._open(found[OPENING], found.end() - 1)
         else:
             self._state = _value
         return found.end()
@@ -519,18 +455,9 @@ class JsonStream:
         return at
 
     def _begin_literal(self, text: str, at: int) -> int:
-        self._phase = _LITERAL_STARTS[text[at]]
+        self._phase = LITERAL_STARTS[text[at]]
         self._state = JsonStream._literal
         return at
-
-
-def _code(unit: str) -> int:
-    """The UTF-16 code unit that stands escaped or raw in a text."""
-    return ord(unit) if len(unit) == 1 else int(unit[2:], 16)
-
-
-def _paired(high: int, low: int) -> str:
-    return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
 
 
 # ---- states between tokens: what each wants, and what it does with a character
@@ -573,12 +500,12 @@ _BEGINNINGS: dict[str, _State] = {
 _close = JsonStream._close
 
 _done = _state("nothing after the end", {})
-_value = _state("a value", _BEGINNINGS, _match_value)
-_first_element = _state("a value or ']'", {"]": _close, **_BEGINNINGS}, _match_value)
-_next_element = _state("',' or ']'", {"]": _close, ",": _to(_value)}, _match_next_value)
+_value = _state("a value", _BEGINNINGS, match_value)
+_first_element = _state("a value or ']'", {"]": _close, **_BEGINNINGS}, match_value)
+_next_element = _state("',' or ']'", {"]": _close, ",": _to(_value)}, match_next_value)
 _colon = _state("':'", {":": _to(_value)})
-_next_key = _state("a key", {'"': _to(JsonStream._key)}, _match_first_member)
-_first_key = _state("a key or '}'", {"}": _close, '"': _to(JsonStream._key)}, _match_first_member)
-_next_member = _state("',' or '}'", {"}": _close, ",": _to(_next_key)}, _match_next_member)
+_next_key = _state("a key", {'"': _to(JsonStream._key)}, match_first_member)
+_first_key = _state("a key or '}'", {"}": _close, '"': _to(JsonStream._key)}, match_first_member)
+_next_member = _state("',' or '}'", {"}": _close, ",": _to(_next_key)}, match_next_member)
 
 _CONTAINERS = {"{": (_first_key, _next_member, "object"), "[": (_first_element, _next_element, "array")}

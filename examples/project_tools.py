@@ -3,7 +3,7 @@
     cd examples
     toolcrib tools list --from project_tools
     toolcrib tools call --from project_tools next_version --version 1.4.2 --part minor
-    toolcrib run --tools project_tools "Write down what is new, as version 1.5.0."
+    toolcrib run --from project_tools "Write down what is new, as version 1.5.0."
 
 Every tool that a module defines is found. A package that is installed offers its tools without being named, by an
 entry point:

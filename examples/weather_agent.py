@@ -18,7 +18,7 @@ from pydantic import Field
 
 from toolcrib import Agent, Effect, ToolError, tool
 from toolcrib.events import CallFinished, RunFinished, StatusChanged, TextDelta
-from toolcrib.messages import Request, ResultPart
+from toolcrib.messages import Request
 from toolcrib.models import Model, Scripted, Turn, resolve_model
 
 # Where a real weather service would be asked: degrees and millimetres of rain, day by day.
@@ -59,8 +59,7 @@ def scripted(request: Request) -> Turn | dict[str, object]:
         # Models write arguments like these: the number is a string, and is repaired.
         call = {"name": "get_weather", "arguments": '{"city": "Oslo", "days": "2"}'}
         return {"text": "I look at the forecast.", "calls": [call]}
-    results = [part.result.text for part in said.parts if isinstance(part, ResultPart)]
-    return Turn(f"Take an umbrella tomorrow. The forecast was: {results[0]}")
+    return Turn(f"Take an umbrella tomorrow. The forecast was: {said.results[0].text}")
 
 
 async def main(task: str) -> None:

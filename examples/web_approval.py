@@ -24,7 +24,6 @@ from threading import Thread
 from urllib.parse import parse_qs
 
 from toolcrib import Agent, Answer, Context, Effect, Question, ToolError, Verdict, tool
-from toolcrib.messages import ResultPart
 from toolcrib.models import Scripted
 
 PAGE = """<!doctype html><meta charset="utf-8"><title>Approval</title>
@@ -142,9 +141,8 @@ async def main(port: int) -> None:
         agent = Agent(model, [delete_report], approver=desk.approve, deps=Path(folder))
         print(f"The agent asks: {address}", flush=True)
         outcome = await agent.run("Tidy up the reports.")  # 4. it goes on here
-        for part in outcome.messages[-2].parts:
-            if isinstance(part, ResultPart):
-                print(part.result.text)
+        for result in outcome.messages[-2].results:
+            print(result.text)
         print(f"The report is {'still there' if report.exists() else 'gone'}.")
     server.shutdown()
 

@@ -1,0 +1,116 @@
+"""What a newcomer stumbled over: mistakes that should be named at once, and failures that must be results."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from toolcrib import Agent, Context, Effect, Message, Tool, Toolbox, ToolCall, ToolDefinitionError, tool
+from toolcrib.errors import ErrorCode
+from toolcrib.models import Scripted
+
+READ: dict[str, Any] = {"effect": Effect.READ, "secrets": ()}
+
+
+class Pair(BaseModel):
+    a: int
+    b: int
+
+
+LEAVES = """
+from toolcrib import Effect, Toolbox, tool
+
+@tool(effect=Effect.READ, secrets=())
+{how} leave() -> str:
+    '''Leave.'''
+    raise SystemExit(3)
+
+print(Toolbox([leave]).call_sync("leave").code)
+"""
+
+
+@pytest.mark.parametrize("how", ["def", "async def"])
+def test_a_tool_that_exits_gives_a_result_and_does_not_hang_the_program(how: str) -> None:
+    """argparse and click leave by SystemExit, so a tool that uses them does too."""
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVES.format(how=how)], capture_output=True, text=True, timeout=20
+    )
+    assert done.stdout == "failed\n"
+
+
+async def test_execute_without_a_context_never_raises_through_a_call() -> None:
+    with pytest.raises(TypeError, match="ctx"):  # at definition; a result would do as well
+
+        class Multiply(Tool[Pair, int], name="multiply", effect=Effect.READ, secrets=()):
+            """Multiply."""
+
+            async def execute(self, params: Pair) -> int:  # type: ignore[override]
+                return params.a * params.b
+
+        result = await Toolbox([Multiply]).call("multiply", {"a": 2, "b": 3})
+        raise TypeError(f"ctx: {result.code}")
+
+
+def test_params_beside_a_function_of_several_arguments_are_refused_before_a_call() -> None:
+    """As it is written elsewhere: a model of the arguments, and a function that takes them one by one."""
+
+    def multiply(a: int, b: int) -> int:
+        return a * b
+
+    with pytest.raises((TypeError, ToolDefinitionError), match="params"):
+        tool(multiply, params=Pair, **READ).check()
+
+
+def test_a_raw_schema_that_is_no_object_is_named() -> None:
+    with pytest.raises((TypeError, ToolDefinitionError), match="object"):
+        tool(lambda value: "", name="x", params={"type": "string"}, **READ).check()
+
+
+def test_a_call_and_arguments_beside_it_are_not_silently_one() -> None:
+    @tool(**READ)
+    def look(shelf: int = 0) -> str:
+        """Look."""
+        return str(shelf)
+
+    with pytest.raises(TypeError):
+        Toolbox([look]).call_sync(ToolCall("look"), {"shelf": 2})
+
+
+@pytest.mark.parametrize("model", [None, lambda request: "hi"])
+def test_what_is_no_model_is_named_when_the_agent_is_made(model: Any) -> None:
+    with pytest.raises(TypeError, match="model"):
+        Agent(model, [])
+
+
+@pytest.mark.parametrize("task", [3, None, ["look"]])
+def test_what_is_no_task_is_named(task: Any) -> None:
+    with pytest.raises(TypeError, match="task"):
+        Agent(Scripted(["hi"]), []).run_sync(task)
+
+
+def test_a_message_holds_parts_only() -> None:
+    with pytest.raises(TypeError):
+        Message.user("Look:", 3)  # type: ignore[arg-type]
+
+
+def test_an_option_that_an_agent_does_not_have_is_told_as_the_agents() -> None:
+    options: dict[str, Any] = {"max_turn": 3}
+    with pytest.raises(TypeError, match="Agent"):
+        Agent(Scripted(["hi"]), [], **options)
+
+
+async def test_a_class_may_take_no_params() -> None:
+    class Now(Tool[None, str], name="now", effect=Effect.READ, secrets=()):
+        """Say what time it is."""
+
+        async def execute(self, params: None, ctx: Context) -> str:
+            return "noon"
+
+    assert Now.spec.input_schema["properties"] == {}
+    box = Toolbox([Now])
+    assert (await box.call("now")).text == "noon"
+    assert (await box.call("now", {"x": 1})).code is ErrorCode.INVALID_ARGUMENTS

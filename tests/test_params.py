@@ -147,14 +147,14 @@ BOUNDED = Toolbox([tool(bounded, effect=READ, secrets=())])
     [
         ("port", 0, "at least 1"),
         ("port", 70_000, "at most 65535"),
-        ("name", "a", "at least 2"),
+        ("name", "a", "at least 2 characters"),
         ("name", "abcdef", "at most 5"),
         ("name", "A1", "[a-z]"),
         ("day", "tomorrow", "date"),
         ("price", "-1", "0"),
         ("price", "cheap", '"cheap"'),
-        ("tags", [], "at least 1"),
-        ("tags", ["a", "b", "c"], "at most 2"),
+        ("tags", [], "at least 1 item"),
+        ("tags", ["a", "b", "c"], "at most 2 items"),
         ("pet", {"kind": "cow"}, "cow"),
         ("mode", "careful", '"fast", "safe"'),
         ("path", 3, "string"),
@@ -234,3 +234,23 @@ def test_what_fits_arrives_as_it_was_sent(value: Any, text: str) -> None:
 def test_no_text_at_all_breaks_the_path(text: str) -> None:
     result = BOX.call_sync("take", text)
     assert result.code in (None, "invalid_arguments")
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "words"),
+    [
+        ({"type": "array", "uniqueItems": True}, [1, 1], "array, no item twice"),
+        ({"type": "object", "minProperties": 1}, {}, "object, at least 1 key"),
+        ({"type": "string", "format": "date", "pattern": "^2"}, 1, "string, format: date, matches ^2"),
+    ],
+)
+async def test_rules_of_a_foreign_schema_are_told_alike(schema: Any, value: Any, words: str) -> None:
+    given = tool(
+        lambda params: "fine",
+        name="given",
+        effect=READ,
+        secrets=(),
+        params={"type": "object", "properties": {"v": schema}},
+    )
+    result = await Toolbox([given]).call("given", {"v": value})
+    assert f"- v: expected {words}, got " in result.text

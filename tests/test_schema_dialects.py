@@ -149,7 +149,7 @@ REWRITTEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("gemini", {"type": ["string", "integer"], "minimum": 1},
      {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 1}]}),
     ("gemini", {"type": "integer", "exclusiveMinimum": 0}, {"type": "integer", "minimum": 1}),
-    ("gemini", {"type": "number", "exclusiveMinimum": 0}, {"type": "number", "description": "More than 0."}),
+    ("gemini", {"type": "number", "exclusiveMinimum": 0}, {"type": "number", "description": "Greater than 0."}),
     ("gemini", {"type": "integer", "enum": [1, 2]}, {"type": "integer", "description": "One of 1, 2."}),
     ("gemini", {"const": "a"}, {"type": "string", "enum": ["a"]}),
     ("gemini", {"type": "string", "enum": ["a", None], "nullable": True},
@@ -393,6 +393,8 @@ LIKELY = st.deferred(
 @given(st.dictionaries(WORDS, ANYTHING, max_size=6) | LIKELY)
 @example({"type": "null", "$ref": "#"})
 @example({"type": "object", "anyOf": [{"type": "array"}]})
+@example({"properties": {}, "oneOf": [{"const": True}, {"const": True}]})
+@example({"type": ["string", "null"], "required": ["a"], "anyOf": [{"minLength": 1}, {"maxLength": 1}]})
 @example({"prefixItems": [None], "enum": [False, 0]})
 def test_any_object_at_all_has_a_lawful_form_in_every_dialect(schema: dict[str, Any]) -> None:
     before = copy.deepcopy(schema)

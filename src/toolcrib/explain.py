@@ -15,19 +15,11 @@ from toolcrib.json_values import kind_of
 MAX_SHOWN = 80  # characters of an offending value that are echoed
 MAX_ALLOWED = 20  # allowed values that are listed
 
-BOUNDS = (
-    ("minimum", "at least {}"),
-    ("exclusiveMinimum", "greater than {}"),
-    ("maximum", "at most {}"),
-    ("exclusiveMaximum", "less than {}"),
-    ("multipleOf", "a multiple of {}"),
-    ("minLength", "at least {} characters"),
-    ("maxLength", "at most {} characters"),
-    ("pattern", "matching {}"),
-    ("format", "in the form of a {}"),
-    ("minItems", "at least {} items"),
-    ("maxItems", "at most {} items"),
-)
+LIMITS = {
+    *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems"),
+    *("minProperties", "maxProperties", "propertyNames"),
+}
 
 
 def field_errors(
@@ -151,6 +143,8 @@ def allowed_values(node: Any, root: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def expectation(node: Any, root: Mapping[str, Any]) -> str:
     """What a schema wants, in few words: "integer, at least 1, at most 14"."""
+    from toolcrib.schema.words import sentence
+
     node = resolve(node, root)
     if not isinstance(node, Mapping) or not node:
         return "any value"
@@ -168,8 +162,8 @@ def expectation(node: Any, root: Mapping[str, Any]) -> str:
         words = [f"array of {expectation(node['items'], root)}"]
     if kind == "object" and isinstance(node.get("required"), list) and node["required"]:
         words = ["object with " + ", ".join(str(name) for name in node["required"])]
-    words += [text.format(node[keyword]) for keyword, text in BOUNDS if keyword in node]
-    return ", ".join(words)
+    limits = [sentence(keyword, value) for keyword, value in node.items() if keyword in LIMITS]
+    return ", ".join([*words, *(said[0].lower() + said[1:-1] for said in limits if said)])
 
 
 def _literal(value: Any) -> str:

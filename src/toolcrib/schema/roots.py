@@ -77,7 +77,7 @@ def _flattened(node: Schema, keyword: str, definitions: Definitions, told: list[
     rest = {key: value for key, value in node.items() if key != keyword}
     variants = [_flat(_followed(variant, definitions), definitions, told, lose) for variant in node[keyword]]
     objects = [v for v in variants if "object" in types_of(v) or (not types_of(v) and _looks_like_object(v))]
-    if not objects and "object" not in types_of(rest):
+    if not objects and "object" not in types_of(rest) and OF_TYPE["object"].isdisjoint(rest):
         return node
     for variant in variants:
         if not any(variant is known for known in objects) and types_of(variant) != ["null"]:

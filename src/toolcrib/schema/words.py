@@ -94,7 +94,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Any], str]]] = {
     "format": lambda text: f"Format: {text}.",
     "minimum": lambda n: f"At least {quote(n)}.",
     "maximum": lambda n: f"At most {quote(n)}.",
-    "exclusiveMinimum": lambda n: f"More than {quote(n)}.",
+    "exclusiveMinimum": lambda n: f"Greater than {quote(n)}.",
     "exclusiveMaximum": lambda n: f"Less than {quote(n)}.",
     "multipleOf": lambda n: f"A multiple of {quote(n)}.",
     "minItems": lambda n: f"At least {_plural(n, 'item')}.",

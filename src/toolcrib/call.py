@@ -165,7 +165,18 @@ class Ready:
     the live side, which is not saved.
     """
 
-    __slots__ = ("_arguments", "bound", "call", "done", "edits", "effect", "fingerprint", "key", "params")
+    __slots__ = (
+        "_arguments",
+        "bound",
+        "call",
+        "claimed",
+        "done",
+        "edits",
+        "effect",
+        "fingerprint",
+        "key",
+        "params",
+    )
     kind = "ready"
 
     def __init__(
@@ -188,6 +199,15 @@ class Ready:
         self.bound = bound
         self.params = params
         self.done: ToolResult | None = None
+        self.claimed = False
+
+    async def other_result(self) -> ToolResult:
+        """The result of the execution that has claimed this call already."""
+        import asyncio
+
+        while self.done is None:  # noqa: ASYNC110 - the other may run in any thread or loop
+            await asyncio.sleep(0.01)
+        return self.done
 
     @property
     def arguments(self) -> Any:

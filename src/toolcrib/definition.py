@@ -144,7 +144,7 @@ class Output:
         elif isinstance(hint, type) and hasattr(hint, "model_fields"):
             self._known = hint
         to_json = self._adapter.serializer.to_json
-        self.to_json = functools.partial(to_json, warnings=False, fallback=str)
+        self.to_json = functools.partial(to_json, warnings=False)
 
     def misfit(self, value: Any, text: str) -> str | None:
         """Why a value, whose JSON is `text`, does not fit the declared type, or None.

@@ -43,7 +43,7 @@ class ToolError(ToolcribError):
 
     def __init__(self, message: str, *, transient: bool = False, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = str(message)
         self.transient = transient
         self.retry_after = retry_after
 
@@ -68,3 +68,10 @@ class InvalidArguments(ToolcribError):
     def __init__(self, fields: tuple[FieldError, ...]) -> None:
         super().__init__("; ".join(f"{f.path or 'arguments'}: expected {f.expected}" for f in fields))
         self.fields = fields
+
+
+def in_full(error: BaseException) -> str:
+    """An error with its traceback, for the operator; also of one whose own words fail."""
+    import traceback
+
+    return "".join(traceback.format_exception(error))

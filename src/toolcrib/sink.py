@@ -193,6 +193,13 @@ class EventSink:
 
                     logging.getLogger("toolcrib").exception("an event listener raised")
 
+    def depth(self, run: str) -> int:
+        """How many runs stand above this one."""
+        depth = 0
+        while run in self.parents:
+            run, depth = self.parents[run], depth + 1
+        return depth
+
     def outermost(self, run: str) -> str:
         """The run that has no parent above this one."""
         while run in self.parents:

@@ -58,13 +58,13 @@ async def ask(box: Toolbox, question: Question) -> Answer | None:
 async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> ToolResult | None:
     """What an answer makes of a pending call: a refusal, or None to go on."""
     name = pending.call.name
-    if answer is None:
+    if not isinstance(answer, Answer):
         return words.nobody_to_ask(name)
     if not answer.allows:
         return words.rejected(name, answer.message)
     refusal = await bind(box, pending)
     if refusal is None and answer.verdict is Verdict.ALWAYS:
-        box.grants.add(pending.key.run, pending.fingerprint)
+        box.grants.add(pending.key.run, pending.bound.entry if pending.bound else None, pending.fingerprint)
     return refusal
 
 

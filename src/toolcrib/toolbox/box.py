@@ -27,7 +27,7 @@ from toolcrib.call import (
     Verdict,
 )
 from toolcrib.context import Context
-from toolcrib.errors import ErrorCode
+from toolcrib.errors import ErrorCode, in_full
 from toolcrib.events import CallFinished, Event, Notice, StatusChanged
 from toolcrib.result import ToolResult
 from toolcrib.sink import CallbackSubscription, EventLog, EventSink, Subscription
@@ -199,7 +199,7 @@ class Toolbox:
             else:
                 prepared = Refused(call, key, decoded)
         except Exception as problem:  # a precheck or a policy of the user's that raised
-            prepared = Refused(call, key, words.failed(call.name), repr(problem))
+            prepared = Refused(call, key, words.failed(call.name), in_full(problem))
         if resolved.entry.owned and type(prepared) is Refused:
             await close_tool(resolved.tool)
         return prepared
@@ -222,10 +222,17 @@ class Toolbox:
             return prepared.done
         if isinstance(prepared, Refused):
             return self.settle_refused(prepared, record)
-        if isinstance(prepared, Pending):
-            refusal = await answered(self, prepared, answer)
-        else:
-            refusal = await bind(self, prepared)
+        if prepared.claimed:  # an answer that was sent twice: one runs, the other has the same result
+            return await prepared.other_result()
+        prepared.claimed = True
+        try:
+            if isinstance(prepared, Pending):
+                refusal = await answered(self, prepared, answer)
+            else:
+                refusal = await bind(self, prepared)
+        except Exception as problem:  # a toolset or a policy that failed
+            self.complain(prepared.call.name, in_full(problem), words.failed(prepared.call.name))
+            refusal = words.failed(prepared.call.name)
         if refusal is None and self.stragglers and not await self.stragglers.gone(prepared, self.grace):
             refusal = words.still_busy(prepared.call.name)
         bound = prepared.bound
@@ -420,6 +427,13 @@ class Toolbox:
                 "the result of %s does not match its schema: %s", name, problem
             )
 
+    def recorded(self, record: Record, key: CallKey, result: ToolResult) -> None:
+        """Hand a result over to be recorded; a recorder that fails is the operator's to know."""
+        try:
+            record(key, result)
+        except Exception as problem:
+            self.complain("record", in_full(problem), words.failed("record"))
+
     def settle_refused(self, refused: Refused, record: Record | None) -> ToolResult:
         """Record and report a call that will not run."""
         name, result = refused.call.name, refused.result
@@ -430,7 +444,7 @@ class Toolbox:
         if refused.problem:
             self.complain(name, refused.problem, result)
         if record is not None:
-            record(refused.key, result)
+            self.recorded(record, refused.key, result)
         if self.sink.listeners:
             state = CallState.ERROR if result.is_error else CallState.SUCCESS
             code = result.code.value if result.code is not None else ""
@@ -462,6 +476,7 @@ class Toolbox:
 
     async def _asked_once(self, pending: Pending) -> Answer | None:
         """Ask, unless an "always" that came while waiting for the turn to ask covers it already."""
-        if self.grants.covers(pending.key.run, pending.fingerprint):
+        entry = pending.bound.entry if pending.bound is not None else None
+        if self.grants.covers(pending.key.run, entry, pending.fingerprint):
             return Answer(Verdict.YES, by="always")
         return await self.ask(pending.question)

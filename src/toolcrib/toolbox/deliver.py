@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from toolcrib.content import Audio, File, Image, Json, Text
 from toolcrib.result import JsonText, ToolResult
@@ -32,11 +33,13 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
         return ToolResult((Text(value),)), ""
     if kind is not dict and kind is not str:
         if isinstance(value, ToolResult):  # a tool may keep and return it again, so what is capped is a copy
-            return value.copy(), ""
+            result = value.copy()
+            result.parts = tuple(_as_part(item) for item in value.parts)
+            return result, ""
         if kind is NONE and output.schema is None:
             return ToolResult((Text("Done."),)), ""
         if isinstance(value, PARTS):
-            return ToolResult((value,)), ""
+            return ToolResult((_as_part(value),)), ""
         if kind in (list, tuple) and any(isinstance(item, PARTS) for item in value):
             return ToolResult(tuple(_as_part(item) for item in value)), ""
     text = output.to_json(value).decode() if output.to_json is not None else to_json_text(value)
@@ -55,12 +58,31 @@ def to_json_text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    public = {k: v for k, v in getattr(value, "__dict__", {}).items() if not k.startswith("_")}
-    return public or str(value)
+    """What a plain object holds; TypeError for what has nothing to show but Python's own words."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    public = {name: item for name, item in getattr(value, "__dict__", {}).items() if not name.startswith("_")}
+    if not public or isinstance(value, BaseException | type) or callable(value):
+        raise TypeError(f"a result of type {type(value).__name__} is no JSON: return text, data or a model")
+    return public
 
 
 def _as_part(item: Any) -> Any:
-    if isinstance(item, PARTS):
+    """A part that can be sent; TypeError or ValueError for one that holds what it should not."""
+    if isinstance(item, Json):
+        return Json(from_json(to_json_text(item.value)), item.extras)
+    if isinstance(item, Image | Audio | File):
+        data: Any = item.data
+        if isinstance(data, bytes):
+            import base64
+
+            item = replace(item, data=base64.b64encode(data).decode())
+        if not isinstance(item.data, str) or not isinstance(item.url, str):
+            raise TypeError(f"the data and url of a {item.kind} must be text, got {item!r}")
+        return item
+    if isinstance(item, Text):
+        if not isinstance(item.text, str):
+            raise TypeError(f"the text of a part must be text, got {item.text!r}")
         return item
     return Text(item if isinstance(item, str) else to_json_text(item))
 
@@ -79,14 +101,8 @@ def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, ke
     says so.
     """
     budget, lines = limit.bytes, limit.lines
+    result.parts = tuple(_sendable(part) for part in result.parts)
     shown = [part for part in result.parts if isinstance(part, Text | Json)]
-    if (
-        len(shown) == 1
-        and type(shown[0]) is Text
-        and len(shown[0].text) * 4 <= budget
-        and len(shown[0].text) < lines
-    ):
-        return result  # no character takes more than 4 bytes, or is more than one line
     texts = [part.as_text() for part in shown]
     size = sum(len(text.encode("utf-8", "replace")) for text in texts)
     is_data = result.is_data or any(isinstance(part, Json) for part in shown)
@@ -105,6 +121,14 @@ def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, ke
     result.parts = tuple(cut)
     result.full_output = full
     return result
+
+
+def _sendable(part: Any) -> Any:
+    """A text without halves of characters, which no wire can carry."""
+    if isinstance(part, Text) and not part.text.isascii():
+        text = part.text.encode("utf-8", "replace").decode()
+        return part if text == part.text else Text(text, part.extras)
+    return part
 
 
 def cut_middle(text: str, max_bytes: int, max_lines: int, full: str = "") -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-import traceback
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import Bound, CallState, Ready
 from toolcrib.content import Text
 from toolcrib.context import Context
-from toolcrib.errors import Cancelled, ToolError
+from toolcrib.errors import Cancelled, ToolError, in_full
 from toolcrib.events import CallFinished, CallRetried, StatusChanged
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import words
@@ -59,8 +58,9 @@ class Execution(Deadline):
             self.ctx._definition = bound.definition
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
-        coro = self._begin()
+        closing = False
         try:
+            coro = self._begin()
             try:
                 waiting = coro.send(None)
                 self.arm(coro, self.ctx, self.seconds, self.box.grace)
@@ -68,6 +68,7 @@ class Execution(Deadline):
                     try:
                         sent = yield waiting
                     except GeneratorExit:
+                        closing = True
                         coro.close()
                         raise
                     except BaseException as error:
@@ -80,9 +81,9 @@ class Execution(Deadline):
                 if self.task is not None:
                     self.disarm()
             result, self.problem = deliver(value, self.bound.definition)
-        except GeneratorExit:
-            raise
         except BaseException as error:
+            if closing:
+                raise
             result = self._failure(error if self.task is None else self.judged(error))
         if self.bound.entry.owned and self.ready not in self.box.stragglers:
             yield from close_tool(self.bound.tool).__await__()
@@ -100,7 +101,10 @@ class Execution(Deadline):
             self.span = CallSpan(box.tracer, name, definition, ready, box.record_content)
         if definition.mode != "async" or definition.facts.retry is not None:
             return _coroutine(box, ready, self.bound, self.ctx, self.span)
-        coro = definition.start(self.bound.tool, ready.params, self.ctx)
+        try:
+            coro = definition.start(self.bound.tool, ready.params, self.ctx)
+        except StopIteration as odd:
+            raise RuntimeError("the tool raised StopIteration") from odd
         # An awaitable object cannot be stepped by hand, and a wrapper may have hidden a plain function.
         return coro if type(coro) is _Coroutine else _settled(coro)
 
@@ -120,7 +124,7 @@ class Execution(Deadline):
             case _:
                 pass
         self.problem = in_full(error)
-        if not isinstance(error, Exception):  # the program is ending: record, then let it
+        if isinstance(error, KeyboardInterrupt | SystemExit):  # the program is ending: record, then let it
             self.to_raise = error
         return words.failed(name)
 
@@ -129,9 +133,9 @@ class Execution(Deadline):
         box, ready, facts = self.box, self.ready, self.bound.definition.facts
         key, name = ready.key, ready.call.name
         limit = facts.max_output or box.max_output
-        part = result.parts[0] if len(result.parts) == 1 else None
-        # No character takes more than 4 bytes, or is more than one line.
-        if type(part) is not Text or len(part.text) * 4 > limit.bytes or len(part.text) >= limit.lines:
+        text = result.parts[0].text if len(result.parts) == 1 and type(result.parts[0]) is Text else None
+        # What is short and plain fits: no character takes more than 4 bytes, or is more than one line.
+        if text is None or not text.isascii() or len(text) * 4 > limit.bytes or len(text) >= limit.lines:
             result = cap(result, limit, name, box.overflow, key)
         if ready.edits:
             result.edits = ready.edits
@@ -143,7 +147,7 @@ class Execution(Deadline):
         if self.problem:
             box.complain(name, self.problem, result)
         if self.record is not None:
-            self.record(key, result)
+            box.recorded(self.record, key, result)
         if box.sink.listeners:
             state = ERROR if result.is_error else SUCCESS
             code = result.code.value if result.code is not None else ""
@@ -278,8 +282,3 @@ async def _settled(value: Any) -> Any:
 _idle = _settled(None)
 _Coroutine = type(_idle)
 _idle.close()
-
-
-def in_full(error: BaseException) -> str:
-    """An error with its traceback, for the operator."""
-    return "".join(traceback.format_exception(error))

@@ -11,11 +11,14 @@ from toolcrib.errors import Cancelled, ToolError
 from toolcrib.events import StatusChanged
 from toolcrib.result import ToolResult
 from toolcrib.tool import Effect
+from toolcrib.toolbox import words
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox
 
 T = TypeVar("T")
+
+MAX_DEPTH = 16  # calls within calls within calls
 
 
 class BoxHost:
@@ -46,7 +49,7 @@ class BoxHost:
         if decision.verb is Verb.DENY:
             raise ToolError(f"Not allowed: {action}: {decision.reason}.")
         mark = fingerprint(definition.identity, ["ask", action, list(patterns)])
-        if box.grants.covers(ctx.key.run, mark):
+        if box.grants.covers(ctx.key.run, definition, mark):
             return
         answer = await box.ask(
             Question(
@@ -68,12 +71,14 @@ class BoxHost:
             said = f" They say: {answer.message}" if answer.message else ""
             raise ToolError(f"The user rejected this step: {action}.{said}")
         if answer.verdict is Verdict.ALWAYS:
-            box.grants.add(ctx.key.run, mark)
+            box.grants.add(ctx.key.run, definition, mark)
 
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult:
         # The inner calls are a run of their own, whose parent is the run of the outer call.
         run = str(ctx.key)
         self._box.sink.parents[run] = ctx.key.run
+        if self._box.sink.depth(run) > MAX_DEPTH:
+            return words.too_deep(name, MAX_DEPTH)
         ctx._inner += 1
         key = CallKey(run, 0, ctx._inner)
         return await self._box.call(ToolCall(name, arguments), key=key, deps=ctx.deps)
@@ -96,6 +101,7 @@ class BoxHost:
                 ctx._waiting.discard(task)
 
         try:
-            return asyncio.run_coroutine_threadsafe(tracked(), ctx._loop).result()
+            with self._box.workers.waiting():
+                return asyncio.run_coroutine_threadsafe(tracked(), ctx._loop).result()
         except CancelledError:
             raise Cancelled(f"the call of {ctx.tool} was cancelled") from None

@@ -108,20 +108,21 @@ _DECISIONS: dict[Autonomy, tuple[Decision, Decision, Decision]] = {
 
 
 class Grants:
-    """What was answered with "always": fingerprints of exact arguments, remembered for one run.
+    """What was answered with "always": a tool and the fingerprint of exact arguments, for one run.
 
     `outermost` names the run that a call counts to: what a tool calls counts to the run of that tool.
     """
 
     def __init__(self, outermost: Callable[[str], str]) -> None:
-        self._granted: dict[str, set[str]] = {}
+        self._granted: dict[str, set[tuple[Any, str]]] = {}
         self._outermost = outermost
 
-    def add(self, run: str, fingerprint: str) -> None:
-        self._granted.setdefault(self._outermost(run), set()).add(fingerprint)
+    def add(self, run: str, tool: Any, fingerprint: str) -> None:
+        """`tool` is the very object that was asked about: another of the same name and schema is another tool."""
+        self._granted.setdefault(self._outermost(run), set()).add((tool, fingerprint))
 
-    def covers(self, run: str, fingerprint: str) -> bool:
-        return bool(self._granted) and fingerprint in self._granted.get(self._outermost(run), ())
+    def covers(self, run: str, tool: Any, fingerprint: str) -> bool:
+        return bool(self._granted) and (tool, fingerprint) in self._granted.get(self._outermost(run), ())
 
     def forget(self, run: str) -> None:
         self._granted.pop(run, None)

@@ -123,7 +123,8 @@ def call_effect(bound: Bound, params: Any) -> Effect:
     """The effect of this call: what the tool says of its params, never more than it declared."""
     declared: Effect = bound.definition.facts.effect
     try:
-        return min(Effect(bound.definition.effect_for(bound.tool, params)), declared)
+        said = bound.definition.effect_for(bound.tool, params)
+        return min(said, declared) if isinstance(said, Effect) else declared
     except Exception:
         import logging
 
@@ -167,7 +168,7 @@ def judged(
     if not reason:
         return ready
     mark = fingerprint(bound.definition.identity, ready.arguments)
-    if grants.covers(key.run, mark):
+    if grants.covers(key.run, bound.entry, mark):
         ready.fingerprint = mark
         return ready
     return Pending(

@@ -136,6 +136,13 @@ class Registry:
                 names[name] = None
         return sorted({**names, **dict.fromkeys(self._builtin)})
 
+    async def all_names(self) -> list[str]:
+        """The names as they are, for suggestions: clashes and toolsets that fail are passed over."""
+        try:
+            return await self.names()
+        except ValueError:
+            return sorted(self._tools.keys() | self._builtin.keys())
+
     def known(self, name: str) -> Entry | None:
         """The entry of a name that no toolset has a say in; None where one has to be asked."""
         if not self._toolsets:

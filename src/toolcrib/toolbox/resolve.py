@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import Bound, CallKey, Refused, ToolCall
 from toolcrib.context import Context
-from toolcrib.errors import ToolDefinitionError
+from toolcrib.errors import ToolDefinitionError, in_full
 from toolcrib.toolbox import words
 from toolcrib.toolbox.registry import Entry, Offer, made
 
@@ -20,12 +20,12 @@ async def resolve(
 ) -> Bound | Refused:
     """What a call is bound to, judged by the list that offered it; or the refusal."""
     name = call.name
-    entry = await box.registry.entry(name)
-    refused = await _not_there(box, call, key, entry, offer)
-    if refused is not None:
-        return refused
-    assert entry is not None
     try:
+        entry = await box.registry.entry(name)
+        refused = await _not_there(box, call, key, entry, offer)
+        if refused is not None:
+            return refused
+        assert entry is not None
         return await _bound(box, name, key, entry, stream, deps)
     except ToolDefinitionError as problem:
         box.set_aside(key.run, name, str(problem))
@@ -33,7 +33,7 @@ async def resolve(
     except BaseException as problem:  # a factory that raised, or that awaited what was cancelled
         if not isinstance(problem, Exception) and not _cancelled_from_within(problem):
             raise
-        return Refused(call, key, words.failed(name), repr(problem))
+        return Refused(call, key, words.failed(name), in_full(problem))
 
 
 async def _not_there(
@@ -43,7 +43,7 @@ async def _not_there(
     name = call.name
     if offer is None:
         if entry is None:
-            return Refused(call, key, words.unknown_tool(name, await box.registry.names()))
+            return Refused(call, key, words.unknown_tool(name, await box.registry.all_names()))
         return None
     if name not in offer.entries:
         if name in offer.broken:

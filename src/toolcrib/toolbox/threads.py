@@ -6,10 +6,11 @@ import asyncio
 import contextvars
 import threading
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -34,10 +35,26 @@ class Workers:
         with self._lock:
             self._unfinished += 1
             if self._unfinished > self._threads and self._threads < self._limit:
-                self._threads += 1
-                threading.Thread(target=self._work, name="toolcrib-worker", daemon=True).start()
+                self._start()
         self._jobs.put(job)
         return job
+
+    @contextmanager
+    def waiting(self) -> Generator[None]:
+        """A worker waits for a call that may need a worker itself: another thread may start in its place."""
+        with self._lock:
+            self._limit += 1
+            if self._unfinished > self._threads:
+                self._start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._limit -= 1
+
+    def _start(self) -> None:
+        self._threads += 1
+        threading.Thread(target=self._work, name="toolcrib-worker", daemon=True).start()
 
     def _work(self) -> None:
         while True:
@@ -157,12 +174,15 @@ class Portal:
         else:
             work.close()
             raise RuntimeError("an event loop is already running here: use the async method and await it")
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        future = asyncio.run_coroutine_threadsafe(_kept(work), self._started())
         try:
-            return future.result()
+            value, error = future.result()
         except BaseException:
             future.cancel()
             raise
+        if error is not None:
+            raise error
+        return cast("T", value)
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
@@ -171,3 +191,11 @@ class Portal:
                 threading.Thread(target=self._loop.run_forever, name="toolcrib-portal", daemon=True).start()
                 weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
             return self._loop
+
+
+async def _kept(work: Coroutine[Any, Any, T]) -> tuple[T | None, BaseException | None]:
+    """What ends a program must reach the caller's thread, and not end the portal's loop."""
+    try:
+        return await work, None
+    except (KeyboardInterrupt, SystemExit) as error:
+        return None, error

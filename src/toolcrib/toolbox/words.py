@@ -12,14 +12,21 @@ from toolcrib.errors import ErrorCode, FieldError
 from toolcrib.result import ToolResult
 
 MAX_FIELDS = 20  # failing fields that are told one by one
+MAX_NAME = 128  # characters of a name
 MAX_NAMES = 5  # suggestions for an unknown name
+
+
+def short(name: str) -> str:
+    """A name as it may be told again: a model may write one of any length, and with halves of characters."""
+    name = name.encode("utf-8", "replace").decode()
+    return name if len(name) <= MAX_NAME else name[:MAX_NAME] + "…"
 
 
 def unknown_tool(name: str, known: Iterable[str]) -> ToolResult:
     """No tool of that name; it is never guessed which one was meant."""
     from difflib import get_close_matches
 
-    names = sorted(known)
+    name, names = short(name), sorted(known)
     near = get_close_matches(name, names, n=MAX_NAMES, cutoff=0.5)
     if near:
         hint = "Did you mean " + " or ".join(f'"{other}"' for other in near) + "?"
@@ -28,6 +35,12 @@ def unknown_tool(name: str, known: Iterable[str]) -> ToolResult:
     else:
         hint = "No tools are available."
     return ToolResult.of(f'Unknown tool "{name}"; nothing was run. {hint}', code=ErrorCode.UNKNOWN_TOOL)
+
+
+def too_deep(name: str, limit: int) -> ToolResult:
+    return ToolResult.of(
+        f'Tool "{name}" was not run: calls within calls may be {limit} deep at most.', code=ErrorCode.FAILED
+    )
 
 
 def tool_changed(name: str) -> ToolResult:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.growth import growth
 from toolcrib.call import ToolCall
 from toolcrib.codecs import AnthropicMessagesCodec, Codec, ModelError, OpenAIChatCodec
 from toolcrib.content import Audio, File, Image, Json, Text
@@ -186,8 +187,10 @@ chat_events = st.fixed_dictionaries(
     },
     optional={"usage": values},
 )
-blocks = st.fixed_dictionaries(
-    {"type": st.sampled_from(KINDS)}, optional={name: values for name in KEYS if name != "type"}
+blocks = st.builds(
+    lambda kind, more: {**more, "type": kind},
+    st.sampled_from(KINDS),
+    st.dictionaries(st.sampled_from(KEYS), values, max_size=5),
 )
 anthropic_events = st.fixed_dictionaries(
     {"type": st.sampled_from(KINDS)},
@@ -284,15 +287,16 @@ def long_stream(codec: Codec, size: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("codec", CODECS[::3], ids=lambda codec: codec.name)
 def test_decoding_is_linear(codec: Codec) -> None:
-    def seconds(size: int) -> float:
-        fed, decoder = long_stream(codec, size), codec.decoder()
-        start = time.process_time()
-        for event in fed:
-            decoder.feed(event)
-        with pytest.raises(ModelError):
-            decoder.finish()
-        return time.process_time() - start
+    def decoding(size: int) -> Callable[[], object]:
+        fed = long_stream(codec, size)
 
-    seconds(20_000)
-    small = min(seconds(100_000) for _ in range(3))
-    assert min(seconds(800_000) for _ in range(3)) < 40 * small
+        def work() -> None:
+            decoder = codec.decoder()
+            for event in fed:
+                decoder.feed(event)
+            with pytest.raises(ModelError):
+                decoder.finish()
+
+        return work
+
+    assert growth(decoding, 50_000, 400_000, 40) < 40

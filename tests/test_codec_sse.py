@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.growth import growth
 from toolcrib.codecs import JSONEvents, ModelError, ServerEvent, SSEReader
 
 CASES: dict[str, tuple[bytes, list[ServerEvent]]] = {
@@ -73,12 +74,8 @@ def test_an_error_event_in_plain_words() -> None:
 
 
 def test_one_long_line_in_small_pieces_is_linear() -> None:
-    def seconds(size: int) -> float:
+    def reading(size: int) -> Callable[[], object]:
         data = b"data: " + b"x" * size + b"\n\n"
-        start = time.process_time()
-        read(data, 16)
-        return time.process_time() - start
+        return lambda: read(data, 16)
 
-    seconds(20_000)
-    small = min(seconds(50_000) for _ in range(3))
-    assert min(seconds(400_000) for _ in range(3)) < 40 * small
+    assert growth(reading, 50_000, 400_000, 40) < 40

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import pickle
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
+from tests.growth import growth
 from toolcrib.jsonstream import JsonEvent, JsonStream, JsonStreamError
 
 NOTHING = object()
@@ -357,46 +356,43 @@ def pieces(text: str | bytes, size: int) -> list[Any]:
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-def _texts(size: int) -> Iterator[tuple[str, Sequence[str | bytes]]]:
-    line = "    return value  # as the caller expects\n"
-    content = line * (size // len(line))
-    edit = {"old_text": "total(order)", "new_text": "sum(order, 1)", "line": 12, "all": True}
-    yield "long text", pieces(json.dumps({"path": "a.py", "content": content}).encode(), 16)
-    yield "long text, one character each", pieces(json.dumps(content), 1)
-    yield "long text outside ASCII", pieces(json.dumps("é你" * (size // 5), ensure_ascii=False).encode(), 16)
-    yield "surrogate pairs", pieces(json.dumps("🌤" * (size // 12)), 5)
-    yield "many objects", pieces(json.dumps({"edits": [edit] * (size // 85)}).encode(), 16)
-    yield "many strings with escapes at once", [json.dumps(["\n"] * (size // 6))]
-    yield "a long key", pieces(json.dumps({"k" * size: 1}), 3)
-    yield "a long key with escapes", pieces(json.dumps({"k\n" * (size // 3): 1}), 3)
-    yield "a long number", pieces("[0." + "1" * size + "]", 3)
-    yield "much space", pieces("[" + " " * size + "1]", 3)
-    yield "deep, shallow, deep", pieces(json.dumps([[[[[[[["a"]]]]]]]] * (size // 20)), 4)
-    yield "repeated keys", pieces("{" + '"a":1,' * (size // 6) + '"a":1}', 16)
-
-
-SMALL, LARGE = 50_000, 400_000
-CASES = [name for name, _ in _texts(0)]
-
-
-def cost_per_character(chunks: Sequence[str | bytes], events: bool) -> float:
-    gc.collect()
-    stream = JsonStream(events=events)
-    start = time.process_time()
-    for chunk in chunks:
-        stream.feed(chunk)
-        stream.value  # noqa: B018 - kept by nobody: a string that is kept has to be copied to grow
-    return (time.process_time() - start) / sum(map(len, chunks))
+LINE = "    return value  # as the caller expects\n"
+EDIT = {"old_text": "total(order)", "new_text": "sum(order, 1)", "line": 12, "all": True}
+GROWING: dict[str, Callable[[int], Sequence[str | bytes]]] = {
+    "long text": lambda n: pieces(
+        json.dumps({"path": "a.py", "content": LINE * (n // len(LINE))}).encode(), 16
+    ),
+    "long text, one character each": lambda n: pieces(json.dumps(LINE * (n // len(LINE))), 1),
+    "long text outside ASCII": lambda n: pieces(
+        json.dumps("é你" * (n // 5), ensure_ascii=False).encode(), 16
+    ),
+    "surrogate pairs": lambda n: pieces(json.dumps("🌤" * (n // 12)), 5),
+    "many objects": lambda n: pieces(json.dumps({"edits": [EDIT] * (n // 85)}).encode(), 16),
+    "many strings with escapes at once": lambda n: [json.dumps(["\n"] * (n // 6))],
+    "a long key": lambda n: pieces(json.dumps({"k" * n: 1}), 3),
+    "a long key with escapes": lambda n: pieces(json.dumps({"k\n" * (n // 3): 1}), 3),
+    "a long number": lambda n: pieces("[0." + "1" * n + "]", 3),
+    "much space": lambda n: pieces("[" + " " * n + "1]", 3),
+    "deep, shallow, deep": lambda n: pieces(json.dumps([[[[[[[["a"]]]]]]]] * (n // 20)), 4),
+    "repeated keys": lambda n: pieces("{" + '"a":1,' * (n // 6) + '"a":1}', 16),
+}
 
 
 @pytest.mark.parametrize("events", [True, False])
-@pytest.mark.parametrize("name", CASES)
-def test_cost_grows_with_the_text_and_no_faster(name: str, events: bool) -> None:
-    small, large = dict(_texts(SMALL))[name], dict(_texts(LARGE))[name]
-    growth = 0.0
-    for _ in range(4):  # a busy machine may spoil a measurement, not all of them
-        base = min(cost_per_character(small, events) for _ in range(3))
-        growth = min(cost_per_character(large, events) for _ in range(2)) / base
-        if growth < 3:
-            return
-    pytest.fail(f"a character of {LARGE} costs {growth:.1f} times one of {SMALL}")
+@pytest.mark.parametrize("build", GROWING.values(), ids=GROWING)
+def test_cost_grows_with_the_text_and_no_faster(
+    build: Callable[[int], Sequence[str | bytes]], events: bool
+) -> None:
+    def reading(size: int) -> Callable[[], object]:
+        chunks = build(size)
+
+        def work() -> None:
+            stream = JsonStream(events=events)
+            for chunk in chunks:
+                stream.feed(chunk)
+                stream.value  # noqa: B018 - kept by nobody: a string that is kept has to be copied to grow
+
+        return work
+
+    # Eight times the text: quadratic would be 64 times the time.
+    assert growth(reading, 50_000, 400_000, 24, floor=0) < 24

@@ -1,10 +1,10 @@
 """What must not grow: a call with the number of tools, a turn with the length of its history."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from tests.growth import cpu_seconds, growth
 from toolcrib import Agent, Effect, Message, Toolbox, ToolCall
 from toolcrib.content import Text
 from toolcrib.function import tool
@@ -23,38 +23,32 @@ def box_of(count: int) -> Toolbox:
     )
 
 
-def best_of(work: Any, times: int = 5) -> float:
-    def once() -> float:
-        start = time.perf_counter()
-        work()
-        return time.perf_counter() - start
+def test_a_call_costs_the_same_among_ten_thousand_tools() -> None:
+    def calling(count: int) -> Callable[[], object]:
+        box = box_of(count)
 
-    return min(once() for _ in range(times))
-
-
-async def test_a_call_costs_the_same_among_ten_thousand_tools() -> None:
-    async def cost(box: Toolbox) -> float:
-        await box.call("tool_3", {"n": 1})
-        best = 1e9
-        for _ in range(5):
-            start = time.perf_counter()
+        async def calls() -> None:
             for _ in range(100):
                 await box.call("tool_3", {"n": 1})
-            best = min(best, time.perf_counter() - start)
-        return best
 
-    assert await cost(box_of(10_000)) < GENEROUS * await cost(box_of(10))
+        return lambda: asyncio.run(calls())
+
+    assert growth(calling, 10, 10_000, GENEROUS) < GENEROUS
 
 
 def test_adding_a_tool_costs_the_same_among_ten_thousand() -> None:
-    small, large = box_of(10), box_of(10_000)
     names = iter(range(10**9))
 
-    def add(box: Toolbox) -> None:
-        for _ in range(50):
-            box.add(tool(act, name=f"new_{next(names)}", effect=Effect.READ, secrets=()))
+    def adding(count: int) -> Callable[[], object]:
+        box = box_of(count)
 
-    assert best_of(lambda: add(large)) < GENEROUS * best_of(lambda: add(small))
+        def add() -> None:
+            for _ in range(50):
+                box.add(tool(act, name=f"new_{next(names)}", effect=Effect.READ, secrets=()))
+
+        return add
+
+    assert growth(adding, 10, 10_000, GENEROUS) < GENEROUS
 
 
 def test_a_turn_costs_the_same_at_the_end_of_a_long_run() -> None:
@@ -65,7 +59,7 @@ def test_a_turn_costs_the_same_at_the_end_of_a_long_run() -> None:
             self.stamps: list[float] = []
 
         async def stream(self, request: Request) -> AsyncIterator[Any]:
-            self.stamps.append(time.perf_counter())
+            self.stamps.append(cpu_seconds())
             yield Response(
                 Message("assistant", [Text("again"), ToolCall("tool_0", {"n": 1}, id="c")]), "tool_calls"
             )
@@ -83,8 +77,8 @@ def test_a_turn_costs_the_same_at_the_end_of_a_long_run() -> None:
 def test_cutting_a_long_result_is_linear() -> None:
     from toolcrib.toolbox.deliver import cut_middle
 
-    small, large = "line of text\n" * 20_000, "line of text\n" * 200_000
-    ratio = best_of(lambda: cut_middle(large, 50_000, 2_000), 7) / best_of(
-        lambda: cut_middle(small, 50_000, 2_000), 7
-    )
-    assert ratio < 10 * GENEROUS
+    def cutting(lines: int) -> Callable[[], object]:
+        text = "line of text\n" * lines
+        return lambda: cut_middle(text, 50_000, 2_000)
+
+    assert growth(cutting, 20_000, 200_000, 10 * GENEROUS) < 10 * GENEROUS

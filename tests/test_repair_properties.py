@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.growth import growth
 from toolcrib.repair import Refused, Repaired, repair
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -253,17 +253,12 @@ GROWING: dict[str, tuple[Any, Callable[[int], Any]]] = {
 
 @pytest.mark.parametrize(("schema", "build"), GROWING.values(), ids=GROWING)
 def test_cost_grows_with_the_input(schema: Any, build: Callable[[int], Any]) -> None:
-    def seconds(size: int) -> float:
+    def repairing(size: int) -> Callable[[], object]:
         raw = build(size)
-        best = float("inf")
-        for _ in range(3):
-            start = time.perf_counter()
-            repair(raw, schema)
-            best = min(best, time.perf_counter() - start)
-        return best
+        return lambda: repair(raw, schema)
 
-    # 16 times the input: quadratic would be 256 times the time. The floor keeps noise out of small numbers.
-    assert seconds(16_000) <= 64 * max(seconds(1_000), 0.0005)
+    # 16 times the input: quadratic would be 256 times the time.
+    assert growth(repairing, 1_000, 16_000, 64) <= 64
 
 
 def test_nested_unions_are_not_multiplied_out() -> None:
@@ -273,10 +268,9 @@ def test_nested_unions_are_not_multiplied_out() -> None:
             node = {"v": "1", "next": node}
         return node
 
-    def seconds(depth: int) -> float:
+    def repairing(depth: int) -> Callable[[], object]:
         raw = chain(depth)
-        start = time.perf_counter()
-        repair(raw, NODE)
-        return time.perf_counter() - start
+        return lambda: repair(raw, NODE)
 
-    assert seconds(80) <= 64 * max(seconds(10), 0.001)  # two readings a level would be 2 ** 70 times
+    # Two readings a level would be 2 ** 70 times.
+    assert growth(repairing, 10, 80, 64, floor=0.001) <= 64

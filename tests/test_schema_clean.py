@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.growth import growth
 from toolcrib.schema import SchemaError, clean
 
 OBJECT = {"type": "object", "properties": {}}
@@ -235,15 +236,11 @@ def wide(fields: int) -> dict[str, Any]:
 
 
 def test_time_grows_with_the_schema_and_no_faster() -> None:
-    def best(fields: int) -> float:
-        schema, times = wide(fields), list[float]()
-        for _ in range(5):
-            start = time.perf_counter()
-            clean(schema)
-            times.append(time.perf_counter() - start)
-        return min(times)
+    def cleaning(fields: int) -> Callable[[], object]:
+        schema = wide(fields)
+        return lambda: clean(schema)
 
-    assert best(2_000) < 40 * best(200)
+    assert growth(cleaning, 200, 2_000, 40) < 40
 
 
 # -- any schema -----------------------------------------------------------------------------------------

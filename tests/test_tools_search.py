@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.growth import growth
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError
 from toolcrib.tools import GlobFiles, GlobParams, Grep, GrepParams, Workspace
@@ -304,12 +305,8 @@ def test_nothing_found_is_said(tmp_path: Path) -> None:
 
 
 def test_time_grows_with_the_text(tmp_path: Path) -> None:
-    def seconds(lines: int) -> float:
+    def searching(lines: int) -> Callable[[], object]:
         ws = make(tmp_path / str(lines), {"f": "some text without it\n" * lines})
-        start = time.perf_counter()
-        grep(ws, "needle")
-        return time.perf_counter() - start
+        return lambda: grep(ws, "needle")
 
-    seconds(1_000)
-    small, large = min(seconds(20_000) for _ in range(3)), seconds(200_000)
-    assert large < 60 * small
+    assert growth(searching, 20_000, 200_000, 60) < 60

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.growth import growth
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect
@@ -315,11 +315,8 @@ def test_plain_text_has_no_control_characters(text: str) -> None:
     ],
 )
 def test_cleaning_is_linear(make: Callable[[int], bytes]) -> None:
-    def seconds(count: int) -> float:
+    def cleaning(count: int) -> Callable[[], object]:
         data = make(count)
-        start = time.perf_counter()
-        plain(data)
-        return time.perf_counter() - start
+        return lambda: plain(data)
 
-    small = max(min(seconds(20_000) for _ in range(3)), 1e-5)
-    assert seconds(200_000) < 60 * small
+    assert growth(cleaning, 20_000, 200_000, 60, floor=1e-5) < 60

@@ -30,7 +30,7 @@ def load_cases(relative: str) -> list[Any]:
 def _records(path: Path) -> Iterator[Any]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".jsonl":
-        yield from (json.loads(line) for line in text.splitlines() if line.strip())
+        yield from (json.loads(line) for line in text.split("\n") if line.strip())
     else:
         yield from json.loads(text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import typing
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,8 @@ from toolcrib.explain import field_errors
 
 EXTRA_BEHAVIOUR = {"model-fields", "typed-dict", "dataclass-args"}
 FIELDS = {"model-field", "typed-dict-field", "dataclass-field"}
+DATES = {"date": re.compile(r"\d{4}-\d\d-\d\d"), "datetime": re.compile(r"\d{4}-\d\d-\d\d[Tt _]\d.*")}
+DATE_FORMS = {"date": "2024-12-31", "datetime": "2024-12-31T23:59:59"}
 DATA = {"default", "const", "enum", "examples"}  # keys of a JSON Schema that hold data
 # Keys of a core schema that hold data or objects, never schemas.
 NOT_SCHEMA = {
@@ -143,12 +146,10 @@ class SchemaParams:
     """Params from a raw JSON Schema, validated by jsonschema-rs; the value is the plain JSON data."""
 
     def __init__(self, raw: Mapping[str, Any], *, tool: str) -> None:
-        import jsonschema_rs
-
         from toolcrib.schema import clean
 
         try:
-            self._validator = jsonschema_rs.validator_for(dict(raw))
+            self._validator = closed_validator(raw)
             self.schema = clean(raw)
         except Exception as problem:
             raise ToolDefinitionError(
@@ -185,6 +186,26 @@ class SchemaParams:
                     yield (*path, name), "extra", ""
             else:
                 yield path, "type", error.message
+
+
+def closed_validator(schema: Mapping[str, Any]) -> Any:
+    """A validator that knows its schema alone; what that refers to elsewhere is an error, never fetched.
+
+    A foreign schema may name an address of the network or a file of this machine.
+    """
+    import jsonschema_rs
+
+    own = dict(schema)
+    if "$schema" in own:
+        try:
+            jsonschema_rs.validator_for({"$schema": own["$schema"]}, retriever=_never_fetched)
+        except Exception:  # a meta-schema that only its author knows
+            del own["$schema"]
+    return jsonschema_rs.validator_for(own, retriever=_never_fetched)
+
+
+def _never_fetched(address: str) -> Any:
+    raise ValueError(f"{address} lies outside of the schema and is never fetched")
 
 
 def make_params(kind: Any, *, tool: str) -> Params:
@@ -289,9 +310,26 @@ def _strictened(core: Any) -> Any:
             new["schema"] = {"type": "default", "schema": inner, "default": None}
             if kind == "typed-dict-field":
                 new["required"] = False
+    elif kind in DATES:
+        return _dated(kind, new)
     elif kind == "float" and "allow_inf_nan" not in new:
         new["allow_inf_nan"] = False
     return new
+
+
+def _dated(kind: str, core: Any) -> Any:
+    """A date that is written as one: Pydantic reads "2024" as seconds since 1970, even strictly."""
+    from pydantic_core import SchemaValidator, core_schema, to_json
+
+    read = SchemaValidator(core).validate_json
+
+    def check(given: Any) -> Any:
+        if not isinstance(given, str) or not DATES[kind].fullmatch(given):
+            raise ValueError(f"a {kind.replace('time', ' and time')} in the form {DATE_FORMS[kind]}")
+        return read(to_json(given), strict=True)
+
+    shown: Any = {"pydantic_js_functions": [lambda _, handler: handler(core)]}
+    return core_schema.no_info_plain_validator_function(check, metadata=shown)
 
 
 def _slimmed(schema: Any) -> Any:

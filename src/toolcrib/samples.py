@@ -56,9 +56,9 @@ def samples(schema: Schema, count: int, seed: int = 0) -> Iterator[dict[str, Any
     """
     import json
 
-    import jsonschema_rs
+    from toolcrib.params import closed_validator
 
-    valid = jsonschema_rs.validator_for(dict(schema))
+    valid = closed_validator(schema)
     chance = random.Random(seed)
     seen: set[str] = set()
     for attempt in range(count * MAX_TRIES):
@@ -75,9 +75,9 @@ def samples(schema: Schema, count: int, seed: int = 0) -> Iterator[dict[str, Any
 
 def spoiled(schema: Schema, arguments: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Arguments that do not fit any more, each with the name of the parameter at fault."""
-    import jsonschema_rs
+    from toolcrib.params import closed_validator
 
-    valid = jsonschema_rs.validator_for(dict(schema))
+    valid = closed_validator(schema)
     properties: Mapping[str, Any] = schema.get("properties", {})
     for name in schema.get("required", ()):
         yield name, {key: value for key, value in arguments.items() if key != name}

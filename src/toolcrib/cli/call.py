@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.cli.ask import ask_on, asking_stream, repairs, someone_is_there
-from toolcrib.cli.main import DEBUG, Problem, debugging
+from toolcrib.cli.main import DEBUG, INTERRUPTED, Problem, debugging
 from toolcrib.cli.options import arguments_from, option_lines
 from toolcrib.cli.shown import on_one_line, shown
 from toolcrib.cli.stdout import stdout_apart
@@ -95,7 +95,7 @@ async def _called(
         except asyncio.CancelledError:
             if not interrupted:
                 raise
-            raise Problem(f"{name} was cancelled", code=130) from None
+            raise Problem(f"{name} was cancelled", code=INTERRUPTED) from None
     watching.flush(1.0)
     return result, problems
 

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 
 DEBUG = "TOOLCRIB_DEBUG"
+INTERRUPTED = 130
 
 
 class Problem(Exception):
@@ -31,16 +32,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.platform == "win32":
         print("toolcrib runs on Linux and macOS; on Windows, use it inside WSL.", file=sys.stderr)  # noqa: T201
         return 2
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for as long as we run
     try:
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()  # a reader that is gone is met here, not when Python ends
         return code
     except Problem as problem:
-        _say(f"toolcrib: {problem.message}")
+        _say(f"toolcrib: {problem.message}", after_echo=problem.code == INTERRUPTED)
         return problem.code
     except KeyboardInterrupt:
-        _say("toolcrib: interrupted")
-        return 130
+        _say("toolcrib: interrupted", after_echo=True)
+        return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output is gone; what is still buffered must not raise once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -87,5 +91,6 @@ def _run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201
+def _say(text: str, *, after_echo: bool = False) -> None:
+    """Tell the person; a terminal has just echoed ^C on the line that it was in."""
+    print("\n" * (after_echo and sys.stderr.isatty()) + text, file=sys.stderr)  # noqa: T201

@@ -12,6 +12,7 @@ from typing import Any
 
 from toolcrib.cli.main import Problem
 from toolcrib.explain import resolve, step, variants
+from toolcrib.json_values import kind_of
 
 Schema = Mapping[str, Any]
 
@@ -105,7 +106,7 @@ def _read(text: str, kinds: set[str], allowed: Sequence[Any] = ()) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    kind = _JSON_KINDS.get(type(value), "")
+    kind = kind_of(value)
     fits = value in allowed or not kinds or kind in kinds or (kind == "integer" and "number" in kinds)
     return value if fits or kind in ("object", "array") else text
 
@@ -124,7 +125,7 @@ def _kinds(node: Any, schema: Schema) -> set[str]:
         elif isinstance(given, list):
             found.update(given)
         elif "enum" in place or "const" in place:
-            found.update(_JSON_KINDS.get(type(value), "") for value in _stated(place))
+            found.update(kind_of(value) for value in _stated(place))
     return found
 
 
@@ -146,14 +147,3 @@ def _shape(node: Any, kinds: set[str], schema: Schema) -> str:
     if values:
         return "|".join(str(value) for value in values if value is not None)
     return "JSON" if "object" in kinds else "|".join(sorted(kinds - {"null", "boolean"})).upper() or "VALUE"
-
-
-_JSON_KINDS: dict[type, str] = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    dict: "object",
-    list: "array",
-    type(None): "null",
-}

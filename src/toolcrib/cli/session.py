@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import stat
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
@@ -138,8 +139,19 @@ async def show_run(run: Run, face: Face) -> Shown:
             os._exit(128 + number)
         run.cancel()
 
+    def left() -> None:
+        nonlocal unheard
+        unheard = True
+        if watched is not None:
+            loop.remove_reader(watched)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), face.stream.fileno())
+        run.cancel()
+
     for number in STOPPING:
         loop.add_signal_handler(number, stop, number)
+    watched = _pipe_of(face.stream)
+    if watched is not None:  # a pipe that we write to becomes readable when its reader has gone
+        loop.add_reader(watched, left)
     try:
         async for event in run:
             if unheard:
@@ -149,14 +161,24 @@ async def show_run(run: Run, face: Face) -> Shown:
                 if isinstance(event, QuestionAsked):
                     await face.ask(event.question)
             except BrokenPipeError:
-                unheard = True
-                os.dup2(os.open(os.devnull, os.O_WRONLY), face.stream.fileno())
-                run.cancel()
+                if not unheard:
+                    left()
         outcome = await run
     finally:
+        if watched is not None:
+            loop.remove_reader(watched)
         for number in STOPPING:
             loop.remove_signal_handler(number)
     return Shown(outcome, time.monotonic() - started, signals, unheard)
+
+
+def _pipe_of(stream: TextIO) -> int | None:
+    """The descriptor of a stream that is a pipe."""
+    try:
+        descriptor = stream.fileno()
+        return descriptor if stat.S_ISFIFO(os.fstat(descriptor).st_mode) else None
+    except (OSError, ValueError):  # a stream in memory has none
+        return None
 
 
 def summary_lines(done: Shown, view: View) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from toolcrib.call import CallKey, CallState
-from toolcrib.cli.ask import question_lines
+from toolcrib.cli.ask import MARGIN, question_lines
 from toolcrib.cli.cards import Card
 from toolcrib.cli.shown import on_one_line, shown
 from toolcrib.events import (
@@ -80,7 +80,11 @@ class View:
 
     def _print(self, text: Text) -> None:
         self._words.end()
-        if self.console.is_terminal:
+        if self.console.is_terminal and text.plain.startswith(MARGIN) and not text.no_wrap:
+            body = Text(text.plain.removeprefix(MARGIN), text.style)
+            for row in body.wrap(self.console, max(self.console.width - len(MARGIN), 10)):
+                self.console.print(Text(MARGIN, text.style).append_text(row))
+        elif self.console.is_terminal:
             self.console.print(text, no_wrap=text.no_wrap, overflow=text.overflow)
         else:
             self.console.print(text, soft_wrap=True)

@@ -83,17 +83,17 @@ def run_measure(measure: str, given: argparse.Namespace, found: dict[str, Path])
     """All rounds of one measure; the order of the peers turns round every time."""
     samples: list[dict[str, Any]] = []
     versions: dict[str, dict[str, str]] = {}
-    broken: set[str] = set()
+    failures: dict[str, int] = {}
     tokenizer = envs.tokenizer() if measure == "tokens" else None
     for number in range(min(given.rounds, MEASURES[measure].rounds)):
         for peer in list(found)[:: -1 if number % 2 else 1]:
-            if peer in broken:
+            if failures.get(peer, 0) > 1:
                 continue
             begun = time.monotonic()
             options = {"quick": given.quick, "round": number, "tokenizer": str(tokenizer or "")}
             result = worked(peer, found[peer], measure, options)
             if result is None:
-                broken.add(peer)
+                failures[peer] = failures.get(peer, 0) + 1
                 continue
             versions[peer] = result["versions"]
             who = {"peer": peer, "name": result["name"], "round": number}
@@ -158,7 +158,8 @@ def main() -> int:
 def heading(results: dict[str, Any]) -> str:
     box = results["machine"]
     lines = [
-        f"{results['when'][:10]}, {box['cpu']}, {box['cores']} cores, {box['system']}, Python {box['python']}",
+        f"{results['when'][:10]}, {box['cpu']}, {box['cores']} cores, {box['system']}, Python {box['python']}.",
+        f"{box['load']:.1f} processes were busy when it began.",
         "",
     ]
     for peer, versions in results["versions"].items():

@@ -185,6 +185,7 @@ async def test_a_long_value_is_not_echoed_whole() -> None:
 @pytest.mark.parametrize(
     "arguments",
     ["[" * 100_000, '{"n":' * 50_000, {1: 2}, [1], 5, True, b'{"n": 1}', {"text": "\ud800"}, {"text": object()},
+     "\ud800", '{"text": "\ud800"}', '{"a\ud800": 1}',
      '{"text": "\\ud800"}', "\x00", {"n": 10**400}, '{"n": 1' + "0" * 5_000 + "}", '{"n": 1e999}', {"n": float("nan")}],
     ids=lambda item: repr(item)[:20],
 )  # fmt: skip
@@ -200,6 +201,7 @@ async def test_whatever_comes_is_answered(arguments: Any) -> None:
     for name in ("take", "raw"):
         result = await box.call(name, arguments)
         result.text.encode("utf-8", "surrogatepass")
+        assert result.code in ("invalid_arguments", None)
 
 
 JSON_VALUES = st.recursive(

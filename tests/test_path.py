@@ -645,10 +645,12 @@ async def test_streamed_text_that_is_no_json_ends_the_partial_view_quietly(
     ledger: Ledger, pieces: list[str]
 ) -> None:
     box = make_box(ledger)
-    stream = await box.open_call("look", CallKey("r", 1, 0))
+    key = CallKey("r", 1, 0)
+    stream = await box.open_call("look", key)
     for piece in pieces:
         stream.feed(piece)
-    await stream.discard()
+    prepared = await box.prepare(ToolCall("look", "".join(pieces)), key=key, stream=stream)
+    assert (await box.execute(prepared)).code == "invalid_arguments"
 
 
 async def test_an_on_partial_that_raises_harms_nothing() -> None:

@@ -67,7 +67,12 @@ async def test_a_tool_that_an_earlier_call_of_the_turn_removed_does_not_run() ->
 
 @pytest.mark.parametrize(
     "raw",
-    ['{"text": "a", "text": "b"}', '{"text": "a", "more": {"k": 1, "k": 2}}', '{"text": "a", "text": "a",}'],
+    [
+        '{"text": "a", "text": "b"}',
+        '{"text": "a", "more": {"k": 1, "k": 2}}',
+        '{"text": "a", "more": {"k": 1, "k": true}}',
+        '{"text": "a", "text": "a",}',
+    ],
 )
 async def test_a_key_that_came_twice_is_not_guessed_into_an_action(raw: str) -> None:
     ran: list[Any] = []

@@ -17,11 +17,8 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.registry import Offer
 
 
-ASK, DENY, READ = (
-    Verb.ASK,
-    Verb.DENY,
-    Effect.READ,
-)  # looked up once: an enum's members are slow to reach on 3.11
+# Looked up once: an enum's members are slow to reach on 3.11.
+ASK, DENY, READ = Verb.ASK, Verb.DENY, Effect.READ
 
 BLANK = ("", "b''", ".")  # what an empty string looks like as text, bytes and path
 NOT_THERE = object()
@@ -37,7 +34,7 @@ def decode(name: str, raw: Any, definition: Definition, offer: Offer | None) -> 
     if type(raw) is str and narrowed is None:
         try:
             given = params.parse(raw)
-        except ValueError:
+        except (ValueError, TypeError):  # the latter for half a surrogate pair in the text
             pass
         else:
             names = definition.optional_text
@@ -51,10 +48,12 @@ def _repeats_a_key(text: str) -> bool:
     """Whether an object in the text gives one key two values: which is meant, nobody knows."""
     import json
 
+    from toolcrib.json_values import same_json
+
     def look(pairs: list[tuple[str, Any]]) -> None:
         seen: dict[str, Any] = {}
         for key, value in pairs:
-            if seen.setdefault(key, value) != value:
+            if not same_json(seen.setdefault(key, value), value):
                 raise _Repeated
 
     try:
@@ -102,7 +101,7 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
         if isinstance(value, dict) and clear:
             value = drop_empty_optionals(value, schema)
             return validated(value), value, ()
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         pass
     repaired = repair(raw, schema)
     if isinstance(repaired, Unreadable):

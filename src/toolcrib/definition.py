@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from toolcrib.errors import ToolDefinitionError
-from toolcrib.params import Params, make_params
+from toolcrib.params import Params, TypedParams, make_params
 from toolcrib.tool import HOOKS, Facts, Tool, ToolSpec, params_type, result_type
 
 if TYPE_CHECKING:
@@ -178,14 +178,19 @@ def define_class(cls: type[Tool[Any, Any]]) -> Definition:
     """Compile a tool class."""
     facts = cls.facts
     kind = params_type(cls)
-    params = make_params(kind, tool=facts.name)
+    start: Callable[[Any, Any, Any], Any] = _execute
+    if kind is None or kind is type(None):
+        params: Params = TypedParams.of_fields({}, tool=facts.name)
+        start = _execute_without
+    else:
+        params = make_params(kind, tool=facts.name)
     doc = inspect.cleandoc(cls.__doc__) if cls.__doc__ and "__doc__" in cls.__dict__ else ""
     description = _describe(params, doc, facts)
     if not isinstance(kind, Mapping):
         _document(params, _parse_doc(getattr(kind, "__doc__", None) or "")[1])
     hooks = {name: _method(name) for name in HOOKS if getattr(cls, name) is not getattr(Tool, name)}
     return Definition(
-        facts, description, params, _execute, _mode(cls.execute, facts), hooks, result_type(cls), True
+        facts, description, params, start, _mode(cls.execute, facts), hooks, result_type(cls), True
     )
 
 
@@ -199,7 +204,7 @@ def define_function(tool: FunctionTool[..., Any], names: Mapping[str, Any] | Non
     start: Callable[[Any, Any, Any], Any]
     if tool.params is not None:
         params = make_params(tool.params, tool=facts.name)
-        wants = _wants_context(signature)
+        wants = _wants_context(signature, facts.name)
         start = (lambda _, values, ctx: fn(values, ctx)) if wants else (lambda _, values, ctx: fn(values))
     else:
         params = _signature_params(signature, facts.name)
@@ -221,6 +226,10 @@ def _execute(tool: Tool[Any, Any], params: Any, ctx: Any) -> Any:
     return tool.execute(params, ctx)
 
 
+def _execute_without(tool: Tool[Any, Any], params: Any, ctx: Any) -> Any:
+    return tool.execute(None, ctx)
+
+
 def _method(name: str) -> Hook:
     return lambda tool, *args: getattr(tool, name)(*args)
 
@@ -232,9 +241,16 @@ def _function_hook(name: str, hook: Any, defaults: Mapping[str, Any]) -> Hook:
     return lambda tool, *args: hook(*args)
 
 
-def _wants_context(signature: Signature) -> bool:
-    positional = [p for p in signature.parameters if p.default is inspect.Parameter.empty]
-    return bool(signature.contexts) or len(positional) > 1
+def _wants_context(signature: Signature, tool: str) -> bool:
+    """Whether a function beside `params=` takes (params, ctx) and not (params) alone."""
+    given = [p for p in signature.parameters if p.default is inspect.Parameter.empty]
+    bare = len(given) == 2 and given[1].hint is Any and not signature.contexts
+    if len(given) != 1 and not bare:
+        names = ", ".join(p.name for p in signature.order)
+        raise ToolDefinitionError(
+            f"tool {tool!r}: with params= its function takes (params) or (params, ctx), got ({names})"
+        )
+    return bare or bool(signature.contexts)
 
 
 def _mode(fn: Callable[..., Any], facts: Facts) -> str:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, overload
 
-from toolcrib.tool import Effect, OptionalFacts, make_facts
+from toolcrib.tool import VARARGS, Effect, OptionalFacts, make_facts
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -21,7 +21,7 @@ A = ParamSpec("A")
 R_co = TypeVar("R_co", covariant=True)
 R = TypeVar("R")
 
-VARARGS, VARKEYWORDS = 0x04, 0x08
+VARKEYWORDS = 0x08  # of a code object: it takes **kwargs
 
 
 class Hooks(TypedDict, total=False):

@@ -73,6 +73,10 @@ class Message:
 
     @classmethod
     def user(cls, *content: str | Part) -> Message:
+        """A message of texts and parts; TypeError for anything else."""
+        for part in content:
+            if not hasattr(part, "as_text") and not isinstance(part, str):
+                raise TypeError(f"a message holds text and content parts, got {part!r}")
         return cls("user", [Text(part) if isinstance(part, str) else part for part in content])
 
     @property

@@ -16,6 +16,7 @@ EXTRA_BEHAVIOUR = {"model-fields", "typed-dict", "dataclass-args"}
 FIELDS = {"model-field", "typed-dict-field", "dataclass-field"}
 DATES = {"date": re.compile(r"\d{4}-\d\d-\d\d"), "datetime": re.compile(r"\d{4}-\d\d-\d\d[Tt _]\d.*")}
 DATE_FORMS = {"date": "2024-12-31", "datetime": "2024-12-31T23:59:59"}
+NUMBER = re.compile(r"\s*[-+]?[0-9.]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
 DATA = {"default", "const", "enum", "examples"}  # keys of a JSON Schema that hold data
 # Keys of a core schema that hold data or objects, never schemas.
 NOT_SCHEMA = {
@@ -155,6 +156,11 @@ class SchemaParams:
             raise ToolDefinitionError(
                 f"tool {tool!r}: its JSON Schema cannot be used: {problem}"
             ) from problem
+        if self.schema.get("type", "object") != "object":
+            raise ToolDefinitionError(
+                f"tool {tool!r}: its JSON Schema must describe an object of named parameters, "
+                f"got type {self.schema['type']!r}"
+            )
 
     def parse(self, text: str | bytes) -> Any:
         from pydantic_core import from_json
@@ -312,6 +318,12 @@ def _strictened(core: Any) -> Any:
                 new["required"] = False
     elif kind in DATES:
         return _dated(kind, new)
+    elif kind in ("date", "datetime"):
+        return {
+            "type": "function-before",
+            "function": {"type": "no-info", "function": _not_a_number},
+            "schema": new,
+        }
     elif kind == "float" and "allow_inf_nan" not in new:
         new["allow_inf_nan"] = False
     return new
@@ -330,6 +342,13 @@ def _dated(kind: str, core: Any) -> Any:
 
     shown: Any = {"pydantic_js_functions": [lambda _, handler: handler(core)]}
     return core_schema.no_info_plain_validator_function(check, metadata=shown)
+
+
+def _not_a_number(value: Any) -> Any:
+    """Pydantic reads "2024" as seconds since 1970; who writes it means a year."""
+    if isinstance(value, int | float) or (isinstance(value, str) and NUMBER.fullmatch(value)):
+        raise ValueError("a date such as 2024-01-31, or a date and time such as 2024-01-31T10:00:00Z")
+    return value
 
 
 def _slimmed(schema: Any) -> Any:

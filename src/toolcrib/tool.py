@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 R = TypeVar("R")
 
+VARARGS = 0x04  # of a code object: it takes *args
 NAME = re.compile(
     r"[A-Za-z0-9_.\-]{1,128}\Z"
 )  # what MCP allows; codecs map what their provider does not take
@@ -283,6 +284,9 @@ class Tool(Generic[P, R]):
         super().__init_subclass__()
         if cls.execute is Tool.execute:
             raise TypeError(f"tool {name!r}: class {cls.__name__} must define execute(self, params, ctx)")
+        code = getattr(cls.execute, "__code__", None)
+        if code is not None and code.co_argcount < 3 and not code.co_flags & VARARGS:
+            raise TypeError(f"tool {name!r}: execute must take (self, params, ctx)")
         cls.facts = make_facts(name, effect, secrets, _field_names(params_type(cls)), facts)
         cls._definition = None
 

@@ -59,6 +59,7 @@ COUNTED = frozenset(
         ErrorCode.OUTPUT_TOO_LARGE,
     }
 )
+BROKEN_OFF = ("length", "filter", "refusal")  # reasons to stop that may strike in the middle of a call
 SUMMARY = (
     "The limit of turns is reached and no more tools can be called. Summarise for the user what was done, "
     "what was found, and what is still open."
@@ -107,10 +108,15 @@ class Agent:
             from toolcrib.models import resolve_model
 
             model = resolve_model(model)
+        if not hasattr(model, "stream"):
+            raise TypeError(f"model must be a Model or a string such as 'openai:gpt-5', got {model!r}")
         if toolbox is not None and (box or tools):
             raise TypeError("give tools and options, or a toolbox that has them, not both")
         self.model = model
-        self.toolbox = toolbox if toolbox is not None else Toolbox(tools, **box)
+        try:
+            self.toolbox = toolbox if toolbox is not None else Toolbox(tools, **box)
+        except TypeError as problem:  # an option that neither of the two has
+            raise TypeError(str(problem).replace("Toolbox.__init__()", "Agent()")) from None
         if not self.toolbox.registry.has(COMPLETION):
             self.toolbox.registry.add(attempt_completion, builtin=True)
         self.instructions = instructions
@@ -132,6 +138,8 @@ class Agent:
         transcript: TranscriptFile | None = None,
     ) -> Run:
         """A run of the task: `await` it for its Outcome, iterate over it for its events, or `cancel` it."""
+        if not isinstance(task, str | Message):
+            raise TypeError(f"a task is text or a Message, got {task!r}")
         return Run(self, task, messages, deps, transcript)
 
     async def run(self, task: str | Message, **named: Any) -> Outcome:
@@ -255,7 +263,7 @@ class Run:
             calls = response.message.calls
             if not calls:
                 return self._answered(response)
-            results = await self.execute(calls, offer, streams, cut_off=response.stop_reason == "length")
+            results = await self.execute(calls, offer, streams, cut_off=_cut_off(response))
             text = _completion(calls, results)
             if text is not None:
                 return self._finished(Reason.COMPLETED, text)
@@ -466,6 +474,13 @@ class Run:
             if self.box.sink:
                 self.box.emit(self.id, RunFinished(reason.value, text, detail))
         return self.outcome
+
+
+def _cut_off(response: Response) -> bool:
+    """Whether the last call may lack something: the answer was broken off in it, or before its first argument."""
+    if response.stop_reason in ("length", "filter", "refusal"):
+        return True
+    return response.stop_reason not in ("end", "tool_calls") and not response.message.calls[-1].arguments
 
 
 def _completion(calls: list[ToolCall], results: list[ToolResult]) -> str | None:

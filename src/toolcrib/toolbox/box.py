@@ -257,6 +257,8 @@ class Toolbox:
         """Prepare, ask if need be, and execute a call, given as a ToolCall or as name and arguments."""
         if isinstance(call, str):
             call = ToolCall(call, arguments if arguments is not None else "")
+        elif arguments is not None:
+            raise TypeError("give a ToolCall, or a name and arguments, not both")
         try:
             prepared = await self.prepare(call, key=key, offer=offer, deps=deps)
         except BaseException:  # cancelled while a factory made the tool

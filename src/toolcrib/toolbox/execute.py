@@ -124,7 +124,7 @@ class Execution(Deadline):
             case _:
                 pass
         self.problem = in_full(error)
-        if isinstance(error, KeyboardInterrupt | SystemExit):  # the program is ending: record, then let it
+        if isinstance(error, KeyboardInterrupt):  # the person ends the program; a tool cannot, by SystemExit
             self.to_raise = error
         return words.failed(name)
 

@@ -85,7 +85,7 @@ def unreadable_arguments(name: str, reason: str) -> ToolResult:
 
 def cut_off(name: str) -> ToolResult:
     return ToolResult.of(
-        f'The call of tool "{name}" was cut off at the limit of tokens; nothing was run. '
+        f'The call of tool "{name}" was cut off in the middle of the answer; nothing was run. '
         "Call it again with shorter arguments, in several steps if need be.",
         code=ErrorCode.INVALID_ARGUMENTS,
     )

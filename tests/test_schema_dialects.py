@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -404,3 +407,28 @@ def test_any_object_at_all_has_a_lawful_form_in_every_dialect(schema: dict[str, 
         assert to_dialect(schema, dialect) == (out, losses)
         json.dumps(out)
     assert schema == before
+
+
+def test_every_process_says_the_same_in_the_same_order() -> None:
+    link = {
+        "$ref": "#",
+        "minProperties": 1,
+        "maxProperties": 9,
+        "patternProperties": {"x": {}},
+        "propertyNames": {},
+    }
+    schema = {"type": "object", "properties": {"next": {**link, "deprecated": True, "readOnly": True}}}
+    program = (
+        "import json, sys; from toolcrib.schema import DIALECTS, to_dialect\n"
+        "for name in DIALECTS: print(json.dumps(to_dialect(json.loads(sys.argv[1]), name), default=str))"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program, json.dumps(schema)],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in range(4)
+    }
+    assert len(said) == 1

@@ -62,14 +62,6 @@ class FieldError:
     allowed: tuple[Any, ...] = ()
 
 
-class InvalidArguments(ToolcribError):
-    """Arguments that do not fit a tool's params; `fields` holds every failing place."""
-
-    def __init__(self, fields: tuple[FieldError, ...]) -> None:
-        super().__init__("; ".join(f"{f.path or 'arguments'}: expected {f.expected}" for f in fields))
-        self.fields = fields
-
-
 def in_full(error: BaseException) -> str:
     """An error with its traceback, for the operator; also of one whose own words fail."""
     import traceback

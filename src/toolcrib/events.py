@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from toolcrib.call import CallKey, CallState, Question
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(slots=True)

@@ -40,7 +40,7 @@ def merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema | None:
     return out
 
 
-def meet(one: Mapping[str, Any], other: Mapping[str, Any], refused: Callable[[str], None]) -> Schema:
+def meet(one: Mapping[str, Any], other: Mapping[str, Any], refused: Callable[[str], object]) -> Schema:
     """Like `merge`, but always one node: a keyword of `other` that cannot join is handed to `refused`.
 
     Two closed objects become one that is closed around the fields of both, which is what their author meant.

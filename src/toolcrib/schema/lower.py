@@ -120,8 +120,9 @@ class _Lowering:
         beside = {key: value for key, value in node.items() if key != "$ref"}
         plain = ANNOTATIONS.issuperset(beside)
         if self.dialect.references and (plain or at.left <= 0):
-            for keyword in beside.keys() - ANNOTATIONS:
-                self._drop(beside, keyword, at)
+            for keyword in beside:
+                if keyword not in ANNOTATIONS:
+                    self._drop(beside, keyword, at)
             return True, self._kept(ref, beside, at)
         if at.left <= 0:
             self.losses.append(Loss(at.path, "$ref", "recursion cut"))
@@ -147,8 +148,8 @@ class _Lowering:
         elif self._rewritten_root:
             self._used[ref], ref = _ROOT_NAME, f"#/$defs/{_ROOT_NAME}"
         kept = {key: value for key, value in beside.items() if key in ANNOTATIONS and self._takes(key, at)}
-        for keyword in beside.keys() - kept.keys():
-            if keyword in ANNOTATIONS:
+        for keyword in beside:
+            if keyword in ANNOTATIONS and keyword not in kept:
                 self._drop(beside, keyword, at)
         description = told(kept.pop("description", ""), at.told)
         if description:
@@ -159,10 +160,7 @@ class _Lowering:
 
     def _met(self, one: Schema, other: Schema, at: _At) -> Schema:
         """Both at once; what of `other` cannot be joined to `one` is told instead."""
-        return meet(one, other, lambda keyword: self._refuse(other, keyword, at))
-
-    def _refuse(self, node: Schema, keyword: str, at: _At) -> None:
-        self._drop(node, keyword, at)
+        return meet(one, other, lambda keyword: self._drop(other, keyword, at))
 
     # -- steps: each takes a node and gives one that breaks one rule less -----------------------------------
 
@@ -172,19 +170,20 @@ class _Lowering:
         out: Schema = {key: value for key, value in node.items() if key != "allOf"}
         for member in node["allOf"]:
             if "$ref" in member:
-                _, member = self._reference_inside(member, at)
+                member = self._inside(member, at)
             # What the node itself says comes last, so that its own description wins.
             out = self._met(member, out, at) if ANNOTATIONS.issuperset(out) else self._met(out, member, at)
         if "description" in node:
             out["description"] = node["description"]
         return self._all_of(out, at) if "allOf" in out else out
 
-    def _reference_inside(self, member: Schema, at: _At) -> tuple[bool, Schema]:
+    def _inside(self, member: Schema, at: _At) -> Schema:
+        """A member of an `allOf` without its reference; empty where recursion is cut."""
         if at.left <= 0:
             self.losses.append(Loss(at.path, "$ref", "recursion cut"))
-            return False, {}
+            return {}
         at.left -= 1
-        return False, self._expanded(member["$ref"], {k: v for k, v in member.items() if k != "$ref"}, at)
+        return self._expanded(member["$ref"], {k: v for k, v in member.items() if k != "$ref"}, at)
 
     def _constant(self, node: Schema, at: _At) -> Schema:
         # Every provider and every local template reads `enum`; not all read `const`.

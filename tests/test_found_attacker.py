@@ -6,6 +6,7 @@ import datetime
 import http.server
 import json
 import threading
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,11 @@ import pytest
 
 from toolcrib import Agent, Effect, Toolbox, tool
 from toolcrib.call import ToolCall
-from toolcrib.models import Scripted
+from toolcrib.codecs import AnthropicMessagesCodec, OpenAIChatCodec
+from toolcrib.messages import Message, Request
+from toolcrib.models import ModelError, Scripted
+from toolcrib.models.anthropic import AnthropicMessages
+from toolcrib.models.openai import OpenAIChat
 
 
 @pytest.fixture
@@ -29,6 +34,16 @@ def fetched() -> Iterator[tuple[str, list[str]]]:
             self.send_header("content-length", "2")
             self.end_headers()
             self.wfile.write(b"{}")
+
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["content-length"])).decode())
+            key = self.headers.get("authorization") or self.headers.get("x-api-key")
+            body = json.dumps({"error": {"message": f"wrong key: {key}"}}).encode()
+            self.send_response(401)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
             return
@@ -107,7 +122,7 @@ def test_a_date_is_not_read_as_seconds_since_1970(kind: Any, text: str) -> None:
 # --- answers that were cut off -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stop", ["length", "filter", "refusal", "other", "pause"])
+@pytest.mark.parametrize("stop", ["length", "filter", "refusal"])
 async def test_the_last_call_of_an_answer_that_was_broken_off_is_not_run(stop: Any) -> None:
     """A provider's filter may strike after the name and before the first argument: that is not "none"."""
     ran: list[str] = []
@@ -128,3 +143,81 @@ async def test_the_last_call_of_an_answer_that_was_broken_off_is_not_run(stop: A
     outcome = await agent.run("tidy up")
     assert ran == ["a"]
     assert [result.is_error for message in outcome.messages for result in message.results] == [False, True]
+
+
+# --- what a server sends, and what it is sent --------------------------------------------------------
+
+NO_OBJECT = [[1, 2], [], 5, 0, 1.5, True, False]
+
+
+@pytest.mark.parametrize("arguments", NO_OBJECT, ids=repr)
+def test_arguments_of_a_wrong_kind_do_not_become_no_arguments(arguments: Any) -> None:
+    function = {"name": "remove", "arguments": arguments}
+    chat: dict[str, Any] = {"tool_calls": [{"index": 0, "id": "c", "function": function}]}
+    block = {"type": "tool_use", "id": "c", "name": "remove", "input": arguments}
+    streamed_chat, streamed_block = OpenAIChatCodec().decoder(), AnthropicMessagesCodec().decoder()
+    streamed_chat.feed({"choices": [{"delta": chat, "finish_reason": "tool_calls"}]})
+    for event in (
+        {"type": "message_start", "message": {"id": "m"}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "message_stop"},
+    ):
+        streamed_block.feed(event)
+    for response in (
+        OpenAIChatCodec().response({"choices": [{"message": chat, "finish_reason": "tool_calls"}]}),
+        AnthropicMessagesCodec().response({"content": [block], "stop_reason": "tool_use"}),
+        streamed_chat.finish(),
+        streamed_block.finish(),
+    ):
+        [call] = response.message.calls
+        result, ran = handled({"type": "object", "properties": {"a": {}}}, call.arguments)
+        assert result.code == "invalid_arguments"
+        assert ran == []
+
+
+def test_a_character_that_a_stream_cuts_in_two_is_whole_again() -> None:
+    decoder = OpenAIChatCodec().decoder()
+    for half in ("\ud83d", "\ude00"):
+        call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": half}}
+        decoder.feed({"choices": [{"delta": {"content": half, "tool_calls": [call]}}]})
+    decoder.feed({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+    message = decoder.finish().message
+    assert message.text == "\U0001f600"
+    assert message.calls[0].arguments == "\U0001f600"
+
+
+KEY = "sk-this-is-a-secret"
+
+
+def model_at(address: str, kind: str, key: str) -> Any:
+    if kind == "openai":
+        return OpenAIChat("m", base_url=f"{address}/v1", api_key=key, max_retries=0)
+    return AnthropicMessages("m", base_url=address, api_key=key, max_retries=0)
+
+
+@pytest.mark.parametrize("key", [KEY, f"{KEY}\n"], ids=["echoed by the server", "with a line break"])
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_a_key_is_in_no_error(
+    fetched: tuple[str, list[str]], kind: str, key: str, streamed: bool
+) -> None:
+    model = model_at(fetched[0], kind, key)
+    request = Request([Message.user("Hi")])
+    with pytest.raises(ModelError) as caught:
+        if streamed:
+            async for _ in model.stream(request):
+                pass
+        else:
+            await model.respond(request)
+    shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + repr(model)
+    assert KEY not in shown
+    assert "key" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+async def test_half_a_character_in_a_conversation_does_not_end_it(
+    fetched: tuple[str, list[str]], kind: str
+) -> None:
+    with pytest.raises(ModelError, match="401"):
+        await model_at(fetched[0], kind, KEY).respond(Request([Message.user("a\ud800b")]))
+    assert "a\ufffdb" in json.loads(json.dumps(fetched[1][-1]))

@@ -6,7 +6,17 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError, is_retryable
-from toolcrib.codecs.loose import as_count, as_dict, as_index, as_list, as_str, dicts, json_object
+from toolcrib.codecs.loose import (
+    as_count,
+    as_dict,
+    as_index,
+    as_list,
+    as_str,
+    compact,
+    dicts,
+    joined,
+    json_object,
+)
 from toolcrib.codecs.pairing import MISSING_IDS
 from toolcrib.codecs.sse import DONE
 from toolcrib.content import Text
@@ -213,7 +223,7 @@ class _Block:
 
     def whole(self) -> tuple[dict[str, Any], Any]:
         """The block as a whole answer would hold it, and what a call's arguments are."""
-        texts = {name: "".join(pieces) for name, pieces in self.pieces.items()}
+        texts = {name: joined(pieces) for name, pieces in self.pieces.items()}
         raw = texts.pop("input", "")
         content = {**self.content, **texts}
         if self.citations:
@@ -221,7 +231,7 @@ class _Block:
         if self.kind in JSON_BLOCKS:
             given = as_dict(self.content.get("input"))
             content["input"] = (json_object(raw) or given) if raw else given
-        return content, raw or content.get("input")
+        return content, raw or self.content.get("input")
 
 
 def _close(block: _Block) -> list[Chunk]:
@@ -251,9 +261,13 @@ def _part(block: dict[str, Any], arguments: Any, provider: str, names: dict[str,
         own = {
             key: value for key, value in block.items() if key not in ("type", "id", "name", "input") and value
         }
-        given = arguments if isinstance(arguments, str | dict) else ""
-        return ToolCall(names.get(name, name), given, _id(block), {provider: own} if own else {})
+        return ToolCall(names.get(name, name), _given(arguments), _id(block), {provider: own} if own else {})
     return Opaque(provider, block)
+
+
+def _given(arguments: Any) -> str | dict[str, Any]:
+    """Arguments as they came; what is neither text nor object is kept as JSON, for the toolbox to refuse."""
+    return arguments if isinstance(arguments, str | dict) else "" if arguments is None else compact(arguments)
 
 
 def _id(block: dict[str, Any]) -> str:

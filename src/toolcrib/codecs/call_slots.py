@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.loose import as_dict, as_index, as_str, compact, json_object
+from toolcrib.codecs.loose import as_dict, as_index, as_str, compact, joined, json_object
 from toolcrib.codecs.pairing import MISSING_IDS
 from toolcrib.messages import CallChunk
 
@@ -52,7 +52,7 @@ class _Slot:
 
     @property
     def text(self) -> str:
-        return "".join(self.pieces)
+        return joined(self.pieces)
 
     def is_closed(self) -> bool:
         """Whether the arguments' outermost bracket was closed; each character is looked at once."""
@@ -185,7 +185,7 @@ def called_function(call: dict[str, Any]) -> dict[str, Any]:
 
 def arguments_text(function: dict[str, Any]) -> str:
     value = function.get("arguments", function.get("input"))
-    return compact(value) if isinstance(value, dict) else as_str(value)
+    return value if isinstance(value, str) else "" if value is None else compact(value)
 
 
 def call_extras(call: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
+
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def as_dict(value: Any) -> dict[str, Any]:
@@ -64,6 +67,27 @@ def arguments_object(arguments: str | dict[str, Any]) -> dict[str, Any]:
         return {}
     value = json_object(arguments)
     return {"INVALID_JSON": arguments} if value is None else value
+
+
+def joined(pieces: list[str]) -> str:
+    """Pieces of a stream as one text; a character that was cut into two surrogates is whole again."""
+    text = "".join(pieces)
+    if text.isascii() or not SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def encodable(value: Any) -> Any:
+    """JSON data that can be sent as UTF-8: half a character becomes U+FFFD. The same object if all is well."""
+    if isinstance(value, str):
+        if value.isascii() or not SURROGATE.search(value):
+            return value
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        return {encodable(key): encodable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [encodable(item) for item in value]
+    return value
 
 
 def own_extras(thing: Any, provider: str) -> dict[str, Any]:

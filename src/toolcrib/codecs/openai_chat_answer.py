@@ -7,7 +7,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.call_slots import CallSlots, arguments_text, call_extras, called_function, known_id
 from toolcrib.codecs.codec import ModelError, is_retryable
-from toolcrib.codecs.loose import as_count, as_dict, as_money, as_str, dicts
+from toolcrib.codecs.loose import as_count, as_dict, as_money, as_str, dicts, joined
 from toolcrib.codecs.sse import DONE
 from toolcrib.content import Text
 from toolcrib.messages import (
@@ -209,11 +209,11 @@ class _Answer:
         if self._details:
             own["reasoning_details"] = [_joined(detail) for detail in self._details]
         if own or self._reasoning:
-            parts.append(Reasoning("".join(self._reasoning), {self._provider: own} if own else {}))
+            parts.append(Reasoning(joined(self._reasoning), {self._provider: own} if own else {}))
         if self._text:
-            parts.append(Text("".join(self._text)))
+            parts.append(Text(joined(self._text)))
         if self._refusal:
-            parts.append(Text("".join(self._refusal), {self._provider: {"refusal": True}}))
+            parts.append(Text(joined(self._refusal), {self._provider: {"refusal": True}}))
         parts.extend(calls)
         extras = {self._provider: self._kept} if self._kept else {}
         return Response(

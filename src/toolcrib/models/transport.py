@@ -14,10 +14,12 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from toolcrib.codecs.codec import Codec, Decoder, ModelError
+from toolcrib.codecs.loose import encodable
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.messages import Chunk, Request, Response
 from toolcrib.models.model import chunks_of
 
+SHORTEST_KEY = 8  # characters; what is shorter is a placeholder, and may be a word
 HTTP_MODULES = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "ssl"})
 
 
@@ -55,7 +57,7 @@ class Transport:
     async def stream(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
         """The answer's chunks as they come, then exactly one Response. Raises ModelError."""
         client = self._client()
-        body = self.codec.request(request, model=self.model, stream=True) | self._body
+        body = self._request(request, stream=True)
         decoder, events = self.codec.decoder(request), JSONEvents()
         try:
             async with self._send(client, body) as raw:
@@ -70,29 +72,30 @@ class Transport:
                     for event in events.feed(data):
                         for chunk in decoder.feed(event):
                             yield chunk
+            for event in events.finish():
+                for chunk in decoder.feed(event):
+                    yield chunk
+            yield decoder.finish()
+        except ModelError as known:
+            raise self._without_keys(known) from None
         except Exception as problem:
-            error = self._problem(problem)
-            if error is None:
-                raise
+            error, cause = self._problem(problem)
             error.partial = _partial(decoder)
-            raise error from problem
-        for event in events.finish():
-            for chunk in decoder.feed(event):
-                yield chunk
-        yield decoder.finish()
+            raise error from cause
 
     async def respond(self, request: Request) -> Response:
         """The whole answer. Raises ModelError."""
         client = self._client()
-        body = self.codec.request(request, model=self.model, stream=False) | self._body
+        body = self._request(request, stream=False)
         try:
             async with self._send(client, body) as raw:
                 data = await raw.read()
+            return self._whole(data, request)
+        except ModelError as known:
+            raise self._without_keys(known) from None
         except Exception as problem:
-            if (error := self._problem(problem)) is None:
-                raise
-            raise error from problem
-        return self._whole(data, request)
+            error, cause = self._problem(problem)
+            raise error from cause
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""
@@ -128,20 +131,45 @@ class Transport:
             raise ModelError(f"{self.name} answered with something that is not a JSON object: {text}", True)
         return self.codec.response(body, request)
 
-    def _problem(self, problem: Exception) -> ModelError | None:
-        """An exception of the SDK, or of the HTTP client below it, as ours; None for any other."""
+    def _problem(self, problem: Exception) -> tuple[ModelError, Exception | None]:
+        """An exception of the SDK, or of the HTTP client below it, as ours, with the cause that may be shown.
+
+        Any other is raised again.
+        """
         module = type(problem).__module__.partition(".")[0]
         status = getattr(problem, "status_code", None)
         if module == self.sdk_name and isinstance(status, int):
             headers = getattr(getattr(problem, "response", None), "headers", {})
             said = self.codec.error(_body_of(problem), status, _retry_after(headers))
             words = f"{self.name} answered {status}: {said.message}"
-            return ModelError(words, said.retryable, status, said.retry_after)
-        if module == self.sdk_name or module in HTTP_MODULES or isinstance(problem, OSError):
+            error = ModelError(words, said.retryable, status, said.retry_after)
+        elif module == self.sdk_name or module in HTTP_MODULES or isinstance(problem, OSError):
             words = str(problem) or type(problem).__name__
             cause = f" ({problem.__cause__})" if str(problem.__cause__ or "") else ""
-            return ModelError(f"the connection to {self.name} failed: {words}{cause}", retryable=True)
-        return None
+            error = ModelError(f"the connection to {self.name} failed: {words}{cause}", retryable=True)
+        else:
+            raise problem
+        words = error.message
+        return self._without_keys(error), problem if error.message == words else None
+
+    def _without_keys(self, error: ModelError) -> ModelError:
+        """The error with our keys taken out of its words: servers echo headers, and so do HTTP clients."""
+        for key in self._keys():
+            error.message = error.message.replace(key, "[key]")
+        error.args = (error.message,)
+        return error
+
+    def _keys(self) -> set[str]:
+        given = (
+            getattr(client, name, None)
+            for client in self._clients.values()
+            for name in ("api_key", "auth_token")
+        )
+        return {key.strip() for key in given if isinstance(key, str) and len(key.strip()) >= SHORTEST_KEY}
+
+    def _request(self, request: Request, *, stream: bool) -> dict[str, Any]:
+        body: dict[str, Any] = self.codec.request(request, model=self.model, stream=stream) | self._body
+        return dict(encodable(body))
 
 
 def host_of(base_url: str) -> str:

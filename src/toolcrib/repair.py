@@ -65,18 +65,12 @@ class Repaired:
     value: Any
     edits: tuple[Edit, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"value": self.value, "edits": [edit.to_dict() for edit in self.edits]}
-
 
 @dataclass(frozen=True, slots=True)
 class Refused:
     """Arguments that have no single reading; the reason is a sentence for the model."""
 
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"reason": self.reason}
 
 
 def repair(raw: Any, schema: Mapping[str, Any]) -> Repaired | Refused:

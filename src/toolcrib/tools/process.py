@@ -131,15 +131,24 @@ async def run(
     mark = secrets.token_hex(16)
     read_end, write_end = os.pipe()
     try:
-        child = await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=write_end,
-            stderr=write_end,
-            cwd=cwd,
-            env={**env, MARK: mark},
-            start_new_session=True,
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=write_end,
+                stderr=write_end,
+                cwd=cwd,
+                env={**env, MARK: mark},
+                start_new_session=True,
+            )
         )
+        try:
+            child = await asyncio.shield(starting)
+        except asyncio.CancelledError:  # a child that is half started can be neither ended nor waited for
+            child = await starting
+            child.kill()
+            await child.wait()
+            raise
     except BaseException:
         os.close(read_end)
         raise

@@ -172,7 +172,9 @@ def make_facts(
     if not isinstance(effect, Effect):
         raise TypeError(f"tool {name!r}: effect must be Effect.READ, WRITE or DESTRUCTIVE, got {effect!r}")
     if not isinstance(name, str) or not NAME.match(name):
-        raise TypeError(f"tool name {name!r}: use 1 to 128 letters, digits, '_', '-' or '.'")
+        raise TypeError(
+            f"tool name {name!r}: a name is 1 to 128 ASCII letters, digits, '_', '-' or '.'; give one with name="
+        )
     if isinstance(secrets, str):
         raise TypeError(f"tool {name!r}: secrets must be a collection of names, got the string {secrets!r}")
     if secrets and known is not None and (unknown := sorted(set(secrets) - set(known))):

@@ -22,6 +22,10 @@ class ToolFactory:
     name: str
     build: Callable[[Context[Any]], Any]
 
+    def __post_init__(self) -> None:
+        if not callable(self.build):
+            raise TypeError(f"tool {self.name!r}: build must be a function of (ctx), got {self.build!r}")
+
     def __repr__(self) -> str:
         return f"<ToolFactory {self.name}>"
 

@@ -127,6 +127,8 @@ class Toolbox:
         self._portal: Portal | None = None
         self._stack: AsyncExitStack | None = None
         self._entered = 0
+        if approver is not None and not callable(approver):
+            raise TypeError(f"approver must be an async function of a Question, got {approver!r}")
         if not isinstance(tools, Iterable):
             raise TypeError(f"tools must be a list of tools; got the single {tools!r}: write [{tools!r}]")
         for item in tools:
@@ -472,6 +474,7 @@ class Toolbox:
         if name not in self._warned:
             self._warned.add(name)
             what = name if name.startswith("toolset ") else f"tool {name!r}"
+            reason = reason.removeprefix(f"{what}: ")
             warnings.warn(f"{what} was set aside: {reason}", stacklevel=3)
             if self.sink:
                 self.emit(run, Notice(message=f"{what} was set aside: {reason}", tool=name))

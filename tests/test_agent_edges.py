@@ -34,7 +34,8 @@ async def test_a_run_that_is_cancelled_before_it_starts_asks_no_model() -> None:
     assert model.requests == []
 
 
-async def test_a_run_that_is_awaited_elsewhere_can_be_cancelled() -> None:
+@pytest.mark.parametrize("steps", [1, 2, 20])
+async def test_a_run_that_is_awaited_elsewhere_can_be_cancelled(steps: int) -> None:
     agent = agent_of([("hang", {})], tools=[tool(hang, effect=READ, secrets=())])
     run = agent.start("x")
 
@@ -42,11 +43,31 @@ async def test_a_run_that_is_awaited_elsewhere_can_be_cancelled() -> None:
         return await run
 
     waiting = asyncio.create_task(wait())
-    await asyncio.sleep(0.02)
+    for _ in range(steps):
+        await asyncio.sleep(0)
     run.cancel()
-    outcome = await asyncio.wait_for(waiting, 5)
-    assert outcome.reason is Reason.CANCELLED
-    check_valid(outcome.messages)
+    await asyncio.wait([waiting], timeout=5)  # which cancels nothing
+    assert waiting.done()
+    assert waiting.result().reason is Reason.CANCELLED
+    check_valid(waiting.result().messages)
+
+
+async def test_a_run_that_is_awaited_twice_runs_once() -> None:
+    ran: list[int] = []
+
+    async def once() -> str:
+        await asyncio.sleep(0)
+        ran.append(1)
+        return "done"
+
+    run = agent_of([("once", {})], "said", tools=[tool(once, effect=READ, secrets=())]).start("x")
+
+    async def wait() -> Any:
+        return await run
+
+    one, other = await asyncio.gather(wait(), wait())
+    assert one is other
+    assert ran == [1]
 
 
 # -- a run never ends silently

@@ -216,13 +216,23 @@ class Run:
         return self._task
 
     async def _outcome(self) -> Outcome:
-        if self._stopped and self._task is None and self.outcome is None:
-            return self._finished(Reason.CANCELLED, "", "the run was cancelled before it started")
         if self.outcome is not None:
             return self.outcome
-        if self._task is None:
-            return await self._guarded()
-        return await asyncio.shield(self._task) if self._stopped else await self._task
+        if self._task is None and self._stopped:
+            return self._never_begun()
+        work = self._begun()
+        try:
+            return await asyncio.shield(work) if self._stopped else await work
+        except asyncio.CancelledError:
+            if not work.cancelled():
+                raise
+            outcome = self.outcome or self._never_begun()
+            if self._stopped:
+                return outcome
+            raise
+
+    def _never_begun(self) -> Outcome:
+        return self._finished(Reason.CANCELLED, "", "the run was cancelled before it started")
 
     # -- the loop
 

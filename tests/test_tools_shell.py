@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,25 @@ async def test_a_timeout_ends_all_that_was_started(ws: Workspace, name: str, cle
 @pytest.mark.parametrize("name", SLEEPERS)
 async def test_a_cancel_ends_all_that_was_started(ws: Workspace, name: str, clean: None) -> None:
     task = asyncio.create_task(sh(ws, SLEEPERS[name]))
+    pid = await started(ws)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await gone(pid)
+
+
+@needs_proc
+@pytest.mark.parametrize("name", SLEEPERS)
+async def test_a_cancel_while_it_starts_ends_all_that_was_started(
+    ws: Workspace, name: str, clean: None
+) -> None:
+    task = asyncio.create_task(sh(ws, SLEEPERS[name]))
+    pid_file = Path(ws.root.path) / "pid"
+    for _ in range(50):
+        await asyncio.sleep(0)
+        time.sleep(0.15)  # noqa: ASYNC251 - the command is ahead of us, who have not heard that it runs
+        if pid_file.exists() and pid_file.read_text().strip():
+            break
     pid = await started(ws)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -142,13 +142,16 @@ async def run(
                 start_new_session=True,
             )
         )
-        try:
-            child = await asyncio.shield(starting)
-        except asyncio.CancelledError:  # a child that is half started can be neither ended nor waited for
-            child = await starting
-            child.kill()
-            await child.wait()
-            raise
+        # A child that is half started can be neither ended nor waited for: first it starts, then it is ended.
+        cancelled: BaseException | None = None
+        while not starting.done():
+            try:
+                await asyncio.wait([starting])
+            except asyncio.CancelledError as stop:
+                cancelled = stop
+        if cancelled is not None and starting.exception() is not None:
+            raise cancelled
+        child = starting.result()
     except BaseException:
         os.close(read_end)
         raise
@@ -160,6 +163,8 @@ async def run(
     code: int | None = None
     left = 0
     try:
+        if cancelled is not None:
+            raise cancelled
         try:
             async with asyncio.timeout(timeout):
                 code = await child.wait()

@@ -84,7 +84,12 @@ class EditFile(
             encoding = sniff(data, len(data))
             if encoding is None:
                 raise ToolError(f"{shown} is {describe(data)}, which cannot be edited as text.")
-            before = decode(data, encoding)
+            try:
+                before = decode(data, encoding)
+            except UnicodeDecodeError:
+                raise ToolError(
+                    f"{shown} is not the {encoding.name.upper()} text that it says it is."
+                ) from None
             source = Source(before)
             matches = self._matches(params, source, shown)
             after = source.replace(matches)

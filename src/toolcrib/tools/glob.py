@@ -11,6 +11,7 @@ from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.globbing import Glob, PatternError
 from toolcrib.tools.walking import walk_files
+from toolcrib.tools.workspace import printable
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,7 +80,7 @@ class GlobFiles(
         if not found:
             where = "the workspace" if start == "." else start
             return f"[No files in {where} fit {params.pattern}.]"
-        text = "\n".join(path for _, path in found[: params.limit])
+        text = "\n".join(printable(path) for _, path in found[: params.limit])
         if len(found) > params.limit:
             text += (
                 f"\n\n[The newest {params.limit} of {len(found)} files. Narrow the pattern or raise limit.]"

@@ -14,9 +14,10 @@ from pydantic import BaseModel, Field
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.globbing import Glob, PatternError
-from toolcrib.tools.search import Found, Searcher, TooSlow
-from toolcrib.tools.textfile import decode, sniff
+from toolcrib.tools.search import BadPattern, Found, Searcher, TooSlow
+from toolcrib.tools.textfile import sniff
 from toolcrib.tools.walking import is_file, walk_files
+from toolcrib.tools.workspace import printable
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,6 +31,9 @@ MAX_CONTEXT = 20
 MAX_LINE = 500  # characters shown of one line
 MAX_SHOWN = 45_000  # characters of the whole answer
 MAX_FILE = 5_000_000  # bytes; larger files are named, not searched
+MAX_PATTERN = 10_000  # characters
+# A group of ranges that ignores case can take minutes to compile: left to the worker, which can be ended.
+FLAGS = re.compile(r"\(\?[a-zA-Z]*i")
 SECONDS = 30.0
 BATCH_BYTES = 1_000_000
 BATCH_FILES = 200
@@ -77,13 +81,15 @@ class Grep(
             return "pattern is empty."
         if "\n" in params.pattern:
             return "pattern spans lines, but lines are searched one by one. Look for one of its lines."
-        try:
-            re.compile(params.pattern)
-        except (re.error, RecursionError, OverflowError) as wrong:
+        if len(params.pattern) > MAX_PATTERN:
             return (
-                f"pattern {params.pattern!r} is not a valid regular expression: {wrong}. To look for these "
-                f"very characters write {re.escape(params.pattern)}"
+                f"pattern is {len(params.pattern):,} characters long; at most {MAX_PATTERN:,} are possible."
             )
+        try:
+            if not FLAGS.search(params.pattern):
+                re.compile(params.pattern)
+        except (re.error, RecursionError, OverflowError) as wrong:
+            return _not_valid(params.pattern, str(wrong))
         try:
             Glob(params.include or "*")
         except PatternError as refused:
@@ -115,6 +121,8 @@ class Grep(
                         break
             except TooSlow:
                 search.stopped = True
+            except BadPattern as wrong:
+                raise ToolError(_not_valid(params.pattern, str(wrong))) from None
         return search.render(start)
 
     def _batches(
@@ -153,14 +161,14 @@ class Grep(
             data, _ = self.workspace.read(path, MAX_FILE)
         except ToolError as refused:
             if "larger than" in refused.message:
-                search.too_large.append(path)
+                search.too_large.append(printable(path))
             return None
         encoding = sniff(data, len(data))
         if encoding is None:
             return None
         if encoding.name == "utf-8":
             return data[len(encoding.bom) :]
-        return decode(data, encoding).encode("utf-8", "replace")
+        return data[len(encoding.bom) :].decode(encoding.name, "replace").encode("utf-8", "replace")
 
 
 @dataclass(slots=True)
@@ -175,7 +183,7 @@ class Search:
 
     def add(self, path: str, found: Found) -> None:
         if found.count:
-            self.files.append((path, found))
+            self.files.append((printable(path), found))
             self.matches += found.count
 
     def full(self) -> bool:
@@ -223,6 +231,13 @@ class Search:
                 break
             blocks.append(block)
         return "\n\n".join(blocks)
+
+
+def _not_valid(pattern: str, why: str) -> str:
+    return (
+        f"pattern {pattern!r} is not a valid regular expression: {why}. To look for these very characters "
+        f"write {re.escape(pattern)}"
+    )
 
 
 def _numbered(lines: list[tuple[int, str, bool]]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from pydantic import BaseModel, Field
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.walking import SKIPPED
+from toolcrib.tools.workspace import printable
 
 if TYPE_CHECKING:
     from typing import Any
@@ -104,11 +104,8 @@ class ListDir(
             return ""
         if self.workspace.stat(path) is None:
             return " -> (nothing, or outside the workspace)"
-        return f" -> {self.workspace.link_target(path)}"
+        return f" -> {printable(self.workspace.link_target(path))}"
 
 
 def _label(entry: Entry) -> str:
-    """A name on one line, whatever characters it has."""
-    name = os.fsencode(entry.name).decode("utf-8", "replace")
-    plain = name if name.isprintable() else name.encode("unicode_escape").decode()
-    return plain + MARKS[entry.kind]
+    return printable(entry.name) + MARKS[entry.kind]

@@ -31,7 +31,6 @@ ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
-OVERWRITTEN = re.compile(r"[^\n\r]*\r(?=[^\n\r])")
 CONTROL = dict.fromkeys([*range(9), 11, 12, *range(13, 32), *range(127, 160)])
 
 
@@ -96,8 +95,13 @@ def plain(data: bytes) -> str:
     """Text as a terminal would leave it: no escape sequences, no overwritten lines, no control characters."""
     text = ESCAPES.sub("", data.decode("utf-8", "replace")).replace("\r\n", "\n")
     if "\r" in text:
-        text = OVERWRITTEN.sub("", text)
+        text = "\n".join(map(_last_written, text.split("\n")))
     return text.translate(CONTROL)
+
+
+def _last_written(line: str) -> str:
+    """What stays of a line that was written over, as progress bars do."""
+    return line if "\r" not in line else line.rstrip("\r").rpartition("\r")[2]
 
 
 @dataclass(frozen=True, slots=True)

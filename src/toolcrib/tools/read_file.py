@@ -30,6 +30,7 @@ MAX_LINE = 2_000  # characters shown of one line among several
 MAX_BYTES = 50_000  # of one page; a line that is read alone may fill it
 MAX_IMAGE = 3_750_000  # bytes: 5 MB as base64, the smallest limit of the providers
 CHUNK = 65_536
+MAX_COUNTED = 100_000_000  # bytes after which the lines behind a finished page are not counted any more
 
 
 class ReadFileParams(BaseModel):
@@ -106,7 +107,7 @@ class Page:
     """Collects the wanted lines from pieces of text, keeping no more than it will show."""
 
     __slots__ = (
-        "asked", "bytes", "cut", "full", "last", "lines", "replaced", "room", "size", "taken", "total",
+        "asked", "bytes", "cut", "full", "last", "lines", "replaced", "room", "size", "stopped", "taken", "total",
     )  # fmt: skip
 
     def __init__(self, asked: ReadFileParams) -> None:
@@ -121,11 +122,17 @@ class Page:
         self.full = False
         self.cut: tuple[int, int] | None = None  # the first line that was cut: its number, the next column
         self.replaced = 0
+        self.stopped = False  # before the end of the file
 
     def read(self, file: BinaryIO, encoding: Encoding, check: Callable[[], None]) -> None:
         decoder = codecs.getincrementaldecoder(encoding.name)("replace")
         while True:
             check()
+            if file.tell() > MAX_COUNTED and (
+                self.full or self.total >= self.asked.offset + self.asked.limit - 1
+            ):
+                self.stopped = True
+                return
             data = file.read(CHUNK)
             pieces = decoder.decode(data, not data).split("\n")
             for index, piece in enumerate(pieces):
@@ -187,11 +194,9 @@ class Page:
                 f"Offset {asked.offset} is past the end of {shown}, which has {self.total} lines."
             )
         notes: list[str] = []
-        if self.last < self.total:
-            notes.append(
-                f"Lines {asked.offset}-{self.last} of {self.total}; {self.total - self.last} more. "
-                f"Use offset={self.last + 1} to read on."
-            )
+        if self.last < self.total or self.stopped:
+            of = f"more than {self.total}" if self.stopped else f"{self.total}; {self.total - self.last} more"
+            notes.append(f"Lines {asked.offset}-{self.last} of {of}. Use offset={self.last + 1} to read on.")
         elif asked.offset > 1:
             notes.append(f"Lines {asked.offset}-{self.last} of {self.total}; end of file.")
         if self.cut:

@@ -25,6 +25,10 @@ TICK = 0.1  # seconds between looks at whether the call was cancelled
 WRITE_SIZE = 65_536
 
 
+class BadPattern(Exception):
+    """The worker could not compile the pattern; the text says why."""
+
+
 class TooSlow(Exception):
     """The deadline passed while the worker was matching."""
 
@@ -90,7 +94,9 @@ class Searcher:
         """What each of the UTF-8 texts holds; TooSlow when the deadline passes."""
         data = b"".join([self._waiting, json.dumps([len(text) for text in texts]).encode(), b"\n", *texts])
         self._waiting = b""
-        answer: list[tuple[int, list[list[Any]]]] = json.loads(self._exchange(data))
+        answer: list[tuple[int, list[list[Any]]]] | str = json.loads(self._exchange(data))
+        if isinstance(answer, str):
+            raise BadPattern(answer)
         return [Found(count, [(line[0], line[1], line[2]) for line in lines]) for count, lines in answer]
 
     def _exchange(self, data: bytes) -> bytes:

@@ -4,7 +4,7 @@ It is handed text and touches no file. Imports nothing but the standard library:
 
 One line of JSON says what to look for. Then batches: a line of JSON with the byte lengths of the texts,
 and the texts. Answered by a line of JSON a batch: for each text, the number of matching lines, the lines
-to show as [number, text, whether it matched], and whether lines were left out.
+to show as [number, text, whether it matched]. A pattern that is none is answered by a line with the reason.
 """
 
 from __future__ import annotations
@@ -72,7 +72,13 @@ def main() -> None:
     except (ImportError, ValueError, OSError):
         pass
     asked = json.loads(sys.stdin.buffer.readline())
-    pattern = re.compile(asked["pattern"], re.IGNORECASE if asked["ignore_case"] else 0)
+    try:
+        pattern = re.compile(asked["pattern"], re.IGNORECASE if asked["ignore_case"] else 0)
+    except (re.error, RecursionError, OverflowError) as wrong:
+        for _ in batches():
+            sys.stdout.write(json.dumps(str(wrong)) + "\n")
+            sys.stdout.flush()
+        return
     room = asked["room"]
     for texts in batches():
         answers: list[tuple[int, list[Line]]] = []

@@ -355,7 +355,7 @@ class Workspace:
         near = difflib.get_close_matches(name.casefold(), names, NEAR_NAMES, 0.6)
         if not near:
             return ""
-        return " Did you mean " + ", ".join(_join(parent, names[key]) for key in near) + "?"
+        return " Did you mean " + ", ".join(printable(_join(parent, names[key])) for key in near) + "?"
 
 
 def scan(fd: int) -> list[Entry]:
@@ -370,6 +370,14 @@ def _kind(item: os.DirEntry[str]) -> str:
     if item.is_dir(follow_symlinks=False):
         return "folder"
     return "file" if item.is_file(follow_symlinks=False) else "other"
+
+
+def printable(path: str) -> str:
+    """A path on one line, whatever characters its names have."""
+    text = os.fsencode(path).decode("utf-8", "replace")
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _join(parent: str, name: str) -> str:

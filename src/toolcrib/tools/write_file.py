@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.diffs import unified_diff
-from toolcrib.tools.textfile import Encoding, decode, sniff
+from toolcrib.tools.textfile import decode, sniff
 
 if TYPE_CHECKING:
     from typing import Any
@@ -82,4 +82,7 @@ class WriteFile(
         except ToolError:
             return None
         encoding = sniff(old, len(old))
-        return None if encoding is None else decode(old, encoding or Encoding())
+        try:
+            return None if encoding is None else decode(old, encoding)
+        except UnicodeDecodeError:
+            return None

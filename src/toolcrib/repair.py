@@ -225,7 +225,9 @@ def _stands_alone(value: Any) -> bool:
     """Whether a value is one item of a list that was left out, not several, none, or a broken list."""
     if isinstance(value, str):
         text = value.strip()
-        return bool(text) and text[0] not in "[{" and not _SEVERAL.search(text) and not _is_null_text(text)
+        quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`"  # are the quotes part of it?
+        told = bool(text) and text[0] not in "[{" and not quoted
+        return told and not _SEVERAL.search(text) and not _is_null_text(text)
     return value is not None and not isinstance(value, list)
 
 
@@ -351,6 +353,9 @@ class _Mender(Shapes):
     def _mend_list(self, value: list[Any], shape: Shape) -> _Mended:
         items = [self.mend(item, self.item(shape, index)) for index, item in enumerate(value)]
         inside = tuple((index, item) for index, item in enumerate(items) if item.changed)
+        if len(items) > 1 and all(item.change and item.change[0] == "wrapped_in_list" for item in items):
+            # [1, 2] for a list of lists: two lists of one, or one of two?
+            return _Mended(value)
         return _Mended([item.value for item in items], inside=inside) if inside else _Mended(value)
 
     def _scalars(self, value: Any, shape: Shape, kinds: frozenset[str]) -> Iterator[tuple[str, Any]]:

@@ -233,7 +233,7 @@ class Toolbox:
             else:
                 refusal = await bind(self, prepared)
         except Exception as problem:  # a toolset or a policy that failed
-            self.complain(prepared.call.name, in_full(problem), words.failed(prepared.call.name))
+            self.complain(f"tool {prepared.call.name} could not be checked again", in_full(problem))
             refusal = words.failed(prepared.call.name)
         if refusal is None and self.stragglers and not await self.stragglers.gone(prepared, self.grace):
             refusal = words.still_busy(prepared.call.name)
@@ -420,23 +420,18 @@ class Toolbox:
             stats = self._stats[name] = ToolStats()
         return stats
 
-    def complain(self, name: str, problem: str, result: ToolResult) -> None:
+    def complain(self, what: str, problem: str) -> None:
         """Tell the operator what the model is not told."""
         import logging
 
-        if result.is_error:
-            logging.getLogger("toolcrib").error("tool %s failed:\n%s", name, problem)
-        else:
-            logging.getLogger("toolcrib").warning(
-                "the result of %s does not match its schema: %s", name, problem
-            )
+        logging.getLogger("toolcrib").error("%s:\n%s", what, problem)
 
     def recorded(self, record: Record, key: CallKey, result: ToolResult) -> None:
         """Hand a result over to be recorded; a recorder that fails is the operator's to know."""
         try:
             record(key, result)
         except Exception as problem:
-            self.complain("record", in_full(problem), words.failed("record"))
+            self.complain(f"the result of call {key} could not be recorded", in_full(problem))
 
     def settle_refused(self, refused: Refused, record: Record | None) -> ToolResult:
         """Record and report a call that will not run."""
@@ -446,7 +441,7 @@ class Toolbox:
             stats = self.stats_of(name) if result.code is not ErrorCode.UNKNOWN_TOOL else ToolStats()
             stats.count(result, 0.0)
         if refused.problem:
-            self.complain(name, refused.problem, result)
+            self.complain(f"tool {name} failed", refused.problem)
         if record is not None:
             self.recorded(record, refused.key, result)
         if self.sink.listeners:

@@ -145,7 +145,8 @@ class Execution(Deadline):
         if self.span is not None:
             self.span.finished(result)
         if self.problem:
-            box.complain(name, self.problem, result)
+            what = "failed" if result.is_error else "gave a result that does not match its schema"
+            box.complain(f"tool {name} {what}", self.problem)
         if self.record is not None:
             box.recorded(self.record, key, result)
         if box.sink.listeners:

@@ -119,6 +119,21 @@ def test_a_date_is_not_read_as_seconds_since_1970(kind: Any, text: str) -> None:
     assert not box.call_sync("plan", json.dumps({"when": good})).is_error
 
 
+@pytest.mark.parametrize(("named", "runs"), [("keep", True), ("remove", False)])
+def test_arguments_that_are_wrapped_in_a_call_of_another_tool_are_not_taken(named: str, runs: bool) -> None:
+    ran: list[str] = []
+
+    def keep(path: str) -> str:
+        """Keep a file."""
+        ran.append(path)
+        return "kept"
+
+    box = Toolbox([tool(keep, effect=Effect.WRITE, secrets=())], autonomy="full")
+    result = box.call_sync("keep", {"name": named, "arguments": {"path": "a"}})
+    assert result.is_error is not runs
+    assert bool(ran) is runs
+
+
 # --- answers that were cut off -----------------------------------------------------------------------
 
 

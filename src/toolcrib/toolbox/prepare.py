@@ -106,6 +106,8 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
     repaired = repair(raw, schema)
     if isinstance(repaired, Unreadable):
         return words.unreadable_arguments(name, repaired.reason)
+    if other := _meant_for(repaired.edits, name):
+        return words.unreadable_arguments(name, f"They are wrapped in a call of another tool, {other}.")
     value = repaired.value
     if isinstance(value, dict):
         value = drop_empty_optionals(value, schema)
@@ -116,6 +118,15 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
         if narrowed is not None and not any(field.path for field in fields):
             fields = narrowed.explain(problem, value)
         return words.invalid_arguments(name, fields)
+
+
+def _meant_for(edits: tuple[Edit, ...], name: str) -> str:
+    """The tool that a wrapper around the arguments names, if it is not the one that was called."""
+    for edit in edits:
+        if edit.kind == "unwrapped" and isinstance(edit.before, dict):
+            named = edit.before.get("name") or name
+            return "" if named == name else str(named)
+    return ""
 
 
 def call_effect(bound: Bound, params: Any) -> Effect:

@@ -56,6 +56,10 @@ class Workers:
         self._threads += 1
         threading.Thread(target=self._work, name="toolcrib-worker", daemon=True).start()
 
+    def _finished(self) -> None:
+        with self._lock:
+            self._unfinished -= 1
+
     def _work(self) -> None:
         while True:
             try:
@@ -67,9 +71,7 @@ class Workers:
                         return
                 continue
             assert job is not None
-            job.run()
-            with self._lock:
-                self._unfinished -= 1
+            job.run(self._finished)
             job = None  # what the job held is not kept alive by an idle thread
 
 
@@ -104,13 +106,15 @@ class _Job:
         self._lock = threading.Lock()
         self._lock.acquire()
 
-    def run(self) -> None:
+    def run(self, finished: Callable[[], None]) -> None:
+        """Run the function; `finished` is called before anybody is woken, who would only wait for this thread."""
         started = perf_counter()
         try:
             self._value = self._context.run(self._fn, *self._args)
         except BaseException as error:
             self._error = error
         self.duration = perf_counter() - started
+        finished()
         self._done = True
         self._lock.release()
         if self._future is not None:

@@ -13,13 +13,17 @@ from typing import Any
 
 import pytest
 
-from toolcrib import Agent, Effect, Toolbox, tool
+from toolcrib import Agent, Context, Effect, Toolbox, tool
+from toolcrib.agent.transcript import TranscriptFile, read_transcript
 from toolcrib.call import ToolCall
+from toolcrib.cli.shown import shown
 from toolcrib.codecs import AnthropicMessagesCodec, OpenAIChatCodec
+from toolcrib.events import StatusBoard, event_to_dict
 from toolcrib.messages import Message, Request
 from toolcrib.models import ModelError, Scripted
 from toolcrib.models.anthropic import AnthropicMessages
 from toolcrib.models.openai import OpenAIChat
+from toolcrib.sink import EventLog
 
 
 @pytest.fixture
@@ -236,3 +240,51 @@ async def test_half_a_character_in_a_conversation_does_not_end_it(
     with pytest.raises(ModelError, match="401"):
         await model_at(fetched[0], kind, KEY).respond(Request([Message.user("a\ud800b")]))
     assert "a\ufffdb" in json.loads(json.dumps(fetched[1][-1]))
+
+
+async def test_half_a_character_does_not_end_a_transcript(tmp_path: Path) -> None:
+    transcript = TranscriptFile(tmp_path / "t.jsonl")
+    turns: list[Any] = [
+        {"text": "a\ud800", "calls": [{"name": "x\udfff", "arguments": '{"a": "\ud800"}'}]},
+        "b\udc80",
+    ]
+    outcome = await Agent(Scripted(turns), []).run("go", transcript=transcript)
+    transcript.close()
+    assert outcome.text == "b\udc80"
+    read = read_transcript(tmp_path / "t.jsonl")
+    assert [message.text for message in read] == [message.text for message in outcome.messages]
+
+
+# --- what a person is shown --------------------------------------------------------------------------
+
+REPORTS: list[dict[str, Any]] = [
+    {"progress": "half"},
+    {"progress": float("nan")},
+    {"progress": float("inf")},
+    {"tip": 5},
+    {"tip": ValueError("x")},
+    {"params": [1]},
+    {"params": {1: 2}},
+]
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=repr)
+async def test_whatever_a_tool_reports_a_listener_can_take_it(report: dict[str, Any]) -> None:
+    def work(ctx: Context[Any]) -> str:
+        """Work."""
+        ctx.report(**report)
+        return "done"
+
+    box = Toolbox([tool(work, effect=Effect.READ, secrets=(), inline=True)])
+    log = box.subscribe(EventLog())
+    assert (await box.call("work", {})).text == "done"
+    board = StatusBoard(log.events)
+    [status] = board.statuses.values()
+    assert isinstance(status.tip, str)
+    assert status.progress is None
+    json.dumps([event_to_dict(event) for event in log.events], allow_nan=False)
+
+
+@pytest.mark.parametrize("blank", ["\u034f", "\u115f", "\u2800", "\u3164", "\ufe00", "\uffa0", "\U000e0100"])
+def test_a_blank_that_is_no_space_is_spelled_out(blank: str) -> None:
+    assert shown(f"rm{blank}x") == f"rm{ascii(blank)[1:-1]}x"

@@ -23,7 +23,7 @@ class TranscriptFile:
 
     def __init__(self, path: Path) -> None:
         _drop_cut_line(path)
-        self._file = path.open("a", encoding="utf-8")
+        self._file = path.open("a", encoding="utf-8", errors="backslashreplace")  # in JSON, \ud800 is itself
         if self._file.tell() == 0:
             self._write({"format": FORMAT})
 

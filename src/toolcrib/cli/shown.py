@@ -13,7 +13,8 @@ from typing import Any
 # C0 without tab and line feed, DEL, C1; zero-width and bidirectional controls; line separators; surrogates.
 UNSHOWN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f\ud800-\udfff]"
+    "\U000e0000-\U000e007f\U000e0100-\U000e01ef\ud800-\udfff"
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0]"  # blanks that are no spaces
 )
 
 

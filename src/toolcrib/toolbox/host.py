@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,7 +34,7 @@ class BoxHost:
         box = self._box
         if box.sink:
             state = CallState.DOING if type(ctx) is Context else CallState.WAIT
-            box.emit(ctx.key.run, StatusChanged(ctx.key, ctx.tool, state, **named))
+            box.emit(ctx.key.run, StatusChanged(ctx.key, ctx.tool, state, **_reportable(**named)))
 
     async def ask(self, ctx: Context[Any], action: str, patterns: tuple[str, ...]) -> None:
         from toolcrib.toolbox.policy import Case, Verb
@@ -105,3 +106,14 @@ class BoxHost:
                 return asyncio.run_coroutine_threadsafe(tracked(), ctx._loop).result()
         except CancelledError:
             raise Cancelled(f"the call of {ctx.tool} was cancelled") from None
+
+
+def _reportable(tip: Any, progress: Any, params: Any, result: Any) -> dict[str, Any]:
+    """What a tool reports, without what a listener could stumble over: it must not break the call."""
+    known = isinstance(progress, int | float) and math.isfinite(progress)
+    return {
+        "tip": tip if tip is None or isinstance(tip, str) else str(tip),
+        "progress": progress if known else None,
+        "params": {str(name): value for name, value in params.items()} if isinstance(params, dict) else None,
+        "result": result,
+    }

@@ -200,7 +200,9 @@ class Toolbox:
                 prepared = judged(call, key, resolved, decoded, self.policy, self.grants)
             else:
                 prepared = Refused(call, key, decoded)
-        except Exception as problem:  # a precheck or a policy of the user's that raised
+        except BaseException as problem:  # a precheck or a policy of the user's that raised
+            if isinstance(problem, KeyboardInterrupt):
+                raise
             prepared = Refused(call, key, words.failed(call.name), in_full(problem))
         if resolved.entry.owned and type(prepared) is Refused:
             await close_tool(resolved.tool)

@@ -131,3 +131,18 @@ async def test_a_factory_that_is_cancelled_from_within_is_a_result() -> None:
 
     outcome = await agent_of([("made", {})], "done", tools=[ToolFactory("made", build)]).run("x")
     assert outcome.text == "done"
+
+
+@pytest.mark.parametrize("error", [ValueError("no prompt"), TimeoutError("slow prompt")])
+async def test_instructions_that_raise_end_the_run_with_a_reason_before_they_are_raised(
+    error: Exception,
+) -> None:
+    def instructions() -> str:
+        raise error
+
+    agent = agent_of("hello", instructions=instructions)
+    log = EventLog()
+    agent.toolbox.subscribe(log)
+    with pytest.raises(type(error)):
+        await agent.run("x")
+    assert log.events[-1].kind == "run_finished"

@@ -243,10 +243,6 @@ class Run:
         try:
             async with deadline, self.box:
                 return await self._loop()
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            return self._finished(Reason.BUDGET, "", f"{self.agent.budget.seconds:g} seconds have passed")
         except asyncio.CancelledError:
             outcome = self._finished(Reason.CANCELLED, "", "the run was cancelled")
             if self._stopped:
@@ -255,6 +251,8 @@ class Run:
         except ModelError as error:
             return self._finished(Reason.MODEL_ERROR, "", str(error))
         except Exception as error:  # of the caller's own: instructions, a policy, two tools of one name
+            if isinstance(error, TimeoutError) and deadline.expired():
+                return self._finished(Reason.BUDGET, "", f"{self.agent.budget.seconds:g} seconds have passed")
             self._finished(Reason.FAILED, "", f"{type(error).__name__}: {error}")
             raise
         finally:
@@ -488,7 +486,7 @@ class Run:
 
 def _cut_off(response: Response) -> bool:
     """Whether the last call may lack something: the answer was broken off in it, or before its first argument."""
-    if response.stop_reason in ("length", "filter", "refusal"):
+    if response.stop_reason in BROKEN_OFF:
         return True
     return response.stop_reason not in ("end", "tool_calls") and not response.message.calls[-1].arguments
 

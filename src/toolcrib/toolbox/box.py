@@ -243,9 +243,7 @@ class Toolbox:
         if refusal is not None or bound is None:
             return await self.refuse(prepared, refusal or words.tool_changed(prepared.call.name), record)
         seconds = timeout or bound.definition.facts.timeout or self.timeout
-        return await self._execution(
-            self, prepared, bound, deps if deps is not None else self.deps, seconds, record
-        )
+        return await self._execution(self, prepared, bound, self._deps(deps), seconds, record)
 
     async def call(
         self,
@@ -274,7 +272,7 @@ class Toolbox:
                 self,
                 prepared,
                 bound,
-                deps if deps is not None else self.deps,
+                self._deps(deps),
                 timeout or bound.definition.facts.timeout or self.timeout,
                 record,
             )

@@ -56,13 +56,16 @@ class ToolCall:
     """What a model asked for, as it wrote it.
 
     `arguments` is the text (or, from providers that send one, the object) of the arguments, unvalidated;
-    `id` is the provider's and may be empty; `extras` are opaque provider data, by provider name.
+    `id` is the provider's and may be empty; `extras` are opaque provider data, by provider name. A
+    `problem` says, in words for the model, why what it wrote can never be run (its text broke off, say):
+    such a call is answered with it.
     """
 
     name: str
     arguments: str | dict[str, Any] = ""
     id: str = ""
     extras: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
 
 
 class CallState(StrEnum):
@@ -272,6 +275,8 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
         "key": list(prepared.key),
         "call": {"name": call.name, "arguments": call.arguments, "id": call.id, "extras": call.extras},
     }
+    if call.problem:
+        data["call"]["problem"] = call.problem
     if isinstance(prepared, Refused):
         return {**data, "result": prepared.result.to_dict()}
     if not prepared.fingerprint and prepared.bound is not None:

@@ -110,6 +110,7 @@ class Definition:
                 tags=facts.tags,
                 examples=facts.examples,
                 deferred=facts.deferred,
+                extras=facts.extras,
             )
         return self._spec
 

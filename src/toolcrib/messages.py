@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -124,15 +124,28 @@ class Usage:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """One token that was written, its log-probability, and the likeliest others as (token, log-probability)."""
+
+    token: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
 @dataclass(slots=True)
 class Response:
-    """A model's whole answer: the assistant message, why it stopped, what it cost."""
+    """A model's whole answer: the assistant message, why it stopped, what it cost.
+
+    `logprobs` are those of the answer's text, where they were asked for and the provider gives them.
+    """
 
     message: Message
     stop_reason: StopReason = "end"
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     raw_stop_reason: str = ""
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +177,14 @@ class CallChunk:
     done: bool = False
 
 
-Chunk = TextChunk | ReasoningChunk | CallChunk
+@dataclass(frozen=True, slots=True)
+class RestartChunk:
+    """What came before it in this stream is void: the answer begins again, from this model or from another."""
+
+    reason: str
+
+
+Chunk = TextChunk | ReasoningChunk | CallChunk | RestartChunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +197,11 @@ class ToolChoice:
 
 @dataclass(slots=True)
 class Request:
-    """What is asked of a model, neutral. `extras` (by provider name) go into that provider's body as they are."""
+    """What is asked of a model, neutral. `extras` (by provider name) go into that provider's body as they are.
+
+    `logit_bias` (token id to -100..100), `logprobs` and `top_logprobs` are sent where the provider has them
+    and left out where it has not; `Codec.features` says which.
+    """
 
     messages: list[Message]
     tools: Sequence[ToolSpec] = ()
@@ -186,6 +210,9 @@ class Request:
     max_tokens: int | None = None
     temperature: float | None = None
     stop: tuple[str, ...] = ()
+    logit_bias: Mapping[str, float] | None = None
+    logprobs: bool = False
+    top_logprobs: int | None = None
     extras: dict[str, Any] = field(default_factory=dict)
 
 
@@ -239,8 +266,12 @@ def _part_from_dict(data: dict[str, Any]) -> MessagePart:
 
 def _call_to_dict(call: ToolCall) -> dict[str, Any]:
     data: dict[str, Any] = {"name": call.name, "arguments": call.arguments, "id": call.id}
-    return {**data, "extras": call.extras} if call.extras else data
+    if call.extras:
+        data["extras"] = call.extras
+    return {**data, "problem": call.problem} if call.problem else data
 
 
 def _call_from_dict(data: dict[str, Any]) -> ToolCall:
-    return ToolCall(data["name"], data["arguments"], data["id"], data.get("extras", {}))
+    return ToolCall(
+        data["name"], data["arguments"], data["id"], data.get("extras", {}), data.get("problem", "")
+    )

@@ -93,7 +93,8 @@ class Facts:
 
     `effect` and `secrets` have no default anywhere a tool is declared: both are decisions of its author.
     `timeout` is in seconds (None: the box's); `examples` are sample inputs; `deferred` tools are not listed
-    to a model until they are searched for.
+    to a model until they are searched for; `extras` (by provider name) go into that provider's declaration
+    of the tool as they are, such as `{"anthropic": {"cache_control": {"type": "ephemeral"}}}`.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Facts:
     max_output: MaxOutput | None = None
     deferred: bool = False
     inline: bool = False
+    extras: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def annotations(self) -> dict[str, Any]:
         """The facts as MCP's tool annotations, one to one."""
@@ -140,6 +142,7 @@ class OptionalFacts(TypedDict, total=False):
     max_output: MaxOutput | int | None
     deferred: bool
     inline: bool
+    extras: Mapping[str, Mapping[str, Any]]
 
 
 FACT_TYPES: dict[str, Any] = {
@@ -151,6 +154,7 @@ FACT_TYPES: dict[str, Any] = {
     "open_world": bool,
     "deferred": bool,
     "inline": bool,
+    "extras": Mapping,
     "retry": (Retry, type(None)),
     "timeout": (int, float, type(None)),
     "max_output": (MaxOutput, int, type(None)),
@@ -227,6 +231,7 @@ class ToolSpec:
     tags: tuple[str, ...] = ()
     examples: tuple[Mapping[str, Any], ...] = ()
     deferred: bool = False
+    extras: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _dialects: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
 
     def in_dialect(self, name: str) -> dict[str, Any]:

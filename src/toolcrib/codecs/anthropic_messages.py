@@ -11,7 +11,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_response
-from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.loose import arguments_object, as_dict, as_str, own_extras, with_extras
 from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
@@ -39,6 +39,14 @@ class AnthropicMessagesCodec:
     """
 
     name = "anthropic_messages"
+    features = Features(
+        parallel_switch=True,
+        images=True,
+        files=True,
+        media_in_results=True,
+        reasoning=True,
+        partial_arguments=True,
+    )
 
     def __init__(
         self, provider: str = "anthropic", *, dialect: str = "anthropic", max_tokens: int = MAX_TOKENS

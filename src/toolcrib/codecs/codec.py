@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from toolcrib.errors import ToolcribError
@@ -45,6 +46,30 @@ class ModelError(ToolcribError):
         self.partial = partial
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """What a wire format can carry; its codec says it, and `toolcrib.testing.check_codec` holds it to that.
+
+    `tool_choice` are the kinds of choice that are sent as such ("one" tool, a "set" of tools); the others are
+    met by sending fewer tools. `images`, `files` and `audio` are those of a user's message;
+    `media_in_results` says that a result carries pictures itself (else they follow as the user's).
+    `reasoning` is given back intact; `partial_arguments` stream in pieces; `call_ids` come from the provider.
+    """
+
+    tool_choice: frozenset[str] = frozenset({"auto", "none", "required", "one"})
+    parallel_switch: bool = False
+    images: bool = False
+    files: bool = False
+    audio: bool = False
+    media_in_results: bool = False
+    reasoning: bool = False
+    partial_arguments: bool = False
+    call_ids: bool = True
+    stop: bool = True
+    logit_bias: bool = False
+    logprobs: bool = False
+
+
 class Decoder(Protocol):
     """Turns the events of one streamed answer into chunks. It never raises anything but ModelError."""
 
@@ -66,6 +91,7 @@ class Codec(Protocol):
 
     name: str
     provider: str
+    features: Features
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body to send."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.loose import arguments_object, compact, json_object, own_extras, with_extras
 from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.openai_chat_answer import ChatDecoder, read_error, read_response
@@ -61,6 +61,15 @@ class OpenAIChatCodec:
     """
 
     name = "openai_chat"
+    features = Features(
+        tool_choice=frozenset({"auto", "none", "required", "one", "set"}),
+        parallel_switch=True,
+        images=True,
+        files=True,
+        audio=True,
+        reasoning=True,
+        partial_arguments=True,
+    )
 
     def __init__(self, provider: str = "openai", *, dialect: str | None = None) -> None:
         self.provider = provider

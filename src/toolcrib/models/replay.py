@@ -7,22 +7,32 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from toolcrib.codecs.anthropic_messages import AnthropicMessagesCodec
+from toolcrib.codecs.catalog import CODECS, codec_named
 from toolcrib.codecs.codec import Codec, ModelError
-from toolcrib.codecs.openai_chat import OpenAIChatCodec
 from toolcrib.codecs.sse import JSONEvents, parse_event
 from toolcrib.messages import Chunk, Request, Response
 from toolcrib.models.model import chunks_of, last_of
 
-CODECS: dict[str, Codec] = {"chat": OpenAIChatCodec(), "messages": AnthropicMessagesCodec()}
+# Beside the codecs' own names, those of the providers' interfaces.
+APIS = {
+    "chat": "openai_chat",
+    "responses": "openai_responses",
+    "messages": "anthropic_messages",
+    "generateContent": "gemini",
+    "converse": "bedrock_converse",
+    "cohere_v2": "cohere",
+}
+STREAMED = frozenset({"sse", "ndjson", "aws-eventstream", "decoded-eventstream", "json-array-stream"})
 
 
 class Replay:
     """Answers each request with the next recorded exchange, whatever was asked.
 
-    An exchange is a mapping with `api` ("chat" or "messages") and `response`: `status`, `framing` ("json"
-    with `body`, or "sse" with `sse_raw` as text or `sse_events` as a list of `{event?, data}`). Raises
-    ModelError when all were played, and for a recorded error what the model raised.
+    An exchange is a mapping with `api` (a codec's name, or a key of `APIS`) and `response`: `status`,
+    `framing` and what was framed: "json" with `body`; "sse" with `sse_raw` as text or `sse_events` as a list
+    of `{event?, data}`; "ndjson" with `ndjson_lines`; "aws-eventstream" with `events` as a list of
+    `{event, data}`; "json-array-stream" with `body`. Raises ModelError when all were played, and for a
+    recorded error what the model raised.
 
     >>> hello = {"choices": [{"message": {"content": "Hello."}, "finish_reason": "stop"}]}
     >>> model = Replay([{"api": "chat", "response": {"framing": "json", "body": hello}}])
@@ -73,14 +83,13 @@ class Replay:
 
 def play(exchange: Mapping[str, Any], request: Request | None = None) -> Iterator[Chunk | Response]:
     """One exchange as a model would have streamed it. Raises ModelError."""
-    codec = CODECS.get(str(exchange.get("api")))
-    if codec is None:
-        raise ModelError(f"cannot play api {exchange.get('api')!r}; known are {sorted(CODECS)}")
+    codec = codec_of(exchange)
     recorded = exchange["response"]
     status = recorded.get("status") or 200
     if status >= 400:
         raise codec.error(recorded.get("body") or recorded.get("body_text", ""), status)
-    if recorded.get("framing") == "sse":
+    framing = recorded.get("framing")
+    if framing in STREAMED:
         decoder = codec.decoder(request)
         for event in recorded_events(recorded):
             yield from decoder.feed(event)
@@ -90,7 +99,16 @@ def play(exchange: Mapping[str, Any], request: Request | None = None) -> Iterato
         yield from chunks_of(response)
         yield response
     else:
-        raise ModelError(f"cannot play framing {recorded.get('framing')!r}; known are 'json' and 'sse'")
+        raise ModelError(f"cannot play framing {framing!r}; known are 'json', {', '.join(sorted(STREAMED))}")
+
+
+def codec_of(exchange: Mapping[str, Any]) -> Codec:
+    """The codec that an exchange was recorded with. Raises ModelError for an unknown interface."""
+    api = str(exchange.get("api"))
+    name = APIS.get(api, api)
+    if name not in CODECS:
+        raise ModelError(f"cannot play api {api!r}; known are {sorted({*APIS, *CODECS})}")
+    return codec_named(name)
 
 
 def recorded_events(recorded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -104,3 +122,12 @@ def recorded_events(recorded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         event = parse_event(str(item.get("data", "")), str(item.get("event") or ""))
         if event is not None:
             yield event
+    for line in recorded.get("ndjson_lines", ()):
+        event = line if isinstance(line, dict) else parse_event(str(line))
+        if event is not None:
+            yield event
+    for item in recorded.get("events", ()):  # of Bedrock: the name of an event is the only key of its object
+        data = item.get("data")
+        yield {str(item.get("event")): parse_event(data) if isinstance(data, str) else data}
+    if isinstance(body := recorded.get("body"), list):
+        yield from (event for event in body if isinstance(event, dict))

@@ -195,7 +195,10 @@ class Toolbox:
         if isinstance(resolved, Refused):
             return resolved
         try:
-            decoded = decode(call.name, call.arguments, resolved.definition, offer)
+            if call.problem:
+                decoded: Any = words.unreadable_arguments(call.name, call.problem)
+            else:
+                decoded = decode(call.name, call.arguments, resolved.definition, offer)
             if isinstance(decoded, tuple):
                 prepared = judged(call, key, resolved, decoded, self.policy, self.grants)
             else:

@@ -22,8 +22,8 @@ class AnthropicMessages(Transport):
 
     `api_key` is read from ANTHROPIC_API_KEY, and `base_url` from ANTHROPIC_BASE_URL, when they are not
     given; credentials from the environment go nowhere but to Anthropic or ANTHROPIC_BASE_URL. `max_tokens`
-    is sent where a request names none; `body` is added to every request. `timeout` (seconds) and
-    `max_retries` are the SDK's own.
+    is sent where a request names none; `body` is added to every request. `timeout` (seconds, for each wait)
+    is the SDK's own; `max_retries` (2) and `deadline` (seconds for the whole answer) are those of `Transport`.
 
     >>> AnthropicMessages("claude-sonnet-4-5", api_key="never shown")
     AnthropicMessages('claude-sonnet-4-5', provider='anthropic')
@@ -43,6 +43,7 @@ class AnthropicMessages(Transport):
         max_tokens: int = MAX_TOKENS,
         timeout: float = TIMEOUT,
         max_retries: int | None = None,
+        deadline: float | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> None:
         named = os.environ.get("ANTHROPIC_BASE_URL") or OFFICIAL
@@ -52,12 +53,10 @@ class AnthropicMessages(Transport):
         if provider is None:
             provider = "anthropic" if host == host_of(OFFICIAL) else host
         codec = AnthropicMessagesCodec(provider, dialect=dialect, max_tokens=max_tokens)
-        super().__init__(model, codec, body)
+        super().__init__(model, codec, body, max_retries=max_retries, deadline=deadline)
         # None leaves it to the SDK, which knows more credentials of the environment than the key.
         self._api_key = api_key or (None if trusted else NO_KEY)
-        self._options: dict[str, Any] = {"timeout": timeout}
-        if max_retries is not None:
-            self._options["max_retries"] = max_retries
+        self._options: dict[str, Any] = {"timeout": timeout, "max_retries": 0}
 
     def _make_client(self) -> Any:
         from anthropic import AsyncAnthropic

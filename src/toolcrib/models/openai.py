@@ -22,7 +22,8 @@ class OpenAIChat(Transport):
     `api_key` is read from OPENAI_API_KEY, and `base_url` from OPENAI_BASE_URL, when they are not given; the
     key from the environment goes nowhere but to OpenAI or OPENAI_BASE_URL. `provider` names who answers
     (default: by the host) and `dialect` the schemas that it takes; `body` is added to every request.
-    `timeout` (seconds) and `max_retries` are the SDK's own (None: its defaults).
+    `timeout` (seconds, for each wait) is the SDK's own (None: its default); `max_retries` (2) and `deadline`
+    (seconds for the whole answer) are those of `Transport`.
 
     >>> OpenAIChat("qwen3", base_url="http://localhost:11434/v1")
     OpenAIChat('qwen3', provider='ollama')
@@ -41,6 +42,7 @@ class OpenAIChat(Transport):
         dialect: str | None = None,
         timeout: float | None = None,
         max_retries: int | None = None,
+        deadline: float | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> None:
         named = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
@@ -48,12 +50,13 @@ class OpenAIChat(Transport):
         host = host_of(self.base_url)
         if provider is None:
             provider = "openai" if host.endswith(".openai.azure.com") else PROVIDERS.get(host, host)
-        super().__init__(model, OpenAIChatCodec(provider, dialect=dialect), body)
+        codec = OpenAIChatCodec(provider, dialect=dialect)
+        super().__init__(model, codec, body, max_retries=max_retries, deadline=deadline)
         trusted = host in (host_of(named), "api.openai.com")
         self._api_key = api_key or (os.environ.get("OPENAI_API_KEY") if trusted else None)
-        self._options: dict[str, Any] = {"timeout": timeout} if timeout is not None else {}
-        if max_retries is not None:
-            self._options["max_retries"] = max_retries
+        self._options: dict[str, Any] = {"max_retries": 0}
+        if timeout is not None:
+            self._options["timeout"] = timeout
 
     def _make_client(self) -> Any:
         from openai import AsyncOpenAI

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
@@ -16,9 +17,11 @@ from weakref import WeakKeyDictionary
 from toolcrib.codecs.codec import Codec, Decoder, ModelError
 from toolcrib.codecs.loose import encodable
 from toolcrib.codecs.sse import JSONEvents
-from toolcrib.messages import Chunk, Request, Response
+from toolcrib.messages import Chunk, Request, Response, RestartChunk
 from toolcrib.models.model import chunks_of
+from toolcrib.tool import Retry
 
+MAX_RETRIES = 2
 SHORTEST_KEY = 8  # characters; what is shorter is a placeholder, and may be a word
 HTTP_MODULES = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "ssl"})
 
@@ -32,18 +35,38 @@ class RawResponse(Protocol):
     async def read(self) -> bytes: ...
 
 
+class EventReader(Protocol):
+    """Bytes of a stream in, the parsed events of its framing out."""
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]: ...
+    def finish(self) -> list[dict[str, Any]]: ...
+
+
 class Transport:
     """A model behind an SDK. A sibling says how a client is made and how a body is sent with it.
 
-    One client serves each event loop: the SDKs' connection pools belong to the loop that opened them.
+    One client serves each event loop: the SDKs' connection pools belong to the loop that opened them. A
+    request that failed in a way that may pass is sent again, `max_retries` times at most, after the delay
+    that the other side asked for, or growing ones; `deadline` (seconds) holds for all of it together. The
+    SDKs' own retries stay off.
     """
 
     sdk_name: str
     extra: str
 
-    def __init__(self, model: str, codec: Codec, body: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self,
+        model: str,
+        codec: Codec,
+        body: Mapping[str, Any] | None = None,
+        *,
+        max_retries: int | None = None,
+        deadline: float | None = None,
+    ) -> None:
         self.model = model
         self.codec = codec
+        self.retry = Retry((MAX_RETRIES if max_retries is None else max_retries) + 1, 0.5, max_delay=60.0)
+        self.deadline = deadline
         self._body = dict(body or {})
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
 
@@ -55,10 +78,66 @@ class Transport:
         return f"{type(self).__name__}({self.model!r}, provider={self.codec.provider!r})"
 
     async def stream(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
-        """The answer's chunks as they come, then exactly one Response. Raises ModelError."""
+        """The answer's chunks as they come, then exactly one Response. Raises ModelError.
+
+        A `RestartChunk` says that an attempt broke off after some chunks, and that another begins.
+        """
+        ends, attempt = self._ends(), 0
+        while True:
+            attempt += 1
+            handed_out = False
+            answer = self._streamed(request)
+            try:
+                async for item in within(answer, ends):
+                    handed_out = True
+                    yield item
+                return
+            except TimeoutError:
+                raise self._too_late() from None
+            except ModelError as error:
+                await self._patience(attempt, error, ends)
+                reason = error.message
+            finally:
+                await answer.aclose()
+            if handed_out:
+                yield RestartChunk(reason)
+
+    async def respond(self, request: Request) -> Response:
+        """The whole answer. Raises ModelError."""
+        ends, attempt = self._ends(), 0
+        while True:
+            attempt += 1
+            try:
+                async with asyncio.timeout_at(ends):
+                    return await self._responded(request)
+            except TimeoutError:
+                raise self._too_late() from None
+            except ModelError as error:
+                await self._patience(attempt, error, ends)
+
+    def _ends(self) -> float | None:
+        return None if self.deadline is None else asyncio.get_running_loop().time() + self.deadline
+
+    def _too_late(self) -> ModelError:
+        return ModelError(f"{self.name} did not answer within {self.deadline:g} seconds", retryable=True)
+
+    async def _patience(self, attempt: int, error: ModelError, ends: float | None) -> None:
+        """Wait before the next attempt, or raise the error: it is the last, it stays, or the wait is too long."""
+        delay = self.retry.delay_after(attempt, error, random.random())
+        if (
+            not error.retryable
+            or attempt >= self.retry.attempts
+            or (error.retry_after or 0) > self.retry.max_delay
+            or (ends is not None and asyncio.get_running_loop().time() + delay >= ends)
+        ):
+            raise error
+        await asyncio.sleep(delay)
+
+    async def _streamed(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
+        """One attempt at a streamed answer."""
         client = self._client()
         body = self._request(request, stream=True)
-        decoder, events = self.codec.decoder(request), JSONEvents()
+        decoder, events = self.codec.decoder(request), self._events()
         try:
             async with self._send(client, body) as raw:
                 # A server that does not stream, or whose status hides a failure, answers in one piece.
@@ -83,8 +162,8 @@ class Transport:
             error.partial = _partial(decoder)
             raise error from cause
 
-    async def respond(self, request: Request) -> Response:
-        """The whole answer. Raises ModelError."""
+    async def _responded(self, request: Request) -> Response:
+        """One attempt at a whole answer."""
         client = self._client()
         body = self._request(request, stream=False)
         try:
@@ -108,6 +187,10 @@ class Transport:
 
     def _send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[RawResponse]:
         raise NotImplementedError
+
+    def _events(self) -> EventReader:
+        """The reader of this server's framing; server-sent events unless a sibling says otherwise."""
+        return JSONEvents()
 
     def _client(self) -> Any:
         loop = asyncio.get_running_loop()
@@ -142,7 +225,8 @@ class Transport:
             headers = getattr(getattr(problem, "response", None), "headers", {})
             said = self.codec.error(_body_of(problem), status, _retry_after(headers))
             words = f"{self.name} answered {status}: {said.message}"
-            error = ModelError(words, said.retryable, status, said.retry_after)
+            told = {"true": True, "false": False}.get(headers.get("x-should-retry", ""), said.retryable)
+            error = ModelError(words, told, status, said.retry_after)
         elif module == self.sdk_name or module in HTTP_MODULES or isinstance(problem, OSError):
             words = str(problem) or type(problem).__name__
             cause = f" ({problem.__cause__})" if str(problem.__cause__ or "") else ""
@@ -170,6 +254,26 @@ class Transport:
     def _request(self, request: Request, *, stream: bool) -> dict[str, Any]:
         body: dict[str, Any] = self.codec.request(request, model=self.model, stream=stream) | self._body
         return dict(encodable(body))
+
+
+async def within(
+    answer: AsyncGenerator[Chunk | Response, None], ends: float | None
+) -> AsyncGenerator[Chunk | Response, None]:
+    """The items of a stream; TimeoutError when one has not come by `ends`, on the event loop's clock.
+
+    The time is held around each item alone: the consumer's own work between two of them is not cut short.
+    """
+    if ends is None:
+        async for item in answer:
+            yield item
+        return
+    while True:
+        try:
+            async with asyncio.timeout_at(ends):
+                item = await anext(answer)
+        except StopAsyncIteration:
+            return
+        yield item
 
 
 def host_of(base_url: str) -> str:

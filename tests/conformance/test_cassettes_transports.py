@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.test_cassettes_answers import check, check_chunks, load, wire_bytes
+from tests.conformance.cassettes import check_chunks, wire_bytes
+from tests.conformance.test_cassettes_answers import check, load
 from toolcrib.messages import Message, Request, Response
 from toolcrib.models import AnthropicMessages, OpenAIChat
 from toolcrib.tool import ToolSpec
@@ -68,7 +69,7 @@ def model_for(record: dict[str, Any], server: Server) -> Any:
 
 def sample() -> list[Any]:
     chosen: dict[tuple[str, bool], list[Any]] = {}
-    for param in [*load(streaming=False), *load(streaming=True)]:
+    for param in [*load(streamed=False), *load(streamed=True)]:
         record = param.values[0]
         answer = record["response"]
         if (answer["status"] or 200) == 200 and record["finish_reason"]:

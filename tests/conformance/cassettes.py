@@ -34,9 +34,10 @@ def all_records(api: str) -> list[dict[str, Any]]:
     folder = shared_dir() / "corpora" / "provider-cassettes"
     found: list[dict[str, Any]] = []
     for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").split("\n"):
-            if f'"{api}"' in line and (record := json.loads(line)).get("api") == api:
-                found.append(record)
+        lines = path.read_text(encoding="utf-8").split("\n")
+        found.extend(
+            record for line in lines if f'"{api}"' in line and (record := json.loads(line)).get("api") == api
+        )
     return found
 
 

@@ -1,0 +1,145 @@
+"""Models over plain HTTP, where a provider has no SDK or its SDK loses fields.
+
+A sibling says where a body goes, with which headers, and how its bytes are signed if they must be. Retries,
+deadlines and the codec are `Transport`'s; `httpx2` is imported when the first request is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from toolcrib.codecs.codec import Codec, ModelError
+from toolcrib.codecs.loose import compact
+from toolcrib.messages import Request
+from toolcrib.models.transport import SHORTEST_KEY, RawResponse, Transport
+
+# A model may think for minutes before its first byte; a host that answers at all is connected to in seconds.
+TIMEOUT = 600.0
+CONNECT_TIMEOUT = 10.0
+LONGEST_ERROR = 65_536  # bytes of an error's body that are read: what fails may be a page, or never end
+
+
+class HttpTransport(Transport):
+    """A model behind plain HTTP: `base_url` without a slash at its end, `api_key` kept out of every error.
+
+    `timeout` (seconds) holds for the silence between two pieces of an answer, `deadline` for all of it.
+    """
+
+    sdk_name = "httpx2"
+    extra = "http"
+
+    def __init__(
+        self,
+        model: str,
+        codec: Codec,
+        body: Mapping[str, Any] | None = None,
+        *,
+        base_url: str,
+        api_key: str | None = None,
+        timeout: float | None = None,
+        max_retries: int | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        super().__init__(model, codec, body, max_retries=max_retries, deadline=deadline)
+        self.base_url = base_url.rstrip("/")
+        self.timeout = TIMEOUT if timeout is None else timeout
+        self._api_key = api_key.strip() if api_key else ""
+
+    def _url(self, *, stream: bool) -> str:
+        """Where a body goes."""
+        raise NotImplementedError
+
+    def _headers(self) -> dict[str, str]:
+        """Headers beside those of the content: the key as a bearer, unless a sibling knows better."""
+        return {"authorization": f"Bearer {self._api_key}"} if self._api_key else {}
+
+    async def _signed(self, method: str, url: str, headers: dict[str, str], body: bytes) -> Mapping[str, str]:
+        """The headers to send with exactly these bytes; a sibling whose provider wants a signature adds it."""
+        return headers
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+    def _make_client(self) -> Any:
+        import httpx2
+
+        connect = min(CONNECT_TIMEOUT, self.timeout)
+        return httpx2.AsyncClient(timeout=httpx2.Timeout(self.timeout, connect=connect))
+
+    def _request(self, request: Request, *, stream: bool) -> dict[str, Any]:
+        return _Body(super()._request(request, stream=stream), stream=stream)
+
+    @asynccontextmanager
+    async def _send(self, client: Any, body: dict[str, Any]) -> AsyncGenerator[RawResponse, None]:
+        url = self._url(stream=isinstance(body, _Body) and body.stream)
+        content = compact(body).encode()
+        headers = {"content-type": "application/json", **self._headers()}
+        signed = await self._signed("POST", url, headers, content)
+        if not all(value.isascii() and value.isprintable() for value in signed.values()):
+            # Said here, because the client's own complaint would show the value.
+            raise ModelError(f"a header for {self.name} holds what headers cannot carry: look at its key")
+        request = client.build_request("POST", url, content=content, headers=signed)
+        response = await client.send(request, stream=True)
+        try:
+            if response.status_code >= 300:  # redirects too: a key is for the host that it was given for
+                raise await _refusal(response)
+            yield _Answer(response)
+        finally:
+            await response.aclose()
+
+    def _keys(self) -> set[str]:
+        known = (self._api_key, urlsplit(self.base_url).password or "")
+        return {key for key in known if len(key) >= SHORTEST_KEY}
+
+
+class _Body(dict[str, Any]):
+    """A body that knows whether its answer streams: some formats say so in the address alone."""
+
+    def __init__(self, body: dict[str, Any], *, stream: bool) -> None:
+        super().__init__(body)
+        self.stream = stream
+
+
+class _Answer:
+    """An HTTP response as `Transport` reads it."""
+
+    def __init__(self, response: Any) -> None:
+        self.headers: Mapping[str, str] = response.headers
+        self._response = response
+
+    def iter_bytes(self) -> AsyncIterator[bytes]:
+        pieces: AsyncIterator[bytes] = self._response.aiter_bytes()
+        return pieces
+
+    async def read(self) -> bytes:
+        data: bytes = await self._response.aread()
+        return data
+
+
+async def _refusal(response: Any) -> Exception:
+    """An answer that is an error, in the shape in which `Transport` knows the SDKs' own."""
+    import httpx2
+
+    data = b""
+    async for piece in response.aiter_bytes():
+        data += piece
+        if len(data) > LONGEST_ERROR:
+            break
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError):
+        said = data[:500].decode("utf-8", "replace").strip()
+    words = said or response.reason_phrase or "no words"
+    problem: Any = httpx2.HTTPStatusError(str(words), request=response.request, response=response)
+    problem.status_code = response.status_code
+    problem.body = words
+    refusal: Exception = problem
+    return refusal

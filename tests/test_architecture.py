@@ -177,7 +177,8 @@ def lines_of(*packages: str) -> int:
 
 
 # The plan says "about 4,000" for ground, toolbox and agent; what stands beside the path of a call (schemas,
-# repair, the streaming parser) is counted on its own. A ratchet: lower it when something moves out.
+# repair, the streaming parser) is counted on its own. A ratchet: lower it when something moves out. What moved in
+# last: calls begun while the model writes, and answers that begin again.
 BESIDE = {
     "schema",
     "repair",
@@ -189,7 +190,7 @@ BESIDE = {
     "jsonstream",
     "explain",
 }
-BUDGETS = {"the path": 4_900, "beside it": 3_350}
+BUDGETS = {"the path": 5_050, "beside it": 3_350}
 
 
 def test_the_core_can_be_read_in_an_afternoon() -> None:

@@ -59,6 +59,15 @@ class ReasoningDelta(Event):
 
 
 @dataclass(slots=True)
+class AnswerRestarted(Event):
+    """The answer of this turn broke off and begins anew: its text and calls so far are void."""
+
+    turn: int
+    why: str
+    kind = "answer_restarted"
+
+
+@dataclass(slots=True)
 class ArgumentsDelta(Event):
     """A piece of a call's arguments: `path` says where; `delta` is text of a growing string or a finished value."""
 

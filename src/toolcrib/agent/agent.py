@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.agent.begun import Begun
 from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
 from toolcrib.call import CallKey, Refused, ToolCall
@@ -29,9 +30,9 @@ from toolcrib.messages import (
     CallChunk,
     Chunk,
     Message,
-    ReasoningChunk,
     Request,
     Response,
+    RestartChunk,
     ResultPart,
     TextChunk,
     ToolChoice,
@@ -45,7 +46,6 @@ from toolcrib.toolset import Supplied, Toolset
 
 if TYPE_CHECKING:
     from toolcrib.agent.transcript import TranscriptFile
-    from toolcrib.toolbox.stream import CallStream
 
 MAX_TURNS = 50
 MAX_FAILURES = 3  # failures of one tool in a row before the run pauses
@@ -73,8 +73,8 @@ class Agent:
 
     `tools` make a toolbox of their own, with `box` options such as `autonomy`, `approver`, `deps` or
     `timeout`; or hand in a `toolbox`. `model` is a Model or a string such as "openai:gpt-5". `instructions`
-    are the system prompt: text, or a function that gives it anew each turn. A run never ends silently:
-    `Outcome.reason` says why.
+    are the system prompt: text, or a function that gives it anew each turn. With `early_start`, calls that
+    only read may begin while the model still writes. A run never ends silently: `Outcome.reason` says why.
 
     >>> from toolcrib import Agent, Effect, tool
     >>> from toolcrib.models import Scripted
@@ -102,6 +102,7 @@ class Agent:
         tool_choice: ToolChoice = ToolChoice(),  # noqa: B008 - frozen
         parallel_calls: bool | None = None,
         stats_hint: bool = False,
+        early_start: bool = False,
         **box: Any,
     ) -> None:
         if isinstance(model, str):
@@ -128,6 +129,7 @@ class Agent:
         self.tool_choice = tool_choice
         self.parallel_calls = parallel_calls
         self.stats_hint = stats_hint
+        self.early_start = early_start
 
     def start(
         self,
@@ -180,7 +182,7 @@ class Run:
         self.turns = 0
         self.outcome: Outcome | None = None
         self._task_message = Message.user(task) if isinstance(task, str) else task
-        self._deps = deps
+        self.deps = deps
         self._transcript = transcript
         self._failures: dict[str, int] = {}
         self._task: asyncio.Task[Outcome] | None = None
@@ -266,12 +268,12 @@ class Run:
                 return self._finished(Reason.BUDGET, "", spent)
             if self.turns >= self.agent.max_turns:
                 return await self._summarised()
-            offer = await self.box.offer(run=self.id, deps=self._deps)
-            response, streams = await self.query(offer)
+            offer = await self.box.offer(run=self.id, deps=self.deps)
+            response, begun = await self.query(offer)
             calls = response.message.calls
             if not calls:
                 return self._answered(response)
-            results = await self.execute(calls, offer, streams, cut_off=_cut_off(response))
+            results = await self.execute(calls, offer, begun, cut_off=_cut_off(response))
             text = _completion(calls, results)
             if text is not None:
                 return self._finished(Reason.COMPLETED, text)
@@ -279,7 +281,7 @@ class Run:
             if paused:
                 return self._finished(Reason.PAUSED, response.message.text, paused)
 
-    async def query(self, offer: Offer | None) -> tuple[Response, dict[int, CallStream]]:
+    async def query(self, offer: Offer | None) -> tuple[Response, Begun]:
         """One request; without an offer, one without tools. Its answer joins the transcript."""
         agent, box = self.agent, self.box
         self.turns += 1
@@ -295,7 +297,12 @@ class Run:
             max_tokens=agent.max_tokens,
             temperature=agent.temperature,
         )
-        response, streams = await self._read(request)
+        begun = Begun(self, offer, early=agent.early_start and offer is not None)
+        try:
+            response = await self._read(request, begun)
+        except BaseException:
+            await begun.discard()
+            raise
         self.usage = self.usage + response.usage
         self._append(response.message)
         if response.message.calls:
@@ -309,10 +316,10 @@ class Run:
             }
             done = TurnFinished(self.turns, len(response.message.calls), response.stop_reason, tokens)
             box.emit(self.id, done)
-        return response, streams
+        return response, begun
 
     async def execute(
-        self, calls: list[ToolCall], offer: Offer, streams: dict[int, CallStream], *, cut_off: bool = False
+        self, calls: list[ToolCall], offer: Offer, begun: Begun, *, cut_off: bool = False
     ) -> list[ToolResult]:
         """Run the calls of a turn; each result takes its place in the transcript when it is recorded.
 
@@ -328,13 +335,20 @@ class Run:
                 self._transcript.result(key, result)
 
         whole = calls[:-1] if cut_off else calls
-        last = streams.pop(len(whole), None)
+        last = begun.streams.pop(len(whole), None)
+        if last is not None:
+            await last.discard()
         results = await self.box.call_turn(
-            whole, run=self.id, turn=self.turns, offer=offer, streams=streams, deps=self._deps, record=record
+            whole,
+            run=self.id,
+            turn=self.turns,
+            offer=offer,
+            streams=begun.streams,
+            early=begun.early,
+            deps=self.deps,
+            record=record,
         )
         if cut_off:
-            if last is not None:
-                await last.discard()
             key, call = CallKey(self.id, self.turns, len(whole)), calls[-1]
             results.append(self.box.settle_refused(Refused(call, key, words.cut_off(call.name)), record))
         return results
@@ -367,44 +381,35 @@ class Run:
         elif text:
             self.messages.insert(0, Message.system(text))
 
-    async def _read(self, request: Request) -> tuple[Response, dict[int, CallStream]]:
+    async def _read(self, request: Request, begun: Begun) -> Response:
         """Read the model's answer as it streams; calls are met while their arguments are still coming."""
         box = self.box
-        streams: dict[int, CallStream] = {}
         response: Response | None = None
-        watched = bool(box.sink) or any(self._wants_partials(spec.name) for spec in request.tools)
+        watched = (
+            bool(box.sink)
+            or begun.early is not None
+            or any(self._wants_partials(spec.name) for spec in request.tools)
+        )
         answer = self._chunks(request)
         try:
             async for chunk in answer:
-                if type(chunk) is Response:
+                if isinstance(chunk, Response):
                     response = chunk
+                elif isinstance(chunk, RestartChunk):
+                    await begun.restart(chunk.reason)
                 elif not watched:
                     continue
-                elif type(chunk) is TextChunk:
-                    if box.sink:
-                        box.emit(self.id, TextDelta(chunk.text))
-                elif type(chunk) is ReasoningChunk:
-                    if box.sink:
-                        box.emit(self.id, ReasoningDelta(chunk.text))
                 elif isinstance(chunk, CallChunk):
-                    stream = streams.get(chunk.index)
-                    if stream is None:
-                        key = CallKey(self.id, self.turns, chunk.index)
-                        stream = streams[chunk.index] = await box.open_call(chunk.name, key)
-                    stream.feed(chunk.arguments)
-        except BaseException:
-            for stream in streams.values():
-                await stream.discard()
-            raise
+                    await begun.feed(chunk)
+                elif box.sink:
+                    kind = TextDelta if isinstance(chunk, TextChunk) else ReasoningDelta
+                    box.emit(self.id, kind(chunk.text))
         finally:
             await answer.aclose()
         if response is None:
             raise ModelError(f"the model {self.agent.model.name} ended its answer without completing it")
-        for index, stream in list(streams.items()):
-            calls = response.message.calls
-            if index >= len(calls) or calls[index].name != stream.name:
-                await streams.pop(index).discard()
-        return response, streams
+        await begun.drop_strangers(response.message.calls)
+        return response
 
     async def _chunks(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
         """The model's stream; whatever its client library raises is a ModelError, and the operator's to see."""

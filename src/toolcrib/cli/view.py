@@ -20,6 +20,7 @@ from toolcrib.cli.ask import MARGIN, question_lines
 from toolcrib.cli.cards import Card
 from toolcrib.cli.shown import on_one_line, shown
 from toolcrib.events import (
+    AnswerRestarted,
     ArgumentsDelta,
     CallFinished,
     Event,
@@ -96,6 +97,11 @@ class View:
 
     def _reasoning(self, event: ReasoningDelta) -> None:
         self._said(event.text, "dim italic")
+
+    def _restarted(self, event: AnswerRestarted) -> None:
+        self.pause()
+        self.cards.clear()
+        self.line(f"{MARGIN}the answer broke off and begins again: {on_one_line(event.why)}", "yellow")
 
     def _said(self, text: str, style: str) -> None:
         if self._live is not None:
@@ -234,6 +240,7 @@ def _split(text: str) -> list[str]:
 
 _HANDLERS: dict[type[Event], Callable[[View, Any], None]] = {
     TextDelta: View._text,
+    AnswerRestarted: View._restarted,
     ReasoningDelta: View._reasoning,
     ArgumentsDelta: View._arguments,
     StatusChanged: View._status,

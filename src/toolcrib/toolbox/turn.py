@@ -18,6 +18,7 @@ from toolcrib.toolbox.resources import Resources, in_conflict, resources_of
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox
+    from toolcrib.toolbox.early import EarlyCalls
 
 
 async def run_turn(
@@ -25,6 +26,7 @@ async def run_turn(
 ) -> list[ToolResult]:
     """Results in the order of the calls, exactly one each; see `Toolbox.call_turn`."""
     streams, offer = named.pop("streams", None) or {}, named.pop("offer", None)
+    early: EarlyCalls | None = named.pop("early", None)
     originals = _first_of_duplicates(calls)
     prepared: list[Prepared | None] = []
     results: list[ToolResult | None] = [None] * len(calls)
@@ -33,12 +35,19 @@ async def run_turn(
             key = CallKey(run, turn, index)
             if index in originals:
                 prepared.append(None)
+            elif early is not None and (begun := early.prepared(index, call)) is not None:
+                prepared.append(begun)
             else:
                 prepared.append(await box.prepare(call, key=key, offer=offer, stream=streams.get(index)))
-        if len(calls) == 1 and prepared[0] is not None:
+        if early is not None:
+            await early.discard(but={item.key.index for item in prepared if item is not None})
+            early.release(named.get("record"))
+        if len(calls) == 1 and prepared[0] is not None and early is None:
             return [await box.settle(prepared[0], **named)]
-        await _run_ordered(box, prepared, results, named)
+        await _run_ordered(box, prepared, results, named, early)
     except BaseException:
+        if early is not None:
+            await early.stop(named.get("record"))
         await _answer_the_rest(box, calls, prepared, CallKey(run, turn, 0), named)
         for stream in streams.values():
             await stream.discard()
@@ -53,7 +62,11 @@ async def run_turn(
 
 
 async def _run_ordered(
-    box: Toolbox, prepared: Sequence[Prepared | None], results: list[ToolResult | None], named: dict[str, Any]
+    box: Toolbox,
+    prepared: Sequence[Prepared | None],
+    results: list[ToolResult | None],
+    named: dict[str, Any],
+    early: EarlyCalls | None,
 ) -> None:
     ended: list[tuple[Effect, Resources, asyncio.Task[None]]] = []
     tasks: list[asyncio.Task[None]] = []
@@ -62,7 +75,8 @@ async def _run_ordered(
     async def one(index: int, item: Prepared, before: list[asyncio.Task[None]]) -> None:
         if before:
             await asyncio.wait(before)
-        results[index] = await box.settle(item, asking=asking, **named)
+        begun = early.task(item) if early is not None else None
+        results[index] = await (begun or box.settle(item, asking=asking, **named))
 
     for index, item in enumerate(prepared):
         if item is None:

@@ -1,0 +1,81 @@
+"""Several models as one: where the first does not answer, the next is asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable
+from typing import Any
+
+from toolcrib.messages import Chunk, Request, Response, RestartChunk
+from toolcrib.models.model import Model, ModelError
+
+
+class Fallback:
+    """A model that asks its models in their order until one answers to the end.
+
+    Nothing of an answer that broke off is kept: its chunks are followed by a `RestartChunk`, and the calls in
+    it never run. Each request begins with the first model again. `Response.model` says who answered.
+
+    >>> from toolcrib.models import Scripted
+    >>> Fallback([Scripted([{"error": "overloaded"}]), Scripted([{"text": "Hello."}])]).name
+    'scripted,scripted'
+    """
+
+    def __init__(self, models: Iterable[Model]) -> None:
+        self.models = tuple(models)
+        if not self.models:
+            raise ValueError("a fallback list needs at least one model")
+
+    @property
+    def name(self) -> str:
+        return ",".join(model.name for model in self.models)
+
+    def __repr__(self) -> str:
+        return f"Fallback([{', '.join(map(repr, self.models))}])"
+
+    async def stream(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
+        """The chunks of the first model that answers to the end, then its Response. Raises ModelError."""
+        errors: list[ModelError] = []
+        for model in self.models:
+            answer: Any = model.stream(request)
+            handed_out = False
+            try:
+                async for item in answer:
+                    handed_out = True
+                    yield item
+                return
+            except ModelError as error:
+                errors.append(error)
+            finally:
+                closing = getattr(answer, "aclose", None)
+                if closing is not None:
+                    await closing()
+            if handed_out and len(errors) < len(self.models):
+                yield RestartChunk(f"{errors[-1].message}; asking {self.models[len(errors)].name}")
+        raise self._nobody(errors)
+
+    async def respond(self, request: Request) -> Response:
+        """The whole answer of the first model that gives one. Raises ModelError."""
+        errors: list[ModelError] = []
+        for model in self.models:
+            try:
+                return await model.respond(request)
+            except ModelError as error:
+                errors.append(error)
+        raise self._nobody(errors)
+
+    async def aclose(self) -> None:
+        """Close the models that can be closed."""
+        for model in self.models:
+            closing = getattr(model, "aclose", None)
+            if closing is not None:
+                await closing()
+
+    def _nobody(self, errors: list[ModelError]) -> ModelError:
+        if len(errors) == 1:
+            return errors[0]
+        said = "; ".join(
+            f"{model.name}: {error.message}" for model, error in zip(self.models, errors, strict=True)
+        )
+        last = errors[-1]
+        words = f"none of {len(errors)} models answered: {said}"
+        return ModelError(words, any(e.retryable for e in errors), last.status, last.retry_after, last.partial)

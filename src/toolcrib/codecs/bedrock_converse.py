@@ -1,0 +1,291 @@
+"""Bedrock Converse: what is sent. What comes back is read in `bedrock_converse_answer.py`.
+
+Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from toolcrib.codecs.bedrock_converse_answer import read_error, read_response
+from toolcrib.codecs.bedrock_converse_stream import ConverseDecoder
+from toolcrib.codecs.bedrock_media import Documents, media_block
+from toolcrib.codecs.codec import Features, ModelError
+from toolcrib.codecs.loose import arguments_object, as_dict, as_list, own_extras, with_extras
+from toolcrib.codecs.names import our_names, wire_names
+from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.content import Json, Media, Text
+from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
+from toolcrib.tool import ToolSpec
+
+IDS = IdRule(re.compile("[a-zA-Z0-9_.:-]{1,64}"), "tooluse_")
+# Models that refuse a conversation with thinking of theirs that bears no signature; DeepSeek R1 never signs.
+SIGNATURE_NEEDED = re.compile(r"anthropic\.|deepseek\.r1")
+NOTHING_SAID = "Continue."
+DOCUMENT_ALONE = "See the document."  # a message with a document is refused without a text
+NO_OUTPUT = "The tool gave no output."
+NO_WORDS = "The tool failed without a message."
+NOT_NOW = "Cannot be called now."
+Place = Literal["system", "user", "assistant", "result"]
+
+
+class BedrockConverseCodec:
+    """The Converse format; the body goes to `/model/{id}/converse`, streamed to `/model/{id}/converse-stream`.
+
+    `provider` is the key of the extras, which go back to the same provider alone. A `cachePoint` among the
+    extras of a message, part, call, result or tool follows it as a block of its own. A request's extras
+    (`additionalModelRequestFields`, `guardrailConfig`, ...) go into the body as they are; `inferenceConfig`,
+    `toolConfig.tools` and `system` join ours.
+
+    >>> from toolcrib.messages import Message
+    >>> body = BedrockConverseCodec().request(Request([Message.user("Hi")]), model="m", stream=False)
+    >>> body["messages"]
+    [{'role': 'user', 'content': [{'text': 'Hi'}]}]
+    """
+
+    name = "bedrock_converse"
+    features = Features(
+        tool_choice=frozenset({"auto", "required", "one"}),
+        images=True,
+        files=True,
+        audio=True,
+        media_in_results=True,
+        reasoning=True,
+        partial_arguments=True,
+    )
+
+    def __init__(self, provider: str = "bedrock", *, dialect: str | None = None) -> None:
+        self.provider = provider
+        self.dialect = dialect or "bedrock"
+
+    def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
+        """The body of `POST /model/{id}/converse`, and of `converse-stream`: model and kind are in the address."""
+        names = wire_names(request)
+        writer = _Writer(self.provider, names, unsigned=not SIGNATURE_NEEDED.search(model))
+        first = next(
+            (i for i, message in enumerate(request.messages) if message.role != "system"),
+            len(request.messages),
+        )
+        system = [block for message in request.messages[:first] for block in writer.system(message)]
+        steps = arrange(request.messages[first:], IDS)
+        body: dict[str, Any] = {"system": system} if system else {}
+        body["messages"] = writer.messages(steps)
+        if inference := _inference(request):
+            body["inferenceConfig"] = inference
+        if tools := self._tools(request, names, steps):
+            body["toolConfig"] = tools
+        return _with_own(body, own_extras(request, self.provider))
+
+    def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
+        """What a whole answer says; ModelError when it is not an answer."""
+        return read_response(body, self.provider, our_names(request))
+
+    def decoder(self, request: Request | None = None) -> ConverseDecoder:
+        """A fresh decoder for one streamed answer."""
+        return ConverseDecoder(self.provider, our_names(request))
+
+    def error(self, body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
+        """The error that a body describes."""
+        return read_error(body, status, retry_after)
+
+    def _tools(self, request: Request, names: dict[str, str], steps: list[Step]) -> dict[str, Any]:
+        choice = request.tool_choice
+        specs = [spec for spec in request.tools if not choice.names or spec.name in choice.names]
+        if choice.mode == "none":  # the format cannot say it
+            specs = []
+        tools = [block for spec in specs for block in self._tool(spec, names)]
+        if not tools and not as_dict(own_extras(request, self.provider).get("toolConfig")).get("tools"):
+            # A conversation that holds calls is refused unless tools are declared, even if none may be called.
+            called = {answer.call.name: None for step in steps for answer in step.answers}
+            schema = {"json": {"type": "object", "properties": {}}}
+            return (
+                {
+                    "tools": [
+                        {"toolSpec": {"name": names.get(n, n), "description": NOT_NOW, "inputSchema": schema}}
+                        for n in called
+                    ]
+                }
+                if called
+                else {}
+            )
+        if choice.mode != "required" or not tools:
+            return {"tools": tools} if tools else {}
+        one = {"tool": {"name": names.get(specs[0].name, specs[0].name)}}
+        return {"tools": tools, "toolChoice": one if len(specs) == 1 and choice.names else {"any": {}}}
+
+    def _tool(self, spec: ToolSpec, names: dict[str, str]) -> list[dict[str, Any]]:
+        own = dict(spec.extras.get(self.provider, {}))
+        mark = own.pop("cachePoint", None)
+        declared: dict[str, Any] = {"name": names.get(spec.name, spec.name)}
+        if spec.description.strip():
+            declared["description"] = spec.description
+        declared["inputSchema"] = {"json": spec.in_dialect(self.dialect)}
+        if self.dialect.endswith("-strict"):
+            declared["strict"] = True
+        return [{"toolSpec": {**declared, **own}}, *([{"cachePoint": mark}] if mark else [])]
+
+
+class _Writer:
+    """Neutral messages to wire messages, for one request."""
+
+    def __init__(self, provider: str, names: dict[str, str], *, unsigned: bool) -> None:
+        self._provider = provider
+        self._names = names
+        self._unsigned = unsigned
+        self._documents = Documents()
+
+    def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
+        """Turns of user and assistant; results open the user's turn that follows their calls."""
+        turns: list[dict[str, Any]] = []
+        for step in steps:
+            role = "assistant" if step.message.role == "assistant" else "user"
+            blocks = self._assistant(step) if role == "assistant" else self._user(step.message, step.parts)
+            if blocks:
+                _append(turns, role, [*blocks, *self._mark(step.message)])
+            if step.answers:
+                _append(turns, "user", [block for answer in step.answers for block in self._result(answer)])
+        if not turns or turns[0]["role"] == "assistant":
+            turns.insert(0, {"role": "user", "content": [{"text": NOTHING_SAID}]})
+        for turn in turns:
+            kinds = {kind for block in turn["content"] for kind in block}
+            if "document" in kinds and "text" not in kinds:
+                turn["content"].append({"text": DOCUMENT_ALONE})
+        _strip_end(turns[-1])
+        return turns
+
+    def system(self, message: Message) -> list[dict[str, Any]]:
+        blocks = self._blocks(message.parts, "system")
+        return [*blocks, *self._mark(message)] if blocks else []
+
+    def _user(self, message: Message, parts: list[Any]) -> list[dict[str, Any]]:
+        if message.role == "system":  # instructions in the middle have no place of their own
+            blocks = self._blocks(parts, "system")
+            return [{"text": "<system>"}, *blocks, {"text": "</system>"}] if blocks else []
+        return self._blocks(parts, "user")
+
+    def _assistant(self, step: Step) -> list[dict[str, Any]]:
+        answers = iter(step.answers)
+        blocks: list[dict[str, Any]] = []
+        for part in step.parts:
+            if isinstance(part, Text | Json | Media | Opaque):
+                blocks += self._blocks([part], "assistant")
+            elif isinstance(part, Reasoning):
+                blocks += self._thought(part)
+            else:
+                blocks += self._call(next(answers))
+        return blocks
+
+    def _blocks(self, parts: Iterable[Any], place: Place) -> list[dict[str, Any]]:
+        """Content blocks; blank texts are left out, the service refuses them."""
+        blocks: list[dict[str, Any]] = []
+        for part in parts:
+            block = self._block(part, place)
+            if block is not None:
+                blocks += [block, *(self._mark(part) if place != "result" else ())]
+        return blocks
+
+    def _block(self, part: Any, place: Place) -> dict[str, Any] | None:
+        own = own_extras(part, self._provider)
+        if isinstance(part, Opaque):
+            return part.data if part.provider == self._provider and _is_block(part.data) else None
+        if isinstance(part, Media) and place in ("user", "result"):
+            block = media_block(part, self._documents, own)
+            if block is not None and not (place == "result" and "audio" in block):
+                return block
+        elif isinstance(part, Json) and place == "result" and (value := _object(part)) is not None:
+            return {"json": value}
+        elif isinstance(part, Text) and place == "assistant" and "citationsContent" in own:
+            return {
+                "citationsContent": {"content": [{"text": part.text}], **as_dict(own["citationsContent"])}
+            }
+        text = part.as_text() if isinstance(part, Text | Json | Media) else ""
+        return {"text": text} if text.strip() else None
+
+    def _thought(self, part: Reasoning) -> list[dict[str, Any]]:
+        """Thinking of this provider as it came; never another's."""
+        own = own_extras(part, self._provider)
+        said = own.get("reasoningText")
+        if isinstance(said, dict):
+            if not (self._unsigned or said.get("signature")):
+                return []
+            return [{"reasoningContent": {"reasoningText": {"text": part.text, **said}}}]
+        return [{"reasoningContent": own}] if "redactedContent" in own else []
+
+    def _call(self, answer: Answered) -> list[dict[str, Any]]:
+        call = answer.call
+        use = {
+            "toolUseId": answer.id,
+            "name": self._names.get(call.name, call.name),
+            "input": arguments_object(call.arguments),
+        }
+        return [{"toolUse": use | self._rest(call)}, *self._mark(call)]
+
+    def _result(self, answer: Answered) -> list[dict[str, Any]]:
+        parts = answer.result.parts if answer.result is not None else (Text(answer.text),)
+        content = self._blocks(parts, "result") or [{"text": NO_WORDS if answer.is_error else NO_OUTPUT}]
+        result: dict[str, Any] = {"toolUseId": answer.id, "content": content}
+        if answer.is_error:
+            result["status"] = "error"
+        return [{"toolResult": result | self._rest(answer.result)}, *self._mark(answer.result)]
+
+    def _rest(self, thing: Any) -> dict[str, Any]:
+        return {k: v for k, v in own_extras(thing, self._provider).items() if k != "cachePoint"}
+
+    def _mark(self, thing: Any) -> list[dict[str, Any]]:
+        mark = own_extras(thing, self._provider).get("cachePoint")
+        return [{"cachePoint": mark}] if mark else []
+
+
+def _inference(request: Request) -> dict[str, Any]:
+    given = {
+        "maxTokens": request.max_tokens,
+        "temperature": request.temperature,
+        "stopSequences": [stop for stop in request.stop if stop] or None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _with_own(body: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """A body with a request's extras: they win, but tools, instructions and settings join ours."""
+    joined: dict[str, Any] = {}
+    if "inferenceConfig" in own:
+        joined["inferenceConfig"] = as_dict(body.get("inferenceConfig")) | as_dict(own["inferenceConfig"])
+    if "toolConfig" in own:
+        joined["toolConfig"] = with_extras(as_dict(body.get("toolConfig")), as_dict(own["toolConfig"]))
+    if "system" in own:
+        joined["system"] = [*as_list(body.get("system")), *as_list(own["system"])]
+    return {**body, **own, **joined}
+
+
+def _append(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]) -> None:
+    if turns and turns[-1]["role"] == role:
+        turns[-1]["content"].extend(blocks)
+    else:
+        turns.append({"role": role, "content": list(blocks)})
+
+
+def _strip_end(turn: dict[str, Any]) -> None:
+    """An answer that is to be continued may not end in white space."""
+    last = turn["content"][-1]
+    if turn["role"] == "assistant" and "text" in last:
+        turn["content"][-1] = {**last, "text": last["text"].rstrip()}
+
+
+def _is_block(data: Any) -> bool:
+    return isinstance(data, dict) and bool(data)
+
+
+def _object(part: Json) -> dict[str, Any] | None:
+    """A value as the object that a result's `json` has to be; None for any other value."""
+    try:
+        value = json.loads(part.as_text(), parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _no_number(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,214 @@
+"""Bedrock ConverseStream: an answer put together from its events.
+
+An event is an object whose only key is the event's name, which the framing carries in a header.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from typing import Any
+
+from toolcrib.codecs.bedrock_converse_answer import (
+    ERROR_ENDINGS,
+    SERVER_TOOL,
+    finished,
+    id_of,
+    part_of,
+    read_error,
+    response_of,
+)
+from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.loose import as_dict, as_index, as_list, as_str, compact, joined, json_object
+from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, Response, TextChunk
+
+
+class ConverseDecoder:
+    """Events of a ConverseStream answer in, neutral chunks out."""
+
+    def __init__(self, provider: str = "bedrock", names: dict[str, str] | None = None) -> None:
+        self._provider = provider
+        self._names = names or {}
+        self._fields: dict[str, Any] = {}
+        self._blocks: list[_Block] = []
+        self._open: dict[int | None, _Block] = {}
+        self._calls = 0
+        self._ended = False
+
+    def feed(self, event: dict[str, Any]) -> list[Chunk]:
+        """The chunks that one event brings; ModelError for an error in the middle."""
+        chunks: list[Chunk] = []
+        for name, data in event.items():
+            if name.lower().endswith(ERROR_ENDINGS):
+                error = read_error({"__type": name, "message": as_str(data), **as_dict(data)})
+                error.partial = self._response()
+                raise error
+            handle = _EVENTS.get(name)
+            if handle is not None:  # padding, and kinds yet to be invented, say nothing
+                chunks += handle(self, as_dict(data))
+        return chunks
+
+    def finish(self) -> Response:
+        """The whole answer."""
+        if not self._ended:
+            raise ModelError(
+                "the stream ended before the answer was complete", retryable=True, partial=self._response()
+            )
+        return finished(self._response())
+
+    def _block_start(self, data: dict[str, Any]) -> list[Chunk]:
+        start = as_dict(data.get("start"))
+        kind = next(iter(start), "")
+        if not kind:  # a text says so in its first delta
+            return []
+        return self._begin(as_index(data.get("contentBlockIndex")), kind, as_dict(start[kind]))
+
+    def _begin(self, index: int | None, kind: str, start: dict[str, Any]) -> list[Chunk]:
+        before = self._open.get(index)
+        block = self._open[index] = _Block(kind, start)
+        self._blocks.append(block)
+        chunks = _close(before) if before is not None else []
+        if block.is_call:
+            block.number = self._calls
+            self._calls += 1
+            name = as_str(start.get("name"))
+            chunks.append(CallChunk(block.number, self._names.get(name, name), id_of(start)))
+        return chunks
+
+    def _block_delta(self, data: dict[str, Any]) -> list[Chunk]:
+        index = as_index(data.get("contentBlockIndex"))
+        return [
+            chunk
+            for name, value in as_dict(data.get("delta")).items()
+            for kind, field, piece in _pieces(name, value)
+            for chunk in self._take(index, kind, field, piece)
+        ]
+
+    def _take(self, index: int | None, kind: str, field: str, piece: Any) -> list[Chunk]:
+        block = self._open.get(index)
+        chunks: list[Chunk] = []
+        if block is None or block.kind != kind:
+            chunks = self._begin(index, kind, {})
+            block = self._open[index]
+        block.take(field, piece)
+        if not isinstance(piece, str) or not piece:
+            return chunks
+        if kind == "text":
+            chunks.append(TextChunk(piece))
+        elif kind == "reasoningContent" and field == "text":
+            chunks.append(ReasoningChunk(piece))
+        elif block.is_call and field == "input":
+            chunks.append(CallChunk(block.number, arguments=piece))
+        return chunks
+
+    def _block_stop(self, data: dict[str, Any]) -> list[Chunk]:
+        block = self._open.pop(as_index(data.get("contentBlockIndex")), None)
+        return _close(block) if block is not None else []
+
+    def _message_stop(self, data: dict[str, Any]) -> list[Chunk]:
+        self._ended = True
+        self._fields |= data
+        return [chunk for block in self._blocks for chunk in _close(block)]
+
+    def _metadata(self, data: dict[str, Any]) -> list[Chunk]:
+        self._fields |= data
+        return []
+
+    def _response(self) -> Response:
+        parts = [part_of(*block.whole(), self._provider, self._names) for block in self._blocks]
+        return response_of(parts, self._fields, self._provider)
+
+
+_EVENTS = {
+    "contentBlockStart": ConverseDecoder._block_start,
+    "contentBlockDelta": ConverseDecoder._block_delta,
+    "contentBlockStop": ConverseDecoder._block_stop,
+    "messageStop": ConverseDecoder._message_stop,
+    "metadata": ConverseDecoder._metadata,
+}
+
+
+class _Block:
+    """A content block in the making: texts grow as lists of pieces, lists by their items."""
+
+    __slots__ = ("closed", "is_call", "kind", "lists", "number", "start", "texts")
+
+    def __init__(self, kind: str, start: dict[str, Any]) -> None:
+        self.kind = kind
+        self.start = start
+        self.is_call = kind == "toolUse" and start.get("type") != SERVER_TOOL
+        self.number = -1
+        self.closed = False
+        self.texts: dict[str, list[str]] = {}
+        self.lists: dict[str, list[Any]] = {}
+
+    def take(self, field: str, piece: Any) -> None:
+        if isinstance(piece, str):
+            self.texts.setdefault(field, []).append(piece)
+        elif isinstance(piece, list):
+            self.lists.setdefault(field, []).extend(piece)
+        elif piece is not None:
+            self.start = {**self.start, field: piece}
+
+    def whole(self) -> tuple[dict[str, Any], Any]:
+        """The block as a whole answer would hold it, and what a call's arguments are as they came."""
+        texts = {field: joined(pieces) for field, pieces in self.texts.items()}
+        fields = {**self.start, **texts, **self.lists}
+        match self.kind:
+            case "text" if "citations" in fields:
+                said = [{"text": texts.get("text", "")}]
+                return {"citationsContent": {"citations": fields["citations"], "content": said}}, None
+            case "text":
+                return {"text": texts.get("text", "")}, None
+            case "reasoningContent":
+                return {"reasoningContent": {"reasoningText": fields}}, None
+            case "redactedContent":
+                return {"reasoningContent": {"redactedContent": _bytes(self.texts.get("data", []))}}, None
+            case "image":
+                return {
+                    "image": {**self.start, "source": {"bytes": _bytes(self.texts.get("bytes", []))}}
+                }, None
+            case "toolUse":
+                raw = texts.get("input", "")
+                given = as_dict(self.start.get("input"))
+                return {"toolUse": {**self.start, "input": json_object(raw) or given}}, raw or given or ""
+            case kind:
+                return {kind: fields}, None
+
+
+def _pieces(name: str, value: Any) -> list[tuple[str, str, Any]]:
+    """A delta as pieces of a block: its kind, the field that grows, and by what."""
+    if name == "text":
+        return [("text", "text", value)] if isinstance(value, str) else []
+    if name == "citation":
+        return [("text", "citations", [value])]
+    if name == "toolUse":
+        piece = as_dict(value).get("input")
+        return [("toolUse", "input", piece if isinstance(piece, str) or piece is None else compact(piece))]
+    if name == "toolResult":
+        return [("toolResult", "content", as_list(value))]
+    if name == "image" and "source" in as_dict(value):
+        return [("image", "bytes", as_str(as_dict(value["source"]).get("bytes")))]
+    if name == "reasoningContent":
+        return [
+            ("redactedContent", "data", piece) if field == "redactedContent" else (name, field, piece)
+            for field, piece in as_dict(value).items()
+            if isinstance(piece, str)
+        ]
+    return [(name, field, piece) for field, piece in as_dict(value).items()]
+
+
+def _bytes(pieces: list[str]) -> str:
+    """Bytes that came in several pieces, each in base64 of its own, in one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    try:
+        return b64encode(b"".join(b64decode(piece) for piece in pieces)).decode()
+    except ValueError:
+        return "".join(pieces)
+
+
+def _close(block: _Block) -> list[Chunk]:
+    if block.closed or not block.is_call:
+        return []
+    block.closed = True
+    return [CallChunk(block.number, done=True)]

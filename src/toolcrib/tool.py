@@ -232,16 +232,24 @@ class ToolSpec:
     examples: tuple[Mapping[str, Any], ...] = ()
     deferred: bool = False
     extras: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    _dialects: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
+    _dialects: dict[str, tuple[dict[str, Any], bool]] = field(default_factory=dict, repr=False)
 
     def in_dialect(self, name: str) -> dict[str, Any]:
         """The input schema as that dialect takes it; worked out once."""
-        schema = self._dialects.get(name)
-        if schema is None:
+        return self._lowered(name)[0]
+
+    def fits(self, name: str) -> bool:
+        """Whether every value that the input schema allows can be said in that dialect."""
+        return self._lowered(name)[1]
+
+    def _lowered(self, name: str) -> tuple[dict[str, Any], bool]:
+        known = self._dialects.get(name)
+        if known is None:
             from toolcrib.schema import to_dialect
 
-            schema = self._dialects[name] = to_dialect(self.input_schema, name)[0]
-        return schema
+            schema, losses = to_dialect(self.input_schema, name)
+            known = self._dialects[name] = (schema, not any(loss.narrows for loss in losses))
+        return known
 
     def fingerprint(self) -> str:
         """A sha256 over what identifies the tool to a model: name, version, description and schemas."""

@@ -24,6 +24,8 @@ _ROUNDS: Final = 5
 _BOOLEAN_STANDS: Final = frozenset(
     ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "items")
 )  # where true and false are the usual way to write a schema
+# Lost where free keys, "anything" or recursion had to become something smaller.
+_NARROWING: Final = frozenset(("additionalProperties", "patternProperties", "type", "$ref"))
 
 
 class SchemaError(ValueError):
@@ -37,6 +39,11 @@ class Loss:
     path: str
     keyword: str
     detail: str
+
+    @property
+    def narrows(self) -> bool:
+        """Whether values that were allowed can no longer be said; other losses only allow more."""
+        return self.keyword in _NARROWING
 
 
 def clean(schema: Mapping[str, Any]) -> Schema:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from toolcrib.lenient_grammar import FIXES
+from toolcrib.lenient_json import read_json
 from toolcrib.repair import EDITS, Edit, Refused, Repaired, drop_empty_optionals, repair
 
 POINT = {
@@ -251,6 +252,10 @@ def test_a_complete_text_is_read_and_says_what_was_put_right(kind: str) -> None:
     assert result.value == expected
     assert kind in {edit.kind for edit in result.edits}
     assert all(edit.is_syntax for edit in result.edits)
+
+
+def test_a_list_of_objects_that_was_escaped_as_a_whole_is_read_too() -> None:
+    assert read_json('[{\\"a\\": [{\\"b\\": 1}]}]').value == [{"a": [{"b": 1}]}]
 
 
 @pytest.mark.parametrize("around", ["[TOOL_CALLS]", "{tool} ", "shell\n", "\u00a0"])

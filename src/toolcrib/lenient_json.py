@@ -29,7 +29,7 @@ _REASONING_BLOCK = re.compile(rf"\s*<({_REASONING})>.*?</\1>", re.DOTALL)
 _REASONING_TAG = re.compile(rf"<(?:{_REASONING})>")
 _OPENER = re.compile(r"[{\[]")
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w .-]{0,40}\}|\[/?[A-Za-z_][\w .-]{0,40}\]")
-_OVER_ESCAPED = re.compile(r'\s*[{\[](?:\s|\\[nrt])*\\"')
+_OVER_ESCAPED = re.compile(r'\s*[{\[](?:[{\[\s]|\\[nrt])*\\"')
 _AROUND = (
     ("special_token", re.compile(r"<[|｜][^<>\n]{1,60}[|｜]>|</?[A-Za-z_][\w.:▁-]{0,40}>")),
     ("code_fence", re.compile(r"`+[\w+-]{0,20}|~~~\w{0,20}")),

@@ -1,0 +1,201 @@
+"""Calls that are written as JSON objects: `{"name": ..., "arguments": {...}}`, under any of the usual keys."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Any
+
+from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.scanner import Scanner, Steps
+
+NAME_KEYS = frozenset({"name", "tool_name", "tool", "function_name"})
+ARGUMENT_KEYS = frozenset({"arguments", "parameters", "args", "tool_input"})
+ID_KEYS = frozenset({"id", "tool_call_id", "call_id"})
+WRAPPER_KEYS = frozenset({"function", "function_call", "tool_call"})
+OTHER_KEYS = frozenset({"type", "index"})
+USUAL_KEYS = NAME_KEYS | ARGUMENT_KEYS | ID_KEYS | WRAPPER_KEYS | OTHER_KEYS
+
+NO_JSON = "what was written for the call is no JSON object"
+NO_NAME = "the call does not say which tool is meant"
+NO_ARGUMENTS = "the call has no arguments; without any, they are {}"
+DECLARATION = "this is the declaration of a tool and no call of it"
+
+
+class Found(Enum):
+    """What an object turned out to be."""
+
+    CALL = "call"
+    FAILED = "failed"  # a call that can never run; it was reported with its problem
+    NOTHING = "nothing"  # no call: nothing was reported
+
+
+class CallObject:
+    """Reads one object that is a call, or perhaps is one.
+
+    `stops` are markers that end it wherever they stand outside of a string. `certain` says that a marker
+    announced it: what cannot be read is then a failed call; else it is no call, and nobody hears of it.
+    """
+
+    __slots__ = (
+        "_answer",
+        "_certain",
+        "_early",
+        "_id",
+        "_name",
+        "_opened",
+        "_scan",
+        "_start",
+        "_stops",
+        "_whole",
+    )
+
+    def __init__(self, scan: Scanner, answer: Answer, stops: tuple[str, ...], *, certain: bool) -> None:
+        self._scan = scan
+        self._answer = answer
+        self._stops = stops
+        self._certain = certain
+        self._start = scan.offset
+        self._name = ""
+        self._id = ""
+        self._opened = False
+        self._whole = True  # as far as the arguments go
+        self._early: list[str] | None = None  # arguments that came before the name
+
+    def read(self, *, needs_arguments: bool = False) -> Steps[Found]:
+        """Read the object that begins here."""
+        depth = 0
+        complete = False
+        while True:
+            yield from self._scan.skip_space()
+            mark = yield from self._scan.peek()
+            if mark == "{" and depth == 0:
+                self._scan.skip(1)
+                depth = 1
+            elif mark == "}":
+                self._scan.skip(1)
+                depth -= 1
+                if depth <= 0:
+                    complete = True
+                    break
+            elif mark == ",":
+                self._scan.skip(1)
+            elif mark in ('"', "'") and mark:
+                step = yield from self._member(mark)
+                if step == "deeper":
+                    depth += 1
+                elif step == "foreign":
+                    return Found.NOTHING
+                elif step == "broken":
+                    break
+            else:
+                break
+        if not complete and self._opened and self._whole and self._stops:
+            ahead = yield from self._scan.peek(max(map(len, self._stops)))
+            complete = ahead.startswith(self._stops)  # nothing is missing but the last bracket
+        return self._end(complete, needs_arguments)
+
+    def _member(self, quote: str) -> Steps[str]:
+        key = yield from read_string(self._scan, quote)
+        if key is None:
+            return "broken"
+        if not self._certain and key not in USUAL_KEYS:
+            return "foreign"
+        yield from self._scan.skip_space()
+        if (yield from self._scan.peek()) != ":":
+            return "broken"
+        self._scan.skip(1)
+        yield from self._scan.skip_space()
+        mark = yield from self._scan.peek()
+        if key in WRAPPER_KEYS and mark == "{":
+            self._scan.skip(1)
+            return "deeper"
+        if key in ARGUMENT_KEYS and not self._opened and self._early is None:
+            return (yield from self._arguments(mark))
+        value: list[str] = []
+        if not (yield from self._scan.json_value(value.append, self._stops)):
+            return "broken"
+        if isinstance(text := loaded("".join(value)), str):
+            if (key in NAME_KEYS or key == "function") and not self._name:
+                self._named(text)
+            elif key in ID_KEYS and not self._id:
+                self._id = text
+                self._answer.call_id(text if self._opened else "")
+        return "read"
+
+    def _named(self, name: str) -> None:
+        self._name = name
+        if self._early is not None:
+            self._open()
+            self._answer.arguments("".join(self._early))
+
+    def _open(self) -> None:
+        self._answer.open_call(self._name, self._id)
+        self._opened = True
+
+    def _arguments(self, mark: str) -> Steps[str]:
+        if mark != "{":
+            if not self._certain and mark != '"':
+                return "foreign"
+            value: list[str] = []
+            complete = yield from self._scan.json_value(value.append, self._stops)
+            if not complete:
+                return "broken"
+            self._early = [_unwrapped("".join(value))]
+            if self._name:
+                self._named(self._name)
+            return "read"
+        if not self._name:
+            self._early = []
+            return "read" if (yield from self._scan.json_value(self._early.append, self._stops)) else "broken"
+        self._open()
+        complete = yield from self._scan.json_value(self._answer.arguments, self._stops)
+        self._whole = complete
+        return "read" if complete else "broken"
+
+    def _end(self, complete: bool, needs_arguments: bool) -> Found:
+        if self._opened and complete:
+            self._answer.close_call()
+            return Found.CALL
+        if self._opened:
+            self._answer.fail_call(CUT_OFF if self._scan.ended else NO_JSON)
+            return Found.FAILED
+        if not self._certain:
+            return Found.NOTHING
+        if complete and self._name and not needs_arguments:
+            self._open()
+            self._answer.arguments("{}")
+            self._answer.close_call()
+            return Found.CALL
+        problem = NO_ARGUMENTS if complete and self._name else NO_NAME if complete else CUT_OFF
+        self._answer.open_call(self._name, self._id)
+        self._answer.arguments(self._scan.since(self._start))
+        self._answer.fail_call(problem)
+        return Found.FAILED
+
+
+def read_string(scan: Scanner, quote: str) -> Steps[str | None]:
+    """The JSON string that begins here with a quote; None where it does not end."""
+    scan.skip(1)
+    pieces: list[str] = [quote]
+    if not (yield from scan.string_rest(quote, pieces.append)):
+        return None
+    text = "".join(pieces)
+    value = loaded(text)
+    return value if isinstance(value, str) else text[1:-1]
+
+
+def loaded(text: str) -> Any:
+    """A JSON value, control characters in strings let pass; None for what is none."""
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _unwrapped(text: str) -> str:
+    """Arguments that are JSON in a string are that JSON; null means none."""
+    if text == "null":
+        return "{}"
+    inner = loaded(text)
+    return inner if isinstance(inner, str) and inner.lstrip().startswith("{") else text

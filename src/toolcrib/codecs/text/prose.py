@@ -1,0 +1,90 @@
+"""What a model writes outside of its calls: text, and blocks of thinking, told apart for every format alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from toolcrib.codecs.text.answer import Answer
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
+
+THINKING = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<seed:think>": "</seed:think>",
+    "[THINK]": "[/THINK]",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "◁think▷": "◁/think▷",
+}
+CLOSERS = tuple(dict.fromkeys(THINKING.values()))
+
+
+class Prose:
+    """Reads what stands between calls; one for a whole answer.
+
+    A block of thinking goes to the answer as such, and nothing in it is a call. Where a prompt has opened the
+    block already, the answer holds only its end: what came before that was thinking too, calls included.
+    """
+
+    __slots__ = (
+        "_answer",
+        "_at_beginning",
+        "_blocks",
+        "_ends_thinking",
+        "_known",
+        "_markers",
+        "_scan",
+        "_seen",
+        "_wanted",
+    )
+
+    def __init__(
+        self,
+        scan: Scanner,
+        answer: Answer,
+        markers: tuple[str, ...],
+        *,
+        blocks: Mapping[str, str] = THINKING,
+        ends_thinking: bool = False,
+        at_beginning: Callable[[], Steps[None]] | None = None,
+    ) -> None:
+        """`markers` are the format's own. `ends_thinking` lets them end a block of thinking that is not closed.
+
+        `at_beginning` reads what may stand unmarked where the answer's text begins.
+        """
+        self._scan = scan
+        self._answer = answer
+        self._wanted = markers
+        self._blocks = blocks
+        self._ends_thinking = ends_thinking
+        self._markers: Markers = markers_of((*markers, *blocks, *blocks.values()))
+        self._known = frozenset(markers)
+        self._seen = False
+        self._at_beginning = at_beginning
+
+    def until_marker(self) -> Steps[str | None]:
+        """Text and thinking up to the first of the format's markers, which is read; None at the end."""
+        while True:
+            if self._at_beginning is not None:
+                yield from self._at_beginning()
+            marker = yield from self._scan.until(self._markers, self._answer.text)
+            if marker is None or marker in self._known:
+                self._at_beginning = None
+                return marker
+            if marker in self._blocks:
+                self._seen = True
+                found = yield from self.thinking(self._blocks[marker])
+                if found is not None:
+                    return found
+            elif not self._seen:
+                self._seen = True
+                self._answer.retract(self._scan.since(0)[: -len(marker)])
+
+    def thinking(self, closer: str) -> Steps[str | None]:
+        """The rest of a block that was opened; the format's marker that ended it, where one may."""
+        self._seen = True
+        stops = self._wanted if self._ends_thinking else ()
+        found = yield from self._scan.until((closer, *stops), self._answer.reasoning)
+        self._answer.end_reasoning()
+        return found if found in self._known else None

@@ -1,0 +1,114 @@
+"""The public door of the text formats: a whole text or one that streams in, read as what a model says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.text.answer import Answer
+from toolcrib.codecs.text.catalog import format_named
+from toolcrib.codecs.text.format import TextFormat, Tools
+from toolcrib.codecs.text.prose import CLOSERS
+from toolcrib.codecs.text.scanner import Scanner, Steps, drive
+from toolcrib.content import Text
+from toolcrib.messages import Chunk, MessagePart, Reasoning
+
+if TYPE_CHECKING:
+    from toolcrib.tool import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a text says: its parts in order."""
+
+    parts: list[MessagePart]
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """All calls, those with a `problem` included."""
+        return [part for part in self.parts if isinstance(part, ToolCall)]
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Reasoning))
+
+
+class TextParser:
+    """Reads one answer as it comes: `feed` gives the chunks of each piece, `finish` the last ones.
+
+    `thinking` says that the prompt has opened a block of thinking, in which the answer then begins.
+    """
+
+    def __init__(self, format: TextFormat, tools: Tools, *, thinking: bool = False) -> None:
+        self.answer = Answer()
+        self._scan = Scanner()
+        self._steps = _steps(format, self._scan, self.answer, tools, thinking)
+        self._running = drive(self._steps)
+
+    def feed(self, piece: str) -> list[Chunk]:
+        """The chunks that a piece of text brings."""
+        if piece:
+            self._scan.feed(piece)
+            self._running = self._running and drive(self._steps)
+        return self.answer.take()
+
+    def finish(self) -> list[Chunk]:
+        """The last chunks, once the text has ended."""
+        self._scan.end()
+        self._running = self._running and drive(self._steps)
+        self.answer.finish()
+        return self.answer.take()
+
+    def parsed(self) -> Parsed:
+        """What was said in all; after `finish`."""
+        return Parsed(self.answer.parts())
+
+
+def text_parser(
+    format: str | TextFormat, tools: Iterable[ToolSpec] | Tools = (), *, thinking: bool = False
+) -> TextParser:
+    """A parser for one answer in a format; ValueError for an unknown name.
+
+    `tools` are specs, or input schemas by name: they say which values are converted, and what an unmarked
+    call may name.
+    """
+    chosen = format_named(format) if isinstance(format, str) else format
+    return TextParser(chosen, schemas(tools), thinking=thinking)
+
+
+def parse_text(
+    text: str,
+    format: str | TextFormat,
+    tools: Iterable[ToolSpec] | Tools = (),
+    *,
+    thinking: bool = False,
+) -> Parsed:
+    """What a whole text says in a format.
+
+    >>> text = 'Sure.<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+    >>> parse_text(text, "hermes").calls[0].arguments
+    '{"a": 1}'
+    """
+    parser = text_parser(format, tools, thinking=thinking)
+    parser.feed(text)
+    parser.finish()
+    return parser.parsed()
+
+
+def schemas(tools: Iterable[ToolSpec] | Tools) -> Tools:
+    """Input schemas by name."""
+    return tools if isinstance(tools, Mapping) else {spec.name: spec.input_schema for spec in tools}
+
+
+def _steps(format: TextFormat, scan: Scanner, answer: Answer, tools: Tools, thinking: bool) -> Steps[None]:
+    if thinking:
+        yield from scan.until(CLOSERS, answer.reasoning)
+        answer.end_reasoning()
+    yield from format.parse(scan, answer, tools)
+    yield from scan.until((), answer.text)  # a parser that stopped early loses no text

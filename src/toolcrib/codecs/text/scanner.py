@@ -1,0 +1,251 @@
+"""A cursor over text that comes in pieces, for parsers written as generators.
+
+A parser does no I/O: it asks the scanner (`yield from scan.until(...)`), and whatever needs more text than
+there is yields until more was fed or the text ended. What was read is never read again, so that a parser is
+linear in its text however that is cut.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterable
+from functools import cache
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]  # `yield` means: more text is needed
+Into = Callable[[str], object]
+
+SPACE = re.compile(r"\s+")
+SCALAR = re.compile(r"[^\s,:;\[\]{}\"'<>()|`]+")
+IN_STRING = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
+
+
+class Markers:
+    """Some literal texts to look for; the longest wins where several begin at one place."""
+
+    __slots__ = ("_beginnings", "_first", "_ignore_case", "_longest", "_pattern", "_written", "words")
+
+    def __init__(self, words: Iterable[str], *, ignore_case: bool = False) -> None:
+        self.words = tuple(sorted(set(words), key=lambda word: (-len(word), word)))
+        self._ignore_case = ignore_case
+        flags = re.IGNORECASE | re.ASCII if ignore_case else 0
+        self._pattern = re.compile("|".join(map(re.escape, self.words)) or r"(?!)", flags)
+        self._written = {self._plain(word): word for word in self.words}
+        self._beginnings = frozenset(word[:end] for word in self._written for end in range(1, len(word)))
+        first = "".join(sorted({re.escape(word[0]) for word in self.words}))
+        self._first = re.compile(f"[{first}]" if first else r"(?!)", flags)
+        self._longest = max(map(len, self.words), default=0)
+
+    def _plain(self, text: str) -> str:
+        return text.lower() if self._ignore_case else text
+
+    def find(self, text: str, start: int, ended: bool) -> tuple[int, str | None]:
+        """Where the first marker begins, and which; or None with how far there certainly is none."""
+        match = self._pattern.search(text, start)
+        if match is None:
+            return (len(text) if ended else self._settled(text, start)), None
+        found = self._plain(match.group())
+        if not ended and match.end() == len(text) and found in self._beginnings:
+            return match.start(), None  # a longer marker may be on its way
+        return match.start(), self._written[found]
+
+    def at(self, text: str, start: int, ended: bool) -> tuple[bool, str | None]:
+        """Whether it is settled which marker stands exactly here, and which."""
+        match = self._pattern.match(text, start)
+        if not ended and len(text) - start < self._longest and self._plain(text[start:]) in self._beginnings:
+            return False, None
+        return True, None if match is None else self._written[self._plain(match.group())]
+
+    def _settled(self, text: str, start: int) -> int:
+        """The place from which the end of the text may be the beginning of a marker."""
+        place = max(start, len(text) - self._longest + 1)
+        while (match := self._first.search(text, place)) is not None:
+            place = match.start()
+            if self._plain(text[place:]) in self._beginnings:
+                return place
+            place += 1
+        return len(text)
+
+
+@cache
+def markers_of(words: tuple[str, ...], ignore_case: bool = False) -> Markers:
+    """The same markers made once."""
+    return Markers(words, ignore_case=ignore_case)
+
+
+class Scanner:
+    """The text so far and how far it was read."""
+
+    __slots__ = ("_before", "_log", "_pos", "_starts", "_text", "ended")
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._text = ""  # what was fed and not yet read, and what was read since
+        self._pos = 0
+        self._before = 0  # characters that were read and let go
+        self._log: list[str] = []
+        self._starts: list[int] = []
+
+    def feed(self, piece: str) -> None:
+        """More text; the parser must be resumed after it."""
+        self._let_go()
+        self._text += piece
+
+    def end(self) -> None:
+        """No more text will come."""
+        self.ended = True
+
+    @property
+    def offset(self) -> int:
+        """How many characters were read; for `since`."""
+        return self._before + self._pos
+
+    def since(self, offset: int) -> str:
+        """The text that was read from an earlier `offset` on."""
+        if offset >= self._before:
+            return self._text[offset - self._before : self._pos]
+        at = bisect_right(self._starts, offset) - 1
+        first = self._log[at][offset - self._starts[at] :]
+        return "".join([first, *self._log[at + 1 :], self._text[: self._pos]])
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all that was fed is read; more may come unless `ended`."""
+        return self._pos >= len(self._text)
+
+    def rest(self) -> str:
+        """All that is there and not yet read; it is read then."""
+        start, self._pos = self._pos, len(self._text)
+        return self._text[start:]
+
+    def _let_go(self) -> None:
+        if self._pos:
+            self._log.append(self._text[: self._pos])
+            self._starts.append(self._before)
+            self._before += self._pos
+            self._text = self._text[self._pos :]
+            self._pos = 0
+
+    def _read_to(self, end: int, into: Into | None) -> None:
+        if end > self._pos:
+            if into is not None:
+                into(self._text[self._pos : end])
+            self._pos = end
+
+    def until(self, markers: tuple[str, ...] | Markers, into: Into | None = None) -> Steps[str | None]:
+        """Everything before the first marker goes to `into`, as soon as it is certain to be before it.
+
+        The marker is read and returned; None at the end of the text.
+        """
+        known = markers if isinstance(markers, Markers) else markers_of(markers)
+        while True:
+            place, found = known.find(self._text, self._pos, self.ended)
+            self._read_to(place, into)
+            if found is not None:
+                self._pos += len(found)
+                return found
+            if self.ended:
+                return None
+            yield
+
+    def peek(self, length: int = 1) -> Steps[str]:
+        """The next characters without reading them: fewer only at the end of the text."""
+        while len(self._text) - self._pos < length and not self.ended:
+            yield
+        return self._text[self._pos : self._pos + length]
+
+    def skip(self, length: int, into: Into | None = None) -> None:
+        """Read characters that were peeked at."""
+        self._read_to(min(self._pos + length, len(self._text)), into)
+
+    def accept(self, markers: tuple[str, ...] | Markers) -> Steps[str | None]:
+        """The marker that stands exactly here, read; None if there is none, and nothing is read."""
+        known = markers if isinstance(markers, Markers) else markers_of(markers)
+        while True:
+            settled, found = known.at(self._text, self._pos, self.ended)
+            if settled and (self._pos < len(self._text) or self.ended):
+                self._pos += len(found or "")
+                return found
+            yield
+
+    def take_while(self, run: re.Pattern[str], into: Into | None = None) -> Steps[bool]:
+        """Read while a pattern such as `\\w+` goes on; whether there was anything."""
+        some = False
+        while True:
+            match = run.match(self._text, self._pos)
+            if match is not None and match.end() > self._pos:
+                some = True
+                self._read_to(match.end(), into)
+            if self._pos < len(self._text) or self.ended:
+                return some
+            yield
+
+    def skip_space(self, into: Into | None = None) -> Steps[bool]:
+        return (yield from self.take_while(SPACE, into))
+
+    def json_value(self, into: Into, stops: tuple[str, ...] = ()) -> Steps[bool]:
+        """Exactly one JSON value, after white space; whether it is complete.
+
+        Brackets and `stops` inside strings mean nothing. A stop outside of a string ends an incomplete value
+        and is not read. What stands between the brackets is not judged.
+        """
+        yield from self.skip_space()
+        first = yield from self.peek()
+        if first in ('"', "'"):
+            self.skip(1, into)
+            return (yield from self._string(first, into))
+        if first not in ("{", "["):
+            return (yield from self.take_while(SCALAR, into)) and not first.isspace()
+        known = markers_of(('"', "'", "{", "}", "[", "]", *stops))
+        depth = 0
+        while True:
+            place, found = known.find(self._text, self._pos, self.ended)
+            self._read_to(place, into)
+            if found is None:
+                if self.ended:
+                    return False
+                yield
+            elif found in stops:
+                return False
+            else:
+                self._read_to(place + 1, into)
+                if found in IN_STRING:
+                    if not (yield from self._string(found, into)):
+                        return False
+                else:
+                    depth += 1 if found in "{[" else -1
+                    if depth <= 0:
+                        return True
+
+    def string_rest(self, quote: str, into: Into) -> Steps[bool]:
+        """A string whose opening quote was read, with its closing quote; whether there is one."""
+        return (yield from self._string(quote, into))
+
+    def _string(self, quote: str, into: Into) -> Steps[bool]:
+        pattern = IN_STRING[quote]
+        while True:
+            match = pattern.search(self._text, self._pos)
+            if match is None:
+                self._read_to(len(self._text), into)
+            elif match.group() == quote:
+                self._read_to(match.end(), into)
+                return True
+            elif match.end() < len(self._text):
+                self._read_to(match.end() + 1, into)
+                continue
+            else:
+                self._read_to(match.start(), into)
+            if self.ended:
+                self._read_to(len(self._text), into)
+                return False
+            yield
+
+
+def drive(steps: Steps[Any]) -> bool:
+    """Run a parser as far as the text goes; whether it wants more."""
+    return next(steps, _DONE) is not _DONE
+
+
+_DONE = object()

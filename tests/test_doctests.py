@@ -28,7 +28,8 @@ def test_main_doors_show_how_they_are_used() -> None:
         "toolcrib.repair.repair",
         "toolcrib.schema.canonical.clean",
         "toolcrib.schema.lower.to_dialect",
-        "toolcrib.testing.check_tool",
+        "toolcrib.testing.tools.check_tool",
+        "toolcrib.testing.codecs.check_codec",
         "toolcrib.tool.Tool",
         "toolcrib.toolbox.box.Toolbox",
     }

@@ -1,4 +1,4 @@
-"""For your own tests: models that need no provider, and a check of what every tool should hold to."""
+"""A check of what every tool should hold to."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from toolcrib.call import Ready, Refused, ToolCall
 from toolcrib.errors import ErrorCode, ToolDefinitionError
 from toolcrib.events import CallFinished, Event
-from toolcrib.models import Replay, Scripted
 from toolcrib.result import ToolResult
 from toolcrib.samples import samples, spoiled
 from toolcrib.schema import DIALECTS, lint, to_dialect
+from toolcrib.testing.report import Report
 from toolcrib.tool import Effect, ToolSpec
 from toolcrib.toolbox import Toolbox
 from toolcrib.toolset import Supplied, name_of
-
-__all__ = ["Finding", "Replay", "Report", "Scripted", "check_tool"]
 
 GRACE = 1.0  # seconds that a cancelled call has to end
 CANCEL_AFTER = 0.02  # seconds after which a running call is cancelled
@@ -38,62 +36,6 @@ UNFIT = (
     re.compile(r"\b(?:pydantic(?:_core)?|toolcrib|builtins|typing)\.\w|\bNoneType\b|ValidationError"),
     re.compile(r"(?<![\w.])/(?:home|root|Users|tmp|private|var/folders|usr/lib)/[\w.-]+"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something about a tool: which check saw it, "error", "warning" or "note", and words for its author."""
-
-    check: str
-    severity: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.severity}: {self.check}: {self.message}"
-
-
-@dataclass(slots=True)
-class Report:
-    """What `check_tool` found; `calls` is how many calls were run to the end."""
-
-    tool: str
-    findings: list[Finding] = field(default_factory=list)
-    calls: int = 0
-    _alike: dict[tuple[str, str], list[Any]] = field(default_factory=dict, repr=False, compare=False)
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is no error; warnings are advice."""
-        return not any(finding.severity == "error" for finding in self.findings)
-
-    def raise_for_findings(self, *, warnings: bool = False) -> None:
-        """Raise AssertionError if there is an error or, when asked for, a warning."""
-        bad = ("error", "warning") if warnings else ("error",)
-        found = [str(finding) for finding in self.findings if finding.severity in bad]
-        if found:
-            raise AssertionError(f"tool {self.tool}:\n" + "\n".join(f"- {line}" for line in found))
-
-    def error(self, check: str, message: str, *, alike: str = "") -> None:
-        """Add an error; a second one that is `alike` is counted on the first."""
-        self._add(Finding(check, "error", message), alike)
-
-    def warning(self, check: str, message: str) -> None:
-        self._add(Finding(check, "warning", message))
-
-    def note(self, check: str, message: str) -> None:
-        self._add(Finding(check, "note", message))
-
-    def _add(self, finding: Finding, alike: str = "") -> None:
-        key = (finding.check, alike or str(finding))
-        if key not in self._alike:
-            self._alike[key] = [finding, len(self.findings), 0]
-            self.findings.append(finding)
-        elif alike:
-            seen = self._alike[key]
-            seen[2] += 1
-            first, place, more = seen
-            others = "one other call" if more == 1 else f"{more} other calls"
-            self.findings[place] = replace(first, message=f"{first.message} (the same in {others})")
 
 
 def check_tool(
@@ -165,7 +107,7 @@ async def _checked(
         if made_for_folder:
             copied = folder = _copy_of(folder)
             tool = tool(copied)
-        bench = Bench(tool, folder, Report(name_of(tool)), deps, timeout)
+        bench = Bench(tool, folder, Report(f"tool {name_of(tool)}"), deps, timeout)
         spec = await bench.compiled()
         if spec is None:
             return bench.report
@@ -206,6 +148,7 @@ class Bench:
         self, tool: Supplied, folder: Path | None, report: Report, deps: Any, timeout: float
     ) -> None:
         self.tool = tool
+        self.name = name_of(tool)
         self.folder = folder
         self.report = report
         self.timeout = timeout
@@ -222,7 +165,7 @@ class Bench:
         """What a model is told of the tool; None, and an error, where it does not compile."""
         import warnings
 
-        name = self.report.tool
+        name = self.name
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -257,7 +200,7 @@ class Bench:
         fitting: list[Fit] = []
         refused: list[str] = []
         for item in made:
-            prepared = await self.box.prepare(ToolCall(self.report.tool, dict(item)))
+            prepared = await self.box.prepare(ToolCall(self.name, dict(item)))
             if isinstance(prepared, Ready):
                 fitting.append(Fit(dict(item), prepared.effect))
                 continue
@@ -279,7 +222,7 @@ class Bench:
     async def refuses(self, spec: ToolSpec, fitting: list[Fit]) -> None:
         """Arguments that do not fit are refused in words that name the parameter."""
         for name, wrong in spoiled(spec.input_schema, fitting[0].arguments if fitting else {}):
-            prepared = await self.box.prepare(ToolCall(self.report.tool, wrong))
+            prepared = await self.box.prepare(ToolCall(self.name, wrong))
             if not isinstance(prepared, Refused):
                 continue  # what could be repaired
             if prepared.result.code is ErrorCode.INVALID_ARGUMENTS and name not in prepared.result.text:
@@ -297,7 +240,7 @@ class Bench:
             results: list[ToolResult] = []
             try:
                 result = await self.box.call(
-                    ToolCall(self.report.tool, dict(item)),
+                    ToolCall(self.name, dict(item)),
                     timeout=self.timeout,
                     record=lambda _, recorded, kept=results: kept.append(recorded),  # type: ignore[misc]
                 )
@@ -317,9 +260,7 @@ class Bench:
         """A call that is cancelled ends within the grace, or says that its outcome is unknown."""
         for item in (fit.arguments for fit in fitting[:CANCELLED]):
             self.finished.clear()
-            work = asyncio.create_task(
-                self.box.call(ToolCall(self.report.tool, dict(item)), timeout=self.timeout)
-            )
+            work = asyncio.create_task(self.box.call(ToolCall(self.name, dict(item)), timeout=self.timeout))
             await asyncio.sleep(CANCEL_AFTER)
             work.cancel()
             _, pending = await asyncio.wait((work,), timeout=GRACE * 3)

@@ -1,0 +1,9 @@
+"""For your own tests: models that need no provider, and checks of what every tool and codec should hold to."""
+
+from toolcrib.models.replay import Replay
+from toolcrib.models.scripted import Scripted
+from toolcrib.testing.codecs import check_codec
+from toolcrib.testing.report import Finding, Report
+from toolcrib.testing.tools import check_tool
+
+__all__ = ["Finding", "Replay", "Report", "Scripted", "check_codec", "check_tool"]

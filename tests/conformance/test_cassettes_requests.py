@@ -236,7 +236,8 @@ def test_thinking_goes_back_in_the_fields_it_came_in(record: dict[str, Any]) -> 
     if not back["content"] and "tool_calls" not in back:
         pytest.skip("an answer that said nothing is not sent back")
     field = next((name for name in ("reasoning_content", "reasoning") if said.get(name)), "reasoning_content")
-    assert back.get(field, "") == (said.get(field) or "")
+    # A server that refuses calls without thinking is sent a blank one for those that came without.
+    assert back.get(field, "").strip() == (said.get(field) or "").strip()
     assert back.get("reasoning_details", []) == (said.get("reasoning_details") or [])
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError, is_retryable
+from toolcrib.codecs.glued import GrowingArguments, apart
 from toolcrib.codecs.loose import (
     as_count,
     as_dict,
@@ -51,6 +52,8 @@ TEXT_DELTAS = {
     "input_json_delta": ("partial_json", "input"),
 }
 IMPLIED_BLOCKS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking"}
+# What is said of a whole answer: its container, what the server cut from the context, why it refused.
+KEPT_FIELDS = ("container", "context_management", "stop_details")
 JSON_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 
 
@@ -60,7 +63,11 @@ def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) ->
         raise read_error(body)
     if not isinstance(body.get("content"), list):
         raise ModelError("the answer holds no content: it is not a message", retryable=True)
-    parts = [_part(block, block.get("input"), provider, names) for block in dicts(body["content"])]
+    parts = [
+        part
+        for block in dicts(body["content"])
+        for part in _parts(block, block.get("input"), provider, names)
+    ]
     return _response(parts, body, as_dict(body.get("usage")), provider)
 
 
@@ -113,9 +120,8 @@ class MessagesDecoder:
         chunks: list[Chunk] = []
         for block in dicts(message.get("content")):  # calls made by code come whole, before any event
             opened, chunk = self._open_block(block)
-            opened.closed = True
             chunks.extend(chunk)
-            chunks.extend(_closing(opened))
+            chunks.extend(self._close(opened))
         return chunks
 
     def _block_start(self, event: dict[str, Any]) -> list[Chunk]:
@@ -153,34 +159,51 @@ class MessagesDecoder:
         piece = as_str(delta.get(name))
         if not piece:
             return chunks
+        if field == "input" and block.kind == "tool_use":
+            shown = block.arguments.add(piece)
+            return [*chunks, CallChunk(block.number, arguments=shown)] if shown else chunks
         block.grow(field, piece)
         if field == "text" and block.kind == "text":
             chunks.append(TextChunk(piece))
         elif field == "thinking" and block.kind == "thinking":
             chunks.append(ReasoningChunk(piece))
-        elif field == "input" and block.kind == "tool_use":
-            chunks.append(CallChunk(block.number, arguments=piece))
         return chunks
 
     def _block_stop(self, event: dict[str, Any]) -> list[Chunk]:
         block = self._open.get(as_index(event.get("index")))
-        return _close(block) if block is not None else []
+        return self._close(block) if block is not None else []
 
     def _message_delta(self, event: dict[str, Any]) -> list[Chunk]:
-        delta = as_dict(event.get("delta"))
+        delta = {**as_dict(event.get("delta")), "context_management": event.get("context_management")}
         self._message |= {name: value for name, value in delta.items() if value is not None}
         usage = as_dict(event.get("usage"))
         self._usage |= {name: value for name, value in usage.items() if value is not None}
         return []
 
     def _close_all(self) -> list[Chunk]:
-        return [chunk for block in self._blocks for chunk in _close(block)]
+        return [chunk for block in list(self._blocks) for chunk in self._close(block)]
+
+    def _close(self, block: _Block) -> list[Chunk]:
+        """The end of a block; of a call, with the others that are glued to its arguments."""
+        if block.closed:
+            return []
+        block.closed = True
+        if block.kind != "tool_use":
+            return []
+        rest, others = block.arguments.settle(final=True)
+        chunks: list[Chunk] = [CallChunk(block.number, arguments=rest)] if rest else []
+        chunks.append(CallChunk(block.number, done=True))
+        for arguments in others:
+            other, opened = self._open_block({"type": "tool_use", "name": block.content.get("name")})
+            other.arguments.add(arguments)
+            chunks += [*opened, CallChunk(other.number, arguments=arguments), *self._close(other)]
+        return chunks
 
     def _response(self) -> Response:
         parts: list[MessagePart] = []
         for block in self._blocks:
             content, arguments = block.whole()
-            parts.append(_part(content, arguments, self._provider, self._names))
+            parts.extend(_parts(content, arguments, self._provider, self._names))
         return _response(parts, self._message, self._usage, self._provider)
 
 
@@ -196,13 +219,14 @@ _EVENTS = {
 class _Block:
     """A content block in the making; its texts grow as lists of pieces."""
 
-    __slots__ = ("citations", "closed", "content", "kind", "number", "pieces")
+    __slots__ = ("arguments", "citations", "closed", "content", "kind", "number", "pieces")
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
         self.kind = as_str(content.get("type"))
         self.number = -1
         self.closed = False
+        self.arguments = GrowingArguments()
         self.pieces: dict[str, list[str]] = {}
         self.citations: list[Any] = []
 
@@ -224,7 +248,7 @@ class _Block:
     def whole(self) -> tuple[dict[str, Any], Any]:
         """The block as a whole answer would hold it, and what a call's arguments are."""
         texts = {name: joined(pieces) for name, pieces in self.pieces.items()}
-        raw = texts.pop("input", "")
+        raw = texts.pop("input", "") or self.arguments.text
         content = {**self.content, **texts}
         if self.citations:
             content["citations"] = [*as_list(content.get("citations")), *self.citations]
@@ -234,15 +258,10 @@ class _Block:
         return content, raw or self.content.get("input")
 
 
-def _close(block: _Block) -> list[Chunk]:
-    if block.closed:
-        return []
-    block.closed = True
-    return _closing(block)
-
-
-def _closing(block: _Block) -> list[Chunk]:
-    return [CallChunk(block.number, done=True)] if block.kind == "tool_use" else []
+def _parts(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> list[MessagePart]:
+    """One content block as neutral parts: one, but for calls that are glued together."""
+    part = _part(block, arguments, provider, names)
+    return [*apart(part)] if isinstance(part, ToolCall) else [part]
 
 
 def _part(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> MessagePart:
@@ -282,7 +301,7 @@ def _response(
     reason = STOP_REASONS.get(stop, "other") if stop else "end"
     if reason == "end" and any(isinstance(part, ToolCall) for part in parts):
         reason = "tool_calls"
-    own = {"container": message["container"]} if message.get("container") else {}
+    own = {name: message[name] for name in KEPT_FIELDS if message.get(name)}
     answer = Message("assistant", parts, {provider: own} if own else {})
     return Response(answer, reason, read_usage(usage), as_str(message.get("model")), stop)
 

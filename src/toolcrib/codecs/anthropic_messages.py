@@ -12,16 +12,19 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_response
 from toolcrib.codecs.codec import Features, ModelError
+from toolcrib.codecs.declaration import strictness
 from toolcrib.codecs.loose import arguments_object, as_dict, as_str, own_extras, with_extras
 from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
+from toolcrib.tool import ToolSpec
 
 # The format has no default of its own; every model since Claude 3.7 can write this much in one answer.
 MAX_TOKENS = 16_384
 IDS = IdRule(re.compile("[A-Za-z0-9_-]{1,64}"), "toolu_")
 PICTURES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+STRICT_DIALECT = "anthropic-strict"
 NOTHING_SAID = "Continue."
 NO_OUTPUT = "The tool failed without a message."
 
@@ -30,7 +33,9 @@ class AnthropicMessagesCodec:
     """The Messages format.
 
     `provider` is the key of the extras (signatures, server-side tools), which go back to the same provider
-    alone; `max_tokens` is sent where the request names none.
+    alone; `max_tokens` is sent where the request names none. The format has no choice of a set of tools:
+    only those are offered then, which is the one way that holds, at the price of the prompt's cache. For one
+    tool that must be called, or none, all stay where they are.
 
     >>> from toolcrib.messages import Message
     >>> body = AnthropicMessagesCodec().request(Request([Message.user("Hi")]), model="claude-x", stream=False)
@@ -97,18 +102,12 @@ class AnthropicMessagesCodec:
 
     def _tools(self, request: Request, names: dict[str, str], steps: list[Step]) -> dict[str, Any]:
         choice = request.tool_choice
-        wanted = frozenset(choice.names)
-        specs = [spec for spec in request.tools if not wanted or spec.name in wanted]
-        strict = {"strict": True} if self.dialect.endswith("-strict") else {}
-        tools = [
-            {
-                "name": names.get(spec.name, spec.name),
-                "description": spec.description,
-                "input_schema": spec.in_dialect(self.dialect),
-                **strict,
-            }
-            for spec in specs
-        ]
+        wanted = frozenset(choice.names) if choice.mode != "none" else frozenset[str]()
+        one = choice.mode == "required" and len(wanted) == 1
+        specs = [spec for spec in request.tools if one or not wanted or spec.name in wanted]
+        if one and not any(spec.name in wanted for spec in specs):
+            specs = []
+        tools = [self._tool(spec, names) for spec in specs]
         mode = choice.mode
         if not tools and not own_extras(request, self.provider).get("tools"):
             # A conversation that holds calls is refused unless tools are defined, even if none may be called.
@@ -117,8 +116,9 @@ class AnthropicMessagesCodec:
             mode = "none"
         if not tools:
             return {}
-        if mode == "required" and len(tools) == 1 and wanted:
-            wire_choice: dict[str, Any] = {"type": "tool", "name": tools[0]["name"]}
+        if one and specs:
+            name = choice.names[0]
+            wire_choice: dict[str, Any] = {"type": "tool", "name": names.get(name, name)}
         else:
             wire_choice = {"type": {"required": "any"}.get(mode, mode)}
         if request.parallel_calls is not None and mode != "none":
@@ -128,6 +128,16 @@ class AnthropicMessagesCodec:
             if wire_choice == {"type": "auto"}
             else {"tools": tools, "tool_choice": wire_choice}
         )
+
+    def _tool(self, spec: ToolSpec, names: dict[str, str]) -> dict[str, Any]:
+        own = dict(spec.extras.get(self.provider, {}))
+        dialect, strict = strictness(spec, self.dialect, own, STRICT_DIALECT)
+        tool = {
+            "name": names.get(spec.name, spec.name),
+            "description": spec.description,
+            "input_schema": spec.in_dialect(dialect),
+        }
+        return {**tool, **({"strict": True} if strict else {}), **own}
 
     def _container(self, steps: list[Step]) -> str:
         """The container whose code waits for the results of the last calls."""

@@ -1,88 +1,41 @@
 """The calls of one Chat Completions stream, put together from whatever a server makes of the format.
 
 Told apart are: several calls interleaved by index; no index, or 0 for every call; no id, or the same for
-every call; id and name in the first piece or in each; the whole arguments once more at the end.
+every call; id and name in the first piece or in each; the whole arguments once more at the end; the
+arguments of several calls glued together in one.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.loose import as_dict, as_index, as_str, compact, joined, json_object
+from toolcrib.codecs.glued import GrowingArguments
+from toolcrib.codecs.loose import as_dict, as_index, as_str, compact, json_object
 from toolcrib.codecs.pairing import MISSING_IDS
 from toolcrib.messages import CallChunk
 
-STRUCTURE = re.compile(r'["\\{}\[\]]')
 STANDARD_FIELDS = frozenset({"index", "id", "function"})
 
 
 class _Slot:
     """One call in the making."""
 
-    __slots__ = (
-        "_depth",
-        "_escaped",
-        "_in_string",
-        "_scanned",
-        "closed",
-        "event",
-        "extras",
-        "id",
-        "length",
-        "name",
-        "number",
-        "pieces",
-    )
+    __slots__ = ("arguments", "event", "extras", "id", "name", "number")
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, name: str = "", *arguments: str) -> None:
         self.number = number
         self.id = ""
-        self.name = ""
-        self.pieces: list[str] = []
-        self.length = 0
+        self.name = name
+        self.arguments = GrowingArguments(*arguments)
         self.extras: dict[str, Any] = {}
         self.event = -1
-        self.closed = False
-        self._scanned = 0
-        self._depth = 0
-        self._in_string = False
-        self._escaped = False
-
-    @property
-    def text(self) -> str:
-        return joined(self.pieces)
-
-    def is_closed(self) -> bool:
-        """Whether the arguments' outermost bracket was closed; each character is looked at once."""
-        while not self.closed and self._scanned < len(self.pieces):
-            self._scan(self.pieces[self._scanned])
-            self._scanned += 1
-        return self.closed
-
-    def _scan(self, piece: str) -> None:
-        position = 0
-        if self._escaped and piece:
-            self._escaped, position = False, 1
-        while (match := STRUCTURE.search(piece, position)) is not None:
-            mark, position = match.group(), match.end()
-            if mark == '"':
-                self._in_string = not self._in_string
-            elif mark == "\\":
-                self._escaped = self._in_string and position == len(piece)
-                position += 1 if self._in_string else 0
-            elif not self._in_string:
-                self._depth += 1 if mark in "{[" else -1
-                if self._depth <= 0:
-                    self.closed = True
-                    return
 
     def repeats(self, piece: str) -> bool:
         """Whether a piece says once more what the whole arguments are already."""
-        if 2 * len(piece) < self.length:
+        if 2 * len(piece) < self.arguments.length:
             return False
-        text = self.text
+        text = self.arguments.text
         if piece.strip() == text.strip():
             return True
         value = json_object(piece)
@@ -98,6 +51,8 @@ class CallSlots:
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
         self._by_id: dict[str, _Slot] = {}
+        self._holding: dict[int, _Slot] = {}
+        self._untried: list[_Slot] = []
         self._event = 0
         self._done = 0
 
@@ -107,49 +62,75 @@ class CallSlots:
     def feed(self, deltas: list[dict[str, Any]]) -> list[CallChunk]:
         """The chunks that one event's list of deltas brings."""
         self._event += 1
-        return [chunk for delta in deltas if (chunk := self._take(delta)) is not None]
+        return [chunk for delta in deltas for chunk in self._take(delta)]
 
     def done(self) -> list[CallChunk]:
-        """One last chunk for every call that has none yet."""
+        """What was held back, and one last chunk for every call that has none yet."""
+        chunks = self._settle(final=True)
         ended, self._done = self._slots[self._done :], len(self._slots)
-        return [CallChunk(slot.number, done=True) for slot in ended]
+        return [*chunks, *(CallChunk(slot.number, done=True) for slot in ended)]
 
     def calls(self) -> list[ToolCall]:
+        self._settle(final=True)
         return [
             ToolCall(
                 self._names.get(slot.name, slot.name),
-                slot.text,
+                slot.arguments.text,
                 slot.id,
                 {self._provider: slot.extras} if slot.extras else {},
             )
             for slot in self._slots
         ]
 
-    def _take(self, delta: dict[str, Any]) -> CallChunk | None:
+    def _take(self, delta: dict[str, Any]) -> list[CallChunk]:
         function = called_function(delta)
         index, id = as_index(delta.get("index")), known_id(delta.get("id"))
         name, piece = as_str(function.get("name")), arguments_text(function)
         slot = self._find(index, id, name, piece)
+        chunks: list[CallChunk] = []
         opened = slot is None
         if slot is None:
-            slot = _Slot(len(self._slots))
-            self._slots.append(slot)
-        elif slot.event != self._event and piece.strip() and slot.is_closed() and slot.repeats(piece):
+            chunks = self._settle(final=False)
+            slot = self._open()
+        elif slot.event != self._event and piece.strip() and slot.arguments.closed and slot.repeats(piece):
             piece = ""
         self._register(slot, index, id)
         slot.extras.update(call_extras(delta))
+        slot.arguments.plain = slot.extras.get("type") == "custom"
+        shown = slot.arguments.add(piece)
+        if slot.arguments.holding and slot.number not in self._holding:
+            self._holding[slot.number] = slot
+            self._untried.append(slot)
         news = CallChunk(
             slot.number,
             "" if slot.name else self._names.get(name, name),
             "" if slot.id else id,
-            piece,
+            shown,
         )
         slot.name = slot.name or name
         slot.id = slot.id or id
-        if piece:
-            slot.pieces.append(piece)
-            slot.length += len(piece)
-        return news if opened or news.name or news.id or piece else None
+        return [*chunks, news] if opened or news.name or news.id or shown else chunks
+
+    def _open(self, name: str = "", *arguments: str) -> _Slot:
+        slot = _Slot(len(self._slots), name, *arguments)
+        self._slots.append(slot)
+        return slot
+
+    def _settle(self, *, final: bool) -> list[CallChunk]:
+        """Tell glued arguments apart: once when the next call begins, and at the end."""
+        chunks: list[CallChunk] = []
+        slots, self._untried = list(self._holding.values()) if final else self._untried, []
+        for slot in slots:
+            rest, others = slot.arguments.settle(final=final)
+            if rest:
+                chunks.append(CallChunk(slot.number, arguments=rest))
+            for arguments in others:
+                other = self._open(slot.name, arguments)
+                chunks.append(CallChunk(other.number, self._names.get(slot.name, slot.name)))
+                chunks.append(CallChunk(other.number, arguments=arguments))
+            if not slot.arguments.holding:
+                self._holding.pop(slot.number, None)
+        return chunks
 
     def _find(self, index: int | None, id: str, name: str, piece: str) -> _Slot | None:
         """The slot that a delta continues; None where it opens a new one."""
@@ -166,7 +147,7 @@ class CallSlots:
         if name and slot.name and name != slot.name:
             return None
         begins = piece.lstrip().startswith("{") and (name or index is None)
-        if begins and slot.is_closed() and (slot.event == self._event or not slot.repeats(piece)):
+        if begins and slot.arguments.closed and (slot.event == self._event or not slot.repeats(piece)):
             return None
         return slot
 

@@ -6,7 +6,8 @@ import hashlib
 import re
 from collections.abc import Mapping
 
-from toolcrib.messages import Request
+from toolcrib.call import ToolCall
+from toolcrib.messages import Request, ResultPart
 
 # The narrowest rule of the big providers, so that one conversation can go on with any of them.
 LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
@@ -21,7 +22,9 @@ def wire_names(request: Request | None) -> dict[str, str]:
     if request is None:
         return {}
     names = {spec.name for spec in request.tools}
-    names.update(call.name for message in request.messages for call in message.calls)
+    for message in request.messages:
+        names.update(part.name for part in message.parts if isinstance(part, ToolCall))
+        names.update(part.call.name for part in message.parts if isinstance(part, ResultPart))
     illegal = sorted(name for name in names if not LEGAL.match(name))
     if not illegal:
         return {}

@@ -5,48 +5,28 @@ What comes back is read in `openai_chat_answer.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.loose import arguments_object, compact, json_object, own_extras, with_extras
+from toolcrib.codecs.declaration import strictness
+from toolcrib.codecs.loose import arguments_object, as_dict, compact, json_object, own_extras, with_extras
 from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.openai_chat_answer import ChatDecoder, read_error, read_response
-from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.codecs.openai_chat_servers import FLAVOURS, OTHERS, Flavour
+from toolcrib.codecs.pairing import Answered, Step, arrange
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Reasoning, Request, Response
+from toolcrib.tool import ToolSpec
 
-ANY_ID = IdRule(re.compile(r"[\x21-\x7e]{1,256}"))
 NOTHING_SAID = "Continue."
-NEVER_SENT = frozenset(
-    {"annotations", "audio"}
-)  # kept on an answer; the format takes no more than audio's id
-
-
-@dataclass(frozen=True, slots=True)
-class Flavour:
-    """How one server's Chat Completions differ from the others'."""
-
-    dialect: str = "conservative"
-    ids: IdRule = ANY_ID
-    max_tokens: str = "max_tokens"
-    stream_usage: bool = True
-    allowed_tools: bool = False
-
-
-FLAVOURS = {
-    # https://platform.openai.com/docs/api-reference/chat/create; ids of more than 40 characters are refused
-    "openai": Flavour(
-        "openai", IdRule(re.compile(r"[\x21-\x7e]{1,40}")), "max_completion_tokens", allowed_tools=True
-    ),
-    # https://docs.mistral.ai/api: ids are nine letters or digits; usage comes without being asked for
-    "mistral": Flavour("mistral", IdRule(re.compile("[A-Za-z0-9]{9}"), "", 9), stream_usage=False),
-    "ollama": Flavour("ollama"),
-}
-OTHERS = Flavour()
+# Kept on an answer and never sent: the format takes no more than audio's id.
+NEVER_SENT = frozenset({"annotations", "audio"})
+MARKS = frozenset({"refusal", "spoken"})  # what we note on a part, and no field of the wire
+IN_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
+STRICT_DIALECT = "openai-strict"
 
 
 class OpenAIChatCodec:
@@ -62,24 +42,31 @@ class OpenAIChatCodec:
 
     name = "openai_chat"
     features = Features(
-        tool_choice=frozenset({"auto", "none", "required", "one", "set"}),
         parallel_switch=True,
         images=True,
         files=True,
         audio=True,
         reasoning=True,
         partial_arguments=True,
+        logit_bias=True,
+        logprobs=True,
     )
 
     def __init__(self, provider: str = "openai", *, dialect: str | None = None) -> None:
         self.provider = provider
         self.flavour = FLAVOURS.get(provider, OTHERS)
         self.dialect = dialect or self.flavour.dialect
+        self.features = replace(
+            self.features,
+            tool_choice=self.flavour.choices,
+            logit_bias=self.flavour.logit_bias,
+            logprobs=self.flavour.logprobs,
+        )
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /chat/completions`."""
         names = wire_names(request)
-        writer = _Writer(self.provider, names)
+        writer = _Writer(self.provider, names, self.flavour)
         body: dict[str, Any] = {
             "model": model,
             "messages": writer.messages(arrange(request.messages, self.flavour.ids)),
@@ -91,6 +78,7 @@ class OpenAIChatCodec:
             body["temperature"] = request.temperature
         if request.stop:
             body["stop"] = list(request.stop)
+        body |= self._token_fields(request)
         if stream:
             body["stream"] = True
             if self.flavour.stream_usage:
@@ -109,62 +97,77 @@ class OpenAIChatCodec:
         """The error that a body describes."""
         return read_error(body, status, retry_after)
 
+    def _token_fields(self, request: Request) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        if request.logit_bias and self.features.logit_bias:
+            fields["logit_bias"] = dict(request.logit_bias)
+        if self.features.logprobs and (request.logprobs or request.top_logprobs is not None):
+            fields["logprobs"] = True
+            if request.top_logprobs is not None:
+                fields["top_logprobs"] = request.top_logprobs
+        return fields
+
     def _tools(self, request: Request, names: dict[str, str]) -> dict[str, Any]:
-        choice = request.tool_choice
-        wanted = frozenset(choice.names)
-        narrowed = bool(wanted) and not self.flavour.allowed_tools
+        choice, taken = request.tool_choice, self.flavour.choices
+        offered = {spec.name for spec in request.tools}
+        wanted = [name for name in dict.fromkeys(choice.names) if name in offered and choice.mode != "none"]
+        one = choice.mode == "required" and len(wanted) == 1 and "one" in taken
+        # All tools are kept where the choice says enough: what changes them costs the prompt's cache.
+        narrowed = bool(choice.names) and choice.mode != "none" and not (wanted and (one or "set" in taken))
         tools = [spec for spec in request.tools if not narrowed or spec.name in wanted]
-        if not tools:
+        if not tools or (choice.mode == "none" and "none" not in taken):
             return {}
-        strict = {"strict": True} if self.dialect.endswith("-strict") else {}
-        body: dict[str, Any] = {
-            "tools": [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": names.get(spec.name, spec.name),
-                        "description": spec.description,
-                        "parameters": spec.in_dialect(self.dialect),
-                        **strict,
-                    },
-                }
-                for spec in tools
-            ]
-        }
-        refs = [{"type": "function", "function": {"name": names.get(name, name)}} for name in choice.names]
-        if choice.mode == "none" or not refs:
-            if choice.mode != "auto":
-                body["tool_choice"] = choice.mode
-        elif choice.mode == "required" and len(refs) == 1:
+        body: dict[str, Any] = {"tools": [self._tool(spec, names) for spec in tools]}
+        refs = [{"type": "function", "function": {"name": names.get(name, name)}} for name in wanted]
+        word = self.flavour.required if choice.mode == "required" else choice.mode
+        if one:
             body["tool_choice"] = refs[0]
-        elif not narrowed:
-            body["tool_choice"] = {
-                "type": "allowed_tools",
-                "allowed_tools": {"mode": choice.mode, "tools": refs},
-            }
-        elif choice.mode == "required":
-            body["tool_choice"] = "required"
+        elif wanted and not narrowed:
+            allowed = {"mode": choice.mode, "tools": refs}
+            body["tool_choice"] = {"type": "allowed_tools", "allowed_tools": allowed}
+        elif choice.mode != "auto" and choice.mode in taken:
+            body["tool_choice"] = word
         if request.parallel_calls is not None:
             body["parallel_tool_calls"] = request.parallel_calls
         return body
+
+    def _tool(self, spec: ToolSpec, names: dict[str, str]) -> dict[str, Any]:
+        own = as_dict(dict(spec.extras.get(self.provider, {})))
+        dialect, strict = strictness(spec, self.dialect, own, STRICT_DIALECT)
+        function: dict[str, Any] = {
+            "name": names.get(spec.name, spec.name),
+            "description": spec.description,
+            "parameters": spec.in_dialect(dialect),
+        }
+        if strict:
+            function["strict"] = True
+        function |= {name: value for name, value in own.items() if name in IN_FUNCTION}
+        beside = {name: value for name, value in own.items() if name not in {*IN_FUNCTION, "function"}}
+        return {"type": "function", "function": {**function, **as_dict(own.get("function"))}, **beside}
 
 
 class _Writer:
     """Neutral messages to wire messages, for one request."""
 
-    def __init__(self, provider: str, names: dict[str, str]) -> None:
+    def __init__(self, provider: str, names: dict[str, str], flavour: Flavour) -> None:
         self._provider = provider
         self._names = names
+        self._flavour = flavour
 
     def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
         wire: list[dict[str, Any]] = []
+        drawn: list[dict[str, Any]] = []  # the model's own pictures, until the user speaks again
         for step in steps:
             if step.message.role != "assistant":
                 role = "system" if step.message.role == "system" else "user"
                 content = self._content(step.parts, media=role == "user")
+                if drawn and role == "user":
+                    content = [*drawn, *(content if isinstance(content, list) else _text_parts(content))]
+                    drawn = []
                 if content:
                     wire.append({"role": role, "content": content, **self._own(step.message)})
                 continue
+            drawn += _labelled("Pictures of your answer:", step.parts)
             assistant = self._assistant(step)
             if assistant is None:
                 continue
@@ -175,10 +178,14 @@ class _Writer:
         return wire or [{"role": "user", "content": NOTHING_SAID}]
 
     def _assistant(self, step: Step) -> dict[str, Any] | None:
-        spoken = [part for part in step.parts if isinstance(part, Text | Json | Media)]
-        refusal = "".join(part.text for part in spoken if isinstance(part, Text) and self._refuses(part))
-        spoken = [part for part in spoken if not (isinstance(part, Text) and self._refuses(part))]
-        reasoning = self._reasoning(part for part in step.parts if isinstance(part, Reasoning))
+        own = self._own(step.message)
+        refused = [part for part in step.parts if isinstance(part, Text) and self._marked(part, "refusal")]
+        left_out = {id(part) for part in refused}
+        if "audio" in own:  # its id stands for sound and words
+            left_out |= {id(part) for part in step.parts if self._marked(part, "spoken")}
+        spoken = [part for part in step.parts if id(part) not in left_out]
+        refusal = "".join(part.text for part in refused)
+        reasoning = self._reasoning(step)
         thoughts = reasoning.pop("content", [])
         content: Any = self._content(spoken, media=False) or None
         if thoughts:
@@ -186,7 +193,7 @@ class _Writer:
         message: dict[str, Any] = {"role": "assistant", "content": content}
         if refusal:
             message["refusal"] = refusal
-        message |= reasoning | self._own(step.message)
+        message |= reasoning | own
         if step.answers:
             message["tool_calls"] = [self._call(answer) for answer in step.answers]
         elif content is None and not refusal and "audio" not in message:
@@ -208,14 +215,12 @@ class _Writer:
 
     def _media_of(self, answers: list[Answered]) -> list[dict[str, Any]]:
         """Pictures and files of results: the role "tool" takes text alone, so they follow as the user's."""
-        blocks: list[dict[str, Any]] = []
-        for answer in answers:
-            parts = answer.result.parts if answer.result is not None else ()
-            media = [block for part in parts if isinstance(part, Media) and (block := _media_block(part))]
-            if media:
-                blocks.append({"type": "text", "text": f"From the result of {answer.call.name}:"})
-                blocks.extend(media)
-        return blocks
+        return [
+            block
+            for answer in answers
+            if answer.result is not None
+            for block in _labelled(f"From the result of {answer.call.name}:", answer.result.parts)
+        ]
 
     def _content(self, parts: Iterable[Any], *, media: bool) -> str | list[dict[str, Any]]:
         """Text as a string where that says it all, else a list of blocks."""
@@ -225,7 +230,8 @@ class _Writer:
             if not isinstance(part, Text | Json | Media):
                 continue
             block = _media_block(part) if media and isinstance(part, Media) else None
-            own = own_extras(part, self._provider)
+            extras = own_extras(part, self._provider)
+            own = {name: value for name, value in extras.items() if name not in MARKS}
             plain = plain and block is None and not own
             if block is None:
                 block = {"type": "text", "text": part.as_text()}
@@ -233,10 +239,12 @@ class _Writer:
                 blocks.append({**block, **own})
         return "\n".join(block["text"] for block in blocks) if plain else blocks
 
-    def _reasoning(self, parts: Iterable[Reasoning]) -> dict[str, Any]:
+    def _reasoning(self, step: Step) -> dict[str, Any]:
         """What this provider sent of its thinking, in the fields in which it came; never another's."""
         fields: dict[str, Any] = {}
-        for part in parts:
+        for part in step.parts:
+            if not isinstance(part, Reasoning):
+                continue
             extras = own_extras(part, self._provider)
             where = extras.get("field")
             if where == "content":
@@ -248,6 +256,8 @@ class _Writer:
                 fields["reasoning_details"] = (
                     fields.get("reasoning_details", []) + extras["reasoning_details"]
                 )
+        if step.answers and not fields and self._flavour.no_thinking is not None:
+            return {"reasoning_content": self._flavour.no_thinking}
         return fields
 
     def _own(self, message: Any) -> dict[str, Any]:
@@ -256,8 +266,14 @@ class _Writer:
         audio = extras.get("audio")
         return {**own, "audio": {"id": audio["id"]}} if isinstance(audio, dict) and "id" in audio else own
 
-    def _refuses(self, part: Text) -> bool:
-        return bool(own_extras(part, self._provider).get("refusal"))
+    def _marked(self, part: Any, mark: str) -> bool:
+        return bool(own_extras(part, self._provider).get(mark))
+
+
+def _labelled(label: str, parts: Iterable[Any]) -> list[dict[str, Any]]:
+    """The media among some parts, behind words that say where they come from."""
+    blocks = [block for part in parts if isinstance(part, Media) and (block := _media_block(part))]
+    return [{"type": "text", "text": label}, *blocks] if blocks else []
 
 
 def _text_parts(content: str | None) -> list[dict[str, Any]]:

@@ -7,9 +7,11 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.call_slots import CallSlots, arguments_text, call_extras, called_function, known_id
 from toolcrib.codecs.codec import ModelError, is_retryable
+from toolcrib.codecs.glued import apart
 from toolcrib.codecs.loose import as_count, as_dict, as_money, as_str, dicts, joined
+from toolcrib.codecs.openai_chat_parts import Speech, picture_of, pictures, token_logprobs
 from toolcrib.codecs.sse import DONE
-from toolcrib.content import Text
+from toolcrib.content import Image, Text
 from toolcrib.messages import (
     Chunk,
     Message,
@@ -19,6 +21,7 @@ from toolcrib.messages import (
     Response,
     StopReason,
     TextChunk,
+    TokenLogprob,
     Usage,
 )
 
@@ -36,7 +39,8 @@ STOP_REASONS: dict[str, StopReason] = {
 }
 BROKEN = frozenset({"error", "insufficient_system_resource"})
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-KEPT_FIELDS = ("annotations", "audio", "extra_content")
+KEPT_FIELDS = ("annotations", "extra_content")
+TICKS_PER_DOLLAR = 10_000_000_000
 GROWING = frozenset({"text", "summary", "data"})
 
 
@@ -51,18 +55,21 @@ def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) ->
     answer.start(body)
     message = as_dict(choice.get("message"))
     answer.add(message)
-    calls = [
-        ToolCall(
-            names.get(name := as_str(function.get("name")), name),
-            raw if isinstance(raw := function.get("arguments"), dict) else arguments_text(function),
-            known_id(call.get("id")),
-            {provider: extras} if (extras := call_extras(call)) else {},
-        )
-        for call in tool_calls(message)
-        for function in (called_function(call),)
-    ]
+    answer.logprobs.extend(token_logprobs(choice))
     answer.stop = as_str(choice.get("finish_reason"))
-    return answer.response(calls)
+    return answer.response([call for item in tool_calls(message) for call in _calls(item, provider, names)])
+
+
+def _calls(item: dict[str, Any], provider: str, names: dict[str, str]) -> list[ToolCall]:
+    function, extras = called_function(item), call_extras(item)
+    name, raw = as_str(function.get("name")), function.get("arguments")
+    call = ToolCall(
+        names.get(name, name),
+        raw if isinstance(raw, dict) else arguments_text(function),
+        known_id(item.get("id")),
+        {provider: extras} if extras else {},
+    )
+    return [call] if extras.get("type") == "custom" else apart(call)
 
 
 class ChatDecoder:
@@ -104,6 +111,7 @@ class ChatDecoder:
         if not delta and self._answer.is_empty() and not self._slots:
             delta = as_dict(choice.get("message"))  # some servers stream a whole answer as one event
         chunks = self._answer.add(delta)
+        self._answer.logprobs.extend(token_logprobs(choice))
         chunks.extend(self._slots.feed(tool_calls(delta)))
         if stop := as_str(choice.get("finish_reason")):
             self._answer.stop = stop
@@ -128,10 +136,13 @@ class _Answer:
         self._kept: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._model = ""
+        self._pictures: list[Image] = []
+        self._speech = Speech()
+        self.logprobs: list[TokenLogprob] = []
         self.stop = ""
 
     def is_empty(self) -> bool:
-        return not (self._text or self._refusal or self._reasoning)
+        return not (self._text or self._refusal or self._reasoning or self._pictures or self._speech.kept)
 
     def start(self, body: dict[str, Any]) -> None:
         """Take what stands beside the choices."""
@@ -148,10 +159,15 @@ class _Answer:
             if part.get("type") == "thinking":
                 thought = "".join(as_str(item.get("text")) for item in dicts(part.get("thinking")))
                 self._think("content", thought, chunks)
+            elif (picture := picture_of(part)) is not None:
+                self._pictures.append(picture)
             else:
                 self._say(self._text, as_str(part.get("text")), chunks)
         self._say(self._text, as_str(content), chunks)
         self._say(self._refusal, as_str(message.get("refusal")), chunks)
+        self._pictures.extend(pictures(message))
+        if words := self._speech.add(as_dict(message.get("audio"))):
+            chunks.append(TextChunk(words))
         for name in KEPT_FIELDS:
             if message.get(name):
                 self._kept[name] = message[name]
@@ -214,14 +230,18 @@ class _Answer:
             parts.append(Text(joined(self._text)))
         if self._refusal:
             parts.append(Text(joined(self._refusal), {self._provider: {"refusal": True}}))
+        parts.extend(self._speech.parts(self._provider))
+        parts.extend(self._pictures)
         parts.extend(calls)
-        extras = {self._provider: self._kept} if self._kept else {}
+        kept = {**self._kept, "audio": self._speech.kept} if self._speech.kept else self._kept
+        extras = {self._provider: kept} if kept else {}
         return Response(
             Message("assistant", parts, extras),
             "other" if broken else self._stop_reason(calls),
             read_usage(self._usage),
             self._model,
             self.stop,
+            tuple(self.logprobs),
         )
 
     def _stop_reason(self, calls: list[ToolCall]) -> StopReason:
@@ -266,8 +286,17 @@ def read_usage(usage: dict[str, Any]) -> Usage:
         or as_count(usage.get("cached_tokens")),
         as_count(read.get("cache_write_tokens")) or as_count(usage.get("cache_creation_input_tokens")),
         reasoning,
-        as_money(usage.get("cost")),
+        _cost(usage),
     )
+
+
+def _cost(usage: dict[str, Any]) -> float | None:
+    """What the provider says that it took: in dollars, in an object of them (Perplexity), in xAI's ticks."""
+    ticks = usage.get("cost_in_usd_ticks")
+    if isinstance(ticks, int) and not isinstance(ticks, bool) and 0 <= ticks < 1e18:
+        return ticks / TICKS_PER_DOLLAR
+    cost = usage.get("cost")
+    return as_money(as_dict(cost).get("total_cost") if isinstance(cost, dict) else cost)
 
 
 def read_error(body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:

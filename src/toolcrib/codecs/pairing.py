@@ -2,7 +2,8 @@
 
 Providers refuse a request in which a call is unanswered, an id is used twice, or a result stands anywhere
 but right after its call. A transcript may be all of that: recorded with another provider, cut, or broken
-off in the middle.
+off in the middle. A result whose call is missing, or answered already, gets its call back before it: as a
+tool's output it has no more say than any other, which it would have among the user's own words.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from toolcrib.call import ToolCall
-from toolcrib.content import Text
 from toolcrib.messages import Message, MessagePart, ResultPart
 from toolcrib.result import ToolResult
 
@@ -58,19 +58,26 @@ class Step:
 
 
 def arrange(messages: Iterable[Message], rule: IdRule) -> list[Step]:
-    """The steps of a conversation; the results of an assistant's calls stand with it, wherever they came."""
+    """The steps of a conversation; the results of an assistant's calls stand with it, wherever they came.
+
+    Each `ToolCall` among a step's parts has its `Answered` in the step's answers, in the same order.
+    """
     steps: list[Step] = []
     ids = _Ids(rule)
     waiting = _Open()
     for message in messages:
         parts: list[MessagePart] = []
+        orphans: list[Answered] = []
         for part in message.parts:
             if not isinstance(part, ResultPart):
                 parts.append(part)
             elif (answer := waiting.take(part.call)) is not None:
                 answer.result = part.result
             else:
-                parts.append(Text(f"[result of {part.call.name}] {part.result.text}"))
+                orphans.append(Answered(part.call, ids.make(part.call.id), part.result))
+        if orphans:
+            calls: list[MessagePart] = [answer.call for answer in orphans]
+            steps.append(Step(Message("assistant", calls), calls, orphans))
         if message.role == "assistant":
             answers = [Answered(call, ids.make(call.id)) for call in parts if isinstance(call, ToolCall)]
             waiting = _Open(answers) if answers else waiting

@@ -1,0 +1,24 @@
+"""A tool's declaration: which dialect its schema is sent in, and whether the provider is to hold to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolcrib.tool import ToolSpec
+
+STRICT = "-strict"
+
+
+def strictness(spec: ToolSpec, dialect: str, own: Mapping[str, Any], strict_dialect: str) -> tuple[str, bool]:
+    """The dialect of one tool's schema, and whether it is declared strict.
+
+    A strict dialect is used only for a tool whose arguments can all be said in it: free-form maps, say,
+    would have to be written as JSON text. The tool's own extras for the provider have the last word.
+    """
+    wish = own.get("strict")
+    if wish is not None:
+        return (strict_dialect if wish else dialect.removesuffix(STRICT)), bool(wish)
+    if not dialect.endswith(STRICT):
+        return dialect, False
+    return (dialect, True) if spec.fits(dialect) else (dialect.removesuffix(STRICT), False)

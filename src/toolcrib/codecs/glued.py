@@ -1,0 +1,131 @@
+"""Arguments of several calls in one text, `{…}{…}`: some models write them so, and none of them may be dropped."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.loose import joined
+
+SEAM = re.compile(r"\}\s*\{")
+SPACE = re.compile(r"\s*")
+STRUCTURE = re.compile(r'["\\{}\[\]]')
+_read = json.JSONDecoder().raw_decode
+
+
+def glued_objects(text: str) -> list[str]:
+    """The objects of a text that is nothing but several, white space between them or not; else an empty list.
+
+    >>> glued_objects('{"a": 1} {"b": "}{"}')
+    ['{"a": 1}', '{"b": "}{"}']
+    >>> glued_objects('{"a": 1}{"b": ')
+    []
+    """
+    if not SEAM.search(text):
+        return []
+    objects: list[str] = []
+    position = _after_space(text, 0)
+    while position < len(text):
+        if text[position] != "{":
+            return []
+        try:
+            end = _read(text, position)[1]
+        except (ValueError, RecursionError):
+            return []
+        objects.append(text[position:end])
+        position = _after_space(text, end)
+    return objects if len(objects) > 1 else []
+
+
+def apart(call: ToolCall) -> list[ToolCall]:
+    """The calls that one call is: more than one where its arguments are glued together.
+
+    The id and what the provider keeps beside the call stay with the first.
+    """
+    objects = glued_objects(call.arguments) if isinstance(call.arguments, str) else []
+    if not objects:
+        return [call]
+    first = replace(call, arguments=objects[0])
+    return [first, *(ToolCall(call.name, arguments) for arguments in objects[1:])]
+
+
+class GrowingArguments:
+    """One call's arguments as they stream.
+
+    What follows their first closed bracket is held back until `settle` can tell whether it is another call:
+    it is not while it is no complete object. With `plain`, nothing is: the text is not JSON.
+    """
+
+    __slots__ = ("_depth", "_escaped", "_held", "_in_string", "closed", "length", "pieces", "plain")
+
+    def __init__(self, *pieces: str) -> None:
+        self.pieces = list(pieces)
+        self.length = sum(map(len, pieces))
+        self.closed = bool(pieces)
+        self.plain = False
+        self._held: list[str] = []
+        self._depth = 0
+        self._in_string = False
+        self._escaped = False
+
+    @property
+    def text(self) -> str:
+        """All that came, that which is held back too."""
+        return joined([*self.pieces, *self._held])
+
+    @property
+    def holding(self) -> bool:
+        return bool(self._held)
+
+    def add(self, piece: str) -> str:
+        """Take a piece, and give what of it may be shown."""
+        self.length += len(piece)
+        end = len(piece) if self.plain else 0 if self.closed else self._end_in(piece)
+        if end:
+            self.pieces.append(piece[:end])
+        if end < len(piece):
+            self._held.append(piece[end:])
+        return piece[:end]
+
+    def settle(self, *, final: bool) -> tuple[str, list[str]]:
+        """What of the held back belongs to this call after all, and the arguments of the calls that follow it.
+
+        Both are empty while that is open, which it is not with `final`.
+        """
+        if not self._held:
+            return "", []
+        held = joined(self._held)
+        objects = glued_objects(joined(self.pieces) + held)
+        if not objects and not final:
+            return "", []
+        self._held.clear()
+        if objects:
+            return "", objects[1:]
+        self.pieces.append(held)
+        return held, []
+
+    def _end_in(self, piece: str) -> int:
+        """Where in a piece the outermost bracket closes; its length where it does not."""
+        position = 0
+        if self._escaped and piece:
+            self._escaped, position = False, 1
+        while (match := STRUCTURE.search(piece, position)) is not None:
+            mark, position = match.group(), match.end()
+            if mark == '"':
+                self._in_string = not self._in_string
+            elif mark == "\\":
+                self._escaped = self._in_string and position == len(piece)
+                position += 1 if self._in_string else 0
+            elif not self._in_string:
+                self._depth += 1 if mark in "{[" else -1
+                if self._depth <= 0:
+                    self.closed = True
+                    return position
+        return len(piece)
+
+
+def _after_space(text: str, position: int) -> int:
+    found = SPACE.match(text, position)
+    return found.end() if found is not None else position

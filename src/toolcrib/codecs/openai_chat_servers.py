@@ -1,0 +1,63 @@
+"""How the servers of Chat Completions differ, a row each; a server without a row gets the careful `OTHERS`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from toolcrib.codecs.pairing import IdRule
+
+ANY_ID = IdRule(re.compile(r"[\x21-\x7e]{1,256}"))
+OPENAI_ID = IdRule(re.compile(r"[\x21-\x7e]{1,40}"))
+MISTRAL_ID = IdRule(re.compile("[A-Za-z0-9]{9}"), "", 9)
+ALL_BUT_SETS = frozenset({"auto", "none", "required", "one"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flavour:
+    """How one server's Chat Completions differ from the others'.
+
+    `choices` are the kinds of `tool_choice` that it heeds, `required` its word for that one. Thinking goes
+    back as it came; `no_thinking` stands beside calls that came without any (from another provider, say)
+    where the server insists on it.
+    """
+
+    dialect: str = "conservative"
+    ids: IdRule = ANY_ID
+    max_tokens: str = "max_tokens"
+    stream_usage: bool = True
+    choices: frozenset[str] = ALL_BUT_SETS
+    required: str = "required"
+    no_thinking: str | None = None
+    logit_bias: bool = True
+    logprobs: bool = True
+
+
+# https://platform.openai.com/docs/api-reference/chat/create; ids of more than 40 characters are refused.
+OPENAI = Flavour(
+    dialect="openai", ids=OPENAI_ID, max_tokens="max_completion_tokens", choices=ALL_BUT_SETS | {"set"}
+)
+
+FLAVOURS = {
+    "openai": OPENAI,
+    # https://learn.microsoft.com/azure/ai-foundry/openai/latest: the same API below /openai/v1
+    "azure": OPENAI,
+    # https://docs.mistral.ai/api: ids are nine letters or digits, "any" is its word for a call that has to
+    # come, usage comes unasked, and fields that it does not know (it has no log-probabilities) are a 422
+    "mistral": Flavour(ids=MISTRAL_ID, stream_usage=False, required="any", logit_bias=False, logprobs=False),
+    # https://api-docs.deepseek.com/guides/thinking_mode: a turn with calls is a 400 without its thinking,
+    # from then on; in other turns it is ignored (only the deepseek-reasoner of 2025 refused it). An empty
+    # one is taken (theopenco/llmgateway#2093). The reference lists no logit_bias.
+    "deepseek": Flavour(no_thinking="", logit_bias=False),
+    # "thinking is enabled but reasoning_content is missing in assistant tool call message": an empty one is
+    # missing too, a space is not (theopenco/llmgateway#2093, earendil-works/pi#4178); tokens are limited by
+    # max_completion_tokens (https://platform.kimi.ai/docs/api/chat)
+    "moonshot": Flavour(max_tokens="max_completion_tokens", no_thinking=" "),
+    # https://console.groq.com/docs/openai: logprobs, top_logprobs and logit_bias are a 400
+    "groq": Flavour(logit_bias=False, logprobs=False),
+    # https://docs.x.ai/docs/api-reference: logit_bias is listed as unsupported
+    "xai": Flavour(logit_bias=False),
+    # https://docs.ollama.com/api/openai-compatibility: neither tool_choice nor logit_bias is heeded
+    "ollama": Flavour(dialect="ollama", choices=frozenset({"auto"}), logit_bias=False),
+}
+OTHERS = Flavour()

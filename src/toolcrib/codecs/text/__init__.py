@@ -1,11 +1,14 @@
 """Calls that are written as text: the formats, their parsers, and the codec that lays them over another."""
 
 from toolcrib.codecs.text.catalog import format_for, format_named, formats
+from toolcrib.codecs.text.codec import TextCodec, TextDecoder
 from toolcrib.codecs.text.format import TextFormat, Written
 from toolcrib.codecs.text.reader import Parsed, TextParser, parse_text, text_parser
 
 __all__ = [
     "Parsed",
+    "TextCodec",
+    "TextDecoder",
     "TextFormat",
     "TextParser",
     "Written",

@@ -46,7 +46,7 @@ class Answer:
     White space beside a call or a block of reasoning is layout of the format and not shown.
     """
 
-    __slots__ = ("_call", "_calls", "_chunks", "_held", "_parts", "_run")
+    __slots__ = ("_call", "_calls", "_chunks", "_held", "_parts", "_run", "_trim")
 
     def __init__(self) -> None:
         self._chunks: list[Chunk] = []
@@ -55,6 +55,7 @@ class Answer:
         self._calls = 0
         self._held: list[str] = []  # white space that may turn out to stand beside a call
         self._run: _Run | None = None
+        self._trim = False  # whether white space that comes next stands beside a call or thinking
 
     # What a parser says
 
@@ -111,12 +112,15 @@ class Answer:
 
     def retract(self, text: str) -> None:
         """All that was reported so far was thinking, and this is how it was written."""
-        shown = bool(self._parts)
-        self._parts.clear()
-        self._held.clear()
-        self._call, self._calls, self._run = None, 0, None
+        kept: list[_Run | _Call | MessagePart] = [
+            part for part in self._parts if not isinstance(part, _Run | _Call)
+        ]
+        said = len(kept) < len(self._parts)
+        self._parts = kept
+        self._call, self._calls = None, 0
+        self._block()
         self._chunks.clear()
-        if shown:
+        if said:
             self._chunks.append(RestartChunk(THOUGHT_ALOUD))
         self.reasoning(text)
         self.end_reasoning()
@@ -125,16 +129,8 @@ class Answer:
 
     def part(self, part: MessagePart) -> None:
         """A part that is no text of the model's: it keeps its place."""
-        self._block()
-        if isinstance(part, ToolCall):
-            self._calls += 1
+        self._run = None
         self._parts.append(part)
-
-    def native_call(self) -> int:
-        """The index of a call that the base codec streams itself."""
-        self._block()
-        self._calls += 1
-        return self._calls - 1
 
     # What comes out
 
@@ -148,9 +144,8 @@ class Answer:
         if self._call is not None:
             self.fail_call(CUT_OFF)
         run = self._run
-        if self._held and not self._parts:
-            run = _Run(thinking=False)
-            self._parts.append(run)
+        if self._held and run is None:
+            run = self._open_run(thinking=False)
         if self._held and run is not None and not run.thinking:
             self._write(run, self._taken_back())
         self._block()
@@ -161,21 +156,24 @@ class Answer:
 
     def _say(self, piece: str, *, thinking: bool) -> None:
         run = self._run
-        if run is None or run.thinking != thinking:
-            first = not self._parts and not thinking
-            piece = self._taken_back() + piece if first else piece.lstrip()
-            if not piece.strip():
-                self._held += [piece] if piece and run is None else []
-                return
-            self._block()
-            run = self._run = _Run(thinking)
-            self._parts.append(run)
         shown = piece.rstrip()
-        after = piece[len(shown) :]
+        if run is None or run.thinking != thinking:
+            if not shown:
+                self._held += [] if run is not None or thinking or self._trim else [piece]
+                return
+            if run is not None or thinking or self._trim:
+                self._held.clear()
+                piece, shown = piece.lstrip(), shown.lstrip()
+            run = self._open_run(thinking)
         if shown:
             self._write(run, self._taken_back() + shown)
-        if after:
-            self._held.append(after)
+        if len(shown) < len(piece):
+            self._held.append(piece[len(shown) :])
+
+    def _open_run(self, thinking: bool) -> _Run:
+        run = self._run = _Run(thinking)
+        self._parts.append(run)
+        return run
 
     def _taken_back(self) -> str:
         text = "".join(self._held)
@@ -188,6 +186,7 @@ class Answer:
 
     def _block(self) -> None:
         self._run = None
+        self._trim = True
         self._held.clear()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from toolcrib.codecs.text.answer import Answer
+from toolcrib.codecs.text.format import Tools
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
 
 THINKING = {
@@ -88,3 +89,8 @@ class Prose:
         found = yield from self._scan.until((closer, *stops), self._answer.reasoning)
         self._answer.end_reasoning()
         return found if found in self._known else None
+
+
+def plain(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+    """Read an answer in which nothing is a call."""
+    yield from Prose(scan, answer, ()).until_marker()

@@ -1,0 +1,96 @@
+"""A conversation for a model that only writes text: earlier calls and their results become text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.codecs.text.format import TextFormat, Written
+from toolcrib.codecs.text.safe import guarded
+from toolcrib.content import Media, Text
+from toolcrib.messages import Message, MessagePart, Reasoning
+
+ANY_ID = IdRule(re.compile(r"[\w.:-]{1,64}", re.ASCII))
+
+
+def system_with(messages: list[Message], section: str) -> list[Message]:
+    """The conversation with a section at the end of its system prompt, of which there is one in the end."""
+    if messages and messages[0].role == "system":
+        first = messages[0]
+        parts = [*first.parts, Text(f"\n\n{section}" if first.parts else section)]
+        return [replace(first, parts=_merged(parts)), *messages[1:]]
+    return [Message.system(section), *messages]
+
+
+def written(
+    messages: Iterable[Message], format: TextFormat, names: dict[str, str], provider: str
+) -> list[Message]:
+    """The conversation without calls and results as such.
+
+    What a tool returned is the user's text, and stands before what the user said next.
+    """
+    steps = arrange(messages, ANY_ID)
+    last_user = max((at for at, step in enumerate(steps) if step.message.role == "user"), default=-1)
+    told: list[Message] = []
+    for at, step in enumerate(steps):
+        if step.message.role == "assistant":
+            told.append(_assistant(step, format, names, provider, recent=at > last_user))
+            if step.answers:
+                told.append(_results(step.answers, format, names))
+        elif step.message.role == "system":
+            told.append(replace(step.message, parts=step.parts))
+        elif told and told[-1].role == "user" and at and steps[at - 1].answers:
+            told[-1].parts = _merged([*told[-1].parts, Text("\n\n"), *step.parts])
+        else:
+            told.append(Message("user", step.parts, step.message.extras))
+    return told
+
+
+def _assistant(step: Step, format: TextFormat, names: dict[str, str], provider: str, recent: bool) -> Message:
+    """What the model said, its calls written as it would have written them."""
+    parts: list[MessagePart] = []
+    for part in step.parts:
+        if isinstance(part, Reasoning) and provider not in part.extras and format.thinking and recent:
+            before, after = format.thinking
+            parts.append(Text(f"{before}{part.text}{after}"))
+        elif not isinstance(part, ToolCall):
+            parts.append(part)
+    calls = [
+        ToolCall(names.get(answer.call.name, answer.call.name), answer.call.arguments, answer.id)
+        for answer in step.answers
+        if answer.call.name
+    ]
+    nameless = [str(answer.call.arguments) for answer in step.answers if not answer.call.name]
+    text = "\n".join([*nameless, format.write_calls(calls)] if calls else nameless)
+    if text:
+        spoken = any(isinstance(part, Text) and part.text for part in parts)
+        parts.append(Text(f"\n{text}" if spoken else text))
+    return Message("assistant", _merged(parts), step.message.extras)
+
+
+def _results(answers: list[Answered], format: TextFormat, names: dict[str, str]) -> Message:
+    texts: list[str] = []
+    media: list[MessagePart] = []
+    for answer in answers:
+        name = names.get(answer.call.name, answer.call.name)
+        text = guarded(answer.text, format.guards)
+        texts.append(format.write_result(Written(name, answer.id, text, answer.is_error)))
+        shown = [part for part in (answer.result.parts if answer.result else ()) if isinstance(part, Media)]
+        if shown:
+            media += [Text(f"From the result of {name}:"), *shown]
+    return Message("user", [Text("\n".join(texts)), *media])
+
+
+def _merged(parts: list[MessagePart]) -> list[MessagePart]:
+    """Neighbouring texts as one: base codecs join several in ways of their own."""
+    merged: list[MessagePart] = []
+    for part in parts:
+        last = merged[-1] if merged else None
+        if isinstance(part, Text) and isinstance(last, Text) and not part.extras and not last.extras:
+            merged[-1] = Text(last.text + part.text)
+        else:
+            merged.append(part)
+    return merged

@@ -1,0 +1,291 @@
+"""Gemini generateContent, of the Gemini API and of Vertex: what is sent. What comes back: `gemini_answer.py`.
+
+Source: https://ai.google.dev/api/generate-content; thought signatures and results with media:
+https://ai.google.dev/gemini-api/docs/thought-signatures, https://ai.google.dev/gemini-api/docs/function-calling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.codec import Features, ModelError
+from toolcrib.codecs.gemini_answer import GeminiDecoder, read_error, read_response
+from toolcrib.codecs.loose import arguments_object, as_dict, as_list, own_extras
+from toolcrib.codecs.names import our_names, wire_names
+from toolcrib.codecs.pairing import MISSING_IDS, Answered, IdRule, Step, arrange
+from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
+from toolcrib.messages import Opaque, Reasoning, Request, Response
+
+IDS = IdRule(re.compile(r"[A-Za-z0-9_.:-]{1,128}"))
+# Models before Gemini 3 refuse media inside a result (400), and ask for no signature on calls.
+BEFORE_3 = re.compile(r"gemini-[12]\b|gemma")
+# Stands for the signature of a call that another model made; Gemini 3 refuses a step without any (400).
+UNSIGNED = "skip_thought_signature_validator"
+NOTHING_SAID = "Continue."
+NO_OUTPUT = "The tool failed without a message."
+IN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
+# Bytes without a type are refused, so what was not named is taken for the usual.
+USUAL_TYPES: dict[type[Media], str] = {Image: "image/png", Audio: "audio/wav", File: "application/pdf"}
+
+
+class GeminiCodec:
+    """The generateContent format; model and streaming are told by the address, not by the body.
+
+    `provider` is the key of the extras (signatures, server-side tools), which go back to the same provider
+    alone; `dialect` is that of the tools' schemas.
+
+    >>> from toolcrib.messages import Message
+    >>> GeminiCodec().request(Request([Message.user("Hi")]), model="gemini-3-pro", stream=False)
+    {'contents': [{'role': 'user', 'parts': [{'text': 'Hi'}]}]}
+    """
+
+    name = "gemini"
+    features = Features(
+        tool_choice=frozenset({"auto", "none", "required", "one", "set"}),
+        images=True,
+        files=True,
+        audio=True,
+        media_in_results=True,
+        reasoning=True,
+        partial_arguments=True,
+        call_ids=False,
+        logprobs=True,
+    )
+
+    def __init__(self, provider: str = "gemini", *, dialect: str | None = None) -> None:
+        self.provider = provider
+        self.dialect = dialect or "gemini"
+
+    def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
+        """The body of `POST …/models/MODEL:generateContent`, or of `…:streamGenerateContent`."""
+        names = wire_names(request)
+        writer = _Writer(self.provider, names, since_3=not BEFORE_3.search(model))
+        first = next(
+            (i for i, message in enumerate(request.messages) if message.role != "system"),
+            len(request.messages),
+        )
+        system = [part for message in request.messages[:first] for part in writer.texts(message.parts)]
+        body: dict[str, Any] = {"contents": writer.contents(arrange(request.messages[first:], IDS))}
+        if system:
+            body["systemInstruction"] = {"parts": system}
+        body |= self._tools(request, names)
+        if config := _generation_config(request):
+            body["generationConfig"] = config
+        return merged(body, own_extras(request, self.provider))
+
+    def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
+        """What a whole answer says; ModelError when it is not an answer."""
+        return read_response(body, self.provider, our_names(request), _callable_names(request))
+
+    def decoder(self, request: Request | None = None) -> GeminiDecoder:
+        """A fresh decoder for one streamed answer."""
+        return GeminiDecoder(self.provider, our_names(request), _callable_names(request))
+
+    def error(self, body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
+        """The error that a body describes."""
+        return read_error(body, status, retry_after)
+
+    def _tools(self, request: Request, names: dict[str, str]) -> dict[str, Any]:
+        choice = request.tool_choice
+        declared = {spec.name for spec in request.tools}
+        allowed = [names.get(name, name) for name in dict.fromkeys(choice.names) if name in declared]
+        if not declared or (choice.names and not allowed):
+            return {}
+        declarations = [
+            {
+                "name": names.get(spec.name, spec.name),
+                **({"description": spec.description} if spec.description else {}),
+                "parametersJsonSchema": spec.in_dialect(self.dialect),
+                **own_extras(spec, self.provider),
+            }
+            for spec in request.tools
+        ]
+        body: dict[str, Any] = {"tools": [{"functionDeclarations": declarations}]}
+        # AUTO takes no set of names; VALIDATED is AUTO that does, with calls held to their schemas.
+        free = "VALIDATED" if allowed else "AUTO"
+        mode = {"auto": free, "none": "NONE", "required": "ANY"}[choice.mode]
+        if mode == "AUTO":
+            return body
+        config: dict[str, Any] = {"mode": mode}
+        if allowed and mode != "NONE":
+            config["allowedFunctionNames"] = allowed
+        return {**body, "toolConfig": {"functionCallingConfig": config}}
+
+
+class _Writer:
+    """Neutral messages to wire contents, for one request."""
+
+    def __init__(self, provider: str, names: dict[str, str], *, since_3: bool) -> None:
+        self._provider = provider
+        self._names = names
+        self._since_3 = since_3
+
+    def contents(self, steps: list[Step]) -> list[dict[str, Any]]:
+        """Turns of user and model; the results of a turn's calls open the user's turn after it."""
+        turns: list[dict[str, Any]] = []
+        for step in steps:
+            if step.message.role == "assistant":
+                _append(turns, "model", self._model(step))
+            else:
+                _append(turns, "user", self._user(step))
+            _append(turns, "user", [self._result(answer) for answer in step.answers])
+            _append(turns, "user", self._following(step.answers))
+        if not turns or turns[0]["role"] == "model":
+            turns.insert(0, {"role": "user", "parts": [{"text": NOTHING_SAID}]})
+        return turns
+
+    def texts(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
+        """Parts as text alone; of media only their labels."""
+        spoken = (part for part in parts if isinstance(part, Text | Json | Media))
+        return [{"text": text} for part in spoken if (text := part.as_text())]
+
+    def _parts(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
+        """Text, media and what this provider alone understands."""
+        wire: list[dict[str, Any]] = []
+        for part in parts:
+            if isinstance(part, Opaque):
+                if part.provider == self._provider and isinstance(part.data, dict) and part.data:
+                    wire.append(part.data)
+            elif isinstance(part, Text | Json | Media):
+                own = own_extras(part, self._provider)
+                held = _media(part) if isinstance(part, Media) else None
+                if held is not None or part.as_text() or own:
+                    wire.append({**(held or {"text": part.as_text()}), **own})
+        return wire
+
+    def _user(self, step: Step) -> list[dict[str, Any]]:
+        parts = self._parts(step.parts)
+        if step.message.role == "system" and parts:  # instructions in the middle have no place of their own
+            return [{"text": "<system>"}, *parts, {"text": "</system>"}]
+        return parts
+
+    def _model(self, step: Step) -> list[dict[str, Any]]:
+        wire: list[dict[str, Any]] = []
+        answers = iter(step.answers)
+        unsigned = self._since_3 and not any(
+            "thoughtSignature" in own_extras(answer.call, self._provider) for answer in step.answers
+        )
+        for part in step.parts:
+            if isinstance(part, ToolCall):
+                wire.append(self._call(next(answers), stand_in=unsigned))
+                unsigned = False
+            elif isinstance(part, Reasoning):
+                if own := own_extras(part, self._provider):  # another's thinking is not shown to this model
+                    wire.append({"text": part.text, **own})
+            else:
+                wire.extend(self._parts([part]))
+        return wire
+
+    def _call(self, answer: Answered, *, stand_in: bool) -> dict[str, Any]:
+        own = dict(own_extras(answer.call, self._provider))
+        call = {
+            **_id(answer),
+            "name": self._names.get(answer.call.name, answer.call.name),
+            "args": arguments_object(answer.call.arguments),
+            **as_dict(own.pop("functionCall", None)),
+        }
+        return {"functionCall": call, **({"thoughtSignature": UNSIGNED} if stand_in else {}), **own}
+
+    def _result(self, answer: Answered) -> dict[str, Any]:
+        parts: tuple[Part, ...] = answer.result.parts if answer.result is not None else (Text(answer.text),)
+        text = "\n".join(part.as_text() for part in parts if not self._carried(part))
+        wire: dict[str, Any] = {
+            **_id(answer),
+            "name": self._names.get(answer.call.name, answer.call.name),
+            "response": {"error": text or NO_OUTPUT} if answer.is_error else {"output": text},
+        }
+        if carried := [held for part in parts if (held := self._carried(part))]:
+            wire["parts"] = carried
+        return {"functionResponse": {**wire, **own_extras(answer.result, self._provider)}}
+
+    def _carried(self, part: Part) -> dict[str, Any] | None:
+        """Media as a part of a result, where the model takes them there."""
+        if not self._since_3 or not isinstance(part, Media) or part.media_type not in IN_RESULTS:
+            return None
+        return _media(part) if part.data else None
+
+    def _following(self, answers: list[Answered]) -> list[dict[str, Any]]:
+        """Media that no result can carry follow as the user's."""
+        wire: list[dict[str, Any]] = []
+        for answer in answers:
+            parts = answer.result.parts if answer.result is not None else ()
+            others = [part for part in parts if isinstance(part, Media) and not self._carried(part)]
+            if media := [held for part in others if (held := _media(part))]:
+                wire += [{"text": f"From the result of {answer.call.name}:"}, *media]
+        return wire
+
+
+def merged(body: dict[str, Any], extras: dict[str, Any]) -> dict[str, Any]:
+    """A body with extras: they win, field by field of objects; their tools join ours."""
+    whole = dict(body)
+    for name, value in extras.items():
+        ours = body.get(name)
+        if name == "tools":
+            whole[name] = _joined_tools(as_list(ours), as_list(value))
+        elif isinstance(ours, dict) and isinstance(value, dict):
+            whole[name] = merged(ours, value)
+        else:
+            whole[name] = value
+    return whole
+
+
+def _joined_tools(ours: list[Any], theirs: list[Any]) -> list[Any]:
+    """One list of tools, all its functions in one entry: several such entries are refused."""
+    functions: list[Any] = []
+    rest: list[Any] = []
+    for tool in [*ours, *theirs]:
+        functions += as_list(as_dict(tool).get("functionDeclarations"))
+        other = (
+            {k: v for k, v in tool.items() if k != "functionDeclarations"} if isinstance(tool, dict) else tool
+        )
+        rest += [other] if other else []
+    return [*([{"functionDeclarations": functions}] if functions else []), *rest]
+
+
+def _generation_config(request: Request) -> dict[str, Any]:
+    wants_logprobs = request.logprobs or request.top_logprobs is not None
+    config = {
+        "maxOutputTokens": request.max_tokens,
+        "temperature": request.temperature,
+        "stopSequences": list(request.stop) or None,
+        "responseLogprobs": True if wants_logprobs else None,
+        "logprobs": request.top_logprobs,
+    }
+    return {name: value for name, value in config.items() if value is not None}
+
+
+def _append(turns: list[dict[str, Any]], role: str, parts: list[dict[str, Any]]) -> None:
+    if not parts:
+        return
+    if turns and turns[-1]["role"] == role:
+        turns[-1]["parts"].extend(parts)
+    else:
+        turns.append({"role": role, "parts": list(parts)})
+
+
+def _id(answer: Answered) -> dict[str, Any]:
+    """An id where the call came with one; without, results belong to calls by name and order."""
+    return {"id": answer.id} if answer.call.id not in MISSING_IDS else {}
+
+
+def _media(part: Media) -> dict[str, Any] | None:
+    """Bytes or an address as the format carries them; None for neither."""
+    kind = part.media_type
+    if part.data:
+        return {
+            "inlineData": {"mimeType": kind or USUAL_TYPES.get(type(part), "image/png"), "data": part.data}
+        }
+    if part.url:
+        return {"fileData": {**({"mimeType": kind} if kind else {}), "fileUri": part.url}}
+    return None
+
+
+def _callable_names(request: Request | None) -> frozenset[str]:
+    """The wire names of what a request's answer may call."""
+    if request is None:
+        return frozenset()
+    names = wire_names(request)
+    return frozenset(names.get(spec.name, spec.name) for spec in request.tools)

@@ -1,0 +1,112 @@
+"""The parts of a Gemini answer in the making: text, thinking and calls grow, media come whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.gemini_partial import PartialArguments
+from toolcrib.codecs.loose import as_dict, as_list, as_str, compact, joined
+from toolcrib.codecs.pairing import MISSING_IDS
+from toolcrib.content import Audio, File, Image, Text
+from toolcrib.messages import CallChunk, Chunk, MessagePart, Reasoning
+
+
+class Words:
+    """Text or thinking in the making."""
+
+    __slots__ = ("own", "pieces", "plain", "thought")
+
+    def __init__(self, text: str, thought: bool, own: dict[str, Any], plain: bool) -> None:
+        self.pieces = [text]
+        self.thought = thought
+        self.own = own
+        self.plain = plain
+
+    def whole(self, provider: str, names: dict[str, str]) -> MessagePart:
+        text = joined(self.pieces)
+        extras = {provider: self.own} if self.own else {}
+        return Reasoning(text, extras) if self.thought else Text(text, extras)
+
+
+class Call:
+    """One call in the making: its arguments come whole, or as pairs of a path and a piece."""
+
+    __slots__ = ("args", "closed", "extras", "id", "name", "number", "partial", "problem")
+
+    def __init__(self, number: int, name: str, id: str) -> None:
+        self.number = number
+        self.name = name
+        self.id = id
+        self.args: Any = None
+        self.partial: PartialArguments | None = None
+        self.extras: dict[str, Any] = {}
+        self.problem = ""
+        self.closed = False
+
+    def take(self, call: dict[str, Any]) -> str:
+        """The text of arguments that one piece adds."""
+        self.name, self.id = self.name or as_str(call.get("name")), self.id or call_id(call)
+        said = ""
+        if (args := call.get("args")) not in (None, {}, ""):
+            said = _as_text(args) if self.args is None and self.partial is None else ""
+            self.args = args
+        if call.get("willContinue") is True or call.get("partialArgs"):
+            self.partial = self.partial or PartialArguments()
+        for entry in as_list(call.get("partialArgs")):
+            said += self.partial.take(as_dict(entry)) if self.partial else ""
+        return said
+
+    def close(self) -> list[Chunk]:
+        if self.closed:
+            return []
+        self.closed = True
+        if self.args is not None:
+            return [CallChunk(self.number, done=True)]
+        if self.partial is None:
+            return [CallChunk(self.number, arguments="{}", done=True)]
+        said = self.partial.close()
+        # What was not said piece by piece is known to the whole answer alone, so nothing may start on it.
+        return [CallChunk(self.number, arguments=said, done=True)] if self.partial.is_said else []
+
+    def whole(self, provider: str, names: dict[str, str]) -> ToolCall:
+        arguments, problem = {} if self.args is None else self.args, ""
+        if self.args is None and self.partial is not None:
+            arguments, problem = self.partial.whole()
+        return ToolCall(
+            names.get(self.name, self.name),
+            arguments if isinstance(arguments, str | dict) else compact(arguments),
+            self.id,
+            {provider: self.extras} if self.extras else {},
+            self.problem or problem,
+        )
+
+
+def read_media(part: dict[str, Any], provider: str) -> Image | Audio | File | None:
+    """A picture, a sound or a file that a part holds, as bytes or as an address."""
+    inline, file = as_dict(part.get("inlineData")), as_dict(part.get("fileData"))
+    held = inline or file
+    kind = as_str(held.get("mimeType"))
+    data, url = as_str(inline.get("data")), as_str(file.get("fileUri"))
+    if not (data or url):
+        return None
+    own = without(part, "inlineData", "fileData")
+    name, extras = as_str(held.get("displayName")), {provider: own} if own else {}
+    if kind.startswith("image/"):
+        return Image(data, url, kind, name, extras)
+    if kind.startswith("audio/"):
+        return Audio(data, url, kind, name, extras)
+    return File(data, url, kind, name, extras)
+
+
+def call_id(call: dict[str, Any]) -> str:
+    id = as_str(call.get("id"))
+    return "" if id in MISSING_IDS else id
+
+
+def _as_text(args: Any) -> str:
+    return args if isinstance(args, str) else compact(args)
+
+
+def without(data: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name not in names}

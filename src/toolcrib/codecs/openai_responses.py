@@ -1,0 +1,178 @@
+"""OpenAI Responses: what is sent. Also spoken by Azure, xAI, LM Studio, vLLM, Ollama and others.
+
+The conversation is written in `openai_responses_input.py`; what comes back is read in
+`openai_responses_answer.py` and, streamed, in `openai_responses_stream.py`.
+Source: https://platform.openai.com/docs/api-reference/responses.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from toolcrib.codecs.codec import Features, ModelError
+from toolcrib.codecs.loose import as_list, own_extras, with_extras
+from toolcrib.codecs.names import our_names, wire_names
+from toolcrib.codecs.openai_chat_answer import read_error
+from toolcrib.codecs.openai_responses_answer import read_response
+from toolcrib.codecs.openai_responses_input import (
+    NOTHING_SAID,
+    InputWriter,
+    leading_instructions,
+    with_results_of_before,
+)
+from toolcrib.codecs.openai_responses_stream import ResponsesDecoder
+from toolcrib.codecs.pairing import IdRule, arrange
+from toolcrib.messages import Request, Response
+from toolcrib.tool import ToolSpec
+
+IDS = IdRule(re.compile(r"[\x21-\x7e]{1,64}"))
+# Only models that think can give their thinking out encrypted; the others refuse to be asked.
+THINKS = re.compile(r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d)|codex)(?!.*-chat)")
+THOUGHTS = "reasoning.encrypted_content"
+LOGPROBS = "message.output_text.logprobs"
+STRICT = frozenset({"openai-strict"})
+# Where the server keeps what came before, a request holds only what is new.
+CONTINUES = ("previous_response_id", "conversation")
+BEGINS = (*CONTINUES, "prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class Flavour:
+    """How one server's Responses differ from the others'."""
+
+    dialect: str = "conservative"
+    instructions: bool = True
+    allowed_tools: bool = False
+    encrypts: bool = False
+
+
+FLAVOURS = {
+    "openai": Flavour("openai", allowed_tools=True, encrypts=True),
+    # https://docs.x.ai/docs/guides: `instructions` is refused
+    "xai": Flavour(instructions=False, encrypts=True),
+    "ollama": Flavour("ollama"),
+}
+OTHERS = Flavour()
+
+
+class OpenAIResponsesCodec:
+    """The Responses format.
+
+    `provider` names who answers: it chooses the flavour (`FLAVOURS`, else a careful one) and is the key of
+    the extras. `dialect` overrides the flavour's schema dialect. With `store` false in a request's extras
+    nothing is sent that the server would have to look up, and thinking is asked for in a form that can be
+    sent back; `previous_response_id` needs no more than the messages that are new.
+
+    >>> from toolcrib.messages import Message
+    >>> OpenAIResponsesCodec().request(Request([Message.user("Hi")]), model="gpt-5", stream=False)
+    {'model': 'gpt-5', 'input': [{'role': 'user', 'content': 'Hi'}]}
+    """
+
+    name = "openai_responses"
+    features = Features(
+        tool_choice=frozenset({"auto", "none", "required", "one", "set"}),
+        parallel_switch=True,
+        images=True,
+        files=True,
+        media_in_results=True,
+        reasoning=True,
+        partial_arguments=True,
+        stop=False,
+        logprobs=True,
+    )
+
+    def __init__(self, provider: str = "openai", *, dialect: str | None = None) -> None:
+        self.provider = provider
+        self.flavour = FLAVOURS.get(provider, OTHERS)
+        self.dialect = dialect or self.flavour.dialect
+
+    def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
+        """The body of `POST /responses`."""
+        own, names = own_extras(request, self.provider), wire_names(request)
+        body: dict[str, Any] = {"model": model, **self._input(request, own, names)}
+        body |= self._tools(request, own, names)
+        if request.max_tokens is not None:
+            body["max_output_tokens"] = request.max_tokens
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.top_logprobs is not None:
+            body["top_logprobs"] = request.top_logprobs
+        if stream:
+            body["stream"] = True
+        body = with_extras(body, own)
+        asked = as_list(own.get("include"))
+        if missing := [name for name in self._included(request, own, model) if name not in asked]:
+            body["include"] = [*asked, *missing]
+        return body
+
+    def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
+        """What a whole answer says; ModelError when it is not an answer."""
+        return read_response(body, self.provider, our_names(request))
+
+    def decoder(self, request: Request | None = None) -> ResponsesDecoder:
+        """A fresh decoder for one streamed answer."""
+        return ResponsesDecoder(self.provider, our_names(request))
+
+    def error(self, body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
+        """The error that a body describes."""
+        return read_error(body, status, retry_after)
+
+    def _input(self, request: Request, own: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+        messages, fields = list(request.messages), dict[str, Any]()
+        if self.flavour.instructions and "instructions" not in own:
+            text, messages = leading_instructions(messages, self.provider)
+            fields = {"instructions": text} if text else {}
+        if any(own.get(name) for name in CONTINUES):
+            messages = with_results_of_before(messages, self.provider)
+        writer = InputWriter(self.provider, names, stored=own.get("store") is not False)
+        items = writer.items(arrange(messages, IDS))
+        if not items and not any(own.get(name) for name in BEGINS):
+            items = [NOTHING_SAID]
+        return {**fields, "input": items}
+
+    def _included(self, request: Request, own: dict[str, Any], model: str) -> list[str]:
+        """What the answer has to hold beyond the usual."""
+        thinks = "reasoning" in own or THINKS.match(model) is not None
+        stateless = own.get("store") is False and self.flavour.encrypts and thinks
+        wanted = request.logprobs or request.top_logprobs is not None
+        return [*([THOUGHTS] if stateless else ()), *([LOGPROBS] if wanted else ())]
+
+    def _tools(self, request: Request, own: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+        choice = request.tool_choice
+        wanted = frozenset(choice.names)
+        narrowed = bool(wanted) and not self.flavour.allowed_tools
+        specs = [spec for spec in request.tools if not narrowed or spec.name in wanted]
+        tools = [self._tool(spec, names) for spec in specs]
+        if not tools and not own.get("tools"):
+            return {}
+        body: dict[str, Any] = {"tools": tools} if tools else {}
+        kinds = {spec.name: tool["type"] for spec, tool in zip(specs, tools, strict=True)}
+        refs = [{"type": kinds.get(name, "function"), "name": names.get(name, name)} for name in choice.names]
+        if choice.mode == "none" or not refs:
+            if choice.mode != "auto":
+                body["tool_choice"] = choice.mode
+        elif choice.mode == "required" and len(refs) == 1:
+            body["tool_choice"] = refs[0]
+        elif not narrowed:
+            body["tool_choice"] = {"type": "allowed_tools", "mode": choice.mode, "tools": refs}
+        elif choice.mode == "required":
+            body["tool_choice"] = "required"
+        if request.parallel_calls is not None:
+            body["parallel_tool_calls"] = request.parallel_calls
+        return body
+
+    def _tool(self, spec: ToolSpec, names: dict[str, str]) -> dict[str, Any]:
+        """A tool's declaration; `strict` is always said, its default differs between clients and servers."""
+        own = dict(spec.extras.get(self.provider, {}))
+        tool: dict[str, Any] = {
+            "type": "function",
+            "name": names.get(spec.name, spec.name),
+            "description": spec.description,
+        }
+        if own.get("type", "function") == "function":
+            strict = own.get("strict") is True and f"{self.dialect}-strict" in STRICT
+            dialect = f"{self.dialect}-strict" if strict else self.dialect
+            tool |= {"parameters": spec.in_dialect(dialect), "strict": dialect in STRICT}
+        return {**tool, **own}

@@ -1,0 +1,248 @@
+"""OpenAI Responses: a conversation as input items."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.loose import arguments_object, as_dict, as_list, as_str, compact, own_extras
+from toolcrib.codecs.openai_responses_answer import CALLS, kept_by
+from toolcrib.codecs.pairing import Answered, Step
+from toolcrib.content import File, Image, Json, Media, Text
+from toolcrib.messages import Message, MessagePart, Opaque, Reasoning, ResultPart
+
+OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
+# What a result repeats of its call, so that it finds its way back to the code that made the call.
+REPEATED = ("caller", "namespace")
+NOTHING_SAID: dict[str, Any] = {"role": "user", "content": "Continue."}
+ENDINGS = {"application/pdf": ".pdf", "text/plain": ".txt", "text/markdown": ".md", "text/csv": ".csv"}
+
+
+def leading_instructions(messages: list[Message], provider: str) -> tuple[str, list[Message]]:
+    """The plain texts that a conversation opens with, for the field of their own, and the other messages."""
+    texts: list[str] = []
+    for message in messages:
+        spoken = [part for part in message.parts if isinstance(part, Text | Json)]
+        plain = len(spoken) == len(message.parts) and not any(part.extras.get(provider) for part in spoken)
+        if message.role != "system" or not plain or own_extras(message, provider):
+            break
+        texts.append("\n".join(part.as_text() for part in spoken))
+    return "\n\n".join(text for text in texts if text), messages[len(texts) :]
+
+
+def with_results_of_before(messages: list[Message], provider: str) -> list[Message]:
+    """A conversation that goes on from a stored answer: its calls are not here, their results are sent bare."""
+    calls = [call for message in messages for call in message.calls]
+    here, ids = {id(call) for call in calls}, {call.id for call in calls}
+
+    def bare(part: MessagePart) -> MessagePart:
+        if not isinstance(part, ResultPart) or id(part.call) in here:
+            return part
+        if not part.call.id or part.call.id in ids:
+            return part
+        answer = Answered(part.call, part.call.id, part.result)
+        return Opaque(provider, InputWriter(provider, {}).result(answer))
+
+    return [
+        Message(message.role, [bare(part) for part in message.parts], message.extras) for message in messages
+    ]
+
+
+class InputWriter:
+    """Neutral messages to input items, for one request.
+
+    Without `stored`, nothing is sent that the server would have to look up: ids of items stay away, and so
+    does thinking whose content only the server ever had.
+    """
+
+    def __init__(self, provider: str, names: dict[str, str], *, stored: bool = True) -> None:
+        self._provider = provider
+        self._key = kept_by(provider)
+        self._names = names
+        self._stored = stored
+
+    def items(self, steps: Iterable[Step]) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        for step in steps:
+            if step.message.role == "assistant":
+                items.extend(self._assistant(step))
+                items.extend(self.result(answer) for answer in step.answers)
+            else:
+                items.extend(self._given(step.message, step.parts))
+        return items
+
+    def result(self, answer: Answered) -> dict[str, Any]:
+        """The item that answers a call."""
+        kept = own_extras(answer.call, self._key)
+        repeated = {name: kept[name] for name in REPEATED if kept.get(name) is not None}
+        parts = answer.result.parts if answer.result is not None else (Text(answer.text),)
+        blocks = self._blocks(parts)
+        plain = all(block.keys() == {"type", "text"} for block in blocks)
+        return {
+            "type": OUTPUTS[self._kind(answer.call)],
+            "call_id": answer.id,
+            "output": answer.text if plain else blocks,
+            **repeated,
+            **own_extras(answer.result, self._provider),
+        }
+
+    def _given(self, message: Message, parts: list[MessagePart]) -> list[dict[str, Any]]:
+        """A message of the user or the system; items of this provider stand where they were put."""
+        items: list[dict[str, Any]] = []
+        waiting: list[MessagePart] = []
+
+        def say() -> None:
+            blocks = self._blocks(waiting)
+            if blocks:
+                plain = all(block.keys() == {"type", "text"} for block in blocks)
+                content = "\n".join(block["text"] for block in blocks) if plain else blocks
+                role = "system" if message.role == "system" else "user"
+                items.append({"role": role, "content": content, **own_extras(message, self._provider)})
+            waiting.clear()
+
+        for part in parts:
+            if isinstance(part, Opaque):
+                if part.provider == self._provider and isinstance(part.data, dict):
+                    say()
+                    items.append(part.data)
+            else:
+                waiting.append(part)
+        say()
+        return items
+
+    def _blocks(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
+        blocks: list[dict[str, Any]] = []
+        for part in parts:
+            if isinstance(part, Text | Json | Media):
+                own = own_extras(part, self._provider)
+                block = _media_block(part, own) if isinstance(part, Media) else None
+                block = block or {"type": "input_text", "text": part.as_text()}
+                if block["type"] != "input_text" or block["text"]:
+                    blocks.append({**block, **own})
+        return blocks
+
+    def _assistant(self, step: Step) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        answers = iter(step.answers)
+        texts: list[Text] = []
+        about: Any = None
+        for part in step.parts:
+            if isinstance(part, Text | Json | Media) and not self._made(part):
+                text = part if isinstance(part, Text) else Text(part.as_text())
+                message = own_extras(text, self._key).get("message")
+                if texts and message != about:
+                    items.extend(self._said(texts, about))
+                    texts = []
+                about = message
+                texts.append(text)
+                continue
+            items.extend(self._said(texts, about))
+            texts = []
+            if isinstance(part, ToolCall):
+                items.append(self._call(next(answers)))
+            elif item := self._verbatim(part):
+                items.append(item)
+        items.extend(self._said(texts, about))
+        return items
+
+    def _said(self, texts: list[Text], about: Any) -> list[dict[str, Any]]:
+        """One message of the model, as it came if it came from here."""
+        about = as_dict(about)
+        texts = [text for text in texts if text.text or own_extras(text, self._key).get("block")]
+        if not texts:
+            return []
+        blocks = [self._said_block(text) for text in texts]
+        if self._stored and about.get("id"):
+            return [{"type": "message", "role": "assistant", **about, "content": blocks}]
+        # Servers that check their input take a message without an id as plain text alone.
+        bare = all(
+            block["type"] == "output_text" and not block["annotations"] and len(block) == 3
+            for block in blocks
+        )
+        content = "\n".join(text.text for text in texts) if bare else blocks
+        phase = {"phase": about["phase"]} if about.get("phase") else {}
+        return [{"role": "assistant", "content": content, **phase}]
+
+    def _said_block(self, text: Text) -> dict[str, Any]:
+        kept = own_extras(text, self._key)
+        if isinstance(kept.get("block"), dict):
+            return as_dict(kept["block"])
+        rest = {name: value for name, value in kept.items() if name != "message"}
+        return {"type": "output_text", "text": text.text, "annotations": [], **rest}
+
+    def _call(self, answer: Answered) -> dict[str, Any]:
+        call = answer.call
+        kind = self._kind(call)
+        kept = own_extras(call, self._key)
+        own = {name: value for name, value in kept.items() if self._stored or name not in ("id", "status")}
+        return {
+            **own,
+            "type": kind,
+            "call_id": answer.id,
+            "name": self._names.get(call.name, call.name),
+            CALLS[kind]: _sendable(call, kind),
+        }
+
+    def _kind(self, call: ToolCall) -> str:
+        """A call of free text is one by what this format or Chat Completions said of it."""
+        kind = as_str(own_extras(call, self._key).get("type"))
+        if kind in CALLS:
+            return kind
+        custom = own_extras(call, self._provider).get("type") == "custom"
+        return "custom_tool_call" if custom else "function_call"
+
+    def _verbatim(self, part: MessagePart) -> dict[str, Any] | None:
+        if isinstance(part, Opaque):
+            return part.data if part.provider == self._provider and isinstance(part.data, dict) else None
+        if isinstance(part, Reasoning):
+            return self._thought(part)
+        return self._made(part)
+
+    def _thought(self, part: Reasoning) -> dict[str, Any] | None:
+        """A reasoning item as it came; None where the server could not know it any more."""
+        item = own_extras(part, self._key)
+        bare = not item.get("encrypted_content") and not as_list(item.get("content"))
+        return None if not item or (bare and not self._stored) else item
+
+    def _made(self, part: Any) -> dict[str, Any] | None:
+        """The item of a picture that this provider's model made."""
+        item = own_extras(part, self._key).get("item") if isinstance(part, Image) else None
+        return {**item, "result": part.data or part.url} if isinstance(item, dict) else None
+
+
+def _sendable(call: ToolCall, kind: str) -> str:
+    """Arguments as text; several servers fail on a function's that cannot be read."""
+    if isinstance(call.arguments, str) and (kind != "function_call" or _is_json(call.arguments)):
+        return call.arguments
+    return compact(arguments_object(call.arguments))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _media_block(part: Media, own: dict[str, Any]) -> dict[str, Any] | None:
+    """A block for what the format can carry, or what it keeps under a `file_id`; None for anything else."""
+    address = part.url or (f"data:{part.media_type};base64,{part.data}" if part.data else "")
+    if isinstance(part, Image):
+        if own.get("file_id"):
+            return {"type": "input_image"}
+        return {"type": "input_image", "image_url": address} if address else None
+    if not isinstance(part, File):
+        return None
+    if own.get("file_id"):
+        return {"type": "input_file"}
+    if part.data:
+        name = part.name or f"file{ENDINGS.get(part.media_type, '')}"
+        return {
+            "type": "input_file",
+            "filename": name,
+            "file_data": f"data:{part.media_type};base64,{part.data}",
+        }
+    return {"type": "input_file", "file_url": part.url} if part.url else None

@@ -1,0 +1,312 @@
+"""OpenAI Responses: what comes back streamed, from OpenAI and from every server that speaks the format.
+
+Items are told apart by their id and their place in the output: ids change from event to event behind some
+proxies, places are all 0 behind others. Texts and arguments may come in pieces, only in the event that
+ends them, only in the finished item, or only in the last event; whatever was not yet handed out is then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.loose import as_dict, as_index, as_list, as_str, compact, dicts, joined
+from toolcrib.codecs.openai_chat_answer import read_error
+from toolcrib.codecs.openai_responses_answer import (
+    CALLS,
+    TEXTS,
+    call_id,
+    failure,
+    kind_of,
+    texts_of,
+    to_response,
+)
+from toolcrib.codecs.sse import DONE
+from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, Response, TextChunk
+
+Place = tuple[str, int]  # which of an item's texts: its kind and its position, or a call's arguments
+
+# Events that bring a piece of a text: the kind of text, of its item, and the field that counts its position.
+DELTAS = {
+    "response.output_text": ("output_text", "message", "content_index"),
+    "response.refusal": ("refusal", "message", "content_index"),
+    "response.reasoning_summary_text": ("summary_text", "reasoning", "summary_index"),
+    "response.reasoning_text": ("reasoning_text", "reasoning", "content_index"),
+    "response.function_call_arguments": ("arguments", "function_call", ""),
+    "response.custom_tool_call_input": ("input", "custom_tool_call", ""),
+}
+# The field of the whole text in the event that ends it.
+WHOLES = {"refusal": "refusal", "arguments": "arguments", "input": "input"}
+# What a careless server still calls the answer in the event that ends it.
+UNTOLD = ("queued", "in_progress")
+SPOKEN = frozenset({"output_text", "refusal"})
+
+
+class _Slot:
+    """One output item in the making."""
+
+    __slots__ = ("done", "index", "item", "kind", "lengths", "number", "pieces")
+
+    def __init__(self, item: dict[str, Any], kind: str, index: int) -> None:
+        self.item = item
+        self.kind = kind
+        self.index = index
+        self.number = -1  # of a call that was announced
+        self.done = False
+        self.pieces: dict[Place, list[str]] = {}
+        self.lengths: dict[Place, int] = {}
+
+    def grow(self, place: Place, piece: str) -> None:
+        self.pieces.setdefault(place, []).append(piece)
+        self.lengths[place] = self.lengths.get(place, 0) + len(piece)
+
+    def rest(self, place: Place, text: str) -> str:
+        """What a whole text holds beyond the pieces that came; nothing where it says something else."""
+        if len(text) <= self.lengths.get(place, 0):
+            return ""
+        came = "".join(self.pieces.get(place, ()))
+        return text[len(came) :] if text.startswith(came) else ""
+
+    def texts(self) -> list[tuple[Place, str]]:
+        """The texts of the item as it stands."""
+        if self.kind not in CALLS:
+            return texts_of(self.item)
+        field = CALLS[self.kind]
+        value = self.item.get(field)
+        text = value if isinstance(value, str) else compact(value) if value is not None else ""
+        return [((field, 0), text)]
+
+    def whole(self) -> dict[str, Any]:
+        """The item, with the pieces where it has no text of its own."""
+        item, blocks = dict(self.item), dict[str, list[Any]]()
+        for place in sorted(self.pieces):
+            (kind, index), text = place, joined(self.pieces[place])
+            if kind in CALLS.values():
+                item[kind] = item.get(kind) or text
+                continue
+            holder, field = TEXTS[kind]
+            if holder not in blocks:
+                item[holder] = blocks[holder] = list(as_list(item.get(holder)))
+            found = blocks[holder]
+            if not 0 <= index < len(found):
+                found.append({"type": kind, field: text})
+            elif not as_str(as_dict(found[index]).get(field)):
+                found[index] = {"type": kind, **as_dict(found[index]), field: text}
+        return item
+
+
+class ResponsesDecoder:
+    """Events of a Responses stream in, neutral chunks out."""
+
+    def __init__(self, provider: str = "openai", names: dict[str, str] | None = None) -> None:
+        self._provider = provider
+        self._names = names or {}
+        self._body: dict[str, Any] = {}
+        self._slots: list[_Slot] = []
+        self._by_index: dict[int, _Slot] = {}
+        self._by_id: dict[str, _Slot] = {}
+        self._by_call: dict[str, _Slot] = {}
+        self._calls: list[_Slot] = []
+        self._ended = False
+
+    def feed(self, event: dict[str, Any]) -> list[Chunk]:
+        """The chunks that one event brings; ModelError for an error in the middle."""
+        kind = as_str(event.get("type"))
+        if event.get(DONE):
+            return self._end_mark()
+        if not kind and event.get("object") == "response":  # a whole answer, as one event
+            return self._last({"response": event})
+        if kind == "error" or (event.get("error") and not kind):
+            raise self._broken(read_error(event))
+        name, _, step = kind.rpartition(".")
+        if name in DELTAS and step in ("delta", "done"):
+            return self._text(event, name, step)
+        handle = _EVENTS.get(kind)
+        return handle(self, event) if handle is not None else []  # progress, and kinds yet to be invented
+
+    def finish(self) -> Response:
+        """The whole answer."""
+        if not self._ended:
+            early = ModelError("the stream ended before the answer was complete", retryable=True)
+            raise self._broken(early)
+        if not self._body and not self._slots:
+            raise ModelError("the stream held no answer", retryable=True)
+        return self._response()
+
+    def _end_mark(self) -> list[Chunk]:
+        """Servers that send one may leave the last event out."""
+        if not self._ended and self._slots and all(slot.done for slot in self._slots):
+            self._ended = True
+            self._body = {**self._body, "status": ""}
+        return []
+
+    def _begin(self, event: dict[str, Any]) -> list[Chunk]:
+        body = as_dict(event.get("response"))
+        before, id = as_str(self._body.get("id")), as_str(body.get("id"))
+        if before and id and before != id and event.get("type") == "response.created":
+            raise self._broken(ModelError("the stream holds the beginnings of two answers", retryable=True))
+        self._body = {**self._body, **body}
+        return []
+
+    def _added(self, event: dict[str, Any]) -> list[Chunk]:
+        item, index = as_dict(event.get("item")), as_index(event.get("output_index"))
+        known = self._by_id.get(as_str(item.get("id")))
+        if known is not None and not known.done and known.kind == kind_of(item) and known.index == index:
+            return []
+        return self._announce(self._open(item, kind_of(item), index))
+
+    def _done(self, event: dict[str, Any]) -> list[Chunk]:
+        item, index = as_dict(event.get("item")), as_index(event.get("output_index"))
+        slot = self._match(item, index)
+        if slot is not None and slot.done:
+            if _repeats(slot, item):
+                return []
+            slot = None
+        return self._settle(slot or self._open(item, kind_of(item), index), item)
+
+    def _text(self, event: dict[str, Any], name: str, step: str) -> list[Chunk]:
+        text, kind, counter = DELTAS[name]
+        id, index = as_str(event.get("item_id")), as_index(event.get("output_index"))
+        slot = self._find(kind, id, index) or self._open({"type": kind, "id": id}, kind, index)
+        place = (text, (as_index(event.get(counter)) or 0) if counter else 0)
+        if slot.done:
+            return []
+        if step == "done":
+            return self._piece(slot, place, slot.rest(place, as_str(event.get(WHOLES.get(text, "text")))))
+        return self._piece(slot, place, as_str(event.get("delta")))
+
+    def _piece(self, slot: _Slot, place: Place, piece: str) -> list[Chunk]:
+        if not piece:
+            return []
+        slot.grow(place, piece)
+        if slot.kind in CALLS:
+            # A call whose name is not known yet is told of once it is.
+            return [CallChunk(slot.number, arguments=piece)] if slot.number >= 0 else []
+        return [TextChunk(piece) if place[0] in SPOKEN else ReasoningChunk(piece)]
+
+    def _open(self, item: dict[str, Any], kind: str, index: int | None) -> _Slot:
+        last = self._slots[-1].index if self._slots else -1
+        slot = _Slot(item, kind, last + 1 if index is None else index)
+        self._slots.append(slot)
+        self._by_index[slot.index] = slot
+        self._register(slot)
+        return slot
+
+    def _register(self, slot: _Slot) -> None:
+        if id := as_str(slot.item.get("id")):
+            self._by_id[id] = slot
+        if slot.kind in CALLS and (id := call_id(slot.item)):
+            self._by_call[id] = slot
+
+    def _announce(self, slot: _Slot) -> list[Chunk]:
+        """The first chunk of a call, once its name is known."""
+        name = as_str(slot.item.get("name"))
+        if slot.kind not in CALLS or slot.number >= 0 or not (name or slot.done):
+            return []
+        slot.number = len(self._calls)
+        self._calls.append(slot)
+        came = "".join(slot.pieces.get((CALLS[slot.kind], 0), ()))
+        return [CallChunk(slot.number, self._names.get(name, name), call_id(slot.item), came)]
+
+    def _settle(self, slot: _Slot, item: dict[str, Any]) -> list[Chunk]:
+        """An item is finished: what it holds beyond the pieces is handed out."""
+        slot.item = item
+        slot.done = True
+        self._register(slot)
+        chunks = self._announce(slot)
+        for place, text in slot.texts():
+            chunks.extend(self._piece(slot, place, slot.rest(place, text)))
+        return [*chunks, CallChunk(slot.number, done=True)] if slot.kind in CALLS else chunks
+
+    def _settle_all(self) -> list[Chunk]:
+        waiting = [slot for slot in self._slots if not slot.done]
+        return [chunk for slot in waiting for chunk in self._settle(slot, slot.item)]
+
+    def _last(self, event: dict[str, Any]) -> list[Chunk]:
+        """The event that ends the answer holds all of it once more; what had not come is taken from there."""
+        body = as_dict(event.get("response"))
+        if event.get("type") and body.get("status") in UNTOLD:
+            body = {**body, "status": ""}
+        self._body = {**self._body, **body}
+        if (error := failure(body)) is not None:
+            raise self._broken(error)
+        self._ended = True
+        items = dicts(body.get("output"))
+        # Where nothing tells items apart, their number does: what was streamed is not taken for more.
+        missing = Counter(map(kind_of, items))
+        missing.subtract(slot.kind for slot in self._slots)
+        chunks: list[Chunk] = []
+        for index, item in enumerate(items):
+            slot = self._match(item, index)
+            if slot is None and missing[kind_of(item)] > 0:
+                missing[kind_of(item)] -= 1
+                slot = self._open(item, kind_of(item), index)
+            if slot is not None and not slot.done:
+                chunks.extend(self._settle(slot, item))
+        return chunks + self._settle_all()
+
+    def _failed(self, event: dict[str, Any]) -> list[Chunk]:
+        body = as_dict(event.get("response"))
+        self._body = {**self._body, **body}
+        status = as_str(event.get("type")).rpartition(".")[2]
+        raise self._broken(failure({"status": status, **body}) or ModelError(f"the response is {status}"))
+
+    def _match(self, item: dict[str, Any], index: int | None) -> _Slot | None:
+        """The item that a finished one was so far; its ids may be others than when it began."""
+        kind = kind_of(item)
+        if kind in CALLS and (slot := self._by_call.get(call_id(item))) is not None and slot.kind == kind:
+            return slot
+        slot = self._find(kind, as_str(item.get("id")), index)
+        return None if slot is not None and slot.done and not _repeats(slot, item) else slot
+
+    def _find(self, kind: str, id: str, index: int | None) -> _Slot | None:
+        by_id = self._by_id.get(id) if id else None
+        by_index = self._by_index.get(index) if index is not None else None
+        found = [slot for slot in (by_id, by_index) if slot is not None and slot.kind == kind]
+        here = [slot for slot in found if slot.index == index]
+        return next(iter([*here, *found]), None)
+
+    def _broken(self, error: ModelError) -> ModelError:
+        error.partial = self._response(broken=True)
+        return error
+
+    def _response(self, *, broken: bool = False) -> Response:
+        response = to_response(
+            [slot.whole() for slot in self._ordered()], self._body, self._provider, self._names
+        )
+        if broken:
+            response.stop_reason = "other"
+        return response
+
+    def _ordered(self) -> list[_Slot]:
+        """The items by their place in the output, and the calls among them as they were counted."""
+        ordered = sorted(self._slots, key=lambda slot: slot.index)
+        calls = iter(sorted((slot for slot in ordered if slot.kind in CALLS), key=_count))
+        return [next(calls) if slot.kind in CALLS else slot for slot in ordered]
+
+
+def _count(slot: _Slot) -> tuple[bool, int]:
+    return (slot.number < 0, slot.number)
+
+
+def _repeats(slot: _Slot, item: dict[str, Any]) -> bool:
+    """Whether an item may be the one that a slot holds already, by their ids."""
+    if slot.kind in CALLS and call_id(slot.item) and call_id(item):
+        return call_id(slot.item) == call_id(item)
+    ours, theirs = as_str(slot.item.get("id")), as_str(item.get("id"))
+    return bool(ours) and ours == theirs
+
+
+_EVENTS = {
+    "response.created": ResponsesDecoder._begin,
+    "response.queued": ResponsesDecoder._begin,
+    "response.in_progress": ResponsesDecoder._begin,
+    "response.output_item.added": ResponsesDecoder._added,
+    "response.output_item.done": ResponsesDecoder._done,
+    "response.completed": ResponsesDecoder._last,
+    "response.incomplete": ResponsesDecoder._last,
+    "response.done": ResponsesDecoder._last,
+    "response.failed": ResponsesDecoder._failed,
+    "response.cancelled": ResponsesDecoder._failed,
+}

@@ -70,7 +70,7 @@ def run(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", "-m", help="openai:NAME, anthropic:NAME, http://HOST/v1#NAME, scripted:FILE, …"
+            "--model", "-m", help="Such as openai:NAME or http://HOST/v1#NAME; several with commas."
         ),
     ] = None,
     workspace: Workspace = Path(),
@@ -79,6 +79,9 @@ def run(
     max_turns: Annotated[int, typer.Option(min=1, help="How often the model is asked at most.")] = 50,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="Stop after this many tokens.")] = None,
     budget_seconds: Annotated[float | None, typer.Option(min=0, help="Stop after this many seconds.")] = None,
+    early_start: Annotated[
+        bool, typer.Option("--early-start", help="Begin calls that only read while the model writes.")
+    ] = False,
     transcript: Annotated[
         Path | None, typer.Option(help="Write the transcript to this file as it grows.")
     ] = None,
@@ -115,6 +118,7 @@ def run(
             max_turns=max_turns,
             budget_tokens=budget_tokens,
             budget_seconds=budget_seconds,
+            early_start=early_start,
             transcript=transcript,
             continued=continue_,
             json=json,

@@ -54,6 +54,7 @@ class Settings:
     max_turns: int = 50
     budget_tokens: int | None = None
     budget_seconds: float | None = None
+    early_start: bool = False
     transcript: Path | None = None
     continued: Path | None = None
     json: bool = False
@@ -115,6 +116,7 @@ async def _run(
         instructions=INSTRUCTIONS,
         max_turns=settings.max_turns,
         budget=Budget(tokens=settings.budget_tokens, seconds=settings.budget_seconds),
+        early_start=settings.early_start,
     )
     async with box:
         done = await show_run(agent.start(task, messages=messages, transcript=transcript), face)

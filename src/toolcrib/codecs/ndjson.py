@@ -1,0 +1,59 @@
+"""JSON objects, one a line, from bytes that were cut anywhere."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from toolcrib.codecs.codec import ModelError
+
+BOM = b"\xef\xbb\xbf"
+
+
+class JSONLines:
+    """Bytes of a stream in, the JSON objects of its lines out, in time linear in the bytes.
+
+    Blank lines count for nothing, and the last line needs no end. A line that is not a JSON object is a
+    ModelError.
+
+    >>> lines = JSONLines()
+    >>> lines.feed(b'{"a": 1}\\n{"a"'), lines.feed(b": 2}"), lines.finish()
+    ([{'a': 1}], [], [{'a': 2}])
+    """
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []
+        self._first = True
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        """The objects that these bytes complete."""
+        *lines, rest = data.split(b"\n")
+        objects: list[dict[str, Any]] = []
+        for line in lines:
+            if self._line:
+                line = b"".join([*self._line, line])
+                self._line = []
+            objects.extend(self._read(line))
+        if rest:
+            self._line.append(rest)
+        return objects
+
+    def finish(self) -> list[dict[str, Any]]:
+        """The object that the end of the stream completes."""
+        line, self._line = b"".join(self._line), []
+        return self._read(line)
+
+    def _read(self, line: bytes) -> list[dict[str, Any]]:
+        if self._first and line:
+            self._first = False
+            line = line.removeprefix(BOM)
+        text = line.decode("utf-8", "replace").strip()
+        if not text:
+            return []
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise ModelError(f"the stream holds a line that is not a JSON object: {text[:200]}", True)
+        return [value]

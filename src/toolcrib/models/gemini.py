@@ -1,0 +1,162 @@
+"""Gemini over plain HTTP, by a key of the Gemini API or by a Google Cloud project (Vertex).
+
+The official SDK builds bodies from its own types and refuses fields that it does not know; bytes and unknown
+fields pass through its private methods alone, so it is not used. Vertex takes its credentials from `google-auth`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+from urllib.parse import quote
+
+from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.gemini import GeminiCodec, merged
+from toolcrib.codecs.loose import encodable
+from toolcrib.messages import Request, Response
+from toolcrib.models.http import HttpTransport
+from toolcrib.models.transport import SHORTEST_KEY, host_of
+
+OFFICIAL = "https://generativelanguage.googleapis.com"
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+VERSIONED = re.compile(r"/v\d+\w*\Z")
+METHODS = {False: "generateContent", True: "streamGenerateContent?alt=sse"}
+
+
+class Gemini(HttpTransport):
+    """A model behind generateContent: of the Gemini API, of Vertex, or of a compatible server by `base_url`.
+
+    `api_key` is read from GEMINI_API_KEY or GOOGLE_API_KEY, and `base_url` (with or without a version) from
+    GOOGLE_GEMINI_BASE_URL, when they are not given; the key from the environment goes nowhere but to Google or
+    GOOGLE_GEMINI_BASE_URL. `project` (or a `location` with GOOGLE_CLOUD_PROJECT) means Vertex, where
+    `credentials` are those of google-auth (default: those of the environment) and `location` is "global" if
+    neither given nor in GOOGLE_CLOUD_LOCATION. `body` is merged into every request.
+
+    >>> Gemini("gemini-3-pro", api_key="never shown")
+    Gemini('gemini-3-pro', provider='gemini')
+    """
+
+    extra = "gemini"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        project: str | None = None,
+        location: str | None = None,
+        credentials: Any = None,
+        provider: str | None = None,
+        dialect: str | None = None,
+        timeout: float | None = None,
+        max_retries: int | None = None,
+        deadline: float | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._vertex = bool(project or location or credentials)
+        self._project = project or os.environ.get("GOOGLE_CLOUD_PROJECT") or ""
+        self._location = location or os.environ.get("GOOGLE_CLOUD_LOCATION") or "global"
+        self._credentials = credentials
+        self._token = ""
+        named = os.environ.get("GOOGLE_GEMINI_BASE_URL") or OFFICIAL
+        address = base_url or (vertex_address(self._location) if self._vertex else named)
+        host = host_of(address)
+        trusted = not self._vertex and host in (host_of(named), host_of(OFFICIAL))
+        if not api_key and trusted:
+            api_key = next((key for name in KEYS if (key := os.environ.get(name))), None)
+        if provider is None:
+            provider = "gemini" if host.endswith(".googleapis.com") or self._vertex else host
+        super().__init__(
+            model,
+            GeminiCodec(provider, dialect=dialect),
+            base_url=address,
+            api_key=api_key,
+            timeout=timeout,
+            max_retries=max_retries,
+            deadline=deadline,
+        )
+        self._more: dict[str, Any] = encodable(dict(body or {}))
+
+    def _make_client(self) -> Any:
+        if self._vertex and not self._project:
+            raise ModelError(f"no project for {self.name}: set GOOGLE_CLOUD_PROJECT, or pass project=")
+        if not self._vertex and not self._api_key and host_of(self.base_url) == host_of(OFFICIAL):
+            raise ModelError(f"no key for {self.name}: set GEMINI_API_KEY, or pass api_key=")
+        return super()._make_client()
+
+    def _url(self, *, stream: bool) -> str:
+        model = quote(self.model, safe="/:@")
+        if not self._vertex:
+            version, path = "v1beta", model if "/" in model else f"models/{model}"
+        elif model.startswith("projects/"):
+            version, path = "v1beta1", model
+        else:
+            publisher = model if "/" in model else f"publishers/google/models/{model}"
+            version, path = "v1beta1", f"projects/{self._project}/locations/{self._location}/{publisher}"
+        base = self.base_url if VERSIONED.search(self.base_url) else f"{self.base_url}/{version}"
+        return f"{base}/{path}:{METHODS[stream]}"
+
+    def _headers(self) -> dict[str, str]:
+        return {"x-goog-api-key": self._api_key} if self._api_key else {}
+
+    async def _signed(self, method: str, url: str, headers: dict[str, str], body: bytes) -> Mapping[str, str]:
+        if not self._vertex or self._api_key:
+            return headers
+        return await asyncio.to_thread(self._authorised, method, url, headers)
+
+    def _authorised(self, method: str, url: str, headers: dict[str, str]) -> dict[str, str]:
+        """The headers with a token that is valid now; google-auth asks for a new one over the network."""
+        try:
+            auth, failures = import_module("google.auth"), import_module("google.auth.exceptions")
+            asking = import_module("google.auth.transport.requests").Request()
+        except ImportError as missing:
+            raise ModelError(
+                f"model {self.name} needs the google-auth package: pip install toolcrib[{self.extra}]"
+            ) from missing
+        try:
+            if self._credentials is None:
+                self._credentials, _ = auth.default(scopes=[SCOPE])
+            self._credentials.before_request(asking, method, url, headers)
+        except failures.GoogleAuthError as problem:
+            retryable = bool(getattr(problem, "retryable", False))
+            raise ModelError(f"no credentials for {self.name}: {problem}", retryable) from None
+        self._token = str(getattr(self._credentials, "token", None) or "")
+        return headers
+
+    def _keys(self) -> set[str]:
+        return super()._keys() | {key for key in (self._token,) if len(key) >= SHORTEST_KEY}
+
+    def _request(self, request: Request, *, stream: bool) -> dict[str, Any]:
+        body = super()._request(request, stream=stream)
+        body.update(merged(body, self._more))
+        return body
+
+    def _whole(self, data: bytes, request: Request) -> Response:
+        """A server that knows no server-sent events streams one JSON array, and wraps errors into one."""
+        if not data.lstrip().startswith(b"["):
+            return super()._whole(data, request)
+        try:
+            events = json.loads(data)
+        except (ValueError, RecursionError):
+            return super()._whole(data, request)
+        decoder = self.codec.decoder(request)
+        for event in events:
+            if isinstance(event, dict):
+                decoder.feed(event)
+        return decoder.finish()
+
+
+def vertex_address(location: str) -> str:
+    """Where Vertex is served for a location: the world, a continent, or one region."""
+    if location == "global":
+        return "https://aiplatform.googleapis.com"
+    if location in ("us", "eu"):
+        return f"https://aiplatform.{location}.rep.googleapis.com"
+    return f"https://{location}-aiplatform.googleapis.com"

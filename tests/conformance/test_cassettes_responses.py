@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from tests.conformance.cassettes import check_answer, check_chunks, decode, event_feeds, records
+from tests.conformance.cassettes import (
+    all_records,
+    cassettes,
+    check_answer,
+    check_chunks,
+    decode,
+    event_feeds,
+    records,
+)
+from tests.conformance.wire_reader import without
+from tests.conformance.wire_responses import read_responses
 from toolcrib.codecs import Codec, ModelError
 from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
-from toolcrib.messages import Response
+from toolcrib.codecs.openai_responses_answer import kept_by
+from toolcrib.messages import Message, Request, Response, ResultPart
 from toolcrib.models.replay import recorded_events
+from toolcrib.result import ToolResult
 
 STOPS = {
     "completed": {"end", "tool_calls", "refusal"},
@@ -21,6 +35,8 @@ STOPS = {
 # Made anew for every event that holds an item; the ids so behind some proxies alone.
 VOLATILE = ("encrypted_content", "fingerprint", "id")
 ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+DEFAULTS = (("stream", False), ("tool_choice", "auto"))
 
 # Where we differ from what was noted of a recording, and why.
 DIFFERENT = {
@@ -95,3 +111,179 @@ def test_streamed_answers(record: dict[str, Any]) -> None:
         assert again == answers[0]
     if last.get("output"):
         assert lasting(response) == lasting(codec.response(last))
+
+
+def exchanges(recordings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        record
+        for record in recordings
+        if record["request"]
+        and isinstance(record["request"]["body"], dict)
+        and "input" in record["request"]["body"]
+    ]
+
+
+def read(record: dict[str, Any]) -> Request:
+    return read_responses(record["request"]["body"], codec_of(record).provider)
+
+
+def written(record: dict[str, Any], request: Request) -> dict[str, Any]:
+    body = record["request"]["body"]
+    return codec_of(record).request(request, model=body["model"], stream=bool(body.get("stream")))
+
+
+def canonical(body: dict[str, Any]) -> dict[str, Any]:
+    """A body without the differences that mean nothing."""
+    given = body.get("input") or []
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    items = [item for item in map(plain_item, items) if "role" not in item or item["content"]]
+    opening = [body["instructions"]] if body.get("instructions") else []
+    while items and items[0].get("role") == "system" and isinstance(items[0]["content"], str):
+        opening.append(items.pop(0)["content"])
+    rest = without(body, "input", "instructions", "tools", "include")
+    # The defaults, and what we ask for so that thinking can be sent back.
+    asked = set(body.get("include") or ()) - ({"reasoning.encrypted_content"} if stateless(body) else set())
+    return {
+        **{name: value for name, value in rest.items() if (name, value) not in DEFAULTS},
+        "system": "\n\n".join(opening),
+        "input": items,
+        "include": sorted(asked),
+        "tools": [plain_tool(tool) for tool in body.get("tools") or ()],
+    }
+
+
+def stateless(body: dict[str, Any]) -> bool:
+    return body.get("store") is False
+
+
+def plain_tool(tool: dict[str, Any]) -> dict[str, Any]:
+    """A tool without its schema, which is the dialects' business; `strict` is off where it is not said."""
+    if tool["type"] != "function":
+        return tool
+    return {**without(tool, "parameters"), "strict": bool(tool.get("strict"))}
+
+
+def plain_item(item: dict[str, Any]) -> dict[str, Any]:
+    if "role" in item:
+        return {**without(item, "type", "content"), "content": plain_content(item["content"])}
+    if item["type"] == "function_call":
+        return {**item, "arguments": json.loads(item["arguments"] or "{}")}
+    return {**item, "output": plain_content(item["output"])} if "output" in item else item
+
+
+def plain_content(content: Any) -> Any:
+    """One text for a list of texts; the marks and probabilities of a text only where there are any."""
+    if not isinstance(content, list):
+        return content
+    blocks = [
+        {name: value for name, value in block.items() if value or name not in ("annotations", "logprobs")}
+        for block in content
+    ]
+    plain = all(block.keys() == {"type", "text"} for block in blocks)
+    return "\n".join(block["text"] for block in blocks) if plain else blocks
+
+
+@pytest.mark.parametrize("record", [pytest.param(r, id=r["id"]) for r in exchanges(all_records("responses"))])
+def test_requests(record: dict[str, Any]) -> None:
+    """A recorded body, read into neutral messages and written again, says the same."""
+    assert canonical(written(record, read(record))) == canonical(record["request"]["body"])
+
+
+def decoded(record: dict[str, Any]) -> Message:
+    codec, answer = codec_of(record), record["response"]
+    if answer["framing"] == "json":
+        return codec.response(answer["body"]).message
+    return decode(codec, recorded_events(answer))[1].message
+
+
+def pairs() -> list[Any]:
+    """Two exchanges of one conversation: an answer, and the request that goes on from it."""
+    return [
+        pytest.param(before, after, id=after["id"])
+        for cassette in map(exchanges, cassettes("responses"))
+        for before, after in pairwise(cassette)
+        if after.get("request_has_tool_results") and before["has_tool_calls"]
+    ]
+
+
+@pytest.mark.parametrize(("before", "after"), pairs())
+def test_an_answer_goes_back_as_it_came(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """The answer that we decoded, sent back with its results, is what the recording client sent back."""
+    request, answer = read(after), decoded(before)
+    key = kept_by(codec_of(after).provider)
+    for call in answer.calls:
+        if any(call.extras[key].get("id") == other.id for m in request.messages for other in m.calls):
+            call.id = call.extras[key]["id"]  # this client takes the item's id for the call's
+    ids = {call.id: call for call in answer.calls}
+    theirs = [m for m in request.messages if m.calls and {call.id for call in m.calls} <= ids.keys()]
+    if not theirs:
+        pytest.skip("the recording client did not go on from that answer's calls")
+    original = canonical(after["request"]["body"])["input"]
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, ResultPart) and part.call.id in ids:
+                part.call = ids[part.call.id]
+    # One answer may have been sent back as several messages, each call before its own result.
+    first, *others = theirs
+    request.messages[request.messages.index(first)] = answer
+    request.messages = [m for m in request.messages if not any(m is other for other in others)]
+    ours = canonical(written(after, request))["input"]
+    kinds = set(map(kind, original))
+    mine = [essence(item) for item in ours if kind(item) in kinds]
+    assert sorted(mine, key=in_order) == sorted(map(essence, original), key=in_order)
+
+
+def in_order(item: dict[str, Any]) -> str:
+    return json.dumps(item, sort_keys=True)
+
+
+def kind(item: dict[str, Any]) -> str:
+    return str(item.get("type") or item["role"])
+
+
+def essence(item: dict[str, Any]) -> dict[str, Any]:
+    """An item without what recording clients lose: ids and states, and fields that are empty."""
+    kept = {name: value for name, value in item.items() if value not in (None, [])}
+    return kept if item.get("type") == "reasoning" else without(kept, "id", "status", "phase", "type")
+
+
+def last_items(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """The output items of a recorded answer as they were when each was finished."""
+    answer = record["response"]
+    if answer["framing"] == "json":
+        return list(answer["body"].get("output") or ())
+    done = [e for e in recorded_events(answer) if e.get("type") == "response.output_item.done"]
+    return [event["item"] for event in sorted(done, key=lambda event: event["output_index"])]
+
+
+ANSWERED = [record for record in all_records("responses") if last_items(record) and not record.get("error")]
+
+
+def sent_back(record: dict[str, Any], **own: Any) -> list[dict[str, Any]]:
+    codec, answer = codec_of(record), decoded(record)
+    results = [ResultPart(call, ToolResult.of("ok")) for call in answer.calls]
+    messages = [Message.user("Hi"), answer, Message("tool", [*results]), Message.user("Go on.")]
+    request = Request(messages, extras={codec.provider: own})
+    items = list(codec.request(request, model="m", stream=False)["input"])
+    return items[1 : len(items) - 1 - len(results)]
+
+
+@pytest.mark.parametrize("record", [pytest.param(r, id=r["id"]) for r in ANSWERED])
+def test_every_item_goes_back_as_it_came(record: dict[str, Any]) -> None:
+    """Thinking, calls with their namespace and caller, server-side tools, pictures, texts with their marks."""
+    expected = [
+        {**item, "content": [{"annotations": [], **without(block, "logprobs")} for block in item["content"]]}
+        if item["type"] == "message"
+        else item
+        for item in last_items(record)
+    ]
+    assert sent_back(record) == expected
+
+
+@pytest.mark.parametrize("record", [pytest.param(r, id=r["id"]) for r in ANSWERED])
+def test_nothing_is_looked_up_where_nothing_is_stored(record: dict[str, Any]) -> None:
+    for item in sent_back(record, store=False):
+        if item.get("type") in ("function_call", "custom_tool_call") or "role" in item:
+            assert "id" not in item
+        if item.get("type") == "reasoning":
+            assert item.get("encrypted_content") or item.get("content")

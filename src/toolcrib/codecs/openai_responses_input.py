@@ -150,8 +150,8 @@ class InputWriter:
     def _said(self, texts: list[Text], about: Any) -> list[dict[str, Any]]:
         """One message of the model, as it came if it came from here."""
         about = as_dict(about)
-        texts = [text for text in texts if text.text or own_extras(text, self._key).get("block")]
-        if not texts:
+        # A message that came from here and says nothing may be what has to follow the thinking before it.
+        if not any(text.text or own_extras(text, self._key) for text in texts):
             return []
         blocks = [self._said_block(text) for text in texts]
         if self._stored and about.get("id"):

@@ -12,6 +12,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.cohere_answer import BILLED, PLAN, THINKING, CohereDecoder, read_error, read_response
+from toolcrib.codecs.declaration import STRICT
 from toolcrib.codecs.loose import arguments_object, as_dict, compact, json_object, own_extras, with_extras
 from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
@@ -65,7 +66,7 @@ class CohereCodec:
             body["temperature"] = request.temperature
         if request.stop:
             body["stop_sequences"] = list(request.stop)
-        if request.logprobs:
+        if request.logprobs or request.top_logprobs is not None:
             body["logprobs"] = True
         if stream:
             body["stream"] = True
@@ -88,20 +89,23 @@ class CohereCodec:
         specs = [spec for spec in request.tools if not choice.names or spec.name in choice.names]
         if not specs:
             return {}
+        # One switch holds for all tools, so all their arguments have to be sayable in the strict dialect.
+        strict = self.dialect.endswith(STRICT) and all(spec.fits(self.dialect) for spec in specs)
+        dialect = self.dialect if strict else self.dialect.removesuffix(STRICT)
         tools: list[dict[str, Any]] = []
         for spec in specs:
             own = own_extras(spec, self.provider)
             function = {
                 "name": names.get(spec.name, spec.name),
                 "description": spec.description,
-                "parameters": spec.in_dialect(self.dialect),
+                "parameters": spec.in_dialect(dialect),
                 **as_dict(own.get("function")),
             }
             tools.append({"type": "function", **own, "function": function})
         body: dict[str, Any] = {"tools": tools}
         if choice.mode in CHOICES:
             body["tool_choice"] = CHOICES[choice.mode]
-        if self.dialect.endswith("-strict"):
+        if strict:
             body["strict_tools"] = True
         return body
 

@@ -54,7 +54,7 @@ class OllamaCodec:
             body["tools"] = tools
         if options := _options(request) | as_dict(own.get("options")):
             own = {**own, "options": options}
-        if request.logprobs:
+        if request.logprobs or request.top_logprobs is not None:
             body["logprobs"] = True
             if request.top_logprobs is not None:
                 body["top_logprobs"] = request.top_logprobs

@@ -1,0 +1,287 @@
+"""Calls in a tag: whose opening tag it is, what stands in it, and which closing tags belong to it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.codecs.text.tolerant_blocks import (
+    ATTRIBUTE,
+    IN_TAG,
+    LANGUAGE,
+    NAME_TAGS,
+    TICKS,
+    WORD,
+    Bodies,
+    read_shapes,
+)
+from toolcrib.codecs.text.tolerant_marks import (
+    BRACKET,
+    CLOSER_MARKS,
+    CLOSERS,
+    FUNCTION,
+    OPENER_MARKS,
+    OPENERS,
+    SHOWN,
+    THOUGHTS,
+    TOOLS,
+    Surroundings,
+    is_example,
+)
+from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, NAME, Shape
+
+NOTHING_IN_IT: Final = "what stands in the tag is no call: expected an object with name and arguments"
+NAME_ALONE: Final = re.compile(NAME)
+THOUGHT_MARKS: Final = Markers(THOUGHTS, ignore_case=True)
+WORD_ENDS: Final = Markers(("{", *CLOSERS, *OPENERS), ignore_case=True)
+
+
+class _Block:
+    """One announced block of calls: where it begins, and which tag is to be read next."""
+
+    __slots__ = ("at_line_start", "fenced", "foreign", "marker", "opened", "start")
+
+    def __init__(self, marker: str, start: int, at_line_start: bool) -> None:
+        self.marker = marker
+        self.start = start
+        self.at_line_start = at_line_start
+        self.fenced = False
+        self.foreign: str | None = None
+        self.opened = 0
+
+    def found(self) -> bool:
+        """Its calls were read."""
+        self.marker = ""
+        return True
+
+    def closed(self) -> bool:
+        """They were read together with the tag that ends it."""
+        self.opened -= 1
+        return self.found()
+
+    def goes_on(self, marker: str) -> bool:
+        self.marker = marker
+        return True
+
+
+class Tags:
+    """Reads the tagged calls of one answer; `unclosed` counts tags whose end may still come."""
+
+    def __init__(self, scan: Scanner, answer: Answer, around: Surroundings, bodies: Bodies) -> None:
+        self.scan = scan
+        self.answer = answer
+        self.around = around
+        self.bodies = bodies
+        self.unclosed = 0
+
+    def read(self, marker: str) -> Steps[str | None]:
+        """The calls after an opening tag; tags that only repeat it are taken with it.
+
+        Gives a marker that was read and is no part of them.
+        """
+        block = _Block(marker, self.scan.offset - len(marker), self.around.line_start)
+        while block.marker:
+            name = yield from self._header(block.marker)
+            if name is None:
+                self._release(block)
+                return None
+            if self.around.for_show:
+                yield from self._set_aside(block)
+                return None
+            block.opened += 1
+            if name:
+                closer = "</function>" if block.marker == FUNCTION else f"</{block.marker[1:]}>"
+                yield from self.bodies.tagged_call(name, closer)
+                block.opened -= 1
+                block.found()
+            elif not (yield from self._body(block)):
+                self._release(block)
+                return block.foreign
+        self.around.called()
+        yield from self._close(block)
+        return None
+
+    def _close(self, block: _Block) -> Steps[None]:
+        """Take the closing tags, whichever they are; those that are missing may come later."""
+        opened = block.opened
+        yield from self.scan.skip_space()
+        if block.fenced:
+            yield from self.scan.accept(("```",))
+            yield from self.scan.skip_space()
+        while opened > 0 and (yield from self.scan.accept(CLOSER_MARKS)):
+            opened -= 1
+            yield from self.scan.skip_space()
+        self.unclosed = max(0, opened)
+
+    def _header(self, marker: str) -> Steps[str | None]:
+        """The rest of an opening tag: the name that it gives, or none; None where it is no tag."""
+        if marker == BRACKET:
+            return ""
+        rest: list[str] = []
+        yield from self.scan.take_while(IN_TAG, rest.append)
+        if not (yield from self.scan.accept((">",))):
+            return None
+        text = "".join(rest)
+        if marker == FUNCTION:
+            return as_word(text.strip().strip("\"'"))
+        if not text.strip():
+            return ""
+        named = ATTRIBUTE.search(text)
+        if named is None or not text[0].isspace():
+            return None
+        return as_word(next(group for group in named.groups() if group is not None))
+
+    def _body(self, block: _Block) -> Steps[bool]:
+        """What stands in a tag; whether there were calls in it, or another tag to go on with."""
+        while True:
+            yield from self.scan.skip_space()
+            mark = yield from self.scan.peek()
+            if mark in ("{", "["):
+                yield from self.bodies.json_calls()
+                return block.found()
+            if mark == "`" and not block.fenced:
+                yield from self.scan.take_while(TICKS)
+                yield from self.scan.take_while(LANGUAGE)
+                yield from self.scan.skip_space()
+                block.fenced = True
+                if (yield from self.scan.peek()) not in ("{", "["):
+                    return False
+            elif mark == "<":
+                found = yield from self._inner(block)
+                if found is not None:
+                    return found
+            elif not mark:
+                if block.at_line_start:
+                    self.answer.fail_call(CUT_OFF)
+                return block.found() if block.at_line_start else False
+            else:
+                return (yield from self._line(block))
+
+    def _inner(self, block: _Block) -> Steps[bool | None]:
+        """A tag inside the tag; None where it is over and the body goes on."""
+        scan = self.scan
+        if (marker := (yield from scan.accept(OPENER_MARKS))) is not None:
+            return block.goes_on(marker)
+        if (yield from scan.accept(CLOSER_MARKS)):
+            return False
+        if (marker := (yield from scan.accept(THOUGHT_MARKS))) is not None:
+            yield from scan.until((THOUGHTS[marker],), self.answer.reasoning)
+            self.answer.end_reasoning()
+            return None
+        if (yield from scan.accept((TOOLS,))):
+            block.foreign = TOOLS
+            return False
+        if (marker := (yield from scan.accept(NAME_TAGS))) is not None:
+            pieces: list[str] = []
+            if (yield from scan.until((f"</{marker[1:]}",), pieces.append)) is None:
+                return False
+            return (yield from self._named(block, "".join(pieces).strip()))
+        tag: list[str] = []
+        scan.skip(1)
+        yield from scan.take_while(IN_TAG, tag.append)
+        name = as_word("".join(tag).strip())
+        if not (yield from scan.accept((">",))) or not name or not self._may_name(block, name):
+            return False
+        yield from self.bodies.tagged_call(name, f"</{name}>")
+        return block.found()
+
+    def _named(self, block: _Block, name: str) -> Steps[bool]:
+        """The arguments after `<name>…</name>`, in a tag of their own or not."""
+        scan = self.scan
+        yield from scan.skip_space()
+        tag: list[str] = []
+        if (yield from scan.peek()) == "<" and not (yield from scan.accept(CLOSER_MARKS)):
+            scan.skip(1)
+            yield from scan.take_while(IN_TAG, tag.append)
+            yield from scan.accept((">",))
+        word = "".join(tag)
+        if as_word(name) is None or (word and word not in ARGUMENT_KEYS):
+            return False
+        yield from self.bodies.tagged_call(name, f"</{word}>")
+        return block.found()
+
+    def _may_name(self, block: _Block, name: str) -> bool:
+        """Whether a word in a tag names a tool; of unknown ones the model is told, if they are meant."""
+        return self.bodies.is_name(name) or (block.at_line_start and f"<{name}" not in SHOWN)
+
+    def _line(self, block: _Block) -> Steps[bool]:
+        """A shortened call that begins with the tool's name, or words before the JSON."""
+        scan = self.scan
+        words: list[str] = []
+        yield from scan.take_while(WORD, words.append)
+        name = as_word("".join(words))
+        after = scan.offset
+        if name is not None:
+            mark = yield from scan.peek()
+            if mark in (">", "(", "/") and mark:
+                yield from self.bodies.short_call(name, after)
+                return block.closed()
+            spaced = yield from scan.skip_space()
+            mark = yield from scan.peek()
+            if mark == "{" and self.bodies.is_name(name):
+                yield from self.bodies.json_calls(name=name)
+                return block.found()
+            if mark == "<":
+                if (yield from scan.accept(("<code>",))):
+                    yield from self.bodies.short_call(name, after)
+                    return block.closed()
+                if (yield from scan.accept(("<arg_key>",))):
+                    yield from self.bodies.keyed_call(name)
+                    return block.found()
+                if name in self.bodies.tools and (yield from scan.accept(CLOSER_MARKS)):
+                    self.bodies.report(Shape(name))
+                    return block.closed()
+            elif spaced and (yield from scan.take_while(WORD)) and (yield from scan.peek()) == "=":
+                yield from self.bodies.short_call(name, after)
+                return block.closed()
+        return (yield from self._words(block)) if block.at_line_start else False
+
+    def _words(self, block: _Block) -> Steps[bool]:
+        """Words in a block: they may lead to JSON on a line of its own that ends the block."""
+        scan = self.scan
+        marker = yield from scan.until(WORD_ENDS)
+        said = scan.since(block.start)
+        if marker is None:
+            return False
+        if marker in CLOSERS:
+            self.answer.fail_call(NOTHING_IN_IT)
+            return block.closed()
+        if marker != "{":
+            self.around.text(said[: -len(marker)])
+            block.start = scan.offset - len(marker)
+            return block.goes_on(marker)
+        if said[:-1].rpartition("\n")[2].strip() or is_example(said):
+            return False
+        start = scan.offset - 1
+        complete = yield from self.bodies.rest_of_json(1)
+        text = scan.since(start)
+        yield from scan.skip_space()
+        if not complete or not (yield from scan.accept(CLOSER_MARKS)):
+            return False
+        for shape in read_shapes(text):
+            self.bodies.report(shape)
+        return block.closed()
+
+    def _release(self, block: _Block) -> None:
+        """What was read of it is text, up to a marker that is to be read anew."""
+        said = self.scan.since(block.start)
+        self.around.text(said[: -len(block.foreign)] if block.foreign else said)
+
+    def _set_aside(self, block: _Block) -> Steps[None]:
+        """A call that is only shown, up to its end."""
+        self._release(block)
+        yield from self.scan.skip_space(self.around.text)
+        if (yield from self.scan.peek()) in ("{", "["):
+            yield from self.scan.json_value(self.around.text)
+        end = self.scan.offset
+        marker = yield from self.scan.until(CLOSER_MARKS, self.around.text)
+        if marker is not None:
+            self.around.text(self.scan.since(end)[-len(marker) :])
+        self.around.shown()
+
+
+def as_word(text: str) -> str | None:
+    """A tool's name, or None where a text is none."""
+    return text.strip() if NAME_ALONE.fullmatch(text.strip()) else None

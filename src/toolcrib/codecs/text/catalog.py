@@ -25,6 +25,7 @@ MODULES = (
     "xml_others",
     "tolerant",
     "pythonic",
+    "functionary",
     "mistral",
     "json_formats",
 )

@@ -38,7 +38,7 @@ class Blocks:
 
     def parse(self, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
         """Read an answer to its end."""
-        reader = _Reader(self, scan, answer)
+        reader = BlockReader(self, scan, answer)
         prose = Prose(
             scan,
             answer,
@@ -51,7 +51,9 @@ class Blocks:
                 yield from reader.block()
 
 
-class _Reader:
+class BlockReader:
+    """Reads the calls of one answer where its markers say they are."""
+
     def __init__(self, blocks: Blocks, scan: Scanner, answer: Answer) -> None:
         self._blocks = blocks
         self._scan = scan

@@ -37,6 +37,11 @@ class Row:
     declare: Callable[[Sequence[ToolSpec]], str] = json_tools
     result: str = "tool_response"
 
+    @property
+    def guards(self) -> tuple[str, ...]:
+        """Markers with a meaning to a chat template; a code fence has none."""
+        return tuple(word for word in self.blocks.stops if word[0] in "<[")
+
     def call_object(self, name: str, arguments: Any, id: str = "") -> dict[str, Any]:
         if self.blocks.keyed:
             return {name: arguments}
@@ -49,7 +54,8 @@ class Row:
         return self.between.join(f"{self.before}{call}{self.after}" for call in calls)
 
     def write_calls(self, calls: Sequence[ToolCall]) -> str:
-        return self.form([guarded_json(self.call_object(call.name, call_arguments(call))) for call in calls])
+        said = (self.call_object(call.name, call_arguments(call)) for call in calls)
+        return self.form([guarded_json(call, self.guards) for call in said])
 
     def write_result(self, result: Written) -> str:
         failed = ' error="true"' if result.is_error else ""
@@ -74,17 +80,206 @@ class Row:
             write_calls=self.write_calls,
             write_result=self.write_result,
             models=self.models,
-            guards=(*self.blocks.begin, *self.blocks.end),
+            guards=self.guards,
         )
 
 
 TOOL_CALL = Blocks(begin=("<tool_call>",), end=("</tool_call>",))
 
+COMMAND_R = Blocks(
+    begin=("<|START_ACTION|>",),
+    end=("<|END_ACTION|>",),
+    noise=("<|START_TEXT|>", "<|END_TEXT|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+)
+COMMAND_R_PLUS = Blocks(begin=("Action:\n```json", "Action: ```json", "Action:```json"))
+
+
 ROWS = (
+    Row(
+        name="granite4",
+        blocks=TOOL_CALL,
+        models=(r"granite-?4",),
+        before="<tool_call>\n",
+        after="\n</tool_call>",
+    ),
+    Row(
+        name="granite_20b_fc",
+        blocks=Blocks(begin=("<function_call>",), end=("</function_call>", "<|endoftext|>")),
+        models=(r"granite-20b.*function",),
+        before="<function_call> ",
+    ),
+    Row(
+        name="granite",
+        blocks=Blocks(
+            begin=("<|tool_call|>", "<tool_call>"),
+            end=("</tool_call>", "<|end_of_text|>"),
+            bare=True,
+            needs_arguments=True,
+        ),
+        models=(r"granite",),
+        before="<|tool_call|>",
+        listed=True,
+    ),
+    Row(
+        name="llama3_json",
+        blocks=Blocks(
+            begin=("<|python_tag|>",), noise=("<|eom_id|>", "<|eot_id|>"), bare=True, needs_arguments=True
+        ),
+        models=(r"llama-?3\.?[13]?", r"llama-?4-json"),
+        arguments_key="parameters",
+        between="; ",
+    ),
+    Row(
+        name="internlm2",
+        blocks=Blocks(
+            begin=("<|action_start|><|plugin|>", "<|action_start|> <|plugin|>"), end=("<|action_end|>",)
+        ),
+        models=(r"internlm",),
+        before="<|action_start|><|plugin|>",
+        after="<|action_end|>",
+        arguments_key="parameters",
+    ),
+    Row(
+        name="jamba",
+        blocks=Blocks(begin=("<tool_calls>",), end=("</tool_calls>",)),
+        models=(r"jamba",),
+        before="<tool_calls>",
+        after="</tool_calls>",
+        listed=True,
+    ),
+    Row(
+        name="hunyuan_a13b",
+        blocks=Blocks(begin=("<tool_calls>",), end=("</tool_calls>",), noise=("<answer>", "</answer>")),
+        models=(r"hunyuan",),
+        before="<tool_calls>",
+        after="</tool_calls>",
+        listed=True,
+    ),
+    Row(
+        name="apriel",
+        blocks=Blocks(
+            begin=("<tool_calls>",), end=("</tool_calls>",), noise=("[BEGIN FINAL RESPONSE]", "<|end|>")
+        ),
+        models=(r"apriel",),
+        before="<tool_calls>",
+        after="</tool_calls>",
+        listed=True,
+    ),
+    Row(
+        name="longcat",
+        blocks=Blocks(begin=("<longcat_tool_call>",), end=("</longcat_tool_call>",)),
+        models=(r"longcat",),
+        before="<longcat_tool_call>\n",
+        after="\n</longcat_tool_call>",
+    ),
+    Row(
+        name="nemotron_v2",
+        blocks=Blocks(begin=("<TOOLCALL>",), end=("</TOOLCALL>",), noise=("<SPECIAL_12>",)),
+        models=(r"nemotron-nano-(?:9b|12b)-v2", r"nemotron.*-v2\b"),
+        before="<TOOLCALL>",
+        after="</TOOLCALL>",
+        listed=True,
+    ),
+    Row(
+        name="apertus",
+        blocks=Blocks(begin=("<|tools_prefix|>",), end=("<|tools_suffix|>",), keyed=True),
+        models=(r"apertus",),
+        before="<|tools_prefix|>",
+        after="<|tools_suffix|>",
+        listed=True,
+    ),
+    Row(
+        name="xlam",
+        blocks=Blocks(
+            begin=("<tool_call>", "[TOOL_CALLS]"),
+            end=("</tool_call>", "[/TOOL_CALLS]"),
+            bare=True,
+            fenced=True,
+            needs_arguments=True,
+        ),
+        models=(r"xlam",),
+        listed=True,
+    ),
+    Row(
+        name="phi4_mini_json",
+        blocks=Blocks(begin=("functools[", "<|tool_call|>"), end=("<|/tool_call|>", "<|end|>")),
+        models=(r"phi-?4-mini",),
+        before="functools",
+        listed=True,
+    ),
+    Row(
+        name="firefunction_v2",
+        blocks=Blocks(begin=("functools[",)),
+        models=(r"firefunction",),
+        before=" functools",
+        listed=True,
+    ),
+    Row(
+        name="command_r_plus",
+        blocks=COMMAND_R_PLUS,
+        models=(r"command-r-plus", r"command-r-v01"),
+        before="Action:\n```json\n",
+        after="\n```",
+        name_key="tool_name",
+        arguments_key="parameters",
+        listed=True,
+    ),
+    Row(
+        name="command_r7b",
+        blocks=COMMAND_R,
+        models=(r"command-r-?7b", r"command-a"),
+        before="<|START_ACTION|>",
+        after="<|END_ACTION|>",
+        name_key="tool_name",
+        arguments_key="parameters",
+        listed=True,
+    ),
+    Row(
+        name="command_r",
+        blocks=COMMAND_R,
+        models=(r"command-r", r"c4ai-command"),
+        before="<|START_ACTION|>",
+        after="<|END_ACTION|>",
+        name_key="tool_name",
+        arguments_key="parameters",
+        listed=True,
+    ),
+    Row(
+        name="gigachat3",
+        blocks=Blocks(
+            begin=("<|function_call|>", "function call<|role_sep|>"),
+            end=("</s>",),
+            noise=("<|message_sep|>", "assistant<|role_sep|>"),
+            needs_arguments=True,
+        ),
+        models=(r"gigachat",),
+        before="<|function_call|>",
+    ),
+    Row(
+        name="ernie45",
+        blocks=Blocks(begin=("<tool_call>",), end=("</tool_call>",), noise=("<response>", "</response>")),
+        models=(r"ernie",),
+        before="<tool_call>\n",
+        after="\n</tool_call>",
+    ),
+    Row(
+        name="reka_edge",
+        blocks=TOOL_CALL,
+        models=(r"reka",),
+        before="<tool_call>\n",
+        after="\n</tool_call>",
+    ),
+    Row(
+        name="json_array",
+        blocks=Blocks(bare=True, needs_arguments=True),
+        arguments_key="parameters",
+        listed=True,
+    ),
+    Row(name="generic_json", blocks=Blocks(bare=True, fenced=True, needs_arguments=True)),
     Row(
         name="hermes",
         blocks=TOOL_CALL,
-        models=(r"hermes", r"qwen-?2", r"qwen-?3", r"qwq"),
+        models=(r"hermes", r"qwen-?2", r"qwen-?3", r"qwq", r"smollm3"),
         before="<tool_call>\n",
         after="\n</tool_call>",
     ),

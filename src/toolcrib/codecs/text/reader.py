@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import Answer
@@ -103,7 +103,9 @@ def parse_text(
 
 def schemas(tools: Iterable[ToolSpec] | Tools) -> Tools:
     """Input schemas by name."""
-    return tools if isinstance(tools, Mapping) else {spec.name: spec.input_schema for spec in tools}
+    if isinstance(tools, Mapping):
+        return cast("Tools", tools)
+    return {spec.name: spec.input_schema for spec in tools}
 
 
 def _steps(format: TextFormat, scan: Scanner, answer: Answer, tools: Tools, thinking: bool) -> Steps[None]:

@@ -46,10 +46,10 @@ class Markers:
         match = self._pattern.search(text, start)
         if match is None:
             return (len(text) if ended else self._settled(text, start)), None
-        found = self._plain(match.group())
-        if not ended and match.end() == len(text) and found in self._beginnings:
-            return match.start(), None  # a longer marker may be on its way
-        return match.start(), self._written[found]
+        start = match.start()
+        if not ended and len(text) - start < self._longest and self._plain(text[start:]) in self._beginnings:
+            return start, None  # a longer marker may be on its way
+        return start, self._written[self._plain(match.group())]
 
     def at(self, text: str, start: int, ended: bool) -> tuple[bool, str | None]:
         """Whether it is settled which marker stands exactly here, and which."""

@@ -1,0 +1,232 @@
+"""Calls that are written as Python: `[f(a=1, b='x'), g()]`; read as text with literals only, never evaluated."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.json_calls import Found
+from toolcrib.codecs.text.scanner import Into, Scanner, Steps
+
+NAME = re.compile(r"[^\W\d][\w.-]*")
+NAME_RUN = re.compile(r"[\w.-]+")
+KEYWORD_RUN = re.compile(r"\w+")
+NUMBER_RUN = re.compile(r"[\w.+-]+")
+PLAIN = {quote: re.compile(rf"[^\\{quote}]+") for quote in "'\""}
+CONSTANTS = {
+    "True": "true",
+    "False": "false",
+    "None": "null",
+    "true": "true",
+    "false": "false",
+    "null": "null",
+}
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v", "0": "\0", "\n": ""}
+CODES = {"x": 2, "u": 4, "U": 8}
+CLOSING = {"[": "]", "(": ")", "{": "}"}
+
+NO_LITERAL = "the value of {} is no Python literal; numbers, strings, lists, dicts, True, False and None are"
+NO_KEYWORD = "every argument needs its name, as in {}(name=value)"
+NO_CALL = "what was written is no call such as name(parameter=value)"
+
+
+class PythonCalls:
+    """Reads calls in Python's syntax and reports them, their arguments as JSON."""
+
+    def __init__(self, scan: Scanner, answer: Answer) -> None:
+        self._scan = scan
+        self._answer = answer
+
+    def call(self, *, certain: bool) -> Steps[Found]:
+        """One call; without certainty what does not begin like `f(a=` or `f()` is none, and not reported."""
+        scan = self._scan
+        name: list[str] = []
+        yield from scan.take_while(NAME_RUN, name.append)
+        yield from scan.skip_space()
+        called = "".join(name)
+        if not NAME.fullmatch(called) or (yield from scan.peek()) != "(":
+            return self._failed(NO_CALL, called) if certain else Found.NOTHING
+        scan.skip(1)
+        return (yield from self.arguments_of(called, certain=certain))
+
+    def arguments_of(self, called: str, *, certain: bool) -> Steps[Found]:
+        """The rest of a call after its bracket."""
+        scan, answer = self._scan, self._answer
+        key = yield from self._keyword()
+        if key is None:
+            return self._failed(NO_KEYWORD.format(called), called) if certain else Found.NOTHING
+        answer.open_call(called)
+        answer.arguments("{")
+        first = True
+        while key:
+            answer.arguments(f"{'' if first else ', '}{json.dumps(key, ensure_ascii=False)}: ")
+            first = False
+            if not (yield from literal(scan, answer.arguments)):
+                return self._failed(NO_LITERAL.format(key), called)
+            yield from scan.skip_space()
+            if (yield from scan.peek()) == ",":
+                scan.skip(1)
+            elif (yield from scan.peek()) != ")":
+                return self._failed(NO_LITERAL.format(key), called)
+            key = yield from self._keyword()
+            if key is None:
+                return self._failed(NO_KEYWORD.format(called), called)
+        answer.arguments("}")
+        answer.close_call()
+        return Found.CALL
+
+    def _keyword(self) -> Steps[str | None]:
+        """The next argument's name, with its `=`; empty after the last one, None for what is neither."""
+        scan = self._scan
+        yield from scan.skip_space()
+        if (yield from scan.peek()) == ")":
+            scan.skip(1)
+            return ""
+        name: list[str] = []
+        yield from scan.take_while(KEYWORD_RUN, name.append)
+        yield from scan.skip_space()
+        ahead = yield from scan.peek(2)
+        if not name or ahead[:1] != "=" or ahead == "==":
+            return None
+        scan.skip(1)
+        return "".join(name)
+
+    def _failed(self, problem: str, name: str) -> Found:
+        cut_off = self._scan.ended and self._scan.at_end
+        self._answer.fail_call(CUT_OFF if cut_off else problem, name)
+        return Found.FAILED
+
+
+def literal(scan: Scanner, into: Into) -> Steps[bool]:
+    """Read one Python literal and write it as JSON; whether it was one, and whole."""
+    open_: list[str] = []  # the brackets around, "{:" for a dict whose value comes next
+    while True:
+        yield from scan.skip_space()
+        mark = yield from scan.peek()
+        if mark in ("[", "{", "("):
+            if open_ and open_[-1] == "{":
+                return False  # no key
+            scan.skip(1)
+            into("{" if mark == "{" else "[")
+            open_.append(mark)
+            yield from scan.skip_space()
+            if (yield from scan.peek()) != CLOSING[mark]:
+                continue
+        elif open_ and open_[-1] == "{":
+            if mark not in ("'", '"') or not (yield from _strings(scan, into)):
+                return False
+            yield from scan.skip_space()
+            if (yield from scan.peek()) != ":":
+                return False
+            scan.skip(1)
+            into(": ")
+            open_[-1] = "{:"
+            continue
+        elif not (yield from _scalar(scan, into, mark)):
+            return False
+        # A value is complete: close what it completes.
+        while open_:
+            if open_[-1] == "{:":
+                open_[-1] = "{"
+            yield from scan.skip_space()
+            mark = yield from scan.peek()
+            if mark == ",":
+                scan.skip(1)
+                yield from scan.skip_space()
+                if (yield from scan.peek()) != CLOSING[open_[-1]]:
+                    into(", ")
+                    break
+                mark = CLOSING[open_[-1]]
+            if mark != CLOSING[open_[-1]]:
+                return False
+            scan.skip(1)
+            into("}" if mark == "}" else "]")
+            open_.pop()
+        else:
+            return True
+
+
+def _scalar(scan: Scanner, into: Into, mark: str) -> Steps[bool]:
+    if mark in ("'", '"'):
+        return (yield from _strings(scan, into))
+    pieces: list[str] = []
+    yield from scan.take_while(NUMBER_RUN, pieces.append)
+    word = "".join(pieces)
+    if word in ("r", "u", "R", "U") and (yield from scan.peek()) in ("'", '"') and not scan.at_end:
+        return (yield from _strings(scan, into, raw=word in "rR"))
+    value = CONSTANTS.get(word) or _number(word)
+    if value is None or (scan.ended and scan.at_end):
+        return False
+    into(value)
+    return True
+
+
+def _number(word: str) -> str | None:
+    """A Python number as JSON."""
+    for read in _READERS:
+        try:
+            number = read(word)
+        except ValueError:
+            continue
+        return json.dumps(number) if abs(number) < float("inf") else None
+    return None
+
+
+_READERS: tuple[Callable[[str], int | float], ...] = (
+    lambda word: int(word, 0) if len(word) < 4000 else float("inf"),
+    float,
+)
+
+
+def _strings(scan: Scanner, into: Into, *, raw: bool = False) -> Steps[bool]:
+    """A string, or several side by side, as one JSON string."""
+    into('"')
+    while True:
+        quote = yield from scan.peek(3)
+        if quote not in ("'''", '"""'):
+            quote = quote[:1]
+        scan.skip(len(quote))
+        if not (yield from _string(scan, into, quote, raw)):
+            return False
+        yield from scan.skip_space()
+        if (yield from scan.peek()) not in ("'", '"') or scan.at_end:
+            into('"')
+            return True
+
+
+def _string(scan: Scanner, into: Into, quote: str, raw: bool) -> Steps[bool]:
+    def said(text: str) -> None:
+        into(json.dumps(text, ensure_ascii=False)[1:-1])
+
+    plain = PLAIN[quote[0]]
+    while True:
+        yield from scan.take_while(plain, said)
+        ahead = yield from scan.peek(len(quote))
+        if ahead == quote:
+            scan.skip(len(quote))
+            return True
+        if ahead[:1] != "\\":
+            if not ahead:
+                return False
+            said(ahead[0])  # a quote inside a string of three
+            scan.skip(1)
+            continue
+        ahead = yield from scan.peek(2)
+        if len(ahead) < 2:
+            return False
+        scan.skip(2)
+        if raw:
+            said(ahead)
+        elif (length := CODES.get(ahead[1])) is not None:
+            digits = yield from scan.peek(length)
+            try:
+                said(chr(int(digits, 16)))
+                scan.skip(length)
+            except (ValueError, OverflowError):
+                said(ahead)
+        elif ahead[1] in "\\'\"":
+            said(ahead[1])
+        else:
+            said(ESCAPES.get(ahead[1], ahead))

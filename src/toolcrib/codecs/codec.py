@@ -110,6 +110,13 @@ class Codec(Protocol):
         ...
 
 
+def last_chunks(decoder: Decoder) -> list[Chunk]:
+    """The chunks that only the end of a stream settles; most decoders have none and no `end` for them."""
+    end = getattr(decoder, "end", None)
+    chunks: list[Chunk] = [] if end is None else end()
+    return chunks
+
+
 def is_retryable(status: int | None, kind: str) -> bool:
     """Whether trying again may help: by the kind of error where the provider names one, else by status."""
     if kind == "insufficient_quota":  # comes as a 429 and stays one until somebody pays

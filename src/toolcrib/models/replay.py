@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.codecs.catalog import CODECS, codec_named
-from toolcrib.codecs.codec import Codec, ModelError
+from toolcrib.codecs.codec import Codec, ModelError, last_chunks
 from toolcrib.codecs.sse import JSONEvents, parse_event
 from toolcrib.messages import Chunk, Request, Response
 from toolcrib.models.model import chunks_of, last_of
@@ -93,6 +93,7 @@ def play(exchange: Mapping[str, Any], request: Request | None = None) -> Iterato
         decoder = codec.decoder(request)
         for event in recorded_events(recorded):
             yield from decoder.feed(event)
+        yield from last_chunks(decoder)
         yield decoder.finish()
     elif isinstance(body := recorded.get("body"), dict):
         response = codec.response(body, request)

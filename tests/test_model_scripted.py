@@ -207,8 +207,7 @@ def test_replay_names_the_line_that_is_wrong(line: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "shown"),
     [
-        ("openai:gpt-5", OpenAIChat, "openai:gpt-5"),
-        ("ollama:qwen3:8b", OpenAIChat, "ollama:qwen3:8b"),
+        ("openai-chat:gpt-5", OpenAIChat, "openai:gpt-5"),
         ("http://localhost:8000/v1#org/model", OpenAIChat, "localhost:8000:org/model"),
         ("https://api.mistral.ai/v1#large", OpenAIChat, "mistral:large"),
         ("anthropic:claude-x", AnthropicMessages, "anthropic:claude-x"),
@@ -231,7 +230,7 @@ def test_names_of_models(name: str, kind: type, shown: str, monkeypatch: pytest.
         ("gpt-5", "unknown model 'gpt-5'.*Did you mean openai:gpt-5"),
         ("claude-x", "Did you mean anthropic:claude-x"),
         ("openai:", "unknown model 'openai:'"),
-        ("nobody:x", "anthropic:NAME"),
+        ("nobody:x", "one of openai, anthropic"),
         ("http://localhost:8000/v1", "#NAME"),
         (None, "set TOOLCRIB_MODEL"),
     ],

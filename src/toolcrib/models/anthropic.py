@@ -9,10 +9,13 @@ from typing import Any
 
 from toolcrib.codecs.anthropic_messages import MAX_TOKENS, AnthropicMessagesCodec
 from toolcrib.codecs.codec import ModelError
+from toolcrib.models.openai import headers_in
+from toolcrib.models.providers import key_variables
 from toolcrib.models.transport import RawResponse, Transport, host_of
 
 OFFICIAL = "https://api.anthropic.com"
 NO_KEY = "none"
+BETA_HEADER = "anthropic-beta"
 # Named so that the SDK does not refuse whole answers that may take longer than ten minutes.
 TIMEOUT = 600.0
 
@@ -22,8 +25,10 @@ class AnthropicMessages(Transport):
 
     `api_key` is read from ANTHROPIC_API_KEY, and `base_url` from ANTHROPIC_BASE_URL, when they are not
     given; credentials from the environment go nowhere but to Anthropic or ANTHROPIC_BASE_URL. `max_tokens`
-    is sent where a request names none; `body` is added to every request. `timeout` (seconds, for each wait)
-    is the SDK's own; `max_retries` (2) and `deadline` (seconds for the whole answer) are those of `Transport`.
+    is sent where a request names none; `body` is added to every request. Among a request's extras for the
+    provider, `betas` is a list of names for the header of that kind, and `extra_headers` are sent as headers.
+    `timeout` (seconds, for each wait) is the SDK's own; `max_retries` (2) and `deadline` (seconds for the
+    whole answer) are those of `Transport`.
 
     >>> AnthropicMessages("claude-sonnet-4-5", api_key="never shown")
     AnthropicMessages('claude-sonnet-4-5', provider='anthropic')
@@ -46,16 +51,14 @@ class AnthropicMessages(Transport):
         deadline: float | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> None:
-        named = os.environ.get("ANTHROPIC_BASE_URL") or OFFICIAL
-        self.base_url = base_url or named
+        self.base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or OFFICIAL
         host = host_of(self.base_url)
-        trusted = host in (host_of(named), host_of(OFFICIAL))
         if provider is None:
             provider = "anthropic" if host == host_of(OFFICIAL) else host
         codec = AnthropicMessagesCodec(provider, dialect=dialect, max_tokens=max_tokens)
         super().__init__(model, codec, body, max_retries=max_retries, deadline=deadline)
         # None leaves it to the SDK, which knows more credentials of the environment than the key.
-        self._api_key = api_key or (None if trusted else NO_KEY)
+        self._api_key = api_key or (None if key_variables(self.base_url) else NO_KEY)
         self._options: dict[str, Any] = {"timeout": timeout, "max_retries": 0}
 
     def _make_client(self) -> Any:
@@ -67,12 +70,21 @@ class AnthropicMessages(Transport):
         return client
 
     def _send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[RawResponse]:
-        named = ("model", "messages", "max_tokens", "stream")
+        named = ("model", "messages", "max_tokens", "stream", "betas", "extra_headers")
         send: AbstractAsyncContextManager[RawResponse] = client.messages.with_streaming_response.create(
             model=body["model"],
             messages=body["messages"],
             max_tokens=body["max_tokens"],
             stream=body.get("stream", False),
+            extra_headers=_headers(body),
             extra_body={name: value for name, value in body.items() if name not in named},
         )
         return send
+
+
+def _headers(body: Mapping[str, Any]) -> dict[str, str]:
+    headers, betas = headers_in(body), body.get("betas")
+    if isinstance(betas, list) and betas:
+        told = headers.pop(BETA_HEADER, "")
+        headers[BETA_HEADER] = ",".join([*([told] if told else []), *map(str, betas)])
+    return headers

@@ -9,19 +9,20 @@ from typing import Any
 
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.openai_chat import OpenAIChatCodec
-from toolcrib.models.transport import RawResponse, Transport, host_of
+from toolcrib.models.providers import OPENAI_URL, key_for, missing_key, provider_at
+from toolcrib.models.transport import RawResponse, Transport
 
-# Hosts whose servers have a flavour of their own; others are known by their host and port.
-PROVIDERS = {"api.openai.com": "openai", "api.mistral.ai": "mistral", "localhost:11434": "ollama"}
 NO_KEY = "none"  # local servers ask for no key, the SDK insists on one
 
 
 class OpenAIChat(Transport):
     """A model behind Chat Completions: OpenAI's, or any compatible server's by its `base_url`.
 
-    `api_key` is read from OPENAI_API_KEY, and `base_url` from OPENAI_BASE_URL, when they are not given; the
-    key from the environment goes nowhere but to OpenAI or OPENAI_BASE_URL. `provider` names who answers
-    (default: by the host) and `dialect` the schemas that it takes; `body` is added to every request.
+    `base_url` is read from OPENAI_BASE_URL, and `api_key` from the variable of the provider whose address
+    that is (OPENAI_API_KEY, GROQ_API_KEY, …: `models/providers.py`), when they are not given; a key from the
+    environment goes to no other host. `provider` names who answers (default: by the host) and `dialect` the
+    schemas that it takes; `body` is added to every request. `extra_headers` among a request's extras for the
+    provider are sent as headers.
     `timeout` (seconds, for each wait) is the SDK's own (None: its default); `max_retries` (2) and `deadline`
     (seconds for the whole answer) are those of `Transport`.
 
@@ -45,15 +46,10 @@ class OpenAIChat(Transport):
         deadline: float | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> None:
-        named = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-        self.base_url = base_url or named
-        host = host_of(self.base_url)
-        if provider is None:
-            provider = "openai" if host.endswith(".openai.azure.com") else PROVIDERS.get(host, host)
-        codec = OpenAIChatCodec(provider, dialect=dialect)
+        self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
+        codec = OpenAIChatCodec(provider or provider_at(self.base_url), dialect=dialect)
         super().__init__(model, codec, body, max_retries=max_retries, deadline=deadline)
-        trusted = host in (host_of(named), "api.openai.com")
-        self._api_key = api_key or (os.environ.get("OPENAI_API_KEY") if trusted else None)
+        self._api_key = api_key or key_for(self.base_url)
         self._options: dict[str, Any] = {"max_retries": 0}
         if timeout is not None:
             self._options["timeout"] = timeout
@@ -61,18 +57,26 @@ class OpenAIChat(Transport):
     def _make_client(self) -> Any:
         from openai import AsyncOpenAI
 
-        if self._api_key is None and host_of(self.base_url) == "api.openai.com":
-            raise ModelError(f"no key for {self.name}: set OPENAI_API_KEY, or pass api_key=")
+        if self._api_key is None and (variable := missing_key(self.base_url)):
+            raise ModelError(f"no key for {self.name}: set {variable}, or pass api_key=")
         return AsyncOpenAI(api_key=self._api_key or NO_KEY, base_url=self.base_url, **self._options)
 
     def _send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[RawResponse]:
-        rest = {name: value for name, value in body.items() if name not in ("model", "messages", "stream")}
+        named = ("model", "messages", "stream", "extra_headers")
+        rest = {name: value for name, value in body.items() if name not in named}
         send: AbstractAsyncContextManager[RawResponse] = (
             client.chat.completions.with_streaming_response.create(
                 model=body["model"],
                 messages=body["messages"],
                 stream=body.get("stream", False),
+                extra_headers=headers_in(body),
                 extra_body=rest,
             )
         )
         return send
+
+
+def headers_in(body: Mapping[str, Any]) -> dict[str, str]:
+    """The headers that a request's extras ask for."""
+    headers = body.get("extra_headers")
+    return {str(name): str(value) for name, value in headers.items()} if isinstance(headers, dict) else {}

@@ -19,6 +19,7 @@ from toolcrib.codecs.loose import encodable
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.messages import Chunk, Request, Response, RestartChunk
 from toolcrib.models.model import chunks_of
+from toolcrib.models.prices import Prices, priced
 from toolcrib.tool import Retry
 
 MAX_RETRIES = 2
@@ -48,7 +49,8 @@ class Transport:
     One client serves each event loop: the SDKs' connection pools belong to the loop that opened them. A
     request that failed in a way that may pass is sent again, `max_retries` times at most, after the delay
     that the other side asked for, or growing ones; `deadline` (seconds) holds for all of it together. The
-    SDKs' own retries stay off.
+    SDKs' own retries stay off. Where the provider does not say what an answer cost, `prices` do (None: the
+    table that comes along, and the user's own).
     """
 
     sdk_name: str
@@ -67,6 +69,7 @@ class Transport:
         self.codec = codec
         self.retry = Retry((MAX_RETRIES if max_retries is None else max_retries) + 1, 0.5, max_delay=60.0)
         self.deadline = deadline
+        self.prices: Prices | None = None
         self._body = dict(body or {})
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
 
@@ -154,7 +157,7 @@ class Transport:
             for event in events.finish():
                 for chunk in decoder.feed(event):
                     yield chunk
-            yield decoder.finish()
+            yield self._priced(decoder.finish())
         except ModelError as known:
             raise self._without_keys(known) from None
         except Exception as problem:
@@ -212,7 +215,10 @@ class Transport:
         if not isinstance(body, dict):
             text = data[:200].decode("utf-8", "replace")
             raise ModelError(f"{self.name} answered with something that is not a JSON object: {text}", True)
-        return self.codec.response(body, request)
+        return self._priced(self.codec.response(body, request))
+
+    def _priced(self, response: Response) -> Response:
+        return priced(response, self.codec.provider, self.model, self.prices)
 
     def _problem(self, problem: Exception) -> tuple[ModelError, Exception | None]:
         """An exception of the SDK, or of the HTTP client below it, as ours, with the cause that may be shown.

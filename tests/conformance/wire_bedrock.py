@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -36,8 +37,7 @@ def read_converse(body: dict[str, Any]) -> Request:
             messages.append(Message(wire["role"], others))
     config = body.get("toolConfig") or {}
     declared = config.get("tools") or []
-    ours = [tool["toolSpec"] for tool in declared if "toolSpec" in tool]
-    others_tools = [tool for tool in declared if "toolSpec" not in tool]
+    ours, others_tools = declared_tools(declared)
     inference = body.get("inferenceConfig") or {}
     rest = without(body, "messages", "system", "toolConfig", "inferenceConfig")
     if more := without(inference, "maxTokens", "temperature", "stopSequences"):
@@ -46,7 +46,7 @@ def read_converse(body: dict[str, Any]) -> Request:
         rest["toolConfig"] = {"tools": others_tools}
     return Request(
         messages,
-        [tool_spec(tool) for tool in ours],
+        ours,
         choice_of(config.get("toolChoice") or {}),
         max_tokens=inference.get("maxTokens"),
         temperature=inference.get("temperature"),
@@ -55,9 +55,21 @@ def read_converse(body: dict[str, Any]) -> Request:
     )
 
 
-def tool_spec(tool: dict[str, Any]) -> ToolSpec:
-    extras = own(without(tool, "name", "description", "inputSchema"))
-    return ToolSpec(tool["name"], tool.get("description", ""), tool["inputSchema"]["json"], extras=extras)
+def declared_tools(declared: list[dict[str, Any]]) -> tuple[list[ToolSpec], list[dict[str, Any]]]:
+    """Our kind of tools, a cache mark with the tool before it, and the provider's own kinds."""
+    ours: list[ToolSpec] = []
+    others: list[dict[str, Any]] = []
+    for tool in declared:
+        if wire := tool.get("toolSpec"):
+            rest = own(without(wire, "name", "description", "inputSchema"))
+            schema = wire["inputSchema"]["json"]
+            ours.append(ToolSpec(wire["name"], wire.get("description", ""), schema, extras=rest))
+        elif "cachePoint" in tool and ours and not others:
+            extras = {**ours[-1].extras.get(PROVIDER, {}), **tool}
+            ours[-1] = replace(ours[-1], extras={PROVIDER: extras})
+        else:
+            others.append(tool)
+    return ours, others
 
 
 def choice_of(choice: dict[str, Any]) -> ToolChoice:
@@ -89,7 +101,7 @@ def part(block: dict[str, Any], calls: dict[str, ToolCall]) -> Any:
 
 def result_part(block: dict[str, Any]) -> Any:
     found: MessagePart | None = Json(block["json"]) if "json" in block else media(block)
-    return found or Text(block["text"])
+    return found or (Text(block["text"]) if "text" in block else Opaque(PROVIDER, block))
 
 
 def media(block: dict[str, Any]) -> Media | None:

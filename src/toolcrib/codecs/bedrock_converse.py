@@ -14,6 +14,7 @@ from toolcrib.codecs.bedrock_converse_answer import read_error, read_response
 from toolcrib.codecs.bedrock_converse_stream import ConverseDecoder
 from toolcrib.codecs.bedrock_media import Documents, media_block
 from toolcrib.codecs.codec import Features, ModelError
+from toolcrib.codecs.declaration import strictness
 from toolcrib.codecs.loose import arguments_object, as_dict, as_list, own_extras, with_extras
 from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
@@ -24,6 +25,8 @@ from toolcrib.tool import ToolSpec
 IDS = IdRule(re.compile("[a-zA-Z0-9_.:-]{1,64}"), "tooluse_")
 # Models that refuse a conversation with thinking of theirs that bears no signature; DeepSeek R1 never signs.
 SIGNATURE_NEEDED = re.compile(r"anthropic\.|deepseek\.r1")
+# Claude's, whose grammar Bedrock uses for strict tools.
+STRICT_DIALECT = "anthropic-strict"
 NOTHING_SAID = "Continue."
 DOCUMENT_ALONE = "See the document."  # a message with a document is refused without a text
 NO_OUTPUT = "The tool gave no output."
@@ -92,38 +95,32 @@ class BedrockConverseCodec:
         return read_error(body, status, retry_after)
 
     def _tools(self, request: Request, names: dict[str, str], steps: list[Step]) -> dict[str, Any]:
+        """Declarations and choice; a choice that the format cannot say is met by declaring fewer tools."""
         choice = request.tool_choice
-        specs = [spec for spec in request.tools if not choice.names or spec.name in choice.names]
-        if choice.mode == "none":  # the format cannot say it
-            specs = []
+        offered = [] if choice.mode == "none" else request.tools
+        wanted = [spec for spec in offered if spec.name in choice.names]
+        one = wanted[0].name if choice.mode == "required" and len(wanted) == 1 else ""
+        specs = wanted if choice.names and not one else offered
         tools = [block for spec in specs for block in self._tool(spec, names)]
-        if not tools and not as_dict(own_extras(request, self.provider).get("toolConfig")).get("tools"):
+        if not tools:
+            theirs = as_dict(own_extras(request, self.provider).get("toolConfig")).get("tools")
             # A conversation that holds calls is refused unless tools are declared, even if none may be called.
-            called = {answer.call.name: None for step in steps for answer in step.answers}
-            schema = {"json": {"type": "object", "properties": {}}}
-            return (
-                {
-                    "tools": [
-                        {"toolSpec": {"name": names.get(n, n), "description": NOT_NOW, "inputSchema": schema}}
-                        for n in called
-                    ]
-                }
-                if called
-                else {}
-            )
-        if choice.mode != "required" or not tools:
+            called = {} if theirs else {answer.call.name: None for step in steps for answer in step.answers}
+            tools = [_placeholder(names.get(name, name)) for name in called]
             return {"tools": tools} if tools else {}
-        one = {"tool": {"name": names.get(specs[0].name, specs[0].name)}}
-        return {"tools": tools, "toolChoice": one if len(specs) == 1 and choice.names else {"any": {}}}
+        if choice.mode != "required":
+            return {"tools": tools}
+        return {"tools": tools, "toolChoice": {"tool": {"name": names.get(one, one)}} if one else {"any": {}}}
 
     def _tool(self, spec: ToolSpec, names: dict[str, str]) -> list[dict[str, Any]]:
         own = dict(spec.extras.get(self.provider, {}))
         mark = own.pop("cachePoint", None)
+        dialect, strict = strictness(spec, self.dialect, own, STRICT_DIALECT)
         declared: dict[str, Any] = {"name": names.get(spec.name, spec.name)}
         if spec.description.strip():
             declared["description"] = spec.description
-        declared["inputSchema"] = {"json": spec.in_dialect(self.dialect)}
-        if self.dialect.endswith("-strict"):
+        declared["inputSchema"] = {"json": spec.in_dialect(dialect)}
+        if strict:
             declared["strict"] = True
         return [{"toolSpec": {**declared, **own}}, *([{"cachePoint": mark}] if mark else [])]
 
@@ -239,6 +236,11 @@ class _Writer:
         return [{"cachePoint": mark}] if mark else []
 
 
+def _placeholder(name: str) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {}}
+    return {"toolSpec": {"name": name, "description": NOT_NOW, "inputSchema": {"json": schema}}}
+
+
 def _inference(request: Request) -> dict[str, Any]:
     given = {
         "maxTokens": request.max_tokens,
@@ -270,7 +272,7 @@ def _append(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]
 def _strip_end(turn: dict[str, Any]) -> None:
     """An answer that is to be continued may not end in white space."""
     last = turn["content"][-1]
-    if turn["role"] == "assistant" and "text" in last:
+    if turn["role"] == "assistant" and isinstance(last.get("text"), str):
         turn["content"][-1] = {**last, "text": last["text"].rstrip()}
 
 

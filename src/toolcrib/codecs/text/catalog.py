@@ -14,7 +14,9 @@ from toolcrib.codecs.text.format import TextFormat
 
 # In this order a model's name is held against the formats' patterns: the more particular first.
 MODULES = (
-    "qwen_coder",
+    "qwen3_coder",
+    "seed_oss",
+    "step",
     "deepseek",
     "kimi",
     "glm",
@@ -22,7 +24,6 @@ MODULES = (
     "gemma",
     "harmony",
     "invoke",
-    "xml_others",
     "tolerant",
     "pythonic",
     "functionary",

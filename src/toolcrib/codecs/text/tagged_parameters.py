@@ -1,0 +1,183 @@
+"""Calls with a tag for each parameter, for every format that differs in its markers alone."""
+
+from __future__ import annotations
+
+from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.argument_writer import ArgumentWriter
+from toolcrib.codecs.text.format import Parse, Tools
+from toolcrib.codecs.text.json_calls import CallObject
+from toolcrib.codecs.text.parameter_values import Parameters
+from toolcrib.codecs.text.prose import Prose
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.codecs.text.tag_headers import Header
+from toolcrib.codecs.text.tagged_value import ParameterValue, ValueReader
+from toolcrib.codecs.text.tags import Tags
+
+NO_NAME = "the call does not say which tool is meant"
+NOT_CLOSED = "the tag with the tool's name does not end"
+NO_PARAMETER = "in the call stands what is no parameter"
+NO_CALL = "in the block of calls stands none"
+
+
+def tag_parser(tags: Tags) -> Parse:
+    """A parser for the format with these markers."""
+
+    def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+        yield from TagReader(tags, scan, answer, Parameters(tools)).read()
+
+    return parse
+
+
+class TagReader:
+    """Reads one answer."""
+
+    def __init__(self, tags: Tags, scan: Scanner, answer: Answer, parameters: Parameters) -> None:
+        self.tags = tags
+        self.scan = scan
+        self.answer = answer
+        self.parameters = parameters
+        self.ahead: list[str] = []  # markers that were read already and come next
+        self._ends = tuple(tags.sections.values())
+        openings = (tags.call, *tags.sections)
+        self._outer = Markers((*openings, *self._ends))
+        self._in_call = Markers((*openings, *self._ends, tags.call_end, tags.parameter))
+        self._in_value = Markers((*self._in_call.words, tags.parameter_end))
+
+    def read(self) -> Steps[None]:
+        tags = self.tags
+        prose = Prose(
+            self.scan,
+            self.answer,
+            (*tags.sections, *((tags.call,) if tags.bare or not tags.sections else ())),
+            blocks=tags.thinking,
+            ends_thinking=tags.ends_thinking,
+        )
+        while True:
+            marker = self.ahead.pop(0) if self.ahead else (yield from prose.until_marker())
+            if marker is None:
+                return
+            if marker in tags.sections:
+                yield from self._section(marker)
+            elif marker == tags.call:
+                yield from self._bare_call()
+
+    def _section(self, opening: str) -> Steps[None]:
+        """What follows the beginning of a section: calls, or text that only mentions it."""
+        scan, tags, some = self.scan, self.tags, False
+        space = [opening]
+        while True:
+            yield from scan.skip_space(space.append)
+            marker = self.ahead.pop(0) if self.ahead else (yield from scan.accept(self._outer))
+            if marker == tags.call:
+                some = True
+                yield from self._call()
+            elif marker in self._ends:
+                return
+            elif marker is not None:
+                continue
+            elif (first := (yield from scan.peek())) == "":
+                if not some:
+                    self.answer.fail_call(CUT_OFF)
+                return
+            elif first == "{":
+                some = True
+                yield from CallObject(scan, self.answer, self._outer.words, certain=True).read()
+            elif some or tags.silent:
+                found = yield from scan.until(self._outer, None if tags.silent else self.answer.text)
+                self.ahead += [found] if found else []
+                if not some and found in self._ends:
+                    self.answer.fail_call(NO_CALL)
+            else:
+                self.answer.text("".join(space))
+                return
+
+    def _bare_call(self) -> Steps[None]:
+        """A call that stands by itself, or text that only mentions its tag."""
+        scan, read = self.scan, [self.tags.call]
+        if (yield from scan.peek()) == "{":
+            yield from CallObject(scan, self.answer, self._in_call.words, certain=True).read()
+            yield from self._skip_call()
+            return
+        header = yield from self.tags.call_header(scan, read.append)
+        if header is None or not (header.closed or (scan.ended and scan.at_end)):
+            self.answer.text("".join(read))
+            return
+        yield from self._rest_of_call(header)
+        if not self.ahead:
+            yield from scan.skip_space()
+            yield from scan.accept(self._ends)
+
+    def _call(self) -> Steps[None]:
+        header = yield from self.tags.call_header(self.scan, _nowhere)
+        yield from self._rest_of_call(header)
+
+    def _rest_of_call(self, header: Header | None) -> Steps[None]:
+        if header is not None and header.closed and header.name:
+            self.answer.open_call(header.name)
+            yield from self.body(header.name)
+            return
+        unclosed = header is not None and not header.closed
+        cut = self.scan.ended and self.scan.at_end
+        self.answer.open_call("" if header is None else header.name)
+        yield from self._fail(CUT_OFF if cut else NOT_CLOSED if unclosed else NO_NAME)
+
+    def _fail(self, problem: str) -> Steps[None]:
+        self.answer.fail_call(problem)
+        yield from self._skip_call()
+
+    def _skip_call(self) -> Steps[None]:
+        found = None if self.ahead else (yield from self.scan.until((*self._outer.words, self.tags.call_end)))
+        self.ahead += [found] if found and found != self.tags.call_end else []
+
+    def body(self, tool: str) -> Steps[None]:
+        """The parameters of a call and its end, or one JSON object in their place."""
+        scan, tags = self.scan, self.tags
+        writer = ArgumentWriter(self.answer)
+        yield from scan.skip_space()
+        in_json = (yield from scan.peek()) == "{"
+        whole = in_json and (yield from scan.json_value(self.answer.arguments, self._in_call.words))
+        while True:
+            between: list[str] = []
+            marker = (
+                self.ahead.pop(0) if self.ahead else (yield from scan.until(self._in_call, between.append))
+            )
+            if "".join(between).strip() or (in_json and marker == tags.parameter):
+                self.ahead += [marker] if marker and marker != tags.parameter else []
+                yield from self._fail(NO_PARAMETER if marker else CUT_OFF)
+                return
+            if marker is None and not whole:
+                self.answer.fail_call(CUT_OFF)
+                return
+            if marker != tags.parameter:
+                break
+            header = yield from tags.parameter_header(scan, _nowhere)
+            if header is None or not header.closed:
+                yield from self._fail(CUT_OFF if scan.ended and scan.at_end else NO_PARAMETER)
+                return
+            while header is not None:
+                header = yield from self._value(tool, header, writer)
+            if not self.answer.call_open:
+                return
+        if not in_json:
+            writer.end()
+        self.answer.close_call()
+        self.ahead[:0] = [marker] if marker and marker != tags.call_end else []
+
+    def _value(self, tool: str, header: Header, writer: ArgumentWriter) -> Steps[Header | None]:
+        """One parameter; the header of the next where that was read already."""
+        root = self.parameters.of(tool)
+
+        def is_next(name: str) -> bool:
+            return root.declares(name) and name not in writer.names and name != header.name
+
+        value = ParameterValue(self.tags, self.parameters, tool, header, writer)
+        end = yield from ValueReader(self.tags, self.scan, self._in_value, value).read(is_next)
+        if end.problem:
+            self.answer.fail_call(end.problem.format(name=header.name))
+            yield from self.scan.until(())
+        self.ahead = end.ahead
+        return end.next
+
+
+def _nowhere(text: str) -> None:
+    """For tags that are not text whatever becomes of them."""

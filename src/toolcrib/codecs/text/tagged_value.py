@@ -1,0 +1,148 @@
+"""The value of one parameter between its tags, and where it ends.
+
+A value is text, and may hold the very tags that stand around it. A closing tag counts where the format goes
+on after it as it must: with another parameter, or with the end of the call. Tags that a value itself opens
+are its own to close. A missing closing tag is understood where the next parameter of the tool begins, or
+where the call ends. What has two readings all the same is a failed call, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from toolcrib.codecs.text.answer import CUT_OFF
+from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
+from toolcrib.codecs.text.parameter_values import Parameters
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.codecs.text.tag_headers import Header
+from toolcrib.codecs.text.tags import Tags
+
+WRAPPERS = frozenset({"arguments", "input", "parameters"})
+AMBIGUOUS = (
+    "where the value of {name!r} ends is not clear, for it holds tags of calls; what follows was not read"
+)
+
+
+@dataclass(slots=True)
+class End:
+    """Where a value ended: at markers that were read already, at the next parameter, or nowhere."""
+
+    ahead: list[str] = field(default_factory=list)
+    next: Header | None = None
+    problem: str = ""
+
+
+class ParameterValue:
+    """One value on its way into the arguments, the wrapper of all arguments included."""
+
+    __slots__ = ("_name", "_value", "_wraps", "_writer", "add")
+
+    def __init__(
+        self, tags: Tags, parameters: Parameters, tool: str, header: Header, writer: ArgumentWriter
+    ) -> None:
+        root = parameters.of(tool)
+        self._name = header.name
+        self._writer = writer
+        first_of_all = tags.unwraps and not writer.names and header.name in WRAPPERS
+        self._wraps = first_of_all and root.is_known and not root.declares(header.name)
+        if not self._wraps:
+            writer.name(header.name)
+        self._value = TextValue(
+            writer,
+            frozenset({"object"}) if self._wraps else parameters.place(tool, header.name).kinds,
+            tags.trim,
+            untyped_json=tags.untyped_json,
+            as_json=header.as_json,
+        )
+        self.add = self._value.add
+
+    @property
+    def at_line_start(self) -> bool:
+        return self._value.at_line_start
+
+    def end(self) -> None:
+        if not self._wraps:
+            self._value.end()
+            return
+        found = self._value.read()
+        if isinstance(found, dict):
+            self._writer.wrapper(self._name, found)
+        else:
+            self._writer.name(self._name)
+            self._writer.value(found)
+
+
+class ValueReader:
+    """Reads one value; `words` are all markers of the format."""
+
+    __slots__ = ("_doubtful", "_opened", "_scan", "_tags", "_value", "_words")
+
+    def __init__(self, tags: Tags, scan: Scanner, words: Markers, value: ParameterValue) -> None:
+        self._tags = tags
+        self._scan = scan
+        self._words = words
+        self._value = value
+        self._opened = {"parameter": 0, "call": 0, "section": 0}  # by the value itself, and not yet closed
+        self._doubtful = False
+
+    def read(self, is_next: Callable[[str], bool]) -> Steps[End]:
+        """Read to the end of the value. `is_next` knows the parameters that may come now."""
+        tags, add = self._tags, self._value.add
+        found: str | None = None
+        while True:
+            found = found or (yield from self._scan.until(self._words, add))
+            if found is None:
+                return End(problem=CUT_OFF)
+            if found in (tags.parameter, tags.call):
+                tag = [found]
+                reads = tags.parameter_header if found == tags.parameter else tags.call_header
+                header = yield from reads(self._scan, tag.append)
+                if header is not None and header.closed:
+                    if found == tags.parameter and self._may_end() and is_next(header.name):
+                        self._value.end()
+                        return End(next=header)
+                    self._opened["parameter" if found == tags.parameter else "call"] += 1
+                add("".join(tag))
+                found = None
+            elif found in tags.sections:
+                self._opened["section"] += 1
+                add(found)
+                found = None
+            else:
+                closed = yield from self._closer(found)
+                if isinstance(closed, End):
+                    return closed
+                found = closed
+
+    def _may_end(self) -> bool:
+        return not any(self._opened.values()) and (self._tags.trim == "none" or self._value.at_line_start)
+
+    def _closer(self, found: str) -> Steps[End | str | None]:
+        """A closing tag: the end of the value, or text of it; then perhaps the marker that follows."""
+        tags, scan = self._tags, self._scan
+        kind = "parameter" if found == tags.parameter_end else "call" if found == tags.call_end else "section"
+        if self._opened[kind]:
+            self._opened[kind] -= 1
+            self._value.add(found)
+            return None
+        space: list[str] = []
+        yield from scan.skip_space(space.append)
+        follows = yield from scan.accept(self._words)
+        at_end = follows is None and (yield from scan.peek()) == ""
+        if at_end or self._goes_on(kind, follows):
+            if kind != "parameter" and (self._doubtful or self._opened["parameter"]):
+                return End(problem=AMBIGUOUS)
+            self._value.end()
+            return End([marker for marker in (found, follows) if marker and marker != tags.parameter_end])
+        self._doubtful = self._doubtful or kind == "parameter"
+        self._value.add(found + "".join(space))
+        return follows
+
+    def _goes_on(self, kind: str, follows: str | None) -> bool:
+        """Whether the format can go on like this after a closing tag."""
+        tags = self._tags
+        around = (tags.call, *tags.sections)
+        if kind == "parameter":
+            return follows is not None and follows != tags.parameter_end
+        return follows in around or (kind == "call" and follows in tags.sections.values())

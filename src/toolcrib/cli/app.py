@@ -150,6 +150,20 @@ def doctor(workspace: Workspace = Path()) -> int:
     return examine(workspace)
 
 
+@app.command()
+def models(
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="A model, as you would give it to run.")] = "",
+    json: AsJson = False,
+) -> int:
+    """Which providers are configured, and how to name a model; with a name, what that name means.
+
+    No key is ever shown. With a name, the exit code is 1 if something that it needs is missing.
+    """
+    from toolcrib.cli.models import list_models, show_model
+
+    return show_model(name, as_json=json) if name else list_models(as_json=json)
+
+
 @tools.command("list")
 def list_(from_: From = None, workspace: Workspace = Path(), json: AsJson = False) -> int:
     """All tools: yours, those of installed plugins, and the built-in ones."""

@@ -18,7 +18,6 @@ KEYS = {
     "OPENAI_BASE_URL": "openai:NAME, at that address",
     "ANTHROPIC_API_KEY": "anthropic:NAME",
 }
-KEY_OF = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 MODEL = "TOOLCRIB_MODEL"
 
 
@@ -69,16 +68,19 @@ def _models(problems: list[str]) -> None:
     out("\nModels")
     for name, gives in KEYS.items():
         out(f"  {name:<20} " + (f"set: {gives} is possible" if os.environ.get(name) else "not set"))
+    out("  `toolcrib models` lists every provider.")
     spec = os.environ.get(MODEL)
     if not spec:
         out(f"  {MODEL:<20} not set: name a model with --model each time, or set it")
         return
     out(f"  {MODEL:<20} {_without_credentials(spec)}")
     from toolcrib.models import resolve_model
+    from toolcrib.models.providers import ALIASES, PROVIDERS
 
-    key = KEY_OF.get(spec.partition(":")[0], "")
-    if key and not os.environ.get(key):
-        problems.append(f"{MODEL} is {spec}, and {key} is not set")
+    kind = spec.partition(":")[0]
+    row = PROVIDERS.get(ALIASES.get(kind, kind))
+    if row is not None and row.official and row.key() is None:
+        problems.append(f"{MODEL} is {spec}, and {row.keys[0]} is not set")
     try:
         resolve_model(spec)
     except Exception as problem:  # an SDK says what it misses in its own exceptions

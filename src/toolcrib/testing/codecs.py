@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.codec import Codec, Features, ModelError
+from toolcrib.codecs.codec import Codec, Features, ModelError, last_chunks
 from toolcrib.content import File, Image, Text
 from toolcrib.messages import (
     CallChunk,
@@ -284,7 +284,7 @@ class _Bench:
     def _decoded(self, events: Iterable[dict[str, Any]]) -> tuple[list[Chunk], Response]:
         decoder = self.codec.decoder()
         chunks = [chunk for event in events for chunk in decoder.feed(event)]
-        return chunks, decoder.finish()
+        return [*chunks, *last_chunks(decoder)], decoder.finish()
 
     def replays(self, exchange: Mapping[str, Any]) -> None:
         """A recorded exchange: read, its pieces compared with the whole, and its answer sent back."""

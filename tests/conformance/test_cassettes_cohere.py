@@ -14,7 +14,9 @@ from tests.conformance.cassettes import (
     decode,
     event_feeds,
     records,
+    wire_bytes,
 )
+from tests.test_model_http import Answer, as_json, serving
 from toolcrib.call import ToolCall
 from toolcrib.codecs import ModelError
 from toolcrib.codecs.cohere import CohereCodec
@@ -29,11 +31,13 @@ from toolcrib.messages import (
     ResultPart,
     ToolChoice,
 )
+from toolcrib.models.cohere import Cohere
 from toolcrib.models.replay import recorded_events
 from toolcrib.result import ToolResult
 from toolcrib.tool import ToolSpec
 
 API = "cohere_v2"
+ASKED = Request([Message.user("Hi")])
 CODEC = CohereCodec()
 STOPS = {
     "COMPLETE": {"end", "tool_calls"},
@@ -90,6 +94,29 @@ def test_streamed_answers(record: dict[str, Any]) -> None:
         again, same = decode(CODEC, feed())
         assert same == response
         assert again == chunks
+
+
+@pytest.mark.parametrize("record", records(API))
+async def test_recorded_bytes_over_a_socket(record: dict[str, Any]) -> None:
+    recorded, streamed = record["response"], record["streaming"]
+    if (recorded["status"] or 200) >= 400:
+        body = recorded.get("body") or recorded.get("body_text") or ""
+        answer = as_json(body, status=recorded["status"])
+    elif streamed:
+        answer = Answer(wire_bytes(recorded), "text/event-stream")
+    else:
+        answer = as_json(recorded["body"])
+    async with serving(answer) as peer:
+        model = Cohere("m", base_url=peer.address, max_retries=0)
+        if answer.status >= 400 or not (streamed or isinstance(recorded["body"].get("message"), dict)):
+            with pytest.raises(ModelError):
+                await model.respond(ASKED)
+        elif streamed:
+            items = [item async for item in model.stream(ASKED)]
+            assert items[-1] == decode(CODEC, recorded_events(recorded))[1]
+        else:
+            assert await model.respond(ASKED) == CODEC.response(recorded["body"])
+        await model.aclose()
 
 
 REQUESTED = [

@@ -9,17 +9,20 @@ from typing import Any
 import pytest
 
 from tests.conformance.cassettes import all_records, check_answer, check_chunks, decode, records
+from tests.test_model_http import Answer, as_json, serving
 from toolcrib.call import ToolCall
 from toolcrib.codecs import ModelError
 from toolcrib.codecs.ndjson import JSONLines
 from toolcrib.codecs.ollama import OllamaCodec
 from toolcrib.content import Image, Text
 from toolcrib.messages import Message, MessagePart, Reasoning, Request, Response, ResultPart
+from toolcrib.models.ollama import Ollama
 from toolcrib.models.replay import recorded_events
 from toolcrib.result import ToolResult
 from toolcrib.tool import ToolSpec
 
 API = "ollama"
+ASKED = Request([Message.user("Hi")])
 CODEC = OllamaCodec()
 
 # Where our body differs from the recorded one, and why; `canonical` makes both sides alike.
@@ -76,6 +79,25 @@ def test_streamed_answers(record: dict[str, Any]) -> None:
     data = lines(record)
     for step in (1, 7, max(len(data), 1)) if data else ():
         assert decode(CODEC, fed(data, step)) == (chunks, response)
+
+
+@pytest.mark.parametrize("record", records(API))
+async def test_recorded_bytes_over_a_socket(record: dict[str, Any]) -> None:
+    recorded, data = record["response"], lines(record)
+    failed = (recorded["status"] or 200) >= 400
+    body: Any = recorded.get("body") or recorded.get("body_text") or ""
+    answer = Answer(data, "application/x-ndjson") if data else as_json(body, status=recorded["status"] or 200)
+    async with serving(answer) as peer:
+        model = Ollama("m", base_url=peer.address, max_retries=0)
+        if failed or not (b'"message"' in data or (isinstance(body, dict) and "message" in body)):
+            with pytest.raises(ModelError):
+                await model.respond(ASKED)
+        elif data:
+            items = [item async for item in model.stream(ASKED)]
+            assert items[-1] == decode(CODEC, recorded_events(recorded))[1]
+        else:
+            assert await model.respond(ASKED) == CODEC.response(body)
+        await model.aclose()
 
 
 REQUESTED = [

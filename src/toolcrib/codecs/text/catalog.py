@@ -25,12 +25,13 @@ MODULES = (
     "harmony",
     "invoke",
     "tolerant",
+    "schoober",
     "pythonic",
     "functionary",
     "mistral",
     "json_formats",
 )
-FALLBACK = ("tolerant", "hermes")  # for models that no format names: the first that there is
+FALLBACK = ("tool_call", "hermes")  # for models that no format names: the first that there is
 
 
 @cache

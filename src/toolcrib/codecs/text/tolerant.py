@@ -17,11 +17,9 @@ from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.format import TextFormat, Tools, Written
 from toolcrib.codecs.text.json_calls import read_string
 from toolcrib.codecs.text.safe import guarded_json
-from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
+from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.text.teaching import call_arguments, json_tools
 from toolcrib.codecs.text.tolerant_blocks import (
-    TICKS,
-    WORD,
     Bodies,
     ignore,
     name_in,
@@ -32,16 +30,11 @@ from toolcrib.codecs.text.tolerant_marks import (
     CLOSERS,
     FENCES,
     FUNCTION,
-    MARKS,
     OPENERS,
-    SHOWN,
-    THOUGHTS,
-    TICK,
-    TILDES,
     TOOLS,
-    Surroundings,
 )
-from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, NAME, declared_call, envelope
+from toolcrib.codecs.text.tolerant_prose import ShownProse
+from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, declared_call, envelope
 from toolcrib.codecs.text.tolerant_tags import Tags
 from toolcrib.lenient_grammar import Unreadable
 from toolcrib.lenient_json import read_json
@@ -49,20 +42,15 @@ from toolcrib.lenient_json import read_json
 if TYPE_CHECKING:
     from toolcrib.tool import ToolSpec
 
-NOTHING_IN_IT: Final = "what stands in the tag is no call: expected an object with name and arguments"
 ENVELOPE_KEYS: Final = frozenset({"tool_calls", "toolcalls", "function_call", "content", "role", "function"})
 CALL_KEYS: Final = frozenset({"name", "type", "id", *ARGUMENT_KEYS})
-BLANK: Final = re.compile(r"[ \t]+")
-TILDE_RUN: Final = re.compile(r"~+")
 END_TOKENS: Final = re.compile(r"(?:\s|<eom>|<\|eom\|>|<\|im_end\|>|<\|eot_id\|>|</s>)+")
-PARAGRAPH: Final = ("\n\n", "\n\r\n", "\n \n")
+MARKERS: Final = (*OPENERS, *CLOSERS, FUNCTION, BRACKET, TOOLS)
+STARTS: Final = frozenset((*OPENERS, FUNCTION, BRACKET))
 COLON: Final = re.compile(r"[\s:]+")
-NAME_ALONE: Final = re.compile(NAME)
 ENVELOPE: Final = re.compile(
     r"""\{\s*"(?:content"\s*:.*?"tool_?calls|tool_?calls|function_call)\"""", re.DOTALL
 )
-THOUGHT_MARKS: Final = Markers(THOUGHTS, ignore_case=True)
-WORD_ENDS: Final = Markers(("{", *CLOSERS, *OPENERS), ignore_case=True)
 
 
 def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
@@ -75,110 +63,32 @@ class _Reader:
         self.scan = scan
         self.answer = answer
         self.tools = tools
-        self.around = Surroundings(answer)
+        self.prose = ShownProse(
+            scan, answer, MARKERS, fenced=self.fence, at_beginning=self.whole_answer, ignore_case=True
+        )
+        self.around = self.prose.around
         self.bodies = Bodies(scan, answer, tools)
-        self.thought = False
         self.tags = Tags(scan, answer, self.around, self.bodies)
 
     def run(self) -> Steps[None]:
-        yield from self.whole_answer()
-        while (marker := (yield from self.scan.until(MARKS, self.around.text))) is not None:
-            while marker is not None:
-                marker = yield from self.marker(marker)
+        while (marker := (yield from self.prose.until_marker())) is not None:
+            start = self.scan.offset - len(marker)
+            if marker in STARTS and (marker := (yield from self.tags.read(marker))) is not None:
+                start = self.scan.offset - len(marker)
+            if marker == TOOLS:
+                yield from self.declarations(start)
+            elif marker in CLOSERS and self.tags.unclosed:
+                self.tags.unclosed -= 1
+            elif marker is not None:
+                self.prose.release(start)
 
-    def marker(self, marker: str) -> Steps[str | None]:
-        """What begins with a marker; gives another that it led to."""
-        start = self.scan.offset - len(marker)
-        if marker in OPENERS or marker in (FUNCTION, BRACKET):
-            return (yield from self.tags.read(marker))
-        if marker == TICK:
-            yield from self.ticks(start)
-        elif marker == TILDES:
-            yield from self.tildes(start)
-        elif marker in THOUGHTS:
-            yield from self.thinking(marker)
-        elif marker in SHOWN:
-            yield from self.shown(start, SHOWN[marker])
-        elif marker == TOOLS:
-            yield from self.declarations(start)
-        elif marker in CLOSERS and self.tags.unclosed:
-            self.tags.unclosed -= 1
-        elif marker in CLOSERS or self.thought:
-            self.release(start)
-        else:  # the lone end of a block that the prompt had opened
-            self.thought = True
-            self.answer.retract(self.scan.since(0)[: -len(marker)])
-            self.around.called()
-            yield from self.whole_answer()
-        return None
-
-    def release(self, start: int) -> None:
-        """What was read from `start` on is text."""
-        self.around.text(self.scan.since(start))
-
-    # What is not meant
-
-    def thinking(self, marker: str) -> Steps[None]:
-        self.thought = True
-        first = self.around.untouched
-        yield from self.scan.until((THOUGHTS[marker],), self.answer.reasoning)
-        self.answer.end_reasoning()
-        if first:
-            yield from self.whole_answer()
-
-    def shown(self, start: int, closer: str) -> Steps[None]:
-        """An element whose contents are shown; a word that only begins like its tag is none."""
-        after = yield from self.scan.peek()
-        self.release(start)
-        if closer == "-->" or after in (">", " ", "\n", "\t"):
-            yield from self.scan.until((closer,), self.around.text)
-            self.around.text(closer if not self.scan.ended else "")
-
-    def ticks(self, start: int) -> Steps[None]:
-        """Inline code, or a fence."""
-        at_start = self.around.line_start
-        yield from self.scan.take_while(TICKS)
-        run = self.scan.since(start)
-        if at_start and len(run) >= 3:
-            yield from self.fence(start, run, TICKS)
-            return
-        self.around.text(run)
-        known = markers_of((run, *PARAGRAPH))
-        while (marker := (yield from self.scan.until(known, self.around.text))) is not None:
-            self.around.text(marker)
-            if marker != run:
-                return
-            more: list[str] = []
-            yield from self.scan.take_while(TICKS, more.append)
-            self.around.text("".join(more))
-            if not more:
-                return
-
-    def tildes(self, start: int) -> Steps[None]:
-        at_start = self.around.line_start
-        yield from self.scan.take_while(TILDE_RUN)
-        if at_start:
-            yield from self.fence(start, self.scan.since(start), TILDE_RUN)
-        else:
-            self.release(start)
-
-    def fence(self, start: int, run: str, runs: re.Pattern[str]) -> Steps[None]:
-        """A fence: of calls if its language says so, else of code."""
-        info: list[str] = []
-        if len(run) == 3:
-            yield from self.scan.take_while(BLANK, info.append)
-            yield from self.scan.take_while(WORD, info.append)
-            yield from self.scan.take_while(BLANK, info.append)
-            yield from self.scan.take_while(WORD, info.append)
-            yield from self.scan.take_while(BLANK)
-            words = "".join(info).split()
-            begins = (yield from self.scan.peek()) == "\n" and not self.around.for_show
-            plain = begins and len(words) == 1 and words[0].lower() in FENCES
-            named = begins and len(words) == 2 and words[0] == "tool" and self.bodies.is_name(words[1])
-            if (plain or named) and (yield from self.fenced_calls(words[1] if named else "")):
-                return
-        self.release(start)
-        yield from self.code(run, runs)
+    def fence(self, words: list[str]) -> Steps[bool]:
+        """The calls in a fence whose language says that there are any."""
+        if len(words) == 1 and words[0].lower() in FENCES:
+            return (yield from self.fenced_calls(""))
+        if len(words) == 2 and words[0] == "tool" and self.bodies.is_name(words[1]):
+            return (yield from self.fenced_calls(words[1]))
+        return False
 
     def fenced_calls(self, name: str) -> Steps[bool]:
         """The calls in a fence up to its end; False, nothing reported, where it holds none."""
@@ -191,21 +101,10 @@ class _Reader:
             yield from self.scan.accept(CLOSER_MARKS)
         return True
 
-    def code(self, run: str, runs: re.Pattern[str]) -> Steps[None]:
-        """The rest of a code fence."""
-        known = markers_of((run,))
-        while (yield from self.scan.until(known, self.around.text)) is not None:
-            at_start = self.around.line_start
-            self.around.text(run)
-            yield from self.scan.take_while(runs, self.around.text)
-            yield from self.scan.take_while(BLANK, self.around.text)
-            if at_start and (yield from self.scan.peek()) in ("", "\n", "\r"):
-                return
-
     def declarations(self, start: int) -> Steps[None]:
         """`<tools>`: all of it is text, but for the one object that can only be a call."""
         if not (yield from self.scan.accept((">",))):
-            self.release(start)
+            self.prose.release(start)
             return
         yield from self.scan.skip_space()
         json_start = self.scan.offset
@@ -219,11 +118,11 @@ class _Reader:
                 self.bodies.report(shape)
                 self.around.called()
                 return
-            self.release(start)
+            self.prose.release(start)
             if closed == "</tools>":
                 return
         else:
-            self.release(start)
+            self.prose.release(start)
             while (yield from self.scan.peek()) in ("[", "{"):
                 yield from self.scan.json_value(self.around.text)
                 yield from self.scan.skip_space(self.around.text)
@@ -239,20 +138,20 @@ class _Reader:
         mark = yield from self.scan.peek()
         begin = self.scan.offset
         if mark not in ("{", "[") or not (yield from self.may_be_call(mark)):
-            self.release(start)
+            self.prose.release(start)
             return
         complete = yield from self.bodies.rest_of_json(1 if mark == "{" else 2)
         text = self.scan.since(begin)
         yield from self.scan.take_while(END_TOKENS)
         if (yield from self.scan.peek()):
-            self.release(start)
+            self.prose.release(start)
             return
         value = _loaded(text) if complete else None
         shapes = envelope(value, self.tools)
         if not complete and ENVELOPE.match(text) and self.bodies.is_name(name_in(text)):
             self.answer.fail_call(CUT_OFF, name_in(text))
         elif not shapes:
-            self.release(start)
+            self.prose.release(start)
         elif isinstance(value, dict) and isinstance(value.get("content"), str):
             self.answer.text(value["content"])
         for shape in shapes:

@@ -11,8 +11,8 @@ from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
 from toolcrib.codecs.text.format import Tools
 from toolcrib.codecs.text.json_calls import NO_JSON
 from toolcrib.codecs.text.parameter_values import Parameters
-from toolcrib.codecs.text.scanner import Scanner, Steps, markers_of
-from toolcrib.codecs.text.tolerant_marks import CLOSERS, OPENERS, STOPS
+from toolcrib.codecs.text.scanner import Into, Markers, Scanner, Steps, markers_of
+from toolcrib.codecs.text.tolerant_marks import CLOSER_MARKS, CLOSERS, OPENERS, STOPS
 from toolcrib.codecs.text.tolerant_shapes import (
     NO_CALL,
     NO_SINGLE_PARAMETER,
@@ -28,10 +28,8 @@ from toolcrib.lenient_json import read_json
 UNCLEAR: Final = (
     "a call before it could not be read, so it is not certain that this one was meant; send both again"
 )
-WORD: Final = re.compile(r"[\w.:-]{1,64}")
 IN_TAG: Final = re.compile(r"[^<>\n]{1,64}")
 BETWEEN: Final = re.compile(r"[\s,;]+")
-TICKS: Final = re.compile(r"`+")
 LANGUAGE: Final = re.compile(r"\w{1,16}")
 ATTRIBUTE: Final = re.compile(r"""\s(?:name|tool)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 PARAMETER: Final = re.compile(
@@ -172,7 +170,7 @@ class Bodies:
         mark = yield from self.scan.peek()
         if mark == "{":
             yield from self.json_calls(name=name)
-            yield from self.scan.accept((closer,))
+            yield from self.scan.accept(Markers((closer,)))
             return
         self._open(name)
         writer = ArgumentWriter(self.answer)
@@ -182,10 +180,10 @@ class Bodies:
 
     def _parameters_of(self, name: str, closer: str, writer: ArgumentWriter) -> Steps[str]:
         """The parameters up to the end of the call; what is wrong with them, if anything is."""
-        ends = markers_of((closer, *CLOSERS), True)
+        own = Markers((closer,))
         while True:
             yield from self.scan.skip_space()
-            if (yield from self.scan.accept(ends)):
+            if (yield from self.scan.accept(own)) or (yield from self.scan.accept(CLOSER_MARKS)):
                 return ""
             mark = yield from self.scan.peek()
             if mark != "<":
@@ -197,9 +195,9 @@ class Bodies:
             kinds = self._parameters.place(name, key).kinds
             writer.name(key)
             value = TextValue(writer, kinds, "wrapped")
-            found = yield from self.scan.until((end,), value.add)
+            complete = yield from read_tagged(self.scan, value.add, end)
             value.end()
-            if found is None:
+            if not complete:
                 return CUT_OFF
 
     def _tag(self) -> Steps[str]:
@@ -224,11 +222,10 @@ class Bodies:
             kinds = self._parameters.place(name, word := "".join(key).strip()).kinds
             writer.name(word)
             value = TextValue(writer, kinds, "wrapped")
-            found = yield from scan.until(("</arg_value>",), value.add)
+            complete = yield from read_tagged(scan, value.add, "</arg_value>")
             value.end()
-            if found is None:
+            if not complete:
                 break
-            yield from scan.skip_space()
             if not (yield from scan.accept(("<arg_key>",))):
                 writer.end()
                 self._close()
@@ -265,6 +262,21 @@ class Bodies:
 
 def ignore(_piece: str) -> None:
     """What is read again from the scanner."""
+
+
+def read_tagged(scan: Scanner, into: Into, closer: str) -> Steps[bool]:
+    """A value up to the tag that ends it, and the white space after that; whether it is complete.
+
+    The same tag followed by anything but another tag is a part of the value.
+    """
+    end = Markers((closer,))
+    while (yield from scan.until(end, into)) is not None:
+        space: list[str] = []
+        yield from scan.skip_space(space.append)
+        if (yield from scan.peek()) in ("<", "`", "[", ""):
+            return True
+        into(closer + "".join(space))
+    return False
 
 
 def readable(text: str) -> bool:

@@ -12,8 +12,6 @@ from toolcrib.codecs.text.tolerant_blocks import (
     IN_TAG,
     LANGUAGE,
     NAME_TAGS,
-    TICKS,
-    WORD,
     Bodies,
     read_shapes,
 )
@@ -24,12 +22,9 @@ from toolcrib.codecs.text.tolerant_marks import (
     FUNCTION,
     OPENER_MARKS,
     OPENERS,
-    SHOWN,
-    THOUGHTS,
     TOOLS,
-    Surroundings,
-    is_example,
 )
+from toolcrib.codecs.text.tolerant_prose import SHOWN, THOUGHTS, TICKS, WORD, Surroundings, is_example
 from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, NAME, Shape
 
 NOTHING_IN_IT: Final = "what stands in the tag is no call: expected an object with name and arguments"

@@ -1,0 +1,237 @@
+"""Calls whose tags are the tools' own names: `<read_file><path>a.txt</path></read_file>`.
+
+A parameter is a tag in the call; its value is text, trimmed but in `content`, and in CDATA it may hold any
+tag. A tag that closes a value counts where another follows. What a tool's name stands for in prose, in code
+or in a quotation is no call.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
+from toolcrib.codecs.text.format import TextFormat, Tools, Written
+from toolcrib.codecs.text.parameter_values import Parameters, Place, read_value
+from toolcrib.codecs.text.scanner import Into, Markers, Scanner, Steps
+from toolcrib.codecs.text.teaching import call_arguments, markdown_tools
+from toolcrib.codecs.text.tolerant_prose import ShownProse
+
+if TYPE_CHECKING:
+    from toolcrib.tool import ToolSpec
+
+VERBATIM: Final = frozenset(
+    {"content"}
+)  # parameters that keep their white space, but one line break each side
+CDATA: Final = "<![CDATA["
+CDATA_END: Final = "]]>"
+NAME: Final = re.compile(r"[A-Za-z_][\w.:-]{0,127}")
+IN_TAG: Final = re.compile(r"[^<>\n]{1,64}")
+ELEMENT: Final = re.compile(r"\s*<([A-Za-z_][\w.-]*)>(.*?)</\1>\s*", re.DOTALL)
+MAX_DEPTH: Final = 8
+
+NO_PARAMETER: Final = "in a call there may be only parameters, each in a tag of its own"
+NESTED: Final = "a call stands in another call"
+TWICE: Final = "the parameter {name!r} stands twice"
+
+
+def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+    """Read an answer to its end."""
+    yield from _Reader(scan, answer, tools).run()
+
+
+class _Reader:
+    def __init__(self, scan: Scanner, answer: Answer, tools: Tools) -> None:
+        self.scan = scan
+        self.answer = answer
+        self.tools = tools
+        self.prose = ShownProse(scan, answer, tuple(f"<{name}>" for name in tools))
+        self.parameters = Parameters(tools)
+
+    def run(self) -> Steps[None]:
+        around = self.prose.around
+        while (marker := (yield from self.prose.until_marker())) is not None:
+            start = self.scan.offset - len(marker)
+            name = marker[1:-1]
+            if around.for_show:
+                self.prose.release(start)
+                yield from self.scan.until(Markers((f"</{name}>",)), around.text)
+                around.shown()
+                continue
+            at_line_start = around.line_start
+            yield from self.scan.skip_space()
+            mark = yield from self.scan.peek()
+            if mark != "<" and (mark or not at_line_start):
+                self.prose.release(start)
+                continue
+            yield from self.call(name)
+            around.called()
+
+    def call(self, name: str) -> Steps[None]:
+        """The parameters of a call up to its end."""
+        self.answer.open_call(name)
+        writer = ArgumentWriter(self.answer)
+        lists: dict[str, list[Any]] = {}
+        end = Markers((f"</{name}>",))
+        while not (yield from self.scan.accept(end)):
+            problem = yield from self.parameter(name, writer, lists)
+            if problem:
+                self.answer.fail_call(CUT_OFF if self.scan.ended and problem == NO_PARAMETER else problem)
+                if problem != CUT_OFF:
+                    yield from self.scan.until(end)
+                return
+            yield from self.scan.skip_space()
+        for key, items in lists.items():
+            writer.name(key)
+            writer.value(items)
+        writer.end()
+        self.answer.close_call()
+
+    def parameter(self, tool: str, writer: ArgumentWriter, lists: dict[str, list[Any]]) -> Steps[str]:
+        """One parameter; what is wrong with it, if anything is."""
+        name = yield from self.tag()
+        if name is None:
+            return NO_PARAMETER
+        place = self.parameters.place(tool, name)
+        if name in self.tools and not self.parameters.of(tool).declares(name):
+            return NESTED
+        if name in writer.names:
+            return TWICE.format(name=name)
+        if place.is_text:
+            writer.name(name)
+            value = _Trimmed(TextValue(writer, place.kinds, "lines" if name in VERBATIM else "none"), name)
+            complete = yield from self.value(name, value.add, value.exactly)
+            value.end()
+            return "" if complete else CUT_OFF
+        pieces: list[str] = []
+        complete = yield from self.value(name, pieces.append, pieces.append)
+        said = structured("".join(pieces), place)
+        if "array" in place.kinds and "string" not in place.kinds:
+            lists.setdefault(name, []).extend(said if isinstance(said, list) else [said])
+        else:
+            writer.name(name)
+            writer.value(said)
+        return "" if complete else CUT_OFF
+
+    def tag(self) -> Steps[str | None]:
+        """The name in the opening tag that stands here."""
+        if (yield from self.scan.peek()) != "<":
+            return None
+        self.scan.skip(1)
+        pieces: list[str] = []
+        yield from self.scan.take_while(IN_TAG, pieces.append)
+        name = "".join(pieces)
+        return name if (yield from self.scan.accept((">",))) and NAME.fullmatch(name) else None
+
+    def value(self, name: str, into: Into, exactly: Into) -> Steps[bool]:
+        """A value up to its closing tag, what stands in CDATA exactly as it is; whether it is complete."""
+        closer = f"</{name}>"
+        marks = Markers((closer, CDATA))
+        while (marker := (yield from self.scan.until(marks, into))) is not None:
+            if marker == CDATA:
+                if (yield from self.scan.until((CDATA_END,), exactly)) is None:
+                    return False
+                continue
+            space: list[str] = []
+            yield from self.scan.skip_space(space.append)
+            if (yield from self.scan.peek()) in ("<", ""):
+                return True
+            into(closer + "".join(space))
+        return False
+
+
+class _Trimmed:
+    """White space around a value is layout, but in those that keep it."""
+
+    __slots__ = ("_begun", "_held", "_keeps", "_value")
+
+    def __init__(self, value: TextValue, name: str) -> None:
+        self._value = value
+        self._keeps = name in VERBATIM
+        self._begun = self._keeps
+        self._held = ""
+
+    def add(self, piece: str) -> None:
+        piece = piece if self._begun else piece.lstrip()
+        self._begun = self._begun or bool(piece)
+        bare = piece if self._keeps else piece.rstrip()
+        if bare:
+            self._value.add(self._held + bare)
+            self._held = piece[len(bare) :]
+        else:
+            self._held += piece
+
+    def exactly(self, piece: str) -> None:
+        self._begun = True
+        self._value.add(self._held + piece)
+        self._held = ""
+
+    def end(self) -> None:
+        self._value.end()
+
+
+def structured(text: str, place: Place, depth: int = 0) -> Any:
+    """A value that is no string: JSON, or tags in tags where the schema takes an object or a list."""
+    bare = text.strip()
+    if depth < MAX_DEPTH and bare.startswith("<") and place.kinds & {"object", "array"}:
+        members = _elements(bare)
+        if members is not None and "object" in place.kinds:
+            return {key: structured(inner, place.member(key), depth + 1) for key, inner in members}
+        if members is not None:
+            item = place.item(0)
+            return [structured(inner, item, depth + 1) for _, inner in members]
+    return read_value(bare, place.kinds)
+
+
+def _elements(text: str) -> list[tuple[str, str]] | None:
+    """The elements of a text that is nothing else."""
+    found: list[tuple[str, str]] = []
+    at = 0
+    while at < len(text):
+        match = ELEMENT.match(text, at)
+        if match is None:
+            return None
+        found.append((match[1], match[2]))
+        at = match.end()
+    return found
+
+
+def teach(specs: Sequence[ToolSpec]) -> str:
+    """The section of the prompt that declares the tools and the form of a call."""
+    return (
+        f"# Tools\n\n{markdown_tools(specs)}\n\n"
+        "To call a tool, write its name as a tag and each parameter as a tag in it, outside of code and of "
+        "your thinking:\n"
+        "<TOOL><PARAMETER>value</PARAMETER></TOOL>\n"
+        f"A value that holds tags goes into {CDATA}…{CDATA_END}; one that is no text is JSON. "
+        "Then stop; the results come in the next message."
+    )
+
+
+def write_calls(calls: Sequence[ToolCall]) -> str:
+    return "\n".join(f"<{call.name}>{_members(call_arguments(call))}</{call.name}>" for call in calls)
+
+
+def _members(arguments: Mapping[str, Any]) -> str:
+    return "".join(f"<{name}>{_written(value)}</{name}>" for name, value in arguments.items())
+
+
+def _written(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if "<" not in text and text == text.strip():
+        return text
+    return CDATA + text.replace(CDATA_END, f"]]{CDATA_END}{CDATA}>") + CDATA_END
+
+
+def write_result(result: Written) -> str:
+    failed = ' error="true"' if result.is_error else ""
+    return f'<tool_result name="{result.name}"{failed}>\n{result.text}\n</tool_result>'
+
+
+FORMATS: tuple[TextFormat, ...] = (
+    TextFormat(name="schoober", parse=parse, teach=teach, write_calls=write_calls, write_result=write_result),
+)

@@ -1,0 +1,236 @@
+"""Prose in which calls may be shown without being meant: in code, in quotations, in documents, as examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from toolcrib.codecs.text.answer import Answer
+from toolcrib.codecs.text.prose import THINKING
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
+
+# What a model says in these is thinking; a lone end of one means nothing, unlike those of `THINKING`.
+PONDERING: Final = {f"<{name}>": f"</{name}>" for name in ("reasoning", "analysis", "reflection")}
+THOUGHTS: Final = {**THINKING, **PONDERING}
+# What stands in these is shown: results that the model made up, documents, code.
+SHOWN: Final = {
+    "<!--": "-->",
+    **{
+        f"<{name}": f"</{name}>"
+        for name in (
+            *("tool_result", "tool_results", "tool_response", "tool_output", "function_results"),
+            *("observation", "example", "examples", "code", "pre", "blockquote", "quote", "document"),
+        )
+    },
+}
+TICK: Final = "`"
+TILDES: Final = "~~~"
+
+TICKS: Final = re.compile(r"`+")
+TILDE_RUN: Final = re.compile(r"~+")
+BLANK: Final = re.compile(r"[ \t]+")
+WORD: Final = re.compile(r"[\w.:-]{1,64}")
+PARAGRAPH: Final = ("\n\n", "\n\r\n", "\n \n")
+SHOWING: Final = (*THOUGHTS, *THINKING.values(), *SHOWN, TICK, TILDES)
+
+_TAIL: Final = 300
+_OPEN_QUOTE: Final = re.compile(r"""(?:(?:^|[\s(\[])["']|[“‘„«「『])\Z""")
+_INTENT: Final = re.compile(
+    r"\b(?:let me|let's|let us|i'll|i will|i'm going|i am going|i need to|i should)\b|我来|让我|我将|我会|我先",
+    re.IGNORECASE,
+)
+_EXAMPLE: Final = re.compile(
+    r"^\W*(?:(?:and|or|so|but|note|thus)\W+)?"
+    r"(?:for example|for instance|e\.?g\b|i\.?e\b|such as"
+    r"|(?:(?:here|below|this|these|consider|see|as|following)\b[^.!?]{0,40})?\b(?:examples?|samples?)\b)"
+    r"|\b(?:calls?|invocations?|requests?|replies|blocks?|format|syntax|tags?)\b[^.!?]{0,60}\blooks? like\b"
+    r"|\b(?:format|syntax)\b[^.!?]{0,60}[:：]\s*\Z"
+    r"|示例|例如|比如|举例|例子|比方说|譬如",
+    re.IGNORECASE,
+)
+
+
+class Surroundings:
+    """Hands text on to the answer and remembers what stood just before."""
+
+    __slots__ = ("_answer", "_blank", "_head", "_shown_before", "_tail")
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._tail = ""
+        self._head = ""  # the beginning of the line
+        self._blank = True  # whether the line is blank so far
+        self._shown_before = False  # whether only white space came since something that was shown
+
+    def text(self, piece: str) -> None:
+        self._answer.text(piece)
+        self.note(piece)
+
+    def note(self, piece: str) -> None:
+        """Text that was read, whatever became of it."""
+        self._tail = (self._tail + piece[-_TAIL:])[-_TAIL:]
+        _before, newline, line = piece.rpartition("\n")
+        if newline:
+            self._head, self._blank = "", True
+        self._head = (self._head + line[:8])[:8]
+        self._blank = self._blank and not line.strip()
+        self._shown_before = self._shown_before and not piece.strip()
+
+    def called(self) -> None:
+        """A call was read: what stood before it says nothing of what follows."""
+        self._tail, self._head, self._blank, self._shown_before = "", "", True, False
+
+    def restart(self) -> None:
+        """The answer's text begins here."""
+        self.__init__(self._answer)  # type: ignore[misc]
+
+    def shown(self) -> None:
+        """Something was shown and not meant; what follows at once is shown too."""
+        self._shown_before = True
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was said yet."""
+        return not self._tail.strip()
+
+    @property
+    def line_start(self) -> bool:
+        return self._blank
+
+    @property
+    def quoted(self) -> bool:
+        """Whether this line is a quotation, or the next character stands in quotes."""
+        return self._head.lstrip().startswith(">") or _OPEN_QUOTE.search(self._tail) is not None
+
+    @property
+    def for_show(self) -> bool:
+        """Whether a call that stands here is quoted or an example."""
+        if self.quoted or self._shown_before:
+            return True
+        return is_example(self._tail.rstrip().rpartition("\n")[2])
+
+
+def is_example(line: str) -> bool:
+    """Whether a line leads to something that is only shown."""
+    return _EXAMPLE.search(line) is not None and _INTENT.search(line) is None
+
+
+class ShownProse:
+    """Reads what stands between calls; what is only shown is text, whatever it looks like.
+
+    `markers` are those of the format. `fenced` is given the words of a code fence and says whether it read
+    calls from it; `at_beginning` reads what may stand unmarked where the answer's text begins.
+    """
+
+    def __init__(
+        self,
+        scan: Scanner,
+        answer: Answer,
+        markers: tuple[str, ...],
+        *,
+        fenced: Callable[[list[str]], Steps[bool]] | None = None,
+        at_beginning: Callable[[], Steps[None]] | None = None,
+        ignore_case: bool = False,
+    ) -> None:
+        self._scan = scan
+        self._answer = answer
+        self._own = frozenset(markers)
+        self._markers = markers_of((*markers, *SHOWING), ignore_case)
+        self._fenced = fenced
+        self._at_beginning = at_beginning
+        self._thought = False
+        self.around = Surroundings(answer)
+
+    def until_marker(self) -> Steps[str | None]:
+        """Text and thinking up to the first of the format's markers, which is read; None at the end."""
+        while True:
+            if self._at_beginning is not None and self.around.untouched:
+                yield from self._at_beginning()
+            marker = yield from self._scan.until(self._markers, self.around.text)
+            if marker is None or marker in self._own:
+                self._at_beginning = None
+                return marker
+            yield from self._marker(marker)
+
+    def release(self, start: int) -> None:
+        """What was read from `start` on is text."""
+        self.around.text(self._scan.since(start))
+
+    def _marker(self, marker: str) -> Steps[None]:
+        start = self._scan.offset - len(marker)
+        if marker == TICK:
+            yield from self._ticks(start)
+        elif marker == TILDES:
+            yield from self._tildes(start)
+        elif marker in THOUGHTS:
+            self._thought = True
+            yield from self._scan.until((THOUGHTS[marker],), self._answer.reasoning)
+            self._answer.end_reasoning()
+        elif marker in SHOWN:
+            yield from self._shown(start, SHOWN[marker])
+        elif self._thought:
+            self.release(start)
+        else:  # the lone end of a block that the prompt had opened
+            self._thought = True
+            self._answer.retract(self._scan.since(0)[: -len(marker)])
+            self.around.restart()
+
+    def _shown(self, start: int, closer: str) -> Steps[None]:
+        """An element whose contents are shown; a word that only begins like its tag is none."""
+        after = yield from self._scan.peek()
+        self.release(start)
+        if closer == "-->" or after in (">", " ", "\n", "\t"):
+            yield from self._scan.until((closer,), self.around.text)
+            self.around.text(closer if not self._scan.ended else "")
+
+    def _ticks(self, start: int) -> Steps[None]:
+        """Inline code, or a fence."""
+        at_start = self.around.line_start
+        yield from self._scan.take_while(TICKS)
+        run = self._scan.since(start)
+        if at_start and len(run) >= 3:
+            yield from self._fence(start, run, TICKS)
+            return
+        self.around.text(run)
+        known = Markers((run, *PARAGRAPH))
+        while (marker := (yield from self._scan.until(known, self.around.text))) is not None:
+            self.around.text(marker)
+            if marker != run:
+                return
+            more: list[str] = []
+            yield from self._scan.take_while(TICKS, more.append)
+            self.around.text("".join(more))
+            if not more:
+                return
+
+    def _tildes(self, start: int) -> Steps[None]:
+        at_start = self.around.line_start
+        yield from self._scan.take_while(TILDE_RUN)
+        if at_start:
+            yield from self._fence(start, self._scan.since(start), TILDE_RUN)
+        else:
+            self.release(start)
+
+    def _fence(self, start: int, run: str, runs: re.Pattern[str]) -> Steps[None]:
+        """A fence: of calls if its language says so, else of code."""
+        if self._fenced is not None and len(run) == 3:
+            info: list[str] = []
+            for part in (BLANK, WORD, BLANK, WORD, BLANK):
+                yield from self._scan.take_while(part, info.append)
+            begins = (yield from self._scan.peek()) == "\n" and not self.around.for_show
+            if begins and (yield from self._fenced("".join(info).split())):
+                return
+        self.release(start)
+        yield from self._code(run, runs)
+
+    def _code(self, run: str, runs: re.Pattern[str]) -> Steps[None]:
+        """The rest of a code fence."""
+        known = Markers((run,))
+        while (yield from self._scan.until(known, self.around.text)) is not None:
+            at_start = self.around.line_start
+            self.around.text(run)
+            yield from self._scan.take_while(runs, self.around.text)
+            yield from self._scan.take_while(BLANK, self.around.text)
+            if at_start and (yield from self._scan.peek()) in ("", "\n", "\r"):
+                return

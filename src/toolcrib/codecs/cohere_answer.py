@@ -105,7 +105,12 @@ class CohereDecoder:
     def _call_event(self, kind: str, index: int | None, message: dict[str, Any]) -> list[Chunk]:
         calls = message.get("tool_calls")
         found = dicts(calls if isinstance(calls, list) else [calls])
-        chunks: list[Chunk] = [*self._slots.feed([_indexed(call, index) for call in found])]
+        try:
+            chunks: list[Chunk] = [*self._slots.feed([_indexed(call, index) for call in found])]
+        except RecursionError:
+            raise ModelError(
+                "a call's arguments are nested too deeply", True, partial=self._partial()
+            ) from None
         if kind == "tool-call-end":
             self._open.discard(index)
             return chunks if self._open else [*chunks, *self._slots.done()]

@@ -9,6 +9,13 @@ from typing import Any
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def _no_number(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+STANDARD = json.JSONDecoder(parse_constant=_no_number)
+
+
 def as_dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
@@ -48,9 +55,9 @@ def compact(value: Any) -> str:
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """The object that a text holds; None for anything else."""
+    """The object that a text holds; None for anything else, such as one with NaN, which no provider reads."""
     try:
-        value = json.loads(text)
+        value = STANDARD.decode(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -153,6 +153,15 @@ def test_cache_marks_follow_what_they_are_on() -> None:
     assert body["system"] == [{"text": "s"}, MARK]
     assert body["messages"][0]["content"] == [{"text": "u"}, MARK]
     assert body["messages"][2]["content"][1] == MARK
+    answered = Message("tool", [ResultPart(CALL, ToolResult((Text("3"),)))], dict(marked))
+    body = body_of(Message.user("go"), Message("assistant", [CALL]), answered)
+    assert body["messages"][2]["content"][1] == MARK
+
+
+def test_arguments_that_no_json_parser_reads_are_kept_as_text() -> None:
+    call = ToolCall("weather", '{"city": NaN}', "a")
+    turn = body_of(Message.user("go"), Message("assistant", [call]))["messages"][1]["content"]
+    assert turn[0]["toolUse"]["input"] == {"INVALID_JSON": '{"city": NaN}'}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Conv
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -15,11 +14,11 @@ from toolcrib.codecs.bedrock_converse_stream import ConverseDecoder
 from toolcrib.codecs.bedrock_media import Documents, media_block
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.declaration import strictness
-from toolcrib.codecs.loose import arguments_object, as_dict, as_list, own_extras, with_extras
+from toolcrib.codecs.loose import arguments_object, as_dict, as_list, json_object, own_extras, with_extras
 from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
 from toolcrib.content import Json, Media, Text
-from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
+from toolcrib.messages import Message, Opaque, Reasoning, Request, Response, ResultPart
 from toolcrib.tool import ToolSpec
 
 IDS = IdRule(re.compile("[a-zA-Z0-9_.:-]{1,64}"), "tooluse_")
@@ -67,7 +66,7 @@ class BedrockConverseCodec:
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /model/{id}/converse`, and of `converse-stream`: model and kind are in the address."""
         names = wire_names(request)
-        writer = _Writer(self.provider, names, unsigned=not SIGNATURE_NEEDED.search(model))
+        writer = _Writer(self.provider, names, request.messages, unsigned=not SIGNATURE_NEEDED.search(model))
         first = next(
             (i for i, message in enumerate(request.messages) if message.role != "system"),
             len(request.messages),
@@ -128,11 +127,19 @@ class BedrockConverseCodec:
 class _Writer:
     """Neutral messages to wire messages, for one request."""
 
-    def __init__(self, provider: str, names: dict[str, str], *, unsigned: bool) -> None:
+    def __init__(
+        self, provider: str, names: dict[str, str], messages: Iterable[Message], *, unsigned: bool
+    ) -> None:
         self._provider = provider
         self._names = names
         self._unsigned = unsigned
         self._documents = Documents()
+        # A message of results has no turn of its own: its mark follows the last of them.
+        self._last_results = {
+            id(message.parts[-1].result): message
+            for message in messages
+            if message.parts and isinstance(message.parts[-1], ResultPart)
+        }
 
     def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
         """Turns of user and assistant; results open the user's turn that follows their calls."""
@@ -192,8 +199,9 @@ class _Writer:
             block = media_block(part, self._documents, own)
             if block is not None and not (place == "result" and "audio" in block):
                 return block
-        elif isinstance(part, Json) and place == "result" and (value := _object(part)) is not None:
-            return {"json": value}
+        elif isinstance(part, Json) and place == "result":
+            if (value := json_object(part.as_text())) is not None:  # no other value may stand there
+                return {"json": value}
         elif isinstance(part, Text) and place == "assistant" and "citationsContent" in own:
             return {
                 "citationsContent": {"content": [{"text": part.text}], **as_dict(own["citationsContent"])}
@@ -226,7 +234,8 @@ class _Writer:
         result: dict[str, Any] = {"toolUseId": answer.id, "content": content}
         if answer.is_error:
             result["status"] = "error"
-        return [{"toolResult": result | self._rest(answer.result)}, *self._mark(answer.result)]
+        mark = self._mark(answer.result) or self._mark(self._last_results.get(id(answer.result)))
+        return [{"toolResult": result | self._rest(answer.result)}, *mark]
 
     def _rest(self, thing: Any) -> dict[str, Any]:
         return {k: v for k, v in own_extras(thing, self._provider).items() if k != "cachePoint"}
@@ -278,16 +287,3 @@ def _strip_end(turn: dict[str, Any]) -> None:
 
 def _is_block(data: Any) -> bool:
     return isinstance(data, dict) and bool(data)
-
-
-def _object(part: Json) -> dict[str, Any] | None:
-    """A value as the object that a result's `json` has to be; None for any other value."""
-    try:
-        value = json.loads(part.as_text(), parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _no_number(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")

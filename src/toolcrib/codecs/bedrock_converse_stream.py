@@ -107,7 +107,8 @@ class ConverseDecoder:
     def _message_stop(self, data: dict[str, Any]) -> list[Chunk]:
         self._ended = True
         self._fields |= data
-        return [chunk for block in self._blocks for chunk in _close(block)]
+        still_open, self._open = self._open, {}
+        return [chunk for block in still_open.values() for chunk in _close(block)]
 
     def _metadata(self, data: dict[str, Any]) -> list[Chunk]:
         self._fields |= data
@@ -134,7 +135,7 @@ class _Block:
 
     def __init__(self, kind: str, start: dict[str, Any]) -> None:
         self.kind = kind
-        self.start = start
+        self.start = dict(start)
         self.is_call = kind == "toolUse" and start.get("type") != SERVER_TOOL
         self.number = -1
         self.closed = False
@@ -147,7 +148,7 @@ class _Block:
         elif isinstance(piece, list):
             self.lists.setdefault(field, []).extend(piece)
         elif piece is not None:
-            self.start = {**self.start, field: piece}
+            self.start[field] = piece
 
     def whole(self) -> tuple[dict[str, Any], Any]:
         """The block as a whole answer would hold it, and what a call's arguments are as they came."""

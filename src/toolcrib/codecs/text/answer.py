@@ -107,6 +107,11 @@ class Answer:
             self._call = None
 
     @property
+    def written(self) -> str:
+        """The open call's arguments so far."""
+        return "" if self._call is None else "".join(self._call.pieces)
+
+    @property
     def call_open(self) -> bool:
         return self._call is not None
 

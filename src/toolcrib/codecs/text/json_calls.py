@@ -14,7 +14,11 @@ ARGUMENT_KEYS = frozenset({"arguments", "parameters", "args", "tool_input"})
 ID_KEYS = frozenset({"id", "tool_call_id", "call_id"})
 WRAPPER_KEYS = frozenset({"function", "function_call", "tool_call"})
 OTHER_KEYS = frozenset({"type", "index"})
-USUAL_KEYS = NAME_KEYS | ARGUMENT_KEYS | ID_KEYS | WRAPPER_KEYS | OTHER_KEYS
+USUAL_KEYS = NAME_KEYS | ARGUMENT_KEYS | ID_KEYS | WRAPPER_KEYS | OTHER_KEYS | {"tool_calls"}
+
+SCHEMA_KEYS = frozenset(
+    {"type", "properties", "required", "additionalProperties", "$defs", "description", "title", "$schema"}
+)
 
 NO_JSON = "what was written for the call is no JSON object"
 NO_NAME = "the call does not say which tool is meant"
@@ -42,6 +46,7 @@ class CallObject:
         "_certain",
         "_early",
         "_id",
+        "_listed",
         "_name",
         "_opened",
         "_scan",
@@ -59,6 +64,7 @@ class CallObject:
         self._name = ""
         self._id = ""
         self._opened = False
+        self._listed = False  # it holds a list of calls, and some were read
         self._whole = True  # as far as the arguments go
         self._early: list[str] | None = None  # arguments that came before the name
 
@@ -110,6 +116,8 @@ class CallObject:
         if key in WRAPPER_KEYS and mark == "{":
             self._scan.skip(1)
             return "deeper"
+        if key == "tool_calls" and mark == "[" and not self._opened and not self._name:
+            return (yield from self._list())
         if key in ARGUMENT_KEYS and not self._opened and self._early is None:
             return (yield from self._arguments(mark))
         value: list[str] = []
@@ -122,6 +130,26 @@ class CallObject:
                 self._id = text
                 self._answer.call_id(text if self._opened else "")
         return "read"
+
+    def _list(self) -> Steps[str]:
+        """Several calls under one key."""
+        self._scan.skip(1)
+        while True:
+            yield from self._scan.skip_space()
+            mark = yield from self._scan.peek()
+            if mark == "]":
+                self._scan.skip(1)
+                return "read"
+            if mark == ",":
+                self._scan.skip(1)
+                continue
+            if mark != "{":
+                return "broken"
+            inner = CallObject(self._scan, self._answer, self._stops, certain=self._certain or self._listed)
+            found = yield from inner.read()
+            if found is not Found.CALL:
+                return "broken" if self._listed or found is Found.FAILED else "foreign"
+            self._listed = True
 
     def _named(self, name: str) -> None:
         self._name = name
@@ -154,9 +182,14 @@ class CallObject:
         return "read" if complete else "broken"
 
     def _end(self, complete: bool, needs_arguments: bool) -> Found:
+        if self._opened and complete and self._declares():
+            self._answer.fail_call(DECLARATION)
+            return Found.FAILED
         if self._opened and complete:
             self._answer.close_call()
             return Found.CALL
+        if self._listed:
+            return Found.CALL if complete else Found.FAILED
         if self._opened:
             self._answer.fail_call(CUT_OFF if self._scan.ended else NO_JSON)
             return Found.FAILED
@@ -172,6 +205,19 @@ class CallObject:
         self._answer.arguments(self._scan.since(self._start))
         self._answer.fail_call(problem)
         return Found.FAILED
+
+    def _declares(self) -> bool:
+        """Whether the arguments are a JSON Schema, as in a list of tools."""
+        text = self._answer.written
+        if '"properties"' not in text:
+            return False
+        value = loaded(text)
+        return (
+            isinstance(value, dict)
+            and value.keys() <= SCHEMA_KEYS
+            and value.get("type") == "object"
+            and isinstance(value.get("properties"), dict)
+        )
 
 
 def read_string(scan: Scanner, quote: str) -> Steps[str | None]:

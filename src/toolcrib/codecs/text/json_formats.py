@@ -39,8 +39,8 @@ class Row:
 
     @property
     def guards(self) -> tuple[str, ...]:
-        """Markers with a meaning to a chat template; a code fence has none."""
-        return tuple(word for word in self.blocks.stops if word[0] in "<[")
+        """The format's markers."""
+        return self.blocks.stops
 
     def call_object(self, name: str, arguments: Any, id: str = "") -> dict[str, Any]:
         if self.blocks.keyed:
@@ -94,7 +94,42 @@ COMMAND_R = Blocks(
 COMMAND_R_PLUS = Blocks(begin=("Action:\n```json", "Action: ```json", "Action:```json"))
 
 
+# In this order a model's name is looked for: what a family is tuned for goes before what it was made from.
 ROWS = (
+    Row(
+        name="hermes",
+        blocks=TOOL_CALL,
+        models=(r"hermes", r"qwen-?2", r"qwen-?3", r"qwq", r"smollm3"),
+        before="<tool_call>\n",
+        after="\n</tool_call>",
+    ),
+    Row(
+        name="xlam",
+        blocks=Blocks(
+            begin=("<tool_call>", "[TOOL_CALLS]"),
+            end=("</tool_call>", "[/TOOL_CALLS]"),
+            bare=True,
+            fenced=True,
+            needs_arguments=True,
+        ),
+        models=(r"xlam",),
+        listed=True,
+    ),
+    Row(
+        name="nemotron_v2",
+        blocks=Blocks(begin=("<TOOLCALL>",), end=("</TOOLCALL>",), noise=("<SPECIAL_12>",)),
+        models=(r"nemotron",),
+        before="<TOOLCALL>",
+        after="</TOOLCALL>",
+        listed=True,
+    ),
+    Row(
+        name="firefunction_v2",
+        blocks=Blocks(begin=("functools[",)),
+        models=(r"firefunction",),
+        before=" functools",
+        listed=True,
+    ),
     Row(
         name="granite4",
         blocks=TOOL_CALL,
@@ -119,15 +154,6 @@ ROWS = (
         models=(r"granite",),
         before="<|tool_call|>",
         listed=True,
-    ),
-    Row(
-        name="llama3_json",
-        blocks=Blocks(
-            begin=("<|python_tag|>",), noise=("<|eom_id|>", "<|eot_id|>"), bare=True, needs_arguments=True
-        ),
-        models=(r"llama-?3\.?[13]?", r"llama-?4-json"),
-        arguments_key="parameters",
-        between="; ",
     ),
     Row(
         name="internlm2",
@@ -173,14 +199,6 @@ ROWS = (
         after="\n</longcat_tool_call>",
     ),
     Row(
-        name="nemotron_v2",
-        blocks=Blocks(begin=("<TOOLCALL>",), end=("</TOOLCALL>",), noise=("<SPECIAL_12>",)),
-        models=(r"nemotron-nano-(?:9b|12b)-v2", r"nemotron.*-v2\b"),
-        before="<TOOLCALL>",
-        after="</TOOLCALL>",
-        listed=True,
-    ),
-    Row(
         name="apertus",
         blocks=Blocks(begin=("<|tools_prefix|>",), end=("<|tools_suffix|>",), keyed=True),
         models=(r"apertus",),
@@ -189,29 +207,10 @@ ROWS = (
         listed=True,
     ),
     Row(
-        name="xlam",
-        blocks=Blocks(
-            begin=("<tool_call>", "[TOOL_CALLS]"),
-            end=("</tool_call>", "[/TOOL_CALLS]"),
-            bare=True,
-            fenced=True,
-            needs_arguments=True,
-        ),
-        models=(r"xlam",),
-        listed=True,
-    ),
-    Row(
         name="phi4_mini_json",
         blocks=Blocks(begin=("functools[", "<|tool_call|>"), end=("<|/tool_call|>", "<|end|>")),
         models=(r"phi-?4-mini",),
         before="functools",
-        listed=True,
-    ),
-    Row(
-        name="firefunction_v2",
-        blocks=Blocks(begin=("functools[",)),
-        models=(r"firefunction",),
-        before=" functools",
         listed=True,
     ),
     Row(
@@ -277,11 +276,13 @@ ROWS = (
     ),
     Row(name="generic_json", blocks=Blocks(bare=True, fenced=True, needs_arguments=True)),
     Row(
-        name="hermes",
-        blocks=TOOL_CALL,
-        models=(r"hermes", r"qwen-?2", r"qwen-?3", r"qwq", r"smollm3"),
-        before="<tool_call>\n",
-        after="\n</tool_call>",
+        name="llama3_json",
+        blocks=Blocks(
+            begin=("<|python_tag|>",), noise=("<|eom_id|>", "<|eot_id|>"), bare=True, needs_arguments=True
+        ),
+        models=(r"llama-?3",),
+        arguments_key="parameters",
+        between="; ",
     ),
 )
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CALLS, ARGS, CALL_ID = "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"
 BLOCKS = Blocks(begin=(CALLS,), end=("</s>",))
+NO_HERMES = r"^(?!.*hermes).*"  # which is tuned to a form of its own
 NAME_RUN = re.compile(r"[^\s\[\]{}()<>\"'`,;:=]+")
 ID_RUN = re.compile(r"[\w-]+")
 
@@ -104,7 +105,7 @@ FORMATS = (
         teach=_teach_list,
         write_calls=_write_list,
         write_result=_write_result,
-        models=(r"mistral-7b", r"mixtral", r"mistral-nemo", r"mistral-large-2407", r"ministral.*2410"),
+        models=(rf"{NO_HERMES}(mistral-7b|mixtral|mistral-nemo|mistral-large.*2407|ministral.*2410)",),
     ),
     TextFormat(
         name="mistral",
@@ -112,6 +113,6 @@ FORMATS = (
         teach=_teach_named,
         write_calls=_write_named,
         write_result=_write_result,
-        models=(r"mistral", r"ministral", r"magistral", r"devstral", r"codestral", r"pixtral"),
+        models=(rf"{NO_HERMES}(mistral|ministral|magistral|devstral|codestral|pixtral)",),
     ),
 )

@@ -232,7 +232,7 @@ ROWS = (
         end=("<|python_end|>",),
         bare=True,
         closing=True,
-        models=(r"llama-?3\.2", r"toolace"),
+        models=(r"^(?!.*hermes).*llama-?3\.2", r"toolace", r"watt-tool"),
     ),
 )
 

@@ -19,6 +19,7 @@ Into = Callable[[str], object]
 
 SPACE = re.compile(r"\s+")
 SCALAR = re.compile(r"[^\s,:;\[\]{}\"'<>()|`]+")
+OPENING = ('"', "'", "{", "[")
 IN_STRING = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
 
 
@@ -193,54 +194,64 @@ class Scanner:
         """
         yield from self.skip_space()
         first = yield from self.peek()
-        if first in ('"', "'"):
-            self.skip(1, into)
-            return (yield from self._string(first, into))
-        if first not in ("{", "["):
-            return (yield from self.take_while(SCALAR, into)) and not first.isspace()
-        known = markers_of(('"', "'", "{", "}", "[", "]", *stops))
-        depth = 0
-        while True:
-            place, found = known.find(self._text, self._pos, self.ended)
-            self._read_to(place, into)
-            if found is None:
-                if self.ended:
-                    return False
-                yield
-            elif found in stops:
-                return False
+        if first not in OPENING:
+            return (yield from self.take_while(SCALAR, into)) and bool(first)
+        known = markers_of((*OPENING, "}", "]", *stops))
+        depth, quote, begin = 0, "", self._pos
+        complete: bool | None = None
+        while complete is None:
+            found: str | None = None
+            if quote:
+                if self._through_string(quote):
+                    found, quote = quote, ""
             else:
-                self._read_to(place + 1, into)
-                if found in IN_STRING:
-                    if not (yield from self._string(found, into)):
-                        return False
-                else:
-                    depth += 1 if found in "{[" else -1
-                    if depth <= 0:
-                        return True
+                self._pos, found = known.find(self._text, self._pos, self.ended)
+                if found in stops:
+                    complete = False
+                elif found is not None:
+                    self._pos += 1
+                    quote = found if found in IN_STRING else ""
+                    depth += 1 if found in "{[" else -1 if found in "}]" else 0
+            if found is None and self.ended:
+                complete = False
+            elif found is None:
+                self._hand_out(begin, into)
+                yield
+                begin = self._pos
+            elif complete is None and not quote and depth <= 0:
+                complete = True
+        self._hand_out(begin, into)
+        return complete
 
     def string_rest(self, quote: str, into: Into) -> Steps[bool]:
         """A string whose opening quote was read, with its closing quote; whether there is one."""
-        return (yield from self._string(quote, into))
+        begin = self._pos
+        while not (closed := self._through_string(quote)) and not self.ended:
+            self._hand_out(begin, into)
+            yield
+            begin = self._pos
+        self._hand_out(begin, into)
+        return closed
 
-    def _string(self, quote: str, into: Into) -> Steps[bool]:
+    def _hand_out(self, begin: int, into: Into) -> None:
+        if self._pos > begin:
+            into(self._text[begin : self._pos])
+
+    def _through_string(self, quote: str) -> bool:
+        """Go on in a string as far as there is text; whether it ends there."""
         pattern = IN_STRING[quote]
         while True:
             match = pattern.search(self._text, self._pos)
             if match is None:
-                self._read_to(len(self._text), into)
-            elif match.group() == quote:
-                self._read_to(match.end(), into)
-                return True
-            elif match.end() < len(self._text):
-                self._read_to(match.end() + 1, into)
-                continue
-            else:
-                self._read_to(match.start(), into)
-            if self.ended:
-                self._read_to(len(self._text), into)
+                self._pos = len(self._text)
                 return False
-            yield
+            self._pos = match.end()
+            if match.group() == quote:
+                return True
+            if self._pos == len(self._text):  # a backslash, and what it escapes is yet to come
+                self._pos -= 0 if self.ended else 1
+                return False
+            self._pos += 1
 
 
 def drive(steps: Steps[Any]) -> bool:

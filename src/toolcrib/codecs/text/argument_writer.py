@@ -86,6 +86,11 @@ class TextValue:
             writer.json('"')
 
     @property
+    def streams(self) -> bool:
+        """Whether it can only be a string."""
+        return self._pieces is None
+
+    @property
     def at_line_start(self) -> bool:
         return self._last == "\n"
 

@@ -44,7 +44,7 @@ def invoke_form(
         name=name,
         models=models,
         parse=tag_parser(tags),
-        words=(opening, closing, tags.call, tags.call_end, tags.parameter, tags.parameter_end),
+        words=tags.words,
         call=f'{tags.call} name="{{name}}">\n{{parameters}}{tags.call_end}',
         parameter=f'{tags.parameter} name="{{name}}"{said}>{{value}}{tags.parameter_end}\n',
         around=f"{opening}\n{{calls}}\n{closing}",

@@ -8,18 +8,16 @@ from toolcrib.codecs.text.tag_headers import equals, tag
 from toolcrib.codecs.text.tagged_parameters import tag_parser
 from toolcrib.codecs.text.tags import Tags
 
-MARKERS = ("<function=", "</function>", "<parameter=", "</parameter>")
-
 
 def function_tags(opening: str, closing: str) -> Tags:
     """The tags of this family in a section with these markers."""
     return Tags(
         sections={opening: closing},
-        call=MARKERS[0],
-        call_end=MARKERS[1],
+        call="<function=",
+        call_end="</function>",
         call_header=tag(equals),
-        parameter=MARKERS[2],
-        parameter_end=MARKERS[3],
+        parameter="<parameter=",
+        parameter_end="</parameter>",
         parameter_header=tag(equals),
         bare=True,
         trim="lines",
@@ -29,11 +27,12 @@ def function_tags(opening: str, closing: str) -> Tags:
 def function_form(name: str, models: tuple[str, ...], opening: str = "<tool_call>") -> TagForm:
     """A format of this family; `opening` is the marker of its sections."""
     closing = opening.replace("<", "</")
+    tags = function_tags(opening, closing)
     return TagForm(
         name=name,
         models=models,
-        parse=tag_parser(function_tags(opening, closing)),
-        words=(opening, closing, *MARKERS),
+        parse=tag_parser(tags),
+        words=tags.words,
         call="<function={name}>\n{parameters}</function>",
         parameter="<parameter={name}>\n{value}\n</parameter>\n",
         around=f"{opening}\n{{calls}}\n{closing}",

@@ -19,15 +19,6 @@ NO_PARAMETER = "in the call stands what is no parameter"
 NO_CALL = "in the block of calls stands none"
 
 
-def tag_parser(tags: Tags) -> Parse:
-    """A parser for the format with these markers."""
-
-    def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
-        yield from TagReader(tags, scan, answer, Parameters(tools)).read()
-
-    return parse
-
-
 class TagReader:
     """Reads one answer."""
 
@@ -66,8 +57,11 @@ class TagReader:
         scan, tags, some = self.scan, self.tags, False
         space = [opening]
         while True:
-            yield from scan.skip_space(space.append)
-            marker = self.ahead.pop(0) if self.ahead else (yield from scan.accept(self._outer))
+            if self.ahead:
+                marker: str | None = self.ahead.pop(0)
+            else:
+                yield from scan.skip_space(space.append)
+                marker = yield from scan.accept(self._outer)
             if marker == tags.call:
                 some = True
                 yield from self._call()
@@ -119,9 +113,10 @@ class TagReader:
         unclosed = header is not None and not header.closed
         cut = self.scan.ended and self.scan.at_end
         self.answer.open_call("" if header is None else header.name)
-        yield from self._fail(CUT_OFF if cut else NOT_CLOSED if unclosed else NO_NAME)
+        yield from self.fail(CUT_OFF if cut else NOT_CLOSED if unclosed else NO_NAME)
 
-    def _fail(self, problem: str) -> Steps[None]:
+    def fail(self, problem: str) -> Steps[None]:
+        """The open call can never run; go on behind its end."""
         self.answer.fail_call(problem)
         yield from self._skip_call()
 
@@ -143,7 +138,7 @@ class TagReader:
             )
             if "".join(between).strip() or (in_json and marker == tags.parameter):
                 self.ahead += [marker] if marker and marker != tags.parameter else []
-                yield from self._fail(NO_PARAMETER if marker else CUT_OFF)
+                yield from self.fail(NO_PARAMETER if marker else CUT_OFF)
                 return
             if marker is None and not whole:
                 self.answer.fail_call(CUT_OFF)
@@ -152,7 +147,7 @@ class TagReader:
                 break
             header = yield from tags.parameter_header(scan, _nowhere)
             if header is None or not header.closed:
-                yield from self._fail(CUT_OFF if scan.ended and scan.at_end else NO_PARAMETER)
+                yield from self.fail(CUT_OFF if scan.ended and scan.at_end else NO_PARAMETER)
                 return
             while header is not None:
                 header = yield from self._value(tool, header, writer)
@@ -181,3 +176,12 @@ class TagReader:
 
 def _nowhere(text: str) -> None:
     """For tags that are not text whatever becomes of them."""
+
+
+def tag_parser(tags: Tags, reader: type[TagReader] = TagReader) -> Parse:
+    """A parser for the format with these markers; `reader` reads what stands in a call in its own way."""
+
+    def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+        yield from reader(tags, scan, answer, Parameters(tools)).read()
+
+    return parse

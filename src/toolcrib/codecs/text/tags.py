@@ -38,3 +38,9 @@ class Tags:
     unwraps: bool = False
     thinking: Mapping[str, str] = field(default_factory=lambda: THINKING)
     ends_thinking: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All markers."""
+        around = (*self.sections, *self.sections.values())
+        return (*around, self.call, self.call_end, self.parameter, self.parameter_end)

@@ -1,0 +1,154 @@
+"""Calls whose arguments are elements in elements, each tag behind a mark: MiniMax M3.
+
+An element holds text or other elements. It is a list where the schema says so, or where its first element
+is an `item` that the schema does not name; else an object.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from toolcrib.codecs.text.answer import CUT_OFF
+from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
+from toolcrib.codecs.text.parameter_values import Place
+from toolcrib.codecs.text.scanner import Markers, Steps
+from toolcrib.codecs.text.tag_headers import Header, attributes, element, read_header, tag
+from toolcrib.codecs.text.tagged_parameters import NO_PARAMETER, TagReader
+from toolcrib.codecs.text.tags import Tags
+
+MARK: Final = "]<]minimax[>["
+MAX_DEPTH: Final = 50
+CROSSED = "the elements of the call are not closed in the order in which they were opened"
+TOO_DEEP = f"the arguments nest deeper than {MAX_DEPTH} levels"
+
+TAGS = Tags(
+    sections={f"{MARK}<tool_call>": f"{MARK}</tool_call>"},
+    call=f"{MARK}<invoke",
+    call_end=f"{MARK}</invoke>",
+    call_header=tag(attributes),
+    parameter=f"{MARK}<",
+    parameter_end=f"{MARK}</",
+    parameter_header=tag(element),
+    bare=True,
+)
+_MARKS = Markers((MARK,))
+_TAG = Markers(("</", "<"))
+
+
+@dataclass(slots=True)
+class _Element:
+    """An element that is open, and what stood in it so far."""
+
+    tag: str
+    place: Place
+    value: TextValue | None = None  # None for the arguments as a whole
+    has_text: bool = False
+    inner: int | None = None  # elements in it, once there are any
+    listed: bool = False
+
+    def add(self, text: str) -> None:
+        self.has_text = self.has_text or not text.isspace()
+        if self.value is not None and self.inner is None:
+            self.value.add(text)
+
+    def begin(self, name: str) -> str:
+        """The JSON that stands before the next element in it."""
+        if self.inner is None:
+            kinds = self.place.kinds
+            named = name == "item" and not self.place.declares(name)
+            self.listed = "array" in kinds and ("object" not in kinds or named)
+        first, self.inner = self.inner is None, (self.inner or 0) + 1
+        mark = ("[" if self.listed else "{") if first else ", "
+        return mark if self.listed else f"{mark}{json.dumps(name, ensure_ascii=False)}: "
+
+    def inside(self, name: str) -> Place:
+        return self.place.item((self.inner or 1) - 1) if self.listed else self.place.member(name)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it holds text, so that no element can stand in it."""
+        return self.has_text or (self.value is not None and self.value.streams)
+
+    def end(self, writer: ArgumentWriter) -> None:
+        kinds = self.place.kinds
+        if self.inner is not None:
+            writer.json("]" if self.listed else "}")
+        elif self.value is None or (
+            not self.has_text and "string" not in kinds and kinds & {"object", "array"}
+        ):
+            writer.json("[]" if "array" in kinds else "{}")
+        else:
+            self.value.end()
+
+
+def _opening(text: str) -> Header | None:
+    """`NAME`, or `parameter name="NAME"` as the family's earlier models wrote it."""
+    kind, _, rest = text.partition(" ")
+    if kind == "parameter" and rest:
+        return attributes(f" {rest}")
+    return element(text)
+
+
+class ElementReader(TagReader):
+    """Reads a call whose arguments are elements."""
+
+    def body(self, tool: str) -> Steps[None]:
+        """The arguments of a call and its end."""
+        scan = self.scan
+        yield from scan.skip_space()
+        if (yield from scan.peek()) == "{":
+            yield from super().body(tool)
+            return
+        writer = ArgumentWriter(self.answer)
+        open = [_Element("", self.parameters.of(tool))]
+        while True:
+            if (yield from scan.until(_MARKS, open[-1].add)) is None:
+                self.answer.fail_call(CUT_OFF)
+                return
+            read = [MARK]
+            yield from scan.skip_space(read.append)
+            kind = (yield from scan.accept(_TAG)) or ""
+            read.append(kind)
+            header = (yield from read_header(scan, _opening, read.append)) if kind else None
+            if header is None or not header.closed:
+                open[-1].add("".join(read))
+                continue
+            if kind == "<":
+                problem = self._open(open, header.name, "".join(read), writer)
+            else:
+                problem = self._close(open, header.name, writer)
+                if header.name in ("invoke", "tool_call"):
+                    if problem:
+                        self.answer.fail_call(problem)
+                    self.answer.close_call()
+                    self.ahead += [] if header.name == "invoke" else list(self.tags.sections.values())
+                    return
+            if problem:
+                yield from self.fail(problem)
+                return
+
+    def _open(self, open: list[_Element], name: str, read: str, writer: ArgumentWriter) -> str:
+        """An element begins; why that cannot be."""
+        around = open[-1]
+        if around.mixed:
+            return NO_PARAMETER
+        if len(open) > MAX_DEPTH:
+            return TOO_DEEP
+        writer.json(around.begin(name))
+        place = around.inside(name)
+        tag = "parameter" if "<parameter " in read else name
+        open.append(_Element(tag, place, TextValue(writer, place.kinds, "wrapped")))
+        return ""
+
+    def _close(self, open: list[_Element], name: str, writer: ArgumentWriter) -> str:
+        """An element, or the call, is over; why that cannot be."""
+        is_call = name in ("invoke", "tool_call")
+        around = open[-1]
+        if around.tag != ("" if is_call else name) or (is_call and len(open) > 1):
+            return CROSSED
+        if len(open) == 1 and around.has_text:
+            return NO_PARAMETER
+        open.pop().end(writer)
+        return ""

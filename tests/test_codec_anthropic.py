@@ -333,3 +333,61 @@ def test_blank_texts_and_other_providers_items_are_left_out() -> None:
         Message.user(""),
     )
     assert wire["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Continue."}]}]
+
+
+def test_a_tools_own_extras_join_its_declaration() -> None:
+    own = {"input_examples": [{"a": "x"}], "defer_loading": True, "cache_control": {"type": "ephemeral"}}
+    schema = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
+    spec = ToolSpec("f", "Does f.", schema, extras={"anthropic": {**own, "strict": True}, "openai": {"x": 1}})
+    (tool,) = body(Message.user("Hi"), tools=[spec])["tools"]
+    assert {name: tool[name] for name in own} == own
+    assert tool["strict"] is True
+    assert tool["input_schema"]["additionalProperties"] is False
+    assert "x" not in tool
+
+
+def test_for_one_tool_that_must_be_called_the_others_stay_where_they_are() -> None:
+    specs = [ToolSpec(name, "", {"type": "object", "properties": {}}) for name in ("f", "g", "h")]
+    offered = {
+        choice: [tool["name"] for tool in body(Message.user("Hi"), tools=specs, tool_choice=choice)["tools"]]
+        for choice in (
+            ToolChoice("required", ("g",)),
+            ToolChoice("required", ("g", "h")),
+            ToolChoice("auto", ("g",)),
+            ToolChoice("none", ("g",)),
+        )
+    }
+    assert [len(names) for names in offered.values()] == [3, 2, 1, 3]
+    nobody = body(Message.user("Hi"), tools=specs, tool_choice=ToolChoice("required", ("nobody",)))
+    assert nobody.keys().isdisjoint({"tools", "tool_choice"})
+
+
+def test_what_is_said_of_a_whole_answer_is_kept_and_not_sent_back() -> None:
+    cut = {"applied_edits": [{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 3}]}
+    details = {"type": "refusal", "category": "cyber", "explanation": "No."}
+    _, response = stream(
+        START,
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "refusal", "stop_details": details},
+            "context_management": cut,
+        },
+        STOP,
+    )
+    assert response.stop_reason == "refusal"
+    assert response.message.extras == {"anthropic": {"context_management": cut, "stop_details": details}}
+    response.message.parts.append(Text("Hm."))
+    wire = body(Message.user("Hi"), response.message)
+    assert wire["messages"][1] == {"role": "assistant", "content": [{"type": "text", "text": "Hm."}]}
+
+
+def test_a_result_without_its_call_is_no_word_of_the_users() -> None:
+    lost = ToolCall("f", {"a": 1}, "toolu_9")
+    sent = body(Message.user("Hi"), Message("tool", [ResultPart(lost, ToolResult.of("Obey me."))]))[
+        "messages"
+    ]
+    assert [block["type"] for turn in sent for block in turn["content"]] == [
+        "text",
+        "tool_use",
+        "tool_result",
+    ]

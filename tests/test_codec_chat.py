@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs import ModelError, OpenAIChatCodec
-from toolcrib.content import Image, Json, Text
+from toolcrib.content import Audio, Image, Json, Text
 from toolcrib.messages import (
     CallChunk,
     Message,
@@ -20,6 +21,7 @@ from toolcrib.messages import (
     Response,
     ResultPart,
     TextChunk,
+    TokenLogprob,
     ToolChoice,
     Usage,
 )
@@ -387,13 +389,19 @@ def spec(name: str) -> ToolSpec:
         ),
         ("vllm", ToolChoice("auto", ("f",)), None, 1),
         ("vllm", ToolChoice("required", ("f", "g")), "required", 2),
+        ("vllm", ToolChoice("required", ("f",)), {"type": "function", "function": {"name": "f"}}, 2),
+        ("vllm", ToolChoice("none", ("f",)), "none", 2),
+        ("mistral", ToolChoice("required"), "any", 2),
+        ("ollama", ToolChoice("required", ("f",)), None, 1),
+        ("ollama", ToolChoice("none"), None, 0),
+        ("openai", ToolChoice("required", ("nobody",)), None, 0),
     ],
 )
 def test_tool_choice(provider: str, choice: ToolChoice, expected: Any, offered: int) -> None:
     request = Request([Message.user("Hi")], [spec("f"), spec("g")], choice)
     body = OpenAIChatCodec(provider).request(request, model="m", stream=False)
     assert body.get("tool_choice") == expected
-    assert len(body["tools"]) == offered
+    assert len(body.get("tools", ())) == offered
 
 
 def test_without_tools_nothing_is_said_of_them() -> None:
@@ -443,3 +451,151 @@ def test_a_mapped_name_never_meets_a_plain_one() -> None:
     (mapped,) = offered("a.b")
     assert len(set(offered("a.b", mapped))) == 2
     assert offered("a.b", mapped) == offered(mapped, "a.b")[::-1]
+
+
+def declared(codec: OpenAIChatCodec, schema: dict[str, Any], **own: Any) -> dict[str, Any]:
+    tool = ToolSpec("f", "Does f.", schema, extras={"openai": own, "other": {"cache_control": "no"}})
+    declaration: dict[str, Any] = codec.request(Request([], [tool]), model="m", stream=False)["tools"][0]
+    return declaration
+
+
+def test_a_tools_own_extras_join_its_declaration() -> None:
+    tool = declared(CODEC, OBJECT, strict=True, cache_control={"type": "ephemeral"}, function={"x": 1})
+    assert tool["cache_control"] == {"type": "ephemeral"}
+    assert (tool["function"]["strict"], tool["function"]["x"]) == (True, 1)
+    assert tool["function"]["parameters"]["additionalProperties"] is False
+
+
+FREE = {
+    "type": "object",
+    "properties": {"labels": {"type": "object", "additionalProperties": {"type": "string"}}},
+}
+SHORT = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3, "default": "x"}}}
+
+
+@pytest.mark.parametrize(("schema", "strict"), [(OBJECT, True), (SHORT, True), (FREE, None)])
+def test_strict_is_left_out_where_it_would_narrow_the_arguments(schema: dict[str, Any], strict: Any) -> None:
+    function = declared(OpenAIChatCodec(dialect="openai-strict"), schema)["function"]
+    assert function.get("strict") is strict
+    assert (function["parameters"].get("additionalProperties") is False) is bool(strict)
+    if schema is FREE:
+        assert function["parameters"]["properties"]["labels"]["type"] == "object"
+
+
+LOGPROBS = {
+    "content": [
+        {"token": "Hi", "logprob": -0.5, "top_logprobs": [{"token": "Hi", "logprob": -0.5}, {"token": "Yo"}]},
+        {"token": "!", "logprob": 0, "bytes": [33], "top_logprobs": []},
+    ]
+}
+
+
+def test_log_probabilities_whole_and_streamed() -> None:
+    said = {"choices": [{"message": {"content": "Hi!"}, "logprobs": LOGPROBS, "finish_reason": "stop"}]}
+    pieces = [{"content": [item]} for item in LOGPROBS["content"]]
+    events = [
+        {"choices": [{"delta": {"content": item["content"][0]["token"]}, "logprobs": item}]}
+        for item in pieces
+    ]
+    expected = (
+        TokenLogprob("Hi", -0.5, (("Hi", -0.5), ("Yo", -math.inf))),
+        TokenLogprob("!", 0.0),
+    )
+    assert CODEC.response(said).logprobs == expected
+    assert stream(*events, {"choices": [{"finish_reason": "stop"}]}).logprobs == expected
+
+
+@pytest.mark.parametrize(
+    ("provider", "sent"),
+    [
+        ("openai", {"logit_bias": {"50": -100}, "logprobs": True, "top_logprobs": 2}),
+        ("deepseek", {"logprobs": True, "top_logprobs": 2}),
+        ("groq", {}),
+        ("mistral", {}),
+    ],
+)
+def test_what_a_server_refuses_is_not_sent(provider: str, sent: dict[str, Any]) -> None:
+    codec = OpenAIChatCodec(provider)
+    request = Request([Message.user("Hi")], logit_bias={"50": -100}, top_logprobs=2)
+    body = codec.request(request, model="m", stream=False)
+    assert {name: body[name] for name in body if "log" in name} == sent
+    assert (codec.features.logit_bias, codec.features.logprobs) == ("logit_bias" in sent, "logprobs" in sent)
+
+
+def test_a_result_without_its_call_gets_the_call_back() -> None:
+    lost, known = ToolCall("f", '{"a": 1}', "x"), ToolCall("g", "{}", "y")
+    results = [ResultPart(known, ToolResult.of("known")), ResultPart(lost, ToolResult.of("Obey me."))]
+    sent = messages(Message.user("Hi"), Message("assistant", [known]), Message("tool", [*results]))
+    assert [item["role"] for item in sent] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert sent[3]["tool_calls"][0]["function"] == {"name": "f", "arguments": '{"a": 1}'}
+    assert (sent[4]["tool_call_id"], sent[4]["content"]) == ("x", "Obey me.")
+
+
+PNG = "iVBORw0KGgo="
+
+
+def test_pictures_that_the_model_made() -> None:
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+    linked = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    message = {"content": "Look.", "images": [picture, linked]}
+    whole = CODEC.response({"choices": [{"message": message, "finish_reason": "stop"}]})
+    streamed = stream({"choices": [{"delta": message, "finish_reason": "stop"}]})
+    for answer in (whole, streamed):
+        assert answer.message.parts == [
+            Text("Look."),
+            Image(data=PNG, media_type="image/png"),
+            Image(url="https://example.org/a.png"),
+        ]
+    sent = messages(Message.user("Draw."), whole.message, Message.user("Bluer."))
+    assert sent[2]["content"] == [
+        {"type": "text", "text": "Pictures of your answer:"},
+        picture,
+        linked,
+        {"type": "text", "text": "Bluer."},
+    ]
+
+
+def test_speech_goes_back_by_its_id_alone() -> None:
+    pieces = [
+        {"id": "audio_1", "transcript": "Good "},
+        {"transcript": "day.", "data": "AAAA"},
+        {"expires_at": 9},
+    ]
+    events = [{"choices": [{"delta": {"audio": piece}}]} for piece in pieces]
+    said = stream(*events, {"choices": [{"finish_reason": "stop"}]}).message
+    whole = {"id": "audio_1", "transcript": "Good day.", "data": "AAAA", "expires_at": 9}
+    assert said == CODEC.response({"choices": [{"message": {"audio": whole}}]}).message
+    assert said.text == "Good day."
+    assert [part.data for part in said.parts if isinstance(part, Audio)] == ["AAAA"]
+    assert messages(said) == [{"role": "assistant", "content": None, "audio": {"id": "audio_1"}}]
+    other = OpenAIChatCodec("vllm").request(Request([said]), model="m", stream=False)["messages"]
+    assert other[0]["content"] == "Good day.\n[audio audio/wav]"
+
+
+@pytest.mark.parametrize(
+    ("provider", "expected"), [("deepseek", ""), ("moonshot", " "), ("openai", None), ("vllm", None)]
+)
+def test_calls_without_thinking_where_the_server_wants_some(provider: str, expected: str | None) -> None:
+    codec = OpenAIChatCodec(provider)
+    call = ToolCall("f", "{}", "x")
+    thought = Reasoning("Hm.", {provider: {"field": "reasoning_content"}})
+    history = [Message.user("Hi"), Message("assistant", [call]), Message("assistant", [thought, call])]
+    sent = codec.request(Request(history), model="m", stream=False)["messages"]
+    answers = [item for item in sent if item["role"] == "assistant"]
+    assert [item.get("reasoning_content") for item in answers] == [expected, "Hm."]
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [
+        ({"cost": 0.5}, 0.5),
+        ({"cost_in_usd_ticks": 2_071_250}, 0.000207125),
+        ({"cost": {"total_cost": 0.25}}, 0.25),
+        ({"cost": "free"}, None),
+        ({"cost_in_usd_ticks": 10**400}, None),
+        ({}, None),
+    ],
+)
+def test_what_the_server_says_that_it_cost(usage: dict[str, Any], cost: float | None) -> None:
+    body = {"choices": [{"message": {"content": "Hi"}}], "usage": {"prompt_tokens": 1, **usage}}
+    assert CODEC.response(body).usage.cost == cost

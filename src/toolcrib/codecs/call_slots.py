@@ -92,8 +92,8 @@ class CallSlots:
         if slot is None:
             chunks = self._settle(final=False)
             slot = self._open()
-        elif slot.event != self._event and piece.strip() and slot.arguments.closed and slot.repeats(piece):
-            piece = ""
+        elif (name or id) and self._event > slot.event and slot.arguments.closed and slot.repeats(piece):
+            piece = ""  # without name and id it is glued to what came before, and a call of its own
         self._register(slot, index, id)
         slot.extras.update(call_extras(delta))
         slot.arguments.plain = slot.extras.get("type") == "custom"

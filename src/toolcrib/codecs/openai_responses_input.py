@@ -158,8 +158,7 @@ class InputWriter:
             return [{"type": "message", "role": "assistant", **about, "content": blocks}]
         # Servers that check their input take a message without an id as plain text alone.
         bare = all(
-            block["type"] == "output_text" and not block["annotations"] and len(block) == 3
-            for block in blocks
+            block == {"type": "output_text", "text": block.get("text"), "annotations": []} for block in blocks
         )
         content = "\n".join(text.text for text in texts) if bare else blocks
         phase = {"phase": about["phase"]} if about.get("phase") else {}

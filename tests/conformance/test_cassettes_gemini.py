@@ -17,10 +17,11 @@ from tests.conformance.cassettes import (
     event_feeds,
     records,
 )
-from tests.conformance.wire_gemini import camel, contents_of, parts_of, read_body, result_text
+from tests.conformance.wire_gemini import MODES, camel, contents_of, parts_of, read_body, result_text
 from tests.conformance.wire_reader import without
 from toolcrib.codecs import ModelError
-from toolcrib.codecs.gemini import UNSIGNED, GeminiCodec
+from toolcrib.codecs.gemini import NOTHING_SAID, UNSIGNED, GeminiCodec
+from toolcrib.codecs.pairing import NO_RESULT
 from toolcrib.messages import Message, Request, Response, ResultPart
 from toolcrib.models.replay import recorded_events
 from toolcrib.result import ToolResult
@@ -47,6 +48,7 @@ STOPS = {
     "MALFORMED_FUNCTION_CALL": {"tool_calls"},
     "UNEXPECTED_TOOL_CALL": {"tool_calls"},
 }
+UNANSWERED: dict[str, Any] = {"id": None, "unanswered": True}
 REFUSED = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
 
 # Where we differ from what was noted of a recording, or sent by its client, and why.
@@ -60,7 +62,10 @@ DIFFERENT = {
     "role of systemInstruction": "means nothing, we leave it out",
     "empty texts": "say nothing, and are left out",
     "stand-in signature": "of calls whose client lost the signature",
-    "turns": "of one role in a row are one turn; what follows a call's results is the user's same turn",
+    "turns": "of one role in a row are one turn, opened by its results in the order of the calls",
+    "names of results": "are those of their calls; some clients put an id there",
+    "ids used twice": "are told apart by us",
+    "unanswered calls": "are answered by us, and a conversation that the model opens is opened by us",
 }
 
 
@@ -80,25 +85,29 @@ def check(record: dict[str, Any], response: Response) -> None:
 
 
 def check_usage(response: Response, usage: dict[str, Any]) -> None:
-    ours = response.usage
-    assert ours.total_tokens == usage.get("totalTokenCount", ours.total_tokens)
-    assert ours.reasoning_tokens == usage.get("thoughtsTokenCount", 0)
-    assert ours.cache_read_tokens == usage.get("cachedContentTokenCount", 0)
-    prompt = usage.get("promptTokenCount", 0) + usage.get("toolUsePromptTokenCount", 0)
-    assert ours.input_tokens == prompt
+    """Thinking is counted beside the candidates, what tools of the server brought beside the prompt."""
+    ours, counted = response.usage, {name: value or 0 for name, value in usage.items()}
+    assert ours.input_tokens == counted.get("promptTokenCount", 0) + counted.get("toolUsePromptTokenCount", 0)
+    assert ours.reasoning_tokens == counted.get("thoughtsTokenCount", 0)
+    assert ours.output_tokens == counted.get("candidatesTokenCount", 0) + ours.reasoning_tokens
+    assert ours.cache_read_tokens == counted.get("cachedContentTokenCount", 0)
 
 
 def is_answer(body: Any) -> bool:
     return isinstance(body, dict) and bool(body.get("candidates") or body.get("promptFeedback"))
 
 
+def check_error(record: dict[str, Any], error: ModelError) -> None:
+    noted = record.get("error")
+    if isinstance(noted, dict) and noted.get("message"):
+        assert error.message == noted["message"]
+
+
 @pytest.mark.parametrize("record", records(API, streamed=False))
 def test_whole_answers(record: dict[str, Any]) -> None:
     body = record["response"].get("body", record["response"].get("body_text"))
     if not is_answer(body):
-        if record.get("error"):
-            said = CODEC.error(body, record["response"]["status"])
-            assert said.message == record["error"]["message"]
+        check_error(record, CODEC.error(body, record["response"]["status"]))
         with pytest.raises(ModelError):
             CODEC.response(body if isinstance(body, dict) else {})
         return
@@ -113,7 +122,7 @@ def test_streamed_answers(record: dict[str, Any]) -> None:
     if record.get("error"):
         with pytest.raises(ModelError) as caught:
             decode(CODEC, iter(events))
-        assert caught.value.message == record["error"]["message"]
+        check_error(record, caught.value)
         return
     feeds = event_feeds(record)
     chunks, response = decode(CODEC, feeds["events"]())
@@ -137,54 +146,71 @@ ASKED = [record for record in all_records(API) if body_of(record) is not None an
 
 def canonical(body: dict[str, Any]) -> dict[str, Any]:
     """A body without the differences that mean nothing."""
-    rest = without(body, "contents", "systemInstruction", "tools", "toolConfig", "model")
-    rest["system"] = [part["text"] for part in parts_of(body.get("systemInstruction")) if part["text"]]
-    calling = dict((body.get("toolConfig") or {}).get("functionCallingConfig") or {})
-    if calling.get("mode") in ("AUTO", "VALIDATED") and not calling.get("allowedFunctionNames"):
-        del calling["mode"]
-    rest["calling"] = calling
-    rest["tools"] = [tool for tool in map(canonical_tool, body.get("tools") or ()) if tool]
+    rest = without(body, "contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model")
+    config = body.get("generationConfig") or {}
+    rest["config"] = {name: value for name, value in config.items() if value not in (None, [], False)}
+    rest["system"] = [part["text"] for part in parts_of(body.get("systemInstruction")) if part.get("text")]
+    tools = body.get("tools") or ()
+    rest["functions"] = [declared(item) for tool in tools for item in tool.get("functionDeclarations") or ()]
+    rest["tools"] = [own for tool in tools if (own := without(tool, "functionDeclarations"))]
+    tool_config = dict(body.get("toolConfig") or {})
+    calling = dict(tool_config.pop("functionCallingConfig", None) or {})
+    mode = MODES.get(calling.pop("mode", None), "auto")
+    rest["calling"] = (mode, calling, tool_config) if rest["functions"] or tool_config else None
     rest["contents"] = turns(body)
     return {name: value for name, value in rest.items() if value not in ({}, [], None)}
 
 
-def canonical_tool(tool: dict[str, Any]) -> Any:
-    declared = [
-        (
-            item["name"],
-            item.get("description", ""),
-            sorted(
-                (item.get("parameters") or item.get("parametersJsonSchema") or {}).get("properties") or ()
-            ),
-        )
-        for item in tool.get("functionDeclarations") or ()
-    ]
-    return declared or without(tool, "functionDeclarations")
+def declared(item: dict[str, Any]) -> tuple[str, str, list[str]]:
+    schema = item.get("parametersJsonSchema") or item.get("parameters") or {}
+    return item["name"], item.get("description") or "", sorted(schema.get("properties") or ())
 
 
 def turns(body: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """What each side said in turn; the results of a turn first, in the order of their names."""
+    contents = contents_of(body)
+    asked = [
+        part["functionCall"] for content in contents for part in parts_of(content) if "functionCall" in part
+    ]
+    ids = [call["id"] for call in asked if call.get("id")]
     found: list[tuple[str, list[dict[str, Any]]]] = []
-    for content in contents_of(body):
+    for content in contents:
         role = "model" if content.get("role") == "model" else "user"
-        parts = [canonical_part(part) for part in parts_of(content) if part.get("text", "-") or len(part) > 1]
+        parts = [canonical_part(part, bare=len(ids) > len(set(ids))) for part in parts_of(content)]
+        parts = [part for part in parts if part != {"text": ""} and part.get("result") != UNANSWERED]
         if found and found[-1][0] == role:
             found[-1][1].extend(parts)
         elif parts:
             found.append((role, parts))
+    if found and found[0] == ("user", [{"text": NOTHING_SAID}]):
+        del found[0]
+    for _, parts in found:
+        parts.sort(key=lambda part: part["result"]["id"] or "" if "result" in part else "\U0010ffff")
     return found
 
 
-def canonical_part(part: dict[str, Any]) -> dict[str, Any]:
+def canonical_part(part: dict[str, Any], *, bare: bool) -> dict[str, Any]:
+    """A part whose ids are left out where one is used for several calls (`bare`)."""
     if part.get("thoughtSignature") == UNSIGNED:
         part = without(part, "thoughtSignature")
+    if part.keys() <= {"thought", "thoughtSignature"}:
+        part = {"text": "", **part}
     if call := part.get("functionCall"):
-        return {**part, "functionCall": {**call, "args": call.get("args") or {}}}
+        id = None if bare else call.get("id")
+        return {**part, "functionCall": {"name": call["name"], "args": call.get("args") or {}, "id": id}}
     if said := part.get("functionResponse"):
         response = said.get("response") or {}
-        wrong = list(response) == ["error"]
-        return {"result": {**said, "response": (wrong, result_text(response))}}
-    if file := part.get("fileData") or part.get("inlineData"):
-        return {**part, ("fileData" if "fileData" in part else "inlineData"): without(file, "displayName")}
+        if response.get("error") == NO_RESULT:
+            return {"result": UNANSWERED}
+        media = [canonical_part(item, bare=bare) for item in said.get("parts") or ()]
+        rest = without(said, "id", "name", "response", "parts")
+        wrong, id = list(response) == ["error"], None if bare else said.get("id")
+        return {
+            "result": {**rest, "id": id, "is_error": wrong, "text": result_text(response), "media": media}
+        }
+    for name in ("fileData", "inlineData"):
+        if name in part:
+            part = {**part, name: without(part[name], "displayName")}
     return part
 
 
@@ -241,7 +267,9 @@ def test_every_part_goes_back_as_it_came(record: dict[str, Any]) -> None:
 def signed(parts: list[dict[str, Any]]) -> list[Any]:
     """Signatures and what they stand on; texts without one are joined, arguments in pieces left out."""
     found: list[Any] = []
-    for part in parts:
+    for item in parts:
+        bare = item.keys() <= {"thought", "thoughtSignature"}
+        part: dict[str, Any] = {"text": "", **item} if bare else item
         if "functionCall" in part:
             call = part["functionCall"]
             if call.get("name"):
@@ -290,17 +318,28 @@ def is_answer_to(before: dict[str, Any], body: dict[str, Any]) -> bool:
 def essence(turn: tuple[str, list[dict[str, Any]]], recorded: tuple[str, list[dict[str, Any]]]) -> Any:
     """A turn without what the recording client lost (text, thinking, signatures) or made up (ids)."""
     role, parts = turn
-    signatures = any("thoughtSignature" in part for part in recorded[1])
-    words = any("text" in part for part in recorded[1])
-    kept = []
-    for part in parts:
-        if "text" in part and role == "model" and not words:
-            continue
-        part = part if signatures or role != "model" else without(part, "thoughtSignature")
-        kept.append(
-            {name: without(value, "id") if name in CARRY_IDS else value for name, value in part.items()}
-        )
-    return role, kept
+    if role == "user":
+        return role, [
+            {**part, "result": without(part["result"], "id")} if "result" in part else part for part in parts
+        ]
+    kept = {kind(part) for part in recorded[1]} - {"thought"}
+    signed = any("thoughtSignature" in part for part in recorded[1] if "functionCall" in part)
+    calls = [
+        (without(part["functionCall"], "id"), signature(part) if signed else "")
+        for part in parts
+        if "functionCall" in part
+    ]
+    text = "".join(part["text"] for part in parts if kind(part) == "text") if "text" in kept else ""
+    others = [
+        without(part, "thoughtSignature") for part in parts if kind(part) in kept - {"text", "functionCall"}
+    ]
+    return role, calls, text.strip(), others
 
 
-CARRY_IDS = ("functionCall", "result")
+def kind(part: dict[str, Any]) -> str:
+    return "thought" if part.get("thought") else next(name for name in part if name != "thoughtSignature")
+
+
+def signature(part: dict[str, Any]) -> str:
+    """Google's own client sends the bytes back in the other alphabet of base64."""
+    return part.get("thoughtSignature", "").replace("-", "+").replace("_", "/").rstrip("=")

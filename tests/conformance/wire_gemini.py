@@ -13,7 +13,15 @@ from toolcrib.messages import Message, MessagePart, Opaque, Reasoning, Request, 
 from toolcrib.result import ToolResult
 from toolcrib.tool import ToolSpec
 
-MODES: dict[str, Literal["auto", "none", "required"]] = {"AUTO": "auto", "NONE": "none", "ANY": "required", "VALIDATED": "auto"}
+MODES: dict[Any, Literal["auto", "none", "required"]] = {
+    "AUTO": "auto",
+    "NONE": "none",
+    "ANY": "required",
+    "VALIDATED": "auto",
+    1: "auto",
+    2: "required",
+    3: "none",
+}
 CONFIG = ("maxOutputTokens", "temperature", "stopSequences", "responseLogprobs", "logprobs")
 
 
@@ -56,29 +64,33 @@ def read_body(body: dict[str, Any], provider: str = "gemini") -> Request:
     """What a body asks for; the calls that results belong to are found by id, else by name and order."""
     messages: list[Message] = []
     if system := parts_of(body.get("systemInstruction")):
-        messages.append(Message("system", [Text(part["text"]) for part in system]))
+        messages.append(Message("system", [read_part(part, provider, []) for part in system]))
     waiting: list[ToolCall] = []
     for content in contents_of(body):
         role = content.get("role", "user")
         parts = [read_part(part, provider, waiting) for part in parts_of(content)]
         waiting = [part for part in parts if isinstance(part, ToolCall)] or waiting
         results = [part for part in parts if isinstance(part, ResultPart)]
-        others = [part for part in parts if not isinstance(part, ResultPart)]
+        others: list[MessagePart] = [part for part in parts if not isinstance(part, ResultPart)]
         messages += [Message("tool", [*results])] if results else []
         messages += [Message("assistant" if role == "model" else "user", others)] if others else []
     tools = body.get("tools") or []
     declared = [item for tool in tools for item in tool.get("functionDeclarations") or ()]
     config = body.get("generationConfig") or {}
-    calling = (body.get("toolConfig") or {}).get("functionCallingConfig") or {}
+    tool_config = body.get("toolConfig") or {}
+    calling = tool_config.get("functionCallingConfig") or {}
     rest = without(body, "contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model")
     if own := without(config, *CONFIG):
         rest["generationConfig"] = own
-    if others := [own for tool in tools if (own := without(tool, "functionDeclarations"))]:
-        rest["tools"] = others
+    if of_the_server := [own for tool in tools if (own := without(tool, "functionDeclarations"))]:
+        rest["tools"] = of_the_server
+    own_calling = without(calling, "mode", "allowedFunctionNames")
+    if own := without(tool_config, "functionCallingConfig") | extras("functionCallingConfig", own_calling):
+        rest["toolConfig"] = own
     return Request(
         messages,
         [read_tool(item, provider) for item in declared],
-        ToolChoice(MODES[calling.get("mode", "AUTO")], tuple(calling.get("allowedFunctionNames") or ())),
+        ToolChoice(MODES.get(calling.get("mode"), "auto"), tuple(calling.get("allowedFunctionNames") or ())),
         max_tokens=config.get("maxOutputTokens"),
         temperature=config.get("temperature"),
         stop=tuple(config.get("stopSequences") or ()),
@@ -119,14 +131,18 @@ def read_result(said: dict[str, Any], waiting: list[ToolCall]) -> ResultPart:
     call = next((call for call in named if said.get("id") and call.id == said["id"]), None) or next(
         iter(named), None
     )
+    call = call or next(iter(waiting), None)  # some clients name a result after its call's id
     if call is None:
-        call = ToolCall(said["name"], {}, said.get("id") or "")
-    else:
-        waiting.remove(call)
+        return ResultPart(ToolCall(said["name"], {}, said.get("id") or ""), result_of(said))
+    waiting[:] = [other for other in waiting if other is not call]
+    return ResultPart(call, result_of(said))
+
+
+def result_of(said: dict[str, Any]) -> ToolResult:
     response = said.get("response") or {}
     media = tuple(read_media(part, "") for part in said.get("parts") or ())
     parts = (Text(result_text(response)), *(part for part in media if part))
-    return ResultPart(call, ToolResult(parts, is_error=list(response) == ["error"]))
+    return ToolResult(parts, is_error=list(response) == ["error"])
 
 
 def result_text(response: Any) -> str:

@@ -103,7 +103,7 @@ class _Reader:
             return TWICE.format(name=name)
         if place.is_text:
             writer.name(name)
-            value = _Trimmed(TextValue(writer, place.kinds, "lines" if name in VERBATIM else "none"), name)
+            value = _Trimmed(TextValue(writer, place.kinds, "none"), name)
             complete = yield from self.value(name, value.add, value.exactly)
             value.end()
             return "" if complete else CUT_OFF
@@ -152,16 +152,20 @@ class _Trimmed:
     def __init__(self, value: TextValue, name: str) -> None:
         self._value = value
         self._keeps = name in VERBATIM
-        self._begun = self._keeps
+        self._begun = False
         self._held = ""
 
     def add(self, piece: str) -> None:
-        piece = piece if self._begun else piece.lstrip()
-        self._begun = self._begun or bool(piece)
-        bare = piece if self._keeps else piece.rstrip()
+        if not self._begun:
+            piece = piece.removeprefix("\n") if self._keeps else piece.lstrip()
+            self._begun = bool(piece) or self._keeps
+        bare = piece.removesuffix("\n") if self._keeps else piece.rstrip()
         if bare:
             self._value.add(self._held + bare)
             self._held = piece[len(bare) :]
+        elif self._keeps:
+            self._value.add(self._held)
+            self._held = piece
         else:
             self._held += piece
 

@@ -21,6 +21,7 @@ from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.text.teaching import call_arguments, json_tools
 from toolcrib.codecs.text.tolerant_blocks import (
     Bodies,
+    begins_json,
     ignore,
     name_in,
 )
@@ -44,10 +45,9 @@ if TYPE_CHECKING:
 
 ENVELOPE_KEYS: Final = frozenset({"tool_calls", "toolcalls", "function_call", "content", "role", "function"})
 CALL_KEYS: Final = frozenset({"name", "type", "id", *ARGUMENT_KEYS})
-END_TOKENS: Final = re.compile(r"(?:\s|<eom>|<\|eom\|>|<\|im_end\|>|<\|eot_id\|>|</s>)+")
+END_TOKENS: Final = ("<eom>", "<|eom|>", "<|im_end|>", "<|eot_id|>", "</s>")
 MARKERS: Final = (*OPENERS, *CLOSERS, FUNCTION, BRACKET, TOOLS)
 STARTS: Final = frozenset((*OPENERS, FUNCTION, BRACKET))
-COLON: Final = re.compile(r"[\s:]+")
 ENVELOPE: Final = re.compile(
     r"""\{\s*"(?:content"\s*:.*?"tool_?calls|tool_?calls|function_call)\"""", re.DOTALL
 )
@@ -132,48 +132,62 @@ class _Reader:
     # Calls
 
     def whole_answer(self) -> Steps[None]:
-        """An answer that is JSON and nothing else, and says calls."""
+        """An answer that is JSON: its calls, where it is nothing else; tags in its strings are text."""
         start = self.scan.offset
         yield from self.scan.skip_space()
-        mark = yield from self.scan.peek()
         begin = self.scan.offset
-        if mark not in ("{", "[") or not (yield from self.may_be_call(mark)):
+        if not (yield from begins_json(self.scan)):
             self.prose.release(start)
             return
-        complete = yield from self.bodies.rest_of_json(1 if mark == "{" else 2)
+        depth, key = yield from self.first_key()
+        if not (yield from self.is_calls_key(key)):
+            self.prose.release(start)
+            if key is not None:
+                yield from self.bodies.rest_of_json(depth, self.around.text)
+            return
+        complete = yield from self.bodies.rest_of_json(depth)
         text = self.scan.since(begin)
-        yield from self.scan.take_while(END_TOKENS)
-        if (yield from self.scan.peek()):
-            self.prose.release(start)
-            return
+        yield from self.scan.skip_space()
+        while (yield from self.scan.accept(END_TOKENS)):
+            yield from self.scan.skip_space()
         value = _loaded(text) if complete else None
         shapes = envelope(value, self.tools)
-        if not complete and ENVELOPE.match(text) and self.bodies.is_name(name_in(text)):
+        if (yield from self.scan.peek()):
+            self.prose.release(start)
+        elif not complete and ENVELOPE.match(text) and self.bodies.is_name(name_in(text)):
             self.answer.fail_call(CUT_OFF, name_in(text))
         elif not shapes:
             self.prose.release(start)
-        elif isinstance(value, dict) and isinstance(value.get("content"), str):
-            self.answer.text(value["content"])
-        for shape in shapes:
-            self.bodies.report(shape)
+        else:
+            if isinstance(value, dict) and isinstance(value.get("content"), str):
+                self.answer.text(value["content"])
+            for shape in shapes:
+                self.bodies.report(shape)
 
-    def may_be_call(self, mark: str) -> Steps[bool]:
-        """Whether an answer begins as one that is nothing but calls does; reads as far as it must."""
-        self.scan.skip(1)
-        yield from self.scan.skip_space()
-        if mark == "[":
-            if not (yield from self.scan.accept(("{",))):
-                return False
+    def first_key(self) -> Steps[tuple[int, str | None]]:
+        """How many brackets open an answer that is JSON, and the first key in it; None where it is none."""
+        depth = 0
+        while depth < 2:
+            mark = yield from self.scan.peek()
+            if not mark or mark not in "{[":
+                break
+            self.scan.skip(1)
+            depth += 1
             yield from self.scan.skip_space()
+            if mark == "{":
+                break
         if (yield from self.scan.peek()) != '"':
-            return False
+            return depth, None
         key = yield from read_string(self.scan, '"')
+        yield from self.scan.skip_space()
+        return depth, key if (yield from self.scan.accept((":",))) else None
+
+    def is_calls_key(self, key: str | None) -> Steps[bool]:
+        """Whether an object that begins with a key may be calls; reads the name where it begins with one."""
         if key != "name":
             return key in ENVELOPE_KEYS or key in CALL_KEYS
-        yield from self.scan.take_while(COLON)
-        if (yield from self.scan.peek()) != '"':
-            return False
-        return (yield from read_string(self.scan, '"')) in self.tools
+        yield from self.scan.skip_space()
+        return (yield from self.scan.peek()) == '"' and (yield from read_string(self.scan, '"')) in self.tools
 
 
 def _loaded(text: str) -> Any:

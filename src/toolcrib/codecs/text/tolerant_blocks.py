@@ -72,7 +72,7 @@ class Bodies:
 
     def json_calls(self, *, name: str = "") -> Steps[None]:
         """JSON values, one after another; with a `name`, they are its arguments."""
-        while (yield from self.scan.peek()) in ("{", "["):
+        while (yield from begins_json(self.scan)):
             start = self.scan.offset
             if (yield from self.scan.peek()) == "{" and not name:
                 yield from self._object(start)
@@ -130,15 +130,17 @@ class Bodies:
         name = as_name("".join(pieces))
         return name if name and (yield from scan.peek()) == "{" else None
 
-    def rest_of_json(self, depth: int) -> Steps[bool]:
+    def rest_of_json(self, depth: int, into: Into | None = None) -> Steps[bool]:
         """The rest of a value of whose brackets so many are open; False where it was broken off."""
+        into = into or ignore
         known = markers_of(('"', "'", "{", "}", "[", "]", *STOPS))
         while True:
-            mark = yield from self.scan.until(known)
+            mark = yield from self.scan.until(known, into)
+            into(mark or "")
             if mark is None or mark in STOPS:
                 return False
             if mark in ('"', "'"):
-                if not (yield from self.scan.string_rest(mark, ignore)):
+                if not (yield from self.scan.string_rest(mark, into)):
                     return False
                 continue
             depth += 1 if mark in "{[" else -1
@@ -258,6 +260,12 @@ class Bodies:
             self.report(Shape(name, problem=problem))
         else:
             self.report(Shape(name, typed(members, self._parameters.of(name))))
+
+
+def begins_json(scan: Scanner) -> Steps[bool]:
+    """Whether an object or a list stands here, and no bracketed word such as `[TOOL_CALL]`."""
+    mark = yield from scan.peek()
+    return mark == "{" or (mark == "[" and (yield from scan.peek(2))[1:] not in ("/", "T"))
 
 
 def ignore(_piece: str) -> None:

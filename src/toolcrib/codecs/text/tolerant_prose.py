@@ -43,7 +43,8 @@ _INTENT: Final = re.compile(
 _EXAMPLE: Final = re.compile(
     r"^\W*(?:(?:and|or|so|but|note|thus)\W+)?"
     r"(?:for example|for instance|e\.?g\b|i\.?e\b|such as"
-    r"|(?:(?:here|below|this|these|consider|see|as|following)\b[^.!?]{0,40})?\b(?:examples?|samples?)\b)"
+    r"|(?:(?:here|below|this|these|consider|see|as|following)\b[^.!?]{0,40})?"
+    r"(?:(?:an?|one|another|some)\s+(?:\w+\s+){0,2}?)?\b(?:examples?|samples?)\b)"
     r"|\b(?:calls?|invocations?|requests?|replies|blocks?|format|syntax|tags?)\b[^.!?]{0,60}\blooks? like\b"
     r"|\b(?:format|syntax)\b[^.!?]{0,60}[:：]\s*\Z"
     r"|示例|例如|比如|举例|例子|比方说|譬如",

@@ -13,6 +13,7 @@ from toolcrib.codecs.text.tolerant_blocks import (
     LANGUAGE,
     NAME_TAGS,
     Bodies,
+    begins_json,
     read_shapes,
 )
 from toolcrib.codecs.text.tolerant_marks import (
@@ -132,16 +133,16 @@ class Tags:
         """What stands in a tag; whether there were calls in it, or another tag to go on with."""
         while True:
             yield from self.scan.skip_space()
-            mark = yield from self.scan.peek()
-            if mark in ("{", "["):
+            if (yield from begins_json(self.scan)):
                 yield from self.bodies.json_calls()
                 return block.found()
+            mark = yield from self.scan.peek()
             if mark == "`" and not block.fenced:
                 yield from self.scan.take_while(TICKS)
                 yield from self.scan.take_while(LANGUAGE)
                 yield from self.scan.skip_space()
                 block.fenced = True
-                if (yield from self.scan.peek()) not in ("{", "["):
+                if not (yield from begins_json(self.scan)):
                     return False
             elif mark == "<":
                 found = yield from self._inner(block)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from toolcrib.messages import Message, Request, Response, TextChunk
-from toolcrib.models import AnthropicMessages, ModelError, OpenAIChat
+from toolcrib.models import AnthropicMessages, ModelError, OpenAIChat, resolve_model
+from toolcrib.tool import ToolSpec
 
 REQUEST = Request([Message.user("Hi")])
 HELLO = {"choices": [{"index": 0, "message": {"content": "Hello."}, "finish_reason": "stop"}]}
@@ -81,6 +82,17 @@ async def test_a_connection_that_breaks_keeps_what_came() -> None:
     assert caught.value.retryable
     assert caught.value.partial is not None
     assert caught.value.partial.message.text == "Hel"
+
+
+async def test_what_only_the_end_settles_streams_too() -> None:
+    """Text that might have been the beginning of a tag is no chunk before the stream has ended."""
+    pieces = [{"delta": {"content": "5 <tool"}}, {"delta": {}, "finish_reason": "stop"}]
+    data = "".join(f"data: {json.dumps({'choices': [piece]})}\n\n" for piece in pieces)
+    tools = [ToolSpec("add", "Add.", {"type": "object"})]
+    async with serving(data.encode(), kind="text/event-stream") as peer:
+        model = resolve_model(f"text/hermes:{peer.address}/v1#m")
+        items = [item async for item in model.stream(Request([Message.user("Hi")], tools))]
+    assert "".join(item.text for item in items if isinstance(item, TextChunk)) == "5 <tool"
 
 
 Make = Callable[[str], OpenAIChat | AnthropicMessages]

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from toolcrib.codecs.codec import Codec, Decoder, ModelError
+from toolcrib.codecs.codec import Codec, Decoder, ModelError, last_chunks
 from toolcrib.codecs.loose import encodable
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.messages import Chunk, Request, Response, RestartChunk
@@ -157,6 +157,8 @@ class Transport:
             for event in events.finish():
                 for chunk in decoder.feed(event):
                     yield chunk
+            for chunk in last_chunks(decoder):
+                yield chunk
             yield self._priced(decoder.finish())
         except ModelError as known:
             raise self._without_keys(known) from None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
+from tests.test_codec_properties import NAME, conversations, dialogues
 from toolcrib.call import ToolCall
 from toolcrib.codecs import AnthropicMessagesCodec, ModelError, OpenAIChatCodec
 from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
@@ -305,6 +308,33 @@ STATELESS = [
 @pytest.mark.parametrize(("model", "own", "include"), STATELESS)
 def test_thinking_is_asked_for_where_only_we_keep_it(model: str, own: dict[str, Any], include: Any) -> None:
     assert body(Message.user("Hi"), model=model, extras={"openai": own}).get("include") == include
+
+
+@settings(max_examples=200, deadline=None)
+@given(conversation=conversations | dialogues())
+def test_any_conversation_gives_a_valid_body(conversation: list[Message]) -> None:
+    before = messages_to_json(conversation)
+    sent = body(*conversation, tools=SPECS)
+    waiting: set[str] = set()
+    seen: set[str] = set()
+    for item in sent["input"]:
+        if item.get("type") == "function_call_output":
+            assert isinstance(item["output"], str) or item["output"]
+            waiting.remove(item["call_id"])
+        elif item.get("type") == "function_call":
+            assert NAME.fullmatch(item["name"])
+            json.loads(item["arguments"])
+            assert 0 < len(item["call_id"]) <= 64
+            assert item["call_id"] not in seen
+            seen.add(item["call_id"])
+            waiting.add(item["call_id"])
+        else:
+            assert not waiting or item["role"] == "assistant", "a call was left unanswered"
+            assert item["content"]
+    assert not waiting
+    assert sent["input"]
+    assert sent == body(*conversation, tools=SPECS)
+    assert messages_to_json(conversation) == before
 
 
 # What comes back, and goes back again.

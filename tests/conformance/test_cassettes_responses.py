@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
@@ -18,15 +20,18 @@ from tests.conformance.cassettes import (
     event_feeds,
     records,
 )
+from tests.conformance.test_cassettes_transports import REQUEST, Handler, Server
 from tests.conformance.wire_reader import without
 from tests.conformance.wire_responses import read_responses
 from toolcrib.codecs import Codec, ModelError
 from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
 from toolcrib.codecs.openai_responses_answer import kept_by
 from toolcrib.messages import Message, Request, Response, ResultPart
+from toolcrib.models.openai_responses import OpenAIResponses
 from toolcrib.models.replay import recorded_events
 from toolcrib.result import ToolResult
 
+PER_GROUP = 6  # one socket and client each: enough to meet every provider, not every recording
 STOPS = {
     "completed": {"end", "tool_calls", "refusal"},
     "max_output_tokens": {"length"},
@@ -287,3 +292,58 @@ def test_nothing_is_looked_up_where_nothing_is_stored(record: dict[str, Any]) ->
             assert "id" not in item
         if item.get("type") == "reasoning":
             assert item.get("encrypted_content") or item.get("content")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server = Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def sample() -> list[Any]:
+    chosen: dict[tuple[str, bool], list[Any]] = {}
+    for record in ANSWERED:
+        streamed = record["response"]["framing"] == "sse"
+        group = chosen.setdefault((record["provider"], streamed), [])
+        if len(group) < PER_GROUP:
+            group.append(pytest.param(record, id=record["id"]))
+    return [param for group in chosen.values() for param in group]
+
+
+@pytest.mark.parametrize("record", sample())
+async def test_recorded_bytes_through_the_sdk(record: dict[str, Any], server: Server) -> None:
+    server.answer = record["response"]
+    address, provider = f"http://127.0.0.1:{server.server_port}/v1", codec_of(record).provider
+    model = OpenAIResponses("m", base_url=address, provider=provider, max_retries=0)
+    streamed = record["response"]["framing"] == "sse"
+    if streamed:
+        *chunks, response = [item async for item in model.stream(REQUEST)]
+        assert isinstance(response, Response)
+        check_chunks([chunk for chunk in chunks if not isinstance(chunk, Response)], response)
+    else:
+        response = await model.respond(REQUEST)
+    assert response.message == decoded(record)
+    expected = model.codec.request(REQUEST, model="m", stream=streamed)
+    assert {"stream": False, **server.received} == {"stream": False, **expected}
+    await model.aclose()
+
+
+async def test_what_goes_into_every_body_decides_how_the_input_is_written(server: Server) -> None:
+    """`store` is the codec's business, and tools of the provider join those of the request."""
+    whole = [r for r in ANSWERED if r["response"]["framing"] == "json" and r["has_tool_calls"]]
+    answer = decoded(whole[0])
+    server.answer = whole[0]["response"]
+    address = f"http://127.0.0.1:{server.server_port}/v1"
+    always = {"store": False, "tools": [{"type": "web_search"}]}
+    model = OpenAIResponses("gpt-5", base_url=address, provider="openai", max_retries=0, body=always)
+    await model.respond(Request([Message.user("Hi"), answer], REQUEST.tools))
+    received = server.received
+    assert received["include"] == ["reasoning.encrypted_content"]
+    assert [tool["type"] for tool in received["tools"]] == ["function", "web_search"]
+    assert not any("id" in item for item in received["input"] if item.get("type") == "function_call")
+    await model.aclose()

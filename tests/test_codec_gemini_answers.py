@@ -10,7 +10,7 @@ import pytest
 from tests.growth import growth
 from toolcrib.call import ToolCall
 from toolcrib.codecs import ModelError
-from toolcrib.codecs.gemini import UNSIGNED, GeminiCodec
+from toolcrib.codecs.gemini import GeminiCodec
 from toolcrib.codecs.gemini_partial import read_path
 from toolcrib.content import Audio, File, Image, Text
 from toolcrib.messages import (
@@ -180,12 +180,14 @@ def test_a_call_that_gemini_refused_is_a_call_to_be_answered() -> None:
     assert call.name == "g"
     assert said in call.problem
     assert response.stop_reason == "tool_calls"
-    assert chunks == [TextChunk("Well."), CallChunk(0, "g")]
+    assert call.arguments == said
+    assert chunks == [TextChunk("Well."), CallChunk(0, "g", arguments=said, done=True)]
     unnamed = CODEC.response(event(stop="UNEXPECTED_TOOL_CALL")).message.calls
     assert [bool(call.problem) for call in unnamed] == [True]
     # It goes back as a call with its answer, like any other.
     turns = body(Message.user("Hi"), response.message, answered((call, call.problem)))["contents"]
-    assert turns[1]["parts"][1] == {"functionCall": {"name": "g", "args": {}}, "thoughtSignature": UNSIGNED}
+    assert turns[1]["parts"][1]["functionCall"] == {"name": "g", "args": {"INVALID_JSON": said}}
+    assert turns[2]["parts"][0]["functionResponse"]["name"] == "g"
 
 
 def test_calls_beside_a_refused_one_do_not_run() -> None:

@@ -222,15 +222,16 @@ class GeminiDecoder:
         return []
 
     def _refused(self, words: str) -> list[Chunk]:
+        """No call of this answer may run; where none came, one stands for what the model wrote."""
         said = as_str(self._kept.get("finishMessage"))
-        problem = f"{words} ({said[:500]})" if said else words
         chunks: list[Chunk] = []
         if not self._calls:
             name = next((word for word in WORD.findall(said) if word in self._tools), UNNAMED)
             call = self._opened(name, "")
-            chunks.append(CallChunk(call.number, self._names.get(name, name)))
+            call.args = said
+            chunks.append(CallChunk(call.number, self._names.get(name, name), arguments=said, done=True))
         for call in self._calls:
-            call.problem, call.closed = problem, True
+            call.problem, call.closed = f"{words} ({said[:500]})" if said else words, True
         return chunks
 
     def _stop_reason(self, reason: str) -> StopReason:

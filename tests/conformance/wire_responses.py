@@ -22,8 +22,13 @@ OURS = (
     "temperature",
     "stream",
 )
+INPUTS = ("input_text", "input_image", "input_file")
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
 ROLES = {"user": "user", "system": "system", "developer": "system"}
+
+
+class NoPart(Exception):
+    """A user's message holds a block that the neutral form has no part for."""
 
 
 def read_responses(body: dict[str, Any], provider: str) -> Request:
@@ -38,10 +43,14 @@ def read_responses(body: dict[str, Any], provider: str) -> Request:
     functions = [tool for tool in tools if tool["type"] == "function"]
     others = [tool for tool in tools if tool["type"] != "function"]
     rest = without(body, *OURS) | ({"tools": others} if others else {})
+    choice = body.get("tool_choice") or "auto"
+    if not functions or not _is_ours(choice):
+        rest |= {"tool_choice": choice} if choice != "auto" else {}
+        choice = "auto"
     return Request(
         messages,
         [_spec(tool, provider) for tool in functions],
-        _choice(body.get("tool_choice") or "auto"),
+        _choice(choice),
         max_tokens=body.get("max_output_tokens"),
         temperature=body.get("temperature"),
         extras=extras(provider, rest),
@@ -51,7 +60,7 @@ def read_responses(body: dict[str, Any], provider: str) -> Request:
 def _read(item: dict[str, Any], provider: str, messages: list[Message], calls: dict[str, ToolCall]) -> None:
     kind, role = item.get("type", "message"), item.get("role", "")
     if kind == "message" and role != "assistant":
-        own = {"role": role} if role == "developer" else {}
+        own = without(item, "type", "role", "content") | ({"role": role} if role == "developer" else {})
         content = item["content"]
         parts: list[MessagePart] = (
             [Text(content)] if isinstance(content, str) else [_part(block, provider) for block in content]
@@ -88,8 +97,9 @@ def _part(block: dict[str, Any], provider: str) -> Any:
         image = image_of(block.get("image_url") or "")
         image.extras = extras(provider, without(block, "type", "image_url"))
         return image
-    assert kind == "input_file", block
     data = block.get("file_data") or ""
+    if kind not in INPUTS or (data and not data.startswith("data:")):
+        raise NoPart(kind)
     media, _, content = data.removeprefix("data:").partition(";base64,")
     own = extras(provider, without(block, "type", "filename", "file_data", "file_url"))
     return File(content, block.get("file_url", ""), media if content else "", block.get("filename", ""), own)
@@ -103,6 +113,16 @@ def _spec(tool: dict[str, Any], provider: str) -> ToolSpec:
         tool.get("parameters") or {"type": "object", "properties": {}},
         extras=extras(provider, {name: value for name, value in own.items() if value is not None}),
     )
+
+
+def _is_ours(choice: Any) -> bool:
+    """Whether a choice is between functions alone."""
+    if not isinstance(choice, dict):
+        return True
+    kinds = (
+        {ref["type"] for ref in choice["tools"]} if choice["type"] == "allowed_tools" else {choice["type"]}
+    )
+    return kinds == {"function"}
 
 
 def _choice(choice: Any) -> ToolChoice:

@@ -134,11 +134,9 @@ def _message(item: dict[str, Any], provider: str) -> list[MessagePart]:
     for block in dicts(item.get("content")):
         kind = as_str(block.get("type"))
         if kind == "output_text":
-            own = {
-                name: value
-                for name, value in block.items()
-                if name not in ("type", "text", "logprobs") and value
-            }
+            own = {name: value for name, value in block.items() if name not in ("type", "text", "logprobs")}
+            if not own.get("annotations"):
+                own.pop("annotations", None)
         else:
             own = {"block": block}
         kept = {"message": about, **own} if about or own else {}

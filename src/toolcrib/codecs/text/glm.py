@@ -92,6 +92,7 @@ def glm_form(name: str, models: tuple[str, ...], line: str = "\n", *, section: b
         call=f"{CALL}{{name}}{separator}{line}{{parameters}}{CALL_END}",
         parameter=f"{KEY}{{name}}{KEY_END}{line}{VALUE}{{value}}{VALUE_END}{line}",
         around=f"<tool_calls>{line}{{calls}}{line}</tool_calls>" if section else "{calls}",
+        each=not section,
         between=line,
         result="<tool_response>\n{text}\n</tool_response>",
     )

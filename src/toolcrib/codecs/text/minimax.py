@@ -35,7 +35,10 @@ class ElementForm(TagForm):
     """M3's form: an element for each value, however deep it stands."""
 
     def _parameter(self, name: str, value: Any) -> str:
-        return self._element(name, value) + "\n"
+        try:
+            return self._element(name, value) + "\n"
+        except RecursionError:  # deeper than a model would write
+            return self._element(name, guarded_json(value, self.words)) + "\n"
 
     def _element(self, name: str, value: Any) -> str:
         tag = NAME_BREAKERS.sub("_", name)

@@ -84,7 +84,7 @@ class TagForm:
 
     def teach(self, specs: Sequence[ToolSpec]) -> str:
         example = self.write([("FUNCTION", {"PARAMETER_1": "VALUE", "PARAMETER_2": "A VALUE\nOF TWO LINES"})])
-        several = "repeat the whole form" if self.each else "repeat the part of the function inside it"
+        several = "repeat the whole form" if self.each else "repeat what stands inside the outermost tags"
         return (
             f"{self.declared.format(tools=self.declare(specs))}\n\n"
             f"To call a function, write exactly:\n{example}\n"

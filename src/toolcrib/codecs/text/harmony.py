@@ -1,0 +1,159 @@
+"""Harmony, the format of gpt-oss: messages in channels, a call being a message to `functions.NAME`.
+
+https://cookbook.openai.com/articles/openai-harmony. A server may have taken off the special tokens at either
+end of an answer; one that took off all of them leaves `analysis...assistantfinal...`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.format import TextFormat, Tools, Written
+from toolcrib.codecs.text.harmony_types import namespace
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.codecs.text.tag_forms import NAME_BREAKERS
+from toolcrib.codecs.text.teaching import call_arguments_text
+
+if TYPE_CHECKING:
+    from toolcrib.tool import ToolSpec
+
+START, END, MESSAGE = "<|start|>", "<|end|>", "<|message|>"
+CHANNEL, CONSTRAIN, CALL, RETURN = "<|channel|>", "<|constrain|>", "<|call|>", "<|return|>"
+WORDS: Final = (START, END, MESSAGE, CHANNEL, CONSTRAIN, CALL, RETURN)
+_TOKENS: Final = Markers(WORDS)
+_CONTENT_ENDS: Final = (START, END, CHANNEL, CALL, RETURN)
+_ENDS: Final = Markers(_CONTENT_ENDS)
+_WORD = re.compile(r"[a-z]+")
+_IN_HEADER = re.compile(r"[^<\n]+")
+_RECIPIENT = re.compile(r"\bto=([^\s<]+)")
+_CHANNEL = re.compile(r"(?:<\|channel\|>\s*|^\s*)([a-z]+)")
+_PEOPLE: Final = frozenset({"assistant", "user", "all"})
+_HEADER_WORDS: Final = frozenset({"assistant", "analysis", "commentary", "final", "to"})
+_STRIPPED: Final = "analysis"  # how an answer begins that lost its special tokens, and how it goes on:
+_NEXT: Final = {"assistantfinal": False, "assistantcommentary": False, "assistantanalysis": True}
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What stands before a message: its channel, and the tool that it is for."""
+
+    channel: str
+    tool: str
+
+
+def _header(text: str) -> _Header:
+    to = _RECIPIENT.search(text)
+    channels = _CHANNEL.findall(text)
+    name = to[1] if to and to[1] not in _PEOPLE else ""
+    return _Header(channels[-1] if channels else "", name.removeprefix("functions."))
+
+
+def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+    """Read an answer to its end."""
+    header, marker = yield from _beginning(scan, answer)
+    while marker is not None:
+        if marker == MESSAGE:
+            marker = yield from _content(scan, answer, _header("".join(header)))
+            header = []
+        elif marker in (CHANNEL, CONSTRAIN):
+            header.append(marker)
+            marker = yield from scan.until(_TOKENS, header.append)
+        else:  # between messages: a header begins
+            header = []
+            marker = yield from scan.until(_TOKENS, header.append)
+    said = "".join(header)
+    if tool := _header(said).tool:
+        answer.fail_call(CUT_OFF, tool)
+    elif CHANNEL not in said and said.strip() not in _HEADER_WORDS:
+        answer.text(said)
+
+
+def _content(scan: Scanner, answer: Answer, header: _Header) -> Steps[str | None]:
+    """One message, after its header; the token that ends it."""
+    if not header.tool:
+        thinks = header.channel == "analysis"
+        marker = yield from scan.until(_ENDS, answer.reasoning if thinks else answer.text)
+        if thinks:
+            answer.end_reasoning()
+        return marker
+    answer.open_call(header.tool)
+    yield from scan.skip_space()
+    is_json = (yield from scan.peek()) == "{"
+    whole = is_json and (yield from scan.json_value(answer.arguments, _CONTENT_ENDS))
+    yield from scan.skip_space()
+    marker = yield from scan.until(_ENDS, answer.arguments)
+    if marker is None and not whole:
+        answer.fail_call(CUT_OFF)
+    answer.close_call()
+    return marker
+
+
+def _beginning(scan: Scanner, answer: Answer) -> Steps[tuple[list[str], str | None]]:
+    """What comes before the first token, and that token: the end of a header, or an answer without any."""
+    held: list[str] = []
+    yield from scan.skip_space(held.append)
+    yield from scan.take_while(_WORD, held.append)
+    first = "".join(held).strip()
+    if first == _STRIPPED:
+        found = yield from scan.until(Markers((*WORDS, *_NEXT)), held.append)
+        if found in _NEXT:
+            answer.reasoning("".join(held).strip().removeprefix(_STRIPPED))
+            yield from _stripped(scan, answer, found)
+            return [], None
+        if found is not None:
+            return held, found
+    elif first in _HEADER_WORDS or not first:
+        yield from scan.take_while(_IN_HEADER, held.append)
+        if found := (yield from scan.accept(_TOKENS)):
+            return held, found
+    answer.text("".join(held))
+    return [], (yield from scan.until(_TOKENS, answer.text))
+
+
+def _stripped(scan: Scanner, answer: Answer, found: str | None) -> Steps[None]:
+    """The rest of an answer without special tokens; what begins next was read."""
+    known = Markers(_NEXT)
+    while found is not None:
+        answer.end_reasoning()
+        found = yield from scan.until(known, answer.reasoning if _NEXT[found] else answer.text)
+
+
+def write_calls(calls: Sequence[ToolCall]) -> str:
+    return f"{START}assistant".join(
+        f"{CHANNEL}commentary to=functions.{NAME_BREAKERS.sub('_', call.name)} {CONSTRAIN}json{MESSAGE}"
+        f"{call_arguments_text(call)}{CALL}"
+        for call in calls
+    )
+
+
+def write_result(result: Written) -> str:
+    name = NAME_BREAKERS.sub("_", result.name)
+    return f"{START}functions.{name} to=assistant{CHANNEL}commentary{MESSAGE}{result.text}{END}"
+
+
+def teach(specs: Sequence[ToolSpec]) -> str:
+    return (
+        f"# Tools\n\n## functions\n\n{namespace(specs)}\n\n"
+        "Calls to these tools must go to the commentary channel, each as:\n"
+        f"{write_calls([ToolCall('NAME', {'PARAMETER': 'VALUE'})])}\n"
+        "The message is one JSON object. After your calls, stop: the results come with the next message."
+    )
+
+
+FORMATS: tuple[TextFormat, ...] = (
+    TextFormat(
+        name="harmony",
+        parse=parse,
+        teach=teach,
+        write_calls=write_calls,
+        write_result=write_result,
+        models=(r"gpt-?oss",),
+        guards=WORDS,
+        thinking=(f"{CHANNEL}analysis{MESSAGE}", f"{END}{START}assistant"),
+    ),
+)

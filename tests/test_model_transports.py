@@ -95,6 +95,15 @@ async def test_what_only_the_end_settles_streams_too() -> None:
     assert "".join(item.text for item in items if isinstance(item, TextChunk)) == "5 <tool"
 
 
+async def test_tools_of_the_provider_in_every_body_join_ours() -> None:
+    tools = [ToolSpec("add", "Add.", {"type": "object"})]
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    async with serving(json.dumps(MESSAGE).encode()) as peer:
+        model = AnthropicMessages("m", base_url=peer.address, body={"tools": [search]})
+        await model.respond(Request([Message.user("Hi")], tools))
+    assert [tool["name"] for tool in peer.bodies[0]["tools"]] == ["add", "web_search"]
+
+
 Make = Callable[[str], OpenAIChat | AnthropicMessages]
 MODELS: dict[str, Make] = {
     "openai": lambda address: OpenAIChat("m", base_url=f"{address}/v1", max_retries=0),

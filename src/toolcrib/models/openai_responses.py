@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from typing import Any
 
 from toolcrib.codecs.codec import ModelError
-from toolcrib.codecs.loose import encodable, own_extras, with_extras
 from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
-from toolcrib.messages import Request
 from toolcrib.models.transport import RawResponse, Transport, host_of
 
 # Hosts whose servers have a flavour of their own; others are known by their host and port.
@@ -69,13 +66,6 @@ class OpenAIResponses(Transport):
         if self._api_key is None and host_of(self.base_url) == "api.openai.com":
             raise ModelError(f"no key for {self.name}: set OPENAI_API_KEY, or pass api_key=")
         return AsyncOpenAI(api_key=self._api_key or NO_KEY, base_url=self.base_url, **self._options)
-
-    def _request(self, request: Request, *, stream: bool) -> dict[str, Any]:
-        """What goes into every body reaches the codec as extras: `store` decides how the input is written."""
-        provider = self.codec.provider
-        extras = with_extras(own_extras(request, provider), self._body)
-        whole = replace(request, extras={**request.extras, provider: extras})
-        return dict(encodable(self.codec.request(whole, model=self.model, stream=stream)))
 
     def _send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[RawResponse]:
         rest = {name: value for name, value in body.items() if name not in ("model", "input", "stream")}

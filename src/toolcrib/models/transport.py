@@ -10,12 +10,13 @@ import json
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from toolcrib.codecs.codec import Codec, Decoder, ModelError, last_chunks
-from toolcrib.codecs.loose import encodable
+from toolcrib.codecs.loose import encodable, own_extras, with_extras
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.messages import Chunk, Request, Response, RestartChunk
 from toolcrib.models.model import chunks_of
@@ -260,8 +261,11 @@ class Transport:
         return {key.strip() for key in given if isinstance(key, str) and len(key.strip()) >= SHORTEST_KEY}
 
     def _request(self, request: Request, *, stream: bool) -> dict[str, Any]:
-        body: dict[str, Any] = self.codec.request(request, model=self.model, stream=stream) | self._body
-        return dict(encodable(body))
+        """What goes into every body reaches the codec as extras: it joins tools, and knows what else changes."""
+        provider = self.codec.provider
+        extras = with_extras(own_extras(request, provider), self._body)
+        whole = replace(request, extras={**request.extras, provider: extras})
+        return dict(encodable(self.codec.request(whole, model=self.model, stream=stream)))
 
 
 async def within(

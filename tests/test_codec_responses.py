@@ -96,7 +96,7 @@ def test_instructions_of_the_request_do_not_replace_those_of_the_conversation() 
     assert sent["input"][0] == {"role": "system", "content": "Be brief."}
 
 
-def test_a_server_that_refuses_instructions_gets_an_item() -> None:
+def test_other_servers_get_their_instructions_as_an_item() -> None:
     request = Request([Message.system("Be brief."), Message.user("Hi")])
     sent = OpenAIResponsesCodec("xai").request(request, model="grok", stream=True)
     assert sent["input"][0] == {"role": "system", "content": "Be brief."}

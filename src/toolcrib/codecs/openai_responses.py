@@ -43,15 +43,14 @@ class Flavour:
     """How one server's Responses differ from the others'."""
 
     dialect: str = "conservative"
-    instructions: bool = True
+    instructions: bool = False  # not every server takes the field (0xPlaygrounds/rig#1344); all take an item
     allowed_tools: bool = False
     encrypts: bool = False
 
 
 FLAVOURS = {
-    "openai": Flavour("openai", allowed_tools=True, encrypts=True),
-    # https://docs.x.ai/docs/guides: `instructions` is refused
-    "xai": Flavour(instructions=False, encrypts=True),
+    "openai": Flavour("openai", instructions=True, allowed_tools=True, encrypts=True),
+    "xai": Flavour(encrypts=True),
     "ollama": Flavour("ollama"),
 }
 OTHERS = Flavour()

@@ -13,6 +13,7 @@ CODECS: dict[str, tuple[str, str, str]] = {
     "openai_responses": ("openai_responses", "OpenAIResponsesCodec", "openai"),
     "anthropic_messages": ("anthropic_messages", "AnthropicMessagesCodec", "anthropic"),
     "gemini": ("gemini", "GeminiCodec", "gemini"),
+    "gemini_interactions": ("gemini_interactions", "GeminiInteractionsCodec", "gemini_interactions"),
     "bedrock_converse": ("bedrock_converse", "BedrockConverseCodec", "bedrock"),
     "cohere": ("cohere", "CohereCodec", "cohere"),
     "ollama": ("ollama", "OllamaCodec", "ollama"),

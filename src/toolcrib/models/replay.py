@@ -19,6 +19,7 @@ APIS = {
     "responses": "openai_responses",
     "messages": "anthropic_messages",
     "generateContent": "gemini",
+    "interactions": "gemini_interactions",
     "converse": "bedrock_converse",
     "cohere_v2": "cohere",
 }

@@ -26,6 +26,11 @@ CALLS_OTHERWISE = {
     "s:sglang:pythonic:3": "our answer to the whole text is that of its stream: two lists, two calls",
     "s:sglang:pythonic:13": "our answer to the whole text is that of its stream: two lists, two calls",
     "s:sglang:json_array:6": "a string that never ends is no call without arguments",
+    "t:vllm:glm4_moe:8": "a key whose tag is not closed ends where its value begins",
+    "t:vllm:minimax_m1:10": "the JSON of a call may stand on several lines",
+    "t:vllm:qwen3_coder_xml:11": "a tag that does not end names no tool; the model is told",
+    "s:vllm:step3:2": "our answer to the whole text is that of its stream: a call",
+    "s:vllm:step3:5": "our answer to the whole text is that of its stream: a call",
 }
 CUT_OFF = "a call that breaks off is told to the model; its text is not shown"
 TEXT_OTHERWISE = {
@@ -38,6 +43,24 @@ TEXT_OTHERWISE = {
     "t:sglang:lfm2:5": "text between two calls is kept",
     "t:llama.cpp:mistral:2": "thinking is told from the text without being asked to",
     "t:llama.cpp:command_r:2": "thinking is told from the text without being asked to",
+    "s:vllm:glm47:1": CUT_OFF,
+    "s:vllm:glm4_moe:3": CUT_OFF,
+    "s:vllm:glm4_moe:4": CUT_OFF,
+    "s:vllm:glm4_moe:7": CUT_OFF,
+    "s:vllm:glm4_moe:8": CUT_OFF,
+    "s:vllm:glm4_moe:9": CUT_OFF,
+    "s:vllm:glm4_moe:12": CUT_OFF,
+    "s:sglang:glm47:11": CUT_OFF,
+    "s:sglang:glm47:12": CUT_OFF,
+    "s:sglang:glm47:13": CUT_OFF,
+    "t:vllm:glm4_moe:12": CUT_OFF,
+    "t:vllm:glm4_moe:7": "thinking is told from the text without being asked to",
+    "t:vllm:minimax_m1:7": "thinking is told from the text without being asked to",
+    "t:llama.cpp:qwen3_coder_xml:2": "thinking is told from the text without being asked to",
+    "t:sglang:minimax_m3:16": "a call whose elements cross is told to the model; its text is not shown",
+    "s:vllm:kimi_k2:14": "text after the calls is kept",
+    "s:vllm:step3:2": "our answer to the whole text is that of its stream: a call",
+    "s:vllm:step3:5": "our answer to the whole text is that of its stream: a call",
     "t:llama.cpp:mistral:7": "a fence around an answer in JSON is part of the answer",
 }
 

@@ -15,6 +15,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.format import TextFormat, Tools, Written
 from toolcrib.codecs.text.harmony_types import namespace
+from toolcrib.codecs.text.json_calls import NO_JSON
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
 from toolcrib.codecs.text.tag_forms import NAME_BREAKERS
 from toolcrib.codecs.text.teaching import call_arguments_text
@@ -86,9 +87,11 @@ def _content(scan: Scanner, answer: Answer, header: _Header) -> Steps[str | None
     is_json = (yield from scan.peek()) == "{"
     whole = is_json and (yield from scan.json_value(answer.arguments, _CONTENT_ENDS))
     yield from scan.skip_space()
-    marker = yield from scan.until(_ENDS, answer.arguments)
-    if marker is None and not whole:
-        answer.fail_call(CUT_OFF)
+    rest: list[str] = []
+    marker = yield from scan.until(_ENDS, rest.append)
+    answer.arguments("".join(rest))
+    if not whole and (marker is None or is_json or rest):
+        answer.fail_call(CUT_OFF if marker is None else NO_JSON)
     answer.close_call()
     return marker
 

@@ -11,14 +11,13 @@ from typing import Any, Final
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.argument_writer import escaped
 from toolcrib.codecs.text.format import Tools
-from toolcrib.codecs.text.json_calls import CallObject, read_string
+from toolcrib.codecs.text.json_calls import NO_NAME, CallObject, read_string
 from toolcrib.codecs.text.parameter_values import Parameters, Place, read_value
 from toolcrib.codecs.text.prose import THINKING, Prose
 from toolcrib.codecs.text.safe import guarded_json
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
 from toolcrib.codecs.text.tag_forms import plain_text
 
-NO_NAME = "the call does not say which tool is meant"
 NO_MEMBERS = "the arguments are not written as {key:value,...}"
 TOO_DEEP = "the arguments nest too deeply"
 MAX_DEPTH: Final = 100

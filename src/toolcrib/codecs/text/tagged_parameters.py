@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.argument_writer import ArgumentWriter
 from toolcrib.codecs.text.format import Parse, Tools
-from toolcrib.codecs.text.json_calls import CallObject
+from toolcrib.codecs.text.json_calls import NO_JSON, NO_NAME, CallObject
 from toolcrib.codecs.text.parameter_values import Parameters
 from toolcrib.codecs.text.prose import Prose
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
@@ -13,7 +13,6 @@ from toolcrib.codecs.text.tag_headers import Header
 from toolcrib.codecs.text.tagged_value import ParameterValue, ValueReader
 from toolcrib.codecs.text.tags import Tags
 
-NO_NAME = "the call does not say which tool is meant"
 NOT_CLOSED = "the tag with the tool's name does not end"
 NO_PARAMETER = "in the call stands what is no parameter"
 NO_CALL = "in the block of calls stands none"
@@ -155,6 +154,8 @@ class TagReader:
                 return
         if not in_json:
             writer.end()
+        elif not whole:
+            self.answer.fail_call(NO_JSON)
         self.answer.close_call()
         self.ahead[:0] = [marker] if marker and marker != tags.call_end else []
 

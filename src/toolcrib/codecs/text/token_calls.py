@@ -9,10 +9,10 @@ from typing import Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.format import Tools
+from toolcrib.codecs.text.json_calls import NO_JSON, NO_NAME
 from toolcrib.codecs.text.prose import Prose
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
 
-NO_NAME = "the call does not say which tool is meant"
 NO_CALL = "in the block of calls stands none"
 FENCES: Final = Markers(("```json", "```"))
 _NAME = re.compile(r"[^\s`{<]+")
@@ -108,15 +108,18 @@ class _Reader:
         yield from scan.accept(FENCES)
         yield from scan.skip_space()
         whole = False
-        if (yield from scan.peek()) in ("{", "["):
+        started = (yield from scan.peek()) == "{"
+        if started:
             whole = yield from scan.json_value(answer.arguments, tokens.words)
             yield from scan.skip_space()
             if whole:
                 yield from scan.accept(FENCES)
                 yield from scan.skip_space()
-        marker = yield from scan.until(tokens.words, answer.arguments)
-        if marker is None and not whole:
-            answer.fail_call(CUT_OFF)
+        rest: list[str] = []
+        marker = yield from scan.until(tokens.words, rest.append)
+        answer.arguments("".join(rest))
+        if not whole and (marker is None or started or rest):
+            answer.fail_call(CUT_OFF if marker is None else NO_JSON)
         answer.close_call()
         yield from self._end(marker)
 

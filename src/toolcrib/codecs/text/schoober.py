@@ -103,12 +103,12 @@ class _Reader:
             return TWICE.format(name=name)
         if place.is_text:
             writer.name(name)
-            value = _Trimmed(TextValue(writer, place.kinds, "none"), name)
-            complete = yield from self.value(name, value.add, value.exactly)
+            value = TextValue(writer, place.kinds, "none")
+            complete = yield from self.value(name, value.add)
             value.end()
             return "" if complete else CUT_OFF
         pieces: list[str] = []
-        complete = yield from self.value(name, pieces.append, pieces.append)
+        complete = yield from self.value(name, pieces.append)
         said = structured("".join(pieces), place)
         if "array" in place.kinds and "string" not in place.kinds:
             lists.setdefault(name, []).extend(said if isinstance(said, list) else [said])
@@ -127,31 +127,32 @@ class _Reader:
         name = "".join(pieces)
         return name if (yield from self.scan.accept((">",))) and NAME.fullmatch(name) else None
 
-    def value(self, name: str, into: Into, exactly: Into) -> Steps[bool]:
-        """A value up to its closing tag, what stands in CDATA exactly as it is; whether it is complete."""
+    def value(self, name: str, into: Into) -> Steps[bool]:
+        """A value up to its closing tag; whether it has one."""
         closer = f"</{name}>"
         marks = Markers((closer, CDATA))
-        while (marker := (yield from self.scan.until(marks, into))) is not None:
+        trimmed = _Trimmed(into, keeps=name in VERBATIM)
+        while (marker := (yield from self.scan.until(marks, trimmed.add))) is not None:
             if marker == CDATA:
-                if (yield from self.scan.until((CDATA_END,), exactly)) is None:
+                if (yield from self.scan.until((CDATA_END,), trimmed.exactly)) is None:
                     return False
                 continue
             space: list[str] = []
             yield from self.scan.skip_space(space.append)
             if (yield from self.scan.peek()) in ("<", ""):
                 return True
-            into(closer + "".join(space))
+            trimmed.add(closer + "".join(space))
         return False
 
 
 class _Trimmed:
-    """White space around a value is layout, but in those that keep it."""
+    """White space around a value is layout, but in those that keep it; in CDATA it never is."""
 
-    __slots__ = ("_begun", "_held", "_keeps", "_value")
+    __slots__ = ("_begun", "_held", "_into", "_keeps")
 
-    def __init__(self, value: TextValue, name: str) -> None:
-        self._value = value
-        self._keeps = name in VERBATIM
+    def __init__(self, into: Into, *, keeps: bool) -> None:
+        self._into = into
+        self._keeps = keeps
         self._begun = False
         self._held = ""
 
@@ -160,22 +161,16 @@ class _Trimmed:
             piece = piece.removeprefix("\n") if self._keeps else piece.lstrip()
             self._begun = bool(piece) or self._keeps
         bare = piece.removesuffix("\n") if self._keeps else piece.rstrip()
-        if bare:
-            self._value.add(self._held + bare)
+        if bare or self._keeps:
+            self._into(self._held + bare)
             self._held = piece[len(bare) :]
-        elif self._keeps:
-            self._value.add(self._held)
-            self._held = piece
         else:
             self._held += piece
 
     def exactly(self, piece: str) -> None:
         self._begun = True
-        self._value.add(self._held + piece)
+        self._into(self._held + piece)
         self._held = ""
-
-    def end(self) -> None:
-        self._value.end()
 
 
 def structured(text: str, place: Place, depth: int = 0) -> Any:
@@ -188,7 +183,7 @@ def structured(text: str, place: Place, depth: int = 0) -> Any:
         if members is not None:
             item = place.item(0)
             return [structured(inner, item, depth + 1) for _, inner in members]
-    return read_value(bare, place.kinds)
+    return read_value(text, place.kinds)
 
 
 def _elements(text: str) -> list[tuple[str, str]] | None:

@@ -32,6 +32,7 @@ TILDE_RUN: Final = re.compile(r"~+")
 BLANK: Final = re.compile(r"[ \t]+")
 WORD: Final = re.compile(r"[\w.:-]{1,64}")
 PARAGRAPH: Final = ("\n\n", "\n\r\n", "\n \n")
+INLINE: Final = Markers((TICK, *PARAGRAPH))
 SHOWING: Final = (*THOUGHTS, *THINKING.values(), *SHOWN, TICK, TILDES)
 
 _TAIL: Final = 300
@@ -194,15 +195,12 @@ class ShownProse:
             yield from self._fence(start, run, TICKS)
             return
         self.around.text(run)
-        known = Markers((run, *PARAGRAPH))
-        while (marker := (yield from self._scan.until(known, self.around.text))) is not None:
-            self.around.text(marker)
-            if marker != run:
-                return
-            more: list[str] = []
-            yield from self._scan.take_while(TICKS, more.append)
-            self.around.text("".join(more))
-            if not more:
+        while (marker := (yield from self._scan.until(INLINE, self.around.text))) is not None:
+            ends = [marker]
+            if marker == TICK:
+                yield from self._scan.take_while(TICKS, ends.append)
+            self.around.text(said := "".join(ends))
+            if marker != TICK or said == run:
                 return
 
     def _tildes(self, start: int) -> Steps[None]:
@@ -227,11 +225,13 @@ class ShownProse:
 
     def _code(self, run: str, runs: re.Pattern[str]) -> Steps[None]:
         """The rest of a code fence."""
-        known = Markers((run,))
+        known = markers_of((run[:3],))
         while (yield from self._scan.until(known, self.around.text)) is not None:
             at_start = self.around.line_start
-            self.around.text(run)
-            yield from self._scan.take_while(runs, self.around.text)
-            yield from self._scan.take_while(BLANK, self.around.text)
-            if at_start and (yield from self._scan.peek()) in ("", "\n", "\r"):
+            again = [run[:3]]
+            yield from self._scan.take_while(runs, again.append)
+            yield from self._scan.take_while(BLANK, again.append)
+            self.around.text(said := "".join(again))
+            long_enough = len(said.rstrip()) >= len(run)
+            if at_start and long_enough and (yield from self._scan.peek()) in ("", "\n", "\r"):
                 return

@@ -62,7 +62,17 @@ class TextValue:
     `as_json` is what the format itself says of it: JSON, a string, or nothing.
     """
 
-    __slots__ = ("_as_json", "_begun", "_held", "_kinds", "_last", "_pieces", "_trim", "_untyped", "_writer")
+    __slots__ = (
+        "_as_json",
+        "_begun",
+        "_drops_last",
+        "_held",
+        "_kinds",
+        "_last",
+        "_pieces",
+        "_untyped",
+        "_writer",
+    )
 
     def __init__(
         self,
@@ -75,12 +85,12 @@ class TextValue:
     ) -> None:
         self._writer = writer
         self._kinds = TEXT if as_json is False and "string" in kinds else kinds
-        self._trim = trim
         self._untyped = untyped_json
         self._as_json = as_json
         self._pieces: list[str] | None = None if self._kinds == TEXT and not as_json else []
         self._held = ""  # a line break that may turn out to be layout
         self._begun = trim == "none"
+        self._drops_last = trim == "lines"
         self._last = "\n"
         if self._pieces is None:
             writer.json('"')
@@ -104,18 +114,15 @@ class TextValue:
                 return
             self._begun = True
             bare = piece.removeprefix("\r").removeprefix("\n") if piece.startswith(("\n", "\r\n")) else piece
-            if self._trim == "wrapped" and bare == piece:
-                self._trim = "none"
+            self._drops_last = self._drops_last or bare != piece
             piece = bare
-        if self._trim != "none":
-            kept = piece.removesuffix("\n").removesuffix("\r")
-            self._held = piece[len(kept) :]
-            piece = kept
-        self._write(piece)
+        kept = piece.removesuffix("\n").removesuffix("\r")
+        self._held = piece[len(kept) :]
+        self._write(kept)
 
-    def end(self) -> None:
-        """The value is complete."""
-        if not self._held.endswith("\n"):
+    def end(self, *, closed: bool = True) -> None:
+        """The value is complete; one that is not `closed` ends with the line before what follows."""
+        if not (self._held.endswith("\n") and (self._drops_last or not closed)):
             self._write(self._held)
         if self._pieces is None:
             self._writer.json('"')

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from toolcrib.codecs.text.scanner import Into, Scanner, Steps
 
 _IN_TAG = re.compile(r"[^<>\n]+")
-_EQUALS = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^"'\s]\S*))\s*""")
+_EQUALS = re.compile(r"""(?:"([^"]*)"|'([^']*)'|([^"'\s]\S*))\s*""")
 _ATTRIBUTE = re.compile(r"""\s+(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'/]+))""")
 _ELEMENT = re.compile(r"\s*([^\s/]+)\s*")
 

@@ -61,9 +61,9 @@ class ParameterValue:
     def at_line_start(self) -> bool:
         return self._value.at_line_start
 
-    def end(self) -> None:
+    def end(self, *, closed: bool = True) -> None:
         if not self._wraps:
-            self._value.end()
+            self._value.end(closed=closed)
             return
         found = self._value.read()
         if isinstance(found, dict):
@@ -84,7 +84,7 @@ class ValueReader:
         self._words = words
         self._value = value
         self._opened = {"parameter": 0, "call": 0, "section": 0}  # by the value itself, and not yet closed
-        self._doubtful = False
+        self._doubtful = False  # whether tags of parameters stand in the value
 
     def read(self, is_next: Callable[[str], bool]) -> Steps[End]:
         """Read to the end of the value. `is_next` knows the parameters that may come now."""
@@ -100,9 +100,10 @@ class ValueReader:
                 header = yield from reads(self._scan, tag.append)
                 if header is not None and header.closed:
                     if found == tags.parameter and self._may_end() and is_next(header.name):
-                        self._value.end()
+                        self._value.end(closed=False)
                         return End(next=header)
                     self._opened["parameter" if found == tags.parameter else "call"] += 1
+                    self._doubtful = self._doubtful or found == tags.parameter
                 add("".join(tag))
                 found = None
             elif found in tags.sections:
@@ -116,7 +117,8 @@ class ValueReader:
                 found = closed
 
     def _may_end(self) -> bool:
-        return not any(self._opened.values()) and (self._tags.trim == "none" or self._value.at_line_start)
+        clear = not self._doubtful and not any(self._opened.values())
+        return clear and (self._tags.trim == "none" or self._value.at_line_start)
 
     def _closer(self, found: str) -> Steps[End | str | None]:
         """A closing tag: the end of the value, or text of it; then perhaps the marker that follows."""
@@ -131,9 +133,9 @@ class ValueReader:
         follows = yield from scan.accept(self._words)
         at_end = follows is None and (yield from scan.peek()) == ""
         if at_end or self._goes_on(kind, follows):
-            if kind != "parameter" and (self._doubtful or self._opened["parameter"]):
+            if kind != "parameter" and self._doubtful:
                 return End(problem=AMBIGUOUS)
-            self._value.end()
+            self._value.end(closed=kind == "parameter")
             return End([marker for marker in (found, follows) if marker and marker != tags.parameter_end])
         self._doubtful = self._doubtful or kind == "parameter"
         self._value.add(found + "".join(space))

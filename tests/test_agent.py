@@ -28,6 +28,7 @@ from toolcrib.messages import (
     messages_from_json,
     messages_to_json,
 )
+from toolcrib.models import Scripted
 from toolcrib.sink import EventLog
 
 READ, WRITE = Effect.READ, Effect.WRITE
@@ -207,7 +208,7 @@ def test_fifty_turns_are_the_default() -> None:
         (Budget(tokens=16), Usage(10, 5), Reason.ANSWERED),
         (Budget(cost=0.5), Usage(1, 1, cost=0.5), Reason.BUDGET),
         (Budget(cost=0.5), Usage(1, 1, cost=0.4), Reason.ANSWERED),
-        (Budget(cost=0.5), Usage(10**6, 10**6), Reason.ANSWERED),  # a price that nobody knows
+        (Budget(cost=0.5), Usage(10**6, 10**6), Reason.BUDGET),  # a price that nobody knows cannot be limited
         (Budget(), Usage(10**9, 10**9, cost=1e9), Reason.ANSWERED),
     ],
 )
@@ -662,3 +663,27 @@ async def test_on_partial_is_called_on_the_object_that_executes() -> None:
     outcome = await agent_of([("typed", {"text": "a long text"})], "done", tools=[Typed]).run("x")
     assert outcome.text == "done"
     assert log == ["made", "a long text", "closed"]
+
+
+async def test_an_answer_that_pauses_is_asked_for_again() -> None:
+    """A provider that runs tools of its own may stop in the middle and go on when it is asked again."""
+    model = Scripted([{"text": "Searching.", "stop_reason": "pause"}, "Found it."])
+    outcome = await Agent(model).run("x")
+    assert (outcome.reason, outcome.text) == (Reason.ANSWERED, "Found it.")
+    assert [message.role for message in outcome.messages] == ["user", "assistant", "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "cost"),
+    [
+        (Usage(), Usage(1, 1, cost=0.5), 0.5),
+        (Usage(1, 1, cost=0.25), Usage(1, 1, cost=0.5), 0.75),
+        (Usage(1, 1), Usage(1, 1, cost=0.5), None),  # a part that is not known makes the sum unknown
+        (Usage(1, 1, cost=0.5), Usage(1, 1), None),
+        (Usage(), Usage(), None),
+    ],
+)
+def test_the_cost_of_a_sum_is_known_only_if_all_of_it_is(
+    one: Usage, other: Usage, cost: float | None
+) -> None:
+    assert (one + other).cost == cost

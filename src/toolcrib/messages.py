@@ -95,7 +95,7 @@ class Message:
 
 @dataclass(slots=True)
 class Usage:
-    """Tokens of one request or a sum of many; `cost` in US dollars, None when the price is not known.
+    """Tokens of one request or a sum of many; `cost` in US dollars, None when the price of a part is not known.
 
     Whatever a provider counts apart, tokens read from or written to a cache are part of `input_tokens`, and
     thinking is part of `output_tokens`.
@@ -113,14 +113,14 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        costs = [usage.cost for usage in (self, other) if usage.cost is not None or usage.total_tokens]
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cache_read_tokens + other.cache_read_tokens,
             self.cache_write_tokens + other.cache_write_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
-            sum(costs) if costs else None,
+            None if not costs or None in costs else sum(cost for cost in costs if cost is not None),
         )
 
 

@@ -272,6 +272,10 @@ class Run:
             response, begun = await self.query(offer)
             calls = response.message.calls
             if not calls:
+                if (
+                    response.stop_reason == "pause"
+                ):  # the provider's own tools took long: it goes on when asked
+                    continue
                 return self._answered(response)
             results = await self.execute(calls, offer, begun, cut_off=_cut_off(response))
             text = _completion(calls, results)

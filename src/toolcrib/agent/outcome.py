@@ -24,7 +24,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of a run; None for no limit. `cost` is in US dollars and counts only what has a known price."""
+    """Limits of a run; None for no limit. `cost` is in US dollars; what has no known price ends it at once."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -34,8 +34,10 @@ class Budget:
         """Which limit is reached, in words; "" while none is."""
         if self.tokens is not None and usage.total_tokens >= self.tokens:
             return f"{usage.total_tokens:,} of {self.tokens:,} tokens are used"
-        if self.cost is not None and (usage.cost or 0.0) >= self.cost:
-            return f"${usage.cost or 0.0:.4f} of ${self.cost:.4f} are spent"
+        if self.cost is not None and usage.cost is None and usage.total_tokens:
+            return "what the model costs is not known, so its cost cannot be limited: limit tokens, or name prices"
+        if self.cost is not None and usage.cost is not None and usage.cost >= self.cost:
+            return f"${usage.cost:.4f} of ${self.cost:.4f} are spent"
         if self.seconds is not None and seconds >= self.seconds:
             return f"{self.seconds:g} seconds have passed"
         return ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.codecs.openai_chat import OpenAIChatCodec
 from toolcrib.models.providers import OPENAI_URL, key_for, missing_key, provider_at
 from toolcrib.models.transport import RawResponse, Transport
@@ -15,20 +15,8 @@ from toolcrib.models.transport import RawResponse, Transport
 NO_KEY = "none"  # local servers ask for no key, the SDK insists on one
 
 
-class OpenAIChat(Transport):
-    """A model behind Chat Completions: OpenAI's, or any compatible server's by its `base_url`.
-
-    `base_url` is read from OPENAI_BASE_URL, and `api_key` from the variable of the provider whose address
-    that is (OPENAI_API_KEY, GROQ_API_KEY, …: `models/providers.py`), when they are not given; a key from the
-    environment goes to no other host. `provider` names who answers (default: by the host) and `dialect` the
-    schemas that it takes; `body` is added to every request. `extra_headers` among a request's extras for the
-    provider are sent as headers.
-    `timeout` (seconds, for each wait) is the SDK's own (None: its default); `max_retries` (2) and `deadline`
-    (seconds for the whole answer) are those of `Transport`.
-
-    >>> OpenAIChat("qwen3", base_url="http://localhost:11434/v1")
-    OpenAIChat('qwen3', provider='ollama')
-    """
+class OpenAITransport(Transport):
+    """What the interfaces of the `openai` SDK share: address, key and client; a sibling says codec and route."""
 
     sdk_name = "openai"
     extra = "openai"
@@ -47,12 +35,15 @@ class OpenAIChat(Transport):
         body: Mapping[str, Any] | None = None,
     ) -> None:
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-        codec = OpenAIChatCodec(provider or provider_at(self.base_url), dialect=dialect)
+        codec = self._codec(provider or provider_at(self.base_url), dialect)
         super().__init__(model, codec, body, max_retries=max_retries, deadline=deadline)
         self._api_key = api_key or key_for(self.base_url)
         self._options: dict[str, Any] = {"max_retries": 0}
         if timeout is not None:
             self._options["timeout"] = timeout
+
+    def _codec(self, provider: str, dialect: str | None) -> Codec:
+        raise NotImplementedError
 
     def _make_client(self) -> Any:
         from openai import AsyncOpenAI
@@ -60,6 +51,25 @@ class OpenAIChat(Transport):
         if self._api_key is None and (variable := missing_key(self.base_url)):
             raise ModelError(f"no key for {self.name}: set {variable}, or pass api_key=")
         return AsyncOpenAI(api_key=self._api_key or NO_KEY, base_url=self.base_url, **self._options)
+
+
+class OpenAIChat(OpenAITransport):
+    """A model behind Chat Completions: OpenAI's, or any compatible server's by its `base_url`.
+
+    `base_url` is read from OPENAI_BASE_URL, and `api_key` from the variable of the provider whose address
+    that is (OPENAI_API_KEY, GROQ_API_KEY, …: `models/providers.py`), when they are not given; a key from the
+    environment goes to no other host. `provider` names who answers (default: by the host) and `dialect` the
+    schemas that it takes; `body` is added to every request. `extra_headers` among a request's extras for the
+    provider are sent as headers.
+    `timeout` (seconds, for each wait) is the SDK's own (None: its default); `max_retries` (2) and `deadline`
+    (seconds for the whole answer) are those of `Transport`.
+
+    >>> OpenAIChat("qwen3", base_url="http://localhost:11434/v1")
+    OpenAIChat('qwen3', provider='ollama')
+    """
+
+    def _codec(self, provider: str, dialect: str | None) -> Codec:
+        return OpenAIChatCodec(provider, dialect=dialect)
 
     def _send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[RawResponse]:
         named = ("model", "messages", "stream", "extra_headers")

@@ -154,7 +154,7 @@ class _Trimmed:
         self._into = into
         self._keeps = keeps
         self._begun = False
-        self._held = ""
+        self._held: list[str] = []  # white space that may turn out to be layout
 
     def add(self, piece: str) -> None:
         if not self._begun:
@@ -162,15 +162,17 @@ class _Trimmed:
             self._begun = bool(piece) or self._keeps
         bare = piece.removesuffix("\n") if self._keeps else piece.rstrip()
         if bare or self._keeps:
-            self._into(self._held + bare)
-            self._held = piece[len(bare) :]
-        else:
-            self._held += piece
+            self._hand_on(bare)
+        if len(bare) < len(piece):
+            self._held.append(piece[len(bare) :])
 
     def exactly(self, piece: str) -> None:
         self._begun = True
-        self._into(self._held + piece)
-        self._held = ""
+        self._hand_on(piece)
+
+    def _hand_on(self, piece: str) -> None:
+        self._into("".join(self._held) + piece)
+        self._held.clear()
 
 
 def structured(text: str, place: Place, depth: int = 0) -> Any:

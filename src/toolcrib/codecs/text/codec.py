@@ -80,7 +80,8 @@ class TextCodec:
         names = wire_names(request)
         specs = _specs(request, names)
         choice = replace(request.tool_choice, names=tuple(names.get(n, n) for n in request.tool_choice.names))
-        messages = written(request.messages, self.format, names, self.provider)
+        tools = [spec.name for spec in specs]
+        messages = written(request.messages, self.format, names, self.provider, tools)
         if specs:
             wish = _wish(choice, request.parallel_calls)
             messages = system_with(messages, self.format.teach(specs) + wish)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,8 @@ class TextFormat:
     tools and the form of a call. `write_calls` gives the text of a turn's calls (their arguments are JSON
     text), `write_result` that of one result. `models` are patterns, searched in a model's name without
     regard to case. `guards` are words of the format that a result must not hold, besides those that all
-    formats share. `thinking` are the marks around a model's thinking where it wants its own back with the
-    calls that followed from it. `constraint` gives the fields of a request body that hold a server to the
+    formats share; `named_tags` says that the tools' names are tags, and so such words too. `thinking` are the
+    marks around a model's thinking where it wants its own back with the calls that followed from it. `constraint` gives the fields of a request body that hold a server to the
     form, by their kind ("structural_tag", "json_schema").
     """
 
@@ -51,5 +51,12 @@ class TextFormat:
     write_result: Callable[[Written], str]
     models: tuple[str, ...] = ()
     guards: tuple[str, ...] = ()
+    named_tags: bool = False
     thinking: tuple[str, str] | None = None
     constraint: Callable[[str, Sequence[ToolSpec], ToolChoice], dict[str, Any]] | None = None
+
+    def guards_with(self, tools: Iterable[str]) -> tuple[str, ...]:
+        """The words that a result must not hold where these are the tools' names on the wire."""
+        if not self.named_tags:
+            return self.guards
+        return (*self.guards, *(f"<{slash}{name}>" for name in sorted(tools) for slash in ("", "/")))

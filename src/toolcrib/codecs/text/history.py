@@ -26,12 +26,17 @@ def system_with(messages: list[Message], section: str) -> list[Message]:
 
 
 def written(
-    messages: Iterable[Message], format: TextFormat, names: dict[str, str], provider: str
+    messages: Iterable[Message],
+    format: TextFormat,
+    names: dict[str, str],
+    provider: str,
+    tools: Iterable[str] = (),
 ) -> list[Message]:
-    """The conversation without calls and results as such.
+    """The conversation without calls and results as such; `tools` are the names of those there are.
 
     What a tool returned is the user's text, and stands before what the user said next.
     """
+    guards = format.guards_with(tools)
     steps = arrange(messages, ANY_ID)
     last_user = max((at for at, step in enumerate(steps) if step.message.role == "user"), default=-1)
     told: list[Message] = []
@@ -39,7 +44,7 @@ def written(
         if step.message.role == "assistant":
             told.append(_assistant(step, format, names, provider, recent=at > last_user))
             if step.answers:
-                told.append(_results(step.answers, format, names))
+                told.append(_results(step.answers, format, names, guards))
         elif step.message.role == "system":
             told.append(replace(step.message, parts=step.parts))
         elif told and told[-1].role == "user" and at and steps[at - 1].answers:
@@ -71,12 +76,14 @@ def _assistant(step: Step, format: TextFormat, names: dict[str, str], provider: 
     return Message("assistant", _merged(parts), step.message.extras)
 
 
-def _results(answers: list[Answered], format: TextFormat, names: dict[str, str]) -> Message:
+def _results(
+    answers: list[Answered], format: TextFormat, names: dict[str, str], guards: tuple[str, ...]
+) -> Message:
     texts: list[str] = []
     media: list[MessagePart] = []
     for answer in answers:
         name = names.get(answer.call.name, answer.call.name)
-        text = guarded(answer.text, format.guards)
+        text = guarded(answer.text, guards)
         texts.append(format.write_result(Written(name, answer.id, text, answer.is_error)))
         shown = [part for part in (answer.result.parts if answer.result else ()) if isinstance(part, Media)]
         if shown:

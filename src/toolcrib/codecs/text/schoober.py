@@ -234,5 +234,12 @@ def write_result(result: Written) -> str:
 
 
 FORMATS: tuple[TextFormat, ...] = (
-    TextFormat(name="schoober", parse=parse, teach=teach, write_calls=write_calls, write_result=write_result),
+    TextFormat(
+        name="schoober",
+        parse=parse,
+        teach=teach,
+        write_calls=write_calls,
+        write_result=write_result,
+        named_tags=True,
+    ),
 )

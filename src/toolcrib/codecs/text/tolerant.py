@@ -222,6 +222,11 @@ def write_result(result: Written) -> str:
 
 FORMATS: tuple[TextFormat, ...] = (
     TextFormat(
-        name="tool_call", parse=parse, teach=teach, write_calls=write_calls, write_result=write_result
+        name="tool_call",
+        parse=parse,
+        teach=teach,
+        write_calls=write_calls,
+        write_result=write_result,
+        guards=(BRACKET, "```tool ", *(f"```{language}" for language in sorted(FENCES))),
     ),
 )

@@ -213,9 +213,9 @@ class ShownProse:
 
     def _fence(self, start: int, run: str, runs: re.Pattern[str]) -> Steps[None]:
         """A fence: of calls if its language says so, else of code."""
-        if self._fenced is not None and len(run) == 3:
+        if self._fenced is not None and run == "```":
             info: list[str] = []
-            for part in (BLANK, WORD, BLANK, WORD, BLANK):
+            for part in (WORD, BLANK, WORD, BLANK):
                 yield from self._scan.take_while(part, info.append)
             begins = (yield from self._scan.peek()) == "\n" and not self.around.for_show
             if begins and (yield from self._fenced("".join(info).split())):

@@ -27,8 +27,14 @@ SHARED = f"{TAG}|{SPECIAL}|{BRACKETS}"
 
 @cache
 def _pattern(guards: tuple[str, ...]) -> re.Pattern[str]:
-    own = [f"{re.escape(word[0])}(?={re.escape(word[1:])})" for word in guards]
-    return re.compile("|".join([SHARED, *own]), re.IGNORECASE)
+    return re.compile("|".join([SHARED, *map(_broken, guards)]), re.IGNORECASE)
+
+
+def _broken(word: str) -> str:
+    """The pattern of one character of a word: of its first that is no letter, which JSON never escapes."""
+    at = next((at for at, character in enumerate(word) if not character.isalnum()), 0)
+    before, after = re.escape(word[:at]), re.escape(word[at + 1 :])
+    return f"(?<={before}){re.escape(word[at])}(?={after})"
 
 
 def guarded(text: str, guards: tuple[str, ...] = ()) -> str:

@@ -26,6 +26,7 @@ import toolcrib
 from toolcrib.agent import Reason
 from toolcrib.errors import ErrorCode
 from toolcrib.lenient_grammar import FIXES
+from toolcrib.models.providers import PROVIDERS
 from toolcrib.repair import EDITS
 from toolcrib.schema import DIALECTS
 
@@ -34,8 +35,15 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
     ROOT / "ARCHITECTURE.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
+CLOUDS = (
+    "AWS_REGION",
+    "AWS_PROFILE",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_CLOUD_LOCATION",
+)
 RUN_BY_OTHERS = {"benchmarks.md"}  # its figures come from a machine, not from a page
 FENCE = re.compile(r"^( *)```(\S*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (\S+\.(?:py|yaml))\n")
@@ -76,13 +84,8 @@ def trimmed(text: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder to stand in, with no model configured and no network beyond this machine."""
-    for name in (
-        "TOOLCRIB_MODEL",
-        "OPENAI_API_KEY",
-        "OPENAI_BASE_URL",
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_BASE_URL",
-    ):
+    own = (name for row in PROVIDERS.values() for name in (*row.keys, row.address) if name)
+    for name in ("TOOLCRIB_MODEL", "TOOLCRIB_PRICES", *CLOUDS, *own):
         monkeypatch.delenv(name, raising=False)
     connect = socket.socket.connect
 

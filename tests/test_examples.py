@@ -28,6 +28,18 @@ SHOWN = {
         '[{"total":120.5},{"total":80.0},{"total":14.25}]',
         "{'table': 'returns'}\n    [{\"order_id\":2}]",
     ],
+    "text_model.py": [
+        "I look at both.\n[count: 3 saws]",
+        "[count: There is nothing called 'drils'. There are: saws, drills, planes.]",
+        "[count: 0 drills]",
+        "out of stock; of saws there are 3.\n[answered]",
+        "To call a tool, write exactly:\n<tool_call>",
+    ],
+    "fallback.py": [
+        "I throw the old ones aw\n[void: the connection to here:faint failed: ",
+        "; asking scripted]\n[throw_away: The blunt saws are gone.]",
+        "[answered; thrown away: blunt saws]",
+    ],
     "partial_arguments.py": [
         "… In the crib the tools are kept,\n",
         "… let the morning's work begin.\n  (complete: now it is written)\nsuccess: Wrote The crib.txt",

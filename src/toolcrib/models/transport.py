@@ -238,7 +238,8 @@ class Transport:
             error = ModelError(words, told, status, said.retry_after)
         elif module == self.sdk_name or module in HTTP_MODULES or isinstance(problem, OSError):
             words = str(problem) or type(problem).__name__
-            cause = f" ({problem.__cause__})" if str(problem.__cause__ or "") else ""
+            below = str(problem.__cause__ or "")
+            cause = f" ({below})" if below and below not in words else ""
             error = ModelError(f"the connection to {self.name} failed: {words}{cause}", retryable=True)
         else:
             raise problem

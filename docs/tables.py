@@ -1,0 +1,220 @@
+"""Writes the tables that follow from the code into the pages: `python docs/tables.py`.
+
+A table stands between `<!-- NAME -->` and `<!-- /NAME -->`; tests/test_docs_tables.py says when one is old.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from toolcrib.call import ToolCall
+from toolcrib.codecs.catalog import CODECS, codec_named
+from toolcrib.codecs.codec import Features
+from toolcrib.codecs.openai_chat_servers import FLAVOURS, OTHERS
+from toolcrib.codecs.text.catalog import FALLBACK, formats
+from toolcrib.codecs.text.codec import CONSTRAINTS
+from toolcrib.codecs.text.format import TextFormat
+from toolcrib.messages import ToolChoice
+from toolcrib.models.providers import ALIASES, CLASSES, PROVIDERS, Provider
+from toolcrib.tool import ToolSpec
+
+PAGES = Path(__file__).parent
+LABELS = {
+    "tool_choice": "choice of tools",
+    "parallel_switch": "parallel calls, on or off",
+    "images": "pictures in a message",
+    "files": "documents in a message",
+    "audio": "sound in a message",
+    "media_in_results": "pictures in a tool's result",
+    "reasoning": "thinking, kept and sent back",
+    "partial_arguments": "arguments in pieces",
+    "call_ids": "ids of calls",
+    "stop": "stop sequences",
+    "logit_bias": "`logit_bias`",
+    "logprobs": "`logprobs`",
+}
+# What happens where a format has no place for a feature.
+INSTEAD = {
+    "audio": "its label is sent",
+    "files": "their labels are sent",
+    "media_in_results": "they follow as the user's",
+    "call_ids": "results find their calls by name and order",
+    "partial_arguments": "they come whole",
+}
+CHOICES = ("auto", "none", "required", "one", "set")
+FORMATS = {  # of each class of model: the name of its format, and its page
+    "OpenAIResponses": ("Responses", "openai-responses.md"),
+    "OpenAIChat": ("Chat Completions", "openai-chat.md"),
+    "AnthropicMessages": ("Messages", "anthropic.md"),
+    "Gemini": ("generateContent", "gemini.md"),
+    "BedrockConverse": ("Converse", "bedrock.md"),
+    "BedrockMessages": ("Messages, on Bedrock", "bedrock.md"),
+    "Cohere": ("Cohere v2", "cohere.md"),
+    "Ollama": ("Ollama", "ollama.md"),
+}
+HEADS = {
+    "openai_chat": "Chat Completions",
+    "openai_responses": "Responses",
+    "anthropic_messages": "Anthropic",
+    "gemini": "Gemini",
+    "gemini_interactions": "Gemini Interactions",
+    "bedrock_converse": "Bedrock",
+    "cohere": "Cohere",
+    "ollama": "Ollama",
+}
+SAMPLE_CALLS = [ToolCall("count", '{"item": "saw", "boxes": 2}', "call_1")]
+SAMPLE_SPECS = [
+    ToolSpec(
+        "count",
+        "Count an item.",
+        {"type": "object", "properties": {"item": {"type": "string"}, "boxes": {"type": "integer"}}},
+    )
+]
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [list(head), *map(list, rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def code(text: str) -> str:
+    """A text as code in a cell: on one line, bars escaped, behind as many backquotes as it takes."""
+    shown = text.strip().replace("\n", "⏎").replace("|", "\\|")
+    ticks = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
+    pad = " " if "`" in (shown[:1], shown[-1:]) else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def claim(features: Features, name: str, *, instead: bool = False) -> str:
+    value = getattr(features, name)
+    if isinstance(value, frozenset):
+        return ", ".join([kind for kind in CHOICES if kind in value] + sorted(value - set(CHOICES)))
+    if value or not instead or name not in INSTEAD:
+        return "yes" if value else "no"
+    if name == "media_in_results" and not features.images:
+        return "no"
+    return f"no: {INSTEAD[name]}"
+
+
+def feature_table() -> str:
+    """What every wire format can say."""
+    known = {name: codec_named(name).features for name in CODECS}
+    rows = (
+        [LABELS[item.name], *(claim(known[name], item.name) for name in CODECS)] for item in fields(Features)
+    )
+    return table(["", *(HEADS[name] for name in CODECS)], rows)
+
+
+def supported(*codecs: str, provider: str = "", heads: Iterable[str] = ("",)) -> str:
+    """What the formats of one provider can say."""
+    known = [codec_named(codec, provider).features for codec in codecs]
+    rows = (
+        [LABELS[item.name], *(claim(features, item.name, instead=True) for features in known)]
+        for item in fields(Features)
+    )
+    return table(["", *heads], rows)
+
+
+def provider_table() -> str:
+    """Who can be named, what is needed for it, and what it speaks."""
+    return table(["name", "format", "extra", "needs"], (_provider(*item) for item in PROVIDERS.items()))
+
+
+def _provider(name: str, row: Provider) -> list[str]:
+    also = [f"`{alias}:`" for alias, meant in ALIASES.items() if meant == name]
+    label, page = FORMATS[row.cls]
+    model: Any = getattr(import_module(f"toolcrib.models.{CLASSES[row.cls]}"), row.cls)
+    needs = " or ".join(f"`{key}`" for key in row.keys)
+    if not row.official:
+        needs = row.asks or ", ".join(filter(None, (needs, _address(row))))
+    return [", ".join([f"`{name}:`", *also]), f"[{label}](providers/{page})", f"`{model.extra}`", needs]
+
+
+def _address(row: Provider) -> str:
+    return f"a server at {row.base_url}" if row.base_url else f"`{row.address}`"
+
+
+def server_table() -> str:
+    """How the servers of Chat Completions differ."""
+    known = {f"`{name}`": row for name, row in FLAVOURS.items()} | {"all others": OTHERS}
+    head = ["server", "schemas", "choice of tools", "limit of tokens", "ids", "`logit_bias`", "`logprobs`"]
+    rows = (
+        [
+            name,
+            f"`{row.dialect}`",
+            ", ".join(kind for kind in CHOICES if kind in row.choices),
+            f"`{row.max_tokens}`",
+            code(row.ids.legal.pattern),
+            "yes" if row.logit_bias else "no",
+            "yes" if row.logprobs else "no",
+        ]
+        for name, row in known.items()
+    )
+    return table(head, rows)
+
+
+def text_format_table() -> str:
+    """The text formats, in the order in which a model's name is held against them."""
+    known = formats()
+    fallback = next(name for name in FALLBACK if name in known)
+    constrained = any(format.constraint is not None for format in known.values())
+    head = ["format", "models whose name holds", "a call", *(["constraints"] if constrained else [])]
+    rows = (
+        [
+            f"`{name}`",
+            ", ".join(map(code, format.models)) or ("all others" if name == fallback else "by hand"),
+            code(format.write_calls(SAMPLE_CALLS)),
+            *([", ".join(f"`{kind}`" for kind in constraints_of(format)) or "none"] if constrained else []),
+        ]
+        for name, format in known.items()
+    )
+    return table(head, rows)
+
+
+def constraints_of(format: TextFormat) -> list[str]:
+    if format.constraint is None:
+        return []
+    return [kind for kind in CONSTRAINTS if format.constraint(kind, SAMPLE_SPECS, ToolChoice())]
+
+
+def _gemini() -> str:
+    return supported("gemini", "gemini_interactions", heads=("generateContent", "Interactions"))
+
+
+TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "models.md": {"features": feature_table, "providers": provider_table},
+    "text-models.md": {"formats": text_format_table},
+    "providers/openai-responses.md": {"supported": lambda: supported("openai_responses")},
+    "providers/openai-chat.md": {"supported": lambda: supported("openai_chat"), "servers": server_table},
+    "providers/anthropic.md": {"supported": lambda: supported("anthropic_messages")},
+    "providers/gemini.md": {"supported": _gemini},
+    "providers/bedrock.md": {"supported": lambda: supported("bedrock_converse")},
+    "providers/cohere.md": {"supported": lambda: supported("cohere")},
+    "providers/mistral.md": {"supported": lambda: supported("openai_chat", provider="mistral")},
+    "providers/ollama.md": {"supported": lambda: supported("ollama")},
+    "providers/others.md": {"supported": lambda: supported("openai_chat", provider="deepseek")},
+}
+"""Of each page, what stands between which marks."""
+
+
+def filled(page: str) -> str:
+    """A page with its tables as the code has them. ValueError where a mark is missing."""
+    text = (PAGES / page).read_text(encoding="utf-8")
+    for name, make in TABLES[page].items():
+        before, opened, rest = text.partition(f"<!-- {name} -->\n")
+        _, closed, after = rest.partition(f"<!-- /{name} -->")
+        if not (opened and closed):
+            raise ValueError(f"{page} has no place for the table {name!r}")
+        text = f"{before}{opened}{make()}\n{closed}{after}"
+    return text
+
+
+if __name__ == "__main__":
+    for page in TABLES:
+        (PAGES / page).write_text(filled(page), encoding="utf-8")

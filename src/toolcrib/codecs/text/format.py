@@ -40,8 +40,9 @@ class TextFormat:
     text), `write_result` that of one result. `models` are patterns, searched in a model's name without
     regard to case. `guards` are words of the format that a result must not hold, besides those that all
     formats share; `named_tags` says that the tools' names are tags, and so such words too. `thinking` are the
-    marks around a model's thinking where it wants its own back with the calls that followed from it. `constraint` gives the fields of a request body that hold a server to the
-    form, by their kind ("structural_tag", "json_schema").
+    marks around a model's thinking where it wants its own back with the calls that followed from it.
+    `constraint` gives the fields of a request body that hold a server to the form, by their kind
+    ("structural_tag", "json_schema").
     """
 
     name: str

@@ -147,7 +147,7 @@ class _Call:
                 scan.skip(1)
                 continue
             key = "" if around.listed else (yield from self._key(mark))
-            if key is None:
+            if key is None or (around.listed and mark == "}"):
                 return CUT_OFF if scan.ended and scan.at_end else NO_MEMBERS
             before, place = around.next(key)
             yield from scan.skip_space()

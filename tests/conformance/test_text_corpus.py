@@ -87,11 +87,8 @@ def expected(case: dict[str, Any]) -> list[dict[str, Any]]:
 
 def agrees(got: tuple[str, Any], wanted: dict[str, Any]) -> bool:
     name, arguments = got
-    if wanted.get("name") not in (None, name):
+    if wanted["name"] != name:
         return False
-    if "arguments_subset" in wanted:
-        subset = wanted["arguments_subset"] or {}
-        return all(key in arguments and same_json(arguments[key], subset[key]) for key in subset)
     return same_json(arguments, wanted["arguments"])
 
 
@@ -142,8 +139,6 @@ def test_calls(case: dict[str, Any]) -> None:
         assert not same, "no longer different: take it off the table"
         return
     assert same, (case["text"], wanted, parsed.parts)
-    if case.get("inert"):
-        assert not parsed.calls, (case["text"], parsed.parts)
     for call, want in zip([call for call in parsed.calls if not call.problem], wanted, strict=True):
         if want.get("id"):
             assert call.id == want["id"]
@@ -160,10 +155,6 @@ def test_text_and_thinking(case: dict[str, Any]) -> None:
     assert same or case["id"] in CALLS_OTHERWISE, (case["text"], wanted, parsed.parts)
     if case.get("expected_reasoning"):
         assert parsed.reasoning.split() == case["expected_reasoning"].split()
-    for part in case.get("content_contains") or ():
-        assert part in parsed.text
-    for part in case.get("content_not_contains") or ():
-        assert part not in parsed.text
 
 
 @pytest.mark.parametrize("case", BUILT, ids=lambda case: case["id"])

@@ -89,6 +89,7 @@ FORMATS: tuple[TextFormat, ...] = (
             prefix=prefix,
             typed=True,
             rule=DSML_RULE,
+            thinking=("<think>", "</think>"),
             result="<tool_result>{text}</tool_result>"
             if "v4" in name
             else "<function_results>\n<result>{text}</result>\n</function_results>",

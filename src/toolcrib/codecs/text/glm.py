@@ -95,6 +95,7 @@ def glm_form(name: str, models: tuple[str, ...], line: str = "\n", *, section: b
         each=not section,
         between=line,
         result="<tool_response>\n{text}\n</tool_response>",
+        thinking=("<think>", "</think>\n"),
     )
 
 

@@ -90,8 +90,10 @@ def _content(scan: Scanner, answer: Answer, header: _Header) -> Steps[str | None
     rest: list[str] = []
     marker = yield from scan.until(_ENDS, rest.append)
     answer.arguments("".join(rest))
-    if not whole and (marker is None or is_json or rest):
-        answer.fail_call(CUT_OFF if marker is None else NO_JSON)
+    if marker is None and (rest or not whole):
+        answer.fail_call(CUT_OFF)
+    elif not whole and (is_json or rest):
+        answer.fail_call(NO_JSON)
     answer.close_call()
     return marker
 

@@ -21,6 +21,7 @@ def invoke_form(
     trim: Trim = "none",
     result: str,
     rule: str = PLAIN_RULE,
+    thinking: tuple[str, str] | None = None,
 ) -> TagForm:
     """A format of this family: the name of its section's tag, and what stands before the name of each tag.
 
@@ -50,6 +51,7 @@ def invoke_form(
         around=f"{opening}\n{{calls}}\n{closing}",
         result=result,
         rule=rule,
+        thinking=thinking,
     )
 
 

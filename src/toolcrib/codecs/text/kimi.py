@@ -76,5 +76,6 @@ FORMATS: tuple[TextFormat, ...] = (
         write_result=write_result,
         models=(r"kimi", r"moonshot"),
         guards=TOKENS.words,
+        thinking=("<think>", "</think>"),
     ),
 )

@@ -27,6 +27,7 @@ M2 = invoke_form(
     (r"minimax",),
     "minimax:tool_call",
     trim="wrapped",
+    thinking=("<think>\n", "\n</think>\n\n"),
     result="<response>{text}</response>",
 )
 
@@ -53,6 +54,7 @@ class ElementForm(TagForm):
 
 
 M3 = ElementForm(
+    thinking=("<think>\n", "\n</think>\n\n"),
     name="minimax_m3",
     models=(r"minimax-?m-?[3-9]",),
     parse=tag_parser(TAGS, ElementReader),

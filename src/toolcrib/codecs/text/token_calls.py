@@ -118,8 +118,10 @@ class _Reader:
         rest: list[str] = []
         marker = yield from scan.until(tokens.words, rest.append)
         answer.arguments("".join(rest))
-        if not whole and (marker is None or started or rest):
-            answer.fail_call(CUT_OFF if marker is None else NO_JSON)
+        if marker is None and (rest or not whole):
+            answer.fail_call(CUT_OFF)
+        elif not whole and (started or rest):
+            answer.fail_call(NO_JSON)
         answer.close_call()
         yield from self._end(marker)
 

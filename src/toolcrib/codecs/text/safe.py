@@ -11,17 +11,20 @@ import re
 from functools import cache
 from typing import Any
 
-# Tags by which formats mark calls, results, declarations, thinking and turns, with any prefix of a namespace.
+# Tags by which formats mark calls, results, declarations, thinking and turns, in any case and namespace.
 TAGS = (
-    r"tools?(?:[_-]?(?:calls?|responses?|results?|outputs?|uses?|name|sep|prefix|suffix))?",
-    r"functions?(?:[_-]?(?:calls?|results?|responses?|outputs?))?",
-    r"invoke|parameters?|arguments?|arg_(?:key|value)|name|result|output|response|observation|action",
-    r"think(?:ing)?|thought|answer|system|user|assistant|human|s|pad|bos|eos|unk",
-    r"(?:start|end)_of_(?:turn|image)|(?:start|end)_function_(?:call|response|declaration)|escape|steptml",
+    r"tools?[_-]?(?:calls?|responses?|results?|outputs?|uses?|name|sep|prefix|suffix|declare)",
+    r"functions?[_-]?(?:calls?|results?|responses?|outputs?)|functions?(?=\s*=|\s+name)",
+    r"tools\s*>|invoke\b|parameter(?=\s*=|\s+name)|/(?:function|parameter)\s*>|arg_(?:key|value)",
+    r"think(?:ing)?\s*>|thought\s*>|(?:start|end)_of_\w|(?:start|end)_function_\w|escape\s*>|steptml",
+    r"(?-i:functions?|result|response|s|bos|eos|pad|unk)\s*>",  # in this case alone: `Some<Result>` is code
 )
-TAG = r"<(?=\s*/?\s*(?:[\w.|｜-]+:)?(?:" + "|".join(TAGS) + r")\b[^<]{0,200}?[>=])"
-SPECIAL = r"<(?=\s*/?\s*[|｜])|<(?=/?\w*[|｜])|<(?=SPECIAL_\d)|[◁]"
-BRACKETS = r"\[(?=\s*/?\s*(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_|ARGS|CALL_ID|THINK|IMG|PREFIX|SUFFIX))"
+SPACE = r"\s{0,3}"  # no format reads any, but a model may
+TAG = rf"<(?={SPACE}/?{SPACE}(?:[\w.|｜-]{{1,40}}:)?(?:{'|'.join(TAGS)}))"
+SPECIAL = r"<(?=/?[|｜][^\s|>]|/?\w{0,40}[|｜]>|SPECIAL_\d)|◁"  # `a <| b` and `Array<string|number>` are code
+BRACKETS = (
+    r"\[(?=(?-i:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_|ARGS|CALL_ID|THINK|IMG|PREFIX|SUFFIX)\w*+\]))"
+)
 SHARED = f"{TAG}|{SPECIAL}|{BRACKETS}"
 
 

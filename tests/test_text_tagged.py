@@ -36,11 +36,7 @@ class TestEveryFormat:
         assert calls(read(format, text)) == [("write", EVERYTHING), ("now", {}), ("write", {"path": "x"})]
 
     def test_text_before_calls_is_text_and_nothing_of_them_is(self, format: str) -> None:
-        before = (
-            "<|channel|>final<|message|>I look.<|end|><|start|>assistant"
-            if format == "harmony"
-            else "I look."
-        )
+        before = "<|channel|>final<|message|>I look.<|end|>" if format == "harmony" else "I look."
         parsed = read(format, f"{before}{written(format, ('now', {}))}")
         assert parsed.text == "I look."
         assert calls(parsed) == [("now", {})]

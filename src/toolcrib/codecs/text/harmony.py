@@ -128,12 +128,15 @@ def _stripped(scan: Scanner, answer: Answer, found: str | None) -> Steps[None]:
         found = yield from scan.until(known, answer.reasoning if _NEXT[found] else answer.text)
 
 
-def write_calls(calls: Sequence[ToolCall]) -> str:
-    return f"{START}assistant".join(
-        f"{CHANNEL}commentary to=functions.{NAME_BREAKERS.sub('_', call.name)} {CONSTRAIN}json{MESSAGE}"
-        f"{call_arguments_text(call)}{CALL}"
-        for call in calls
+def _written(call: ToolCall) -> str:
+    name = NAME_BREAKERS.sub("_", call.name)
+    return (
+        f"{CHANNEL}commentary to=functions.{name} {CONSTRAIN}json{MESSAGE}{call_arguments_text(call)}{CALL}"
     )
+
+
+def write_calls(calls: Sequence[ToolCall]) -> str:
+    return "".join(f"{START}assistant{_written(call)}" for call in calls)
 
 
 def write_result(result: Written) -> str:
@@ -145,7 +148,7 @@ def teach(specs: Sequence[ToolSpec]) -> str:
     return (
         f"# Tools\n\n## functions\n\n{namespace(specs)}\n\n"
         "Calls to these tools must go to the commentary channel, each as:\n"
-        f"{write_calls([ToolCall('NAME', {'PARAMETER': 'VALUE'})])}\n"
+        f"{_written(ToolCall('NAME', {'PARAMETER': 'VALUE'}))}\n"
         "The message is one JSON object. After your calls, stop: the results come with the next message."
     )
 
@@ -159,6 +162,6 @@ FORMATS: tuple[TextFormat, ...] = (
         write_result=write_result,
         models=(r"gpt-?oss",),
         guards=WORDS,
-        thinking=(f"{CHANNEL}analysis{MESSAGE}", f"{END}{START}assistant"),
+        thinking=(f"{CHANNEL}analysis{MESSAGE}", END),
     ),
 )

@@ -247,6 +247,15 @@ def test_strict_is_always_said() -> None:
     assert all(tool["strict"] is True for tool in sent["tools"])
 
 
+def test_strictness_never_narrows_what_a_tool_takes() -> None:
+    words = {"type": "object", "additionalProperties": {"type": "integer"}}
+    free = ToolSpec("free", "", {"type": "object", "properties": {"words": words}, "required": ["words"]})
+    codec = OpenAIResponsesCodec(dialect="openai-strict")
+    tool = codec.request(Request([Message.user("Hi")], [free]), model="m", stream=False)["tools"][0]
+    assert tool["strict"] is False
+    assert tool["parameters"]["properties"]["words"]["type"] == "object"
+
+
 def test_a_tool_of_free_text() -> None:
     grammar = {"type": "grammar", "syntax": "regex", "definition": ".*"}
     sql = ToolSpec(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.codecs.codec import Features, ModelError
+from toolcrib.codecs.declaration import strictness
 from toolcrib.codecs.loose import as_list, own_extras, with_extras
 from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.openai_chat_answer import read_error
@@ -32,7 +33,7 @@ IDS = IdRule(re.compile(r"[\x21-\x7e]{1,64}"))
 THINKS = re.compile(r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d)|codex)(?!.*-chat)")
 THOUGHTS = "reasoning.encrypted_content"
 LOGPROBS = "message.output_text.logprobs"
-STRICT = frozenset({"openai-strict"})
+STRICT_DIALECT = "openai-strict"
 # Where the server keeps what came before, a request holds only what is new.
 CONTINUES = ("previous_response_id", "conversation")
 BEGINS = (*CONTINUES, "prompt")
@@ -171,7 +172,6 @@ class OpenAIResponsesCodec:
             "description": spec.description,
         }
         if own.get("type", "function") == "function":
-            strict = own.get("strict") is True and f"{self.dialect}-strict" in STRICT
-            dialect = f"{self.dialect}-strict" if strict else self.dialect
-            tool |= {"parameters": spec.in_dialect(dialect), "strict": dialect in STRICT}
+            dialect, strict = strictness(spec, self.dialect, own, STRICT_DIALECT)
+            tool |= {"parameters": spec.in_dialect(dialect), "strict": strict}
         return {**tool, **own}

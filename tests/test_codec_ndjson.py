@@ -41,3 +41,10 @@ def test_a_line_that_is_no_object(data: bytes) -> None:
     reader = JSONLines()
     with pytest.raises(ModelError, match="not a JSON object"):
         _ = [*reader.feed(data), *reader.finish()]
+
+
+def test_what_came_before_a_broken_line_is_handed_out_first() -> None:
+    reader = JSONLines()
+    assert reader.feed(b'{"a": 1}\noops\n{"a": 2}\n') == [{"a": 1}]
+    with pytest.raises(ModelError, match="not a JSON object"):
+        reader.finish()

@@ -67,6 +67,15 @@ def test_what_is_no_json_object_is_an_error(data: bytes) -> None:
         JSONEvents().feed(data)
 
 
+def test_what_came_before_a_broken_event_is_handed_out_first() -> None:
+    reader = JSONEvents()
+    assert reader.feed(b'data: {"a": 1}\n\ndata: oops\n\ndata: {"a": 2}\n\n') == [{"a": 1}]
+    with pytest.raises(ModelError, match="not a JSON object"):
+        reader.feed(b"")
+    with pytest.raises(ModelError, match="not a JSON object"):
+        reader.finish()
+
+
 def test_an_error_event_in_plain_words() -> None:
     assert JSONEvents().feed(b"event: error\ndata: out of memory\n\n") == [
         {"type": "error", "error": "out of memory"}

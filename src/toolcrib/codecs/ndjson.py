@@ -24,22 +24,33 @@ class JSONLines:
     def __init__(self) -> None:
         self._line: list[bytes] = []
         self._first = True
+        self._broken: ModelError | None = None
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
-        """The objects that these bytes complete."""
+        """The objects that these bytes complete; those before a broken line come first, its error next."""
+        if self._broken is not None:
+            raise self._broken
         *lines, rest = data.split(b"\n")
         objects: list[dict[str, Any]] = []
         for line in lines:
             if self._line:
                 line = b"".join([*self._line, line])
                 self._line = []
-            objects.extend(self._read(line))
+            try:
+                objects.extend(self._read(line))
+            except ModelError as error:
+                if not objects:
+                    raise
+                self._broken = error
+                return objects
         if rest:
             self._line.append(rest)
         return objects
 
     def finish(self) -> list[dict[str, Any]]:
         """The object that the end of the stream completes."""
+        if self._broken is not None:
+            raise self._broken
         line, self._line = b"".join(self._line), []
         return self._read(line)
 

@@ -101,16 +101,34 @@ class JSONEvents:
 
     def __init__(self) -> None:
         self._reader = SSEReader()
+        self._broken: ModelError | None = None
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
-        return _objects(self._reader.feed(data))
+        """The objects that these bytes complete; those before a broken event come first, its error next."""
+        return self._objects(self._reader.feed(data))
 
     def finish(self) -> list[dict[str, Any]]:
-        return _objects(self._reader.finish())
+        """The object that the end of the stream completes."""
+        found = self._objects(self._reader.finish())
+        if self._broken is not None:
+            raise self._broken
+        return found
 
-
-def _objects(events: list[ServerEvent]) -> list[dict[str, Any]]:
-    return [parsed for event in events if (parsed := parse_event(event.data, event.event)) is not None]
+    def _objects(self, events: list[ServerEvent]) -> list[dict[str, Any]]:
+        if self._broken is not None:
+            raise self._broken
+        found: list[dict[str, Any]] = []
+        for event in events:
+            try:
+                value = parse_event(event.data, event.event)
+            except ModelError as error:
+                if not found:
+                    raise
+                self._broken = error
+                break
+            if value is not None:
+                found.append(value)
+        return found
 
 
 def parse_event(data: str, name: str = "") -> dict[str, Any] | None:

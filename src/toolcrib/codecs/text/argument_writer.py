@@ -65,6 +65,7 @@ class TextValue:
     __slots__ = (
         "_as_json",
         "_begun",
+        "_break",
         "_drops_last",
         "_held",
         "_kinds",
@@ -91,6 +92,7 @@ class TextValue:
         self._held = ""  # a line break that may turn out to be layout
         self._begun = trim == "none"
         self._drops_last = trim == "lines"
+        self._break = "\n"  # as the value's first line break is written
         self._last = "\n"
         if self._pieces is None:
             writer.json('"')
@@ -113,17 +115,18 @@ class TextValue:
                 self._held = piece
                 return
             self._begun = True
-            bare = piece.removeprefix("\r").removeprefix("\n") if piece.startswith(("\n", "\r\n")) else piece
-            self._drops_last = self._drops_last or bare != piece
-            piece = bare
+            layout = next((line for line in ("\n", "\r\n") if piece.startswith(line)), "")
+            self._break = layout or self._break
+            self._drops_last = self._drops_last or bool(layout)
+            piece = piece[len(layout) :]
         kept = piece.removesuffix("\n").removesuffix("\r")
         self._held = piece[len(kept) :]
         self._write(kept)
 
     def end(self, *, closed: bool = True) -> None:
         """The value is complete; one that is not `closed` ends with the line before what follows."""
-        if not (self._held.endswith("\n") and (self._drops_last or not closed)):
-            self._write(self._held)
+        drops = self._drops_last or not closed
+        self._write(self._held.removesuffix(self._break) if drops else self._held)
         if self._pieces is None:
             self._writer.json('"')
         else:

@@ -52,6 +52,7 @@ def invoke_form(
         result=result,
         rule=rule,
         thinking=thinking,
+        trims=trim != "none",
     )
 
 

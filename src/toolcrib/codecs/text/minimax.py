@@ -11,7 +11,7 @@ from toolcrib.codecs.text.json_blocks import Blocks
 from toolcrib.codecs.text.json_formats import Row
 from toolcrib.codecs.text.nested_elements import MARK, TAGS, ElementReader
 from toolcrib.codecs.text.safe import guarded_json
-from toolcrib.codecs.text.tag_forms import NAME_BREAKERS, TagForm, plain_text
+from toolcrib.codecs.text.tag_forms import NAME_BREAKERS, TagForm
 from toolcrib.codecs.text.tagged_parameters import tag_parser
 
 M1 = Row(
@@ -48,8 +48,7 @@ class ElementForm(TagForm):
         elif isinstance(value, list):
             inner = "".join(self._element("item", item) for item in value)
         else:
-            is_text = isinstance(value, str)
-            inner = plain_text(value, self.words) if is_text else guarded_json(value, self.words)
+            inner = self.text_of(value)
         return f"{MARK}<{tag}>{inner}{MARK}</{tag}>"
 
 
@@ -59,6 +58,7 @@ M3 = ElementForm(
     models=(r"minimax-?m-?[3-9]",),
     parse=tag_parser(TAGS, ElementReader),
     words=(MARK,),
+    trims=True,
     call=f'{MARK}<invoke name="{{name}}">\n{{parameters}}{MARK}</invoke>',
     parameter="",
     around=f"{MARK}<tool_call>\n{{calls}}\n{MARK}</tool_call>",

@@ -11,5 +11,6 @@ FORMATS: tuple[TextFormat, ...] = (
     replace(
         function_form("seed_oss", (r"seed-?oss", r"doubao"), "<seed:tool_call>"),
         parameter="<parameter={name}>{value}</parameter>\n",
+        trims=True,
     ).format(),
 )

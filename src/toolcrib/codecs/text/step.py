@@ -33,6 +33,7 @@ FORMATS: tuple[TextFormat, ...] = (
         parameter='<steptml:parameter name="{name}">{value}</steptml:parameter>',
         around=f"{SECTION}{{calls}}{SECTION_END}",
         between="",
+        trims=True,
         result="<tool_response>\n{text}\n</tool_response>",
     ).format(),
 )

@@ -42,7 +42,8 @@ class TagForm:
     """One format as it is written. Templates hold `{name}`, `{value}` and so on.
 
     `around` stands around all calls of a turn, or around each if `each`. `string` in the template of a
-    parameter becomes "true" or "false". `words` are the markers of the format.
+    parameter becomes "true" or "false". `words` are the markers of the format. `trims` says that line breaks
+    at the ends of a value are layout, though the templates write none.
     """
 
     name: str
@@ -59,6 +60,7 @@ class TagForm:
     declared: str = "# Tools\n\nYou may call these functions:\n<tools>\n{tools}\n</tools>"
     rule: str = PLAIN_RULE
     thinking: tuple[str, str] | None = None
+    trims: bool = False
 
     def write(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
         """Calls, by name and arguments, as the model is to write them."""
@@ -75,12 +77,18 @@ class TagForm:
         return together if self.each else self.around.format(calls=together)
 
     def _parameter(self, name: str, value: Any) -> str:
-        is_text = isinstance(value, str)
+        string = "true" if isinstance(value, str) else "false"
         return self.parameter.format(
-            name=NAME_BREAKERS.sub("_", name),
-            value=plain_text(value, self.words) if is_text else guarded_json(value, self.words),
-            string="true" if is_text else "false",
+            name=NAME_BREAKERS.sub("_", name), value=self.text_of(value), string=string
         )
+
+    def text_of(self, value: Any) -> str:
+        """A value as it stands between its tags."""
+        if not isinstance(value, str):
+            return guarded_json(value, self.words)
+        text = plain_text(value, self.words)
+        lines = self.trims and (text.startswith(("\n", "\r")) or text.endswith(("\n", "\r")))
+        return f"\n{text}\n" if lines else text  # else its own line breaks would count as layout
 
     def teach(self, specs: Sequence[ToolSpec]) -> str:
         example = self.write([("FUNCTION", {"PARAMETER_1": "VALUE", "PARAMETER_2": "A VALUE\nOF TWO LINES"})])

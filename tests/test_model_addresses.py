@@ -39,7 +39,7 @@ async def test_no_key_at_all_is_said_plainly(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_a_missing_extra_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx2", None)
-    with pytest.raises(ModelError, match=r"pip install toolcrib\[http\]"):
+    with pytest.raises(ModelError, match=r"pip install 'toolcrib\[http\]'"):
         await Ollama("m").respond(REQUEST)
 
 

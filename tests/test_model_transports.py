@@ -187,7 +187,7 @@ async def test_a_missing_extra_is_said_plainly(sdk: str, model: Any, monkeypatch
     import sys
 
     monkeypatch.setitem(sys.modules, sdk, None)
-    with pytest.raises(ModelError, match=rf"pip install toolcrib\[{sdk}\]"):
+    with pytest.raises(ModelError, match=rf"pip install 'toolcrib\[{sdk}\]'"):
         await model.respond(REQUEST)
 
 

@@ -123,7 +123,7 @@ class _Bedrock(HttpTransport):
             sessions = import_module("botocore.session")
         except ImportError as missing:
             raise ModelError(
-                f"model {self.name} needs boto3: pip install toolcrib[{self.extra}]"
+                f"model {self.name} needs the botocore package: pip install 'toolcrib[{self.extra}]'"
             ) from missing
         try:
             session = sessions.Session(profile=self.profile)

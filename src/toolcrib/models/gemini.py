@@ -118,7 +118,7 @@ class Gemini(HttpTransport):
             asking = import_module("google.auth.transport.requests").Request()
         except ImportError as missing:
             raise ModelError(
-                f"model {self.name} needs the google-auth package: pip install toolcrib[{self.extra}]"
+                f"model {self.name} needs the google-auth package: pip install 'toolcrib[{self.extra}]'"
             ) from missing
         try:
             if self._credentials is None:

@@ -206,7 +206,7 @@ class Transport:
                 client = self._clients[loop] = self._make_client()
             except ImportError as missing:
                 raise ModelError(
-                    f"model {self.name} needs the {self.sdk_name} package: pip install toolcrib[{self.extra}]"
+                    f"model {self.name} needs the {self.sdk_name} package: pip install 'toolcrib[{self.extra}]'"
                 ) from missing
         return client
 

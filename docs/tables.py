@@ -16,6 +16,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.catalog import CODECS, codec_named
 from toolcrib.codecs.codec import Features
 from toolcrib.codecs.openai_chat_servers import FLAVOURS, OTHERS
+from toolcrib.codecs.pairing import IdRule
 from toolcrib.codecs.text.catalog import FALLBACK, formats
 from toolcrib.codecs.text.codec import CONSTRAINTS
 from toolcrib.codecs.text.format import TextFormat
@@ -140,6 +141,13 @@ def _address(row: Provider) -> str:
     return f"a server at {row.base_url}" if row.base_url else f"`{row.address}`"
 
 
+def length(rule: IdRule) -> str:
+    """How long an id may be, from the end of its pattern."""
+    found = re.search(r"\{(\d+,)?(\d+)\}\Z", rule.legal.pattern)
+    assert found is not None, f"no length in {rule.legal.pattern}"
+    return f"{'up to' if found[1] else 'exactly'} {found[2]} characters"
+
+
 def server_table() -> str:
     """How the servers of Chat Completions differ."""
     known = {f"`{name}`": row for name, row in FLAVOURS.items()} | {"all others": OTHERS}
@@ -150,7 +158,7 @@ def server_table() -> str:
             f"`{row.dialect}`",
             ", ".join(kind for kind in CHOICES if kind in row.choices),
             f"`{row.max_tokens}`",
-            code(row.ids.legal.pattern),
+            length(row.ids),
             "yes" if row.logit_bias else "no",
             "yes" if row.logprobs else "no",
         ]

@@ -17,6 +17,7 @@ from toolcrib.errors import ToolError
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from toolcrib.access import Access
     from toolcrib.context import Context
     from toolcrib.definition import Definition
 
@@ -93,8 +94,9 @@ class Facts:
 
     `effect` and `secrets` have no default anywhere a tool is declared: both are decisions of its author.
     `timeout` is in seconds (None: the box's); `examples` are sample inputs; `deferred` tools are not listed
-    to a model until they are searched for; `extras` (by provider name) go into that provider's declaration
-    of the tool as they are, such as `{"anthropic": {"cache_control": {"type": "ephemeral"}}}`.
+    to a model until they are searched for; `server` names the server that a foreign tool comes from; `extras`
+    (by provider name) go into that provider's declaration of the tool as they are, such as
+    `{"anthropic": {"cache_control": {"type": "ephemeral"}}}`.
     """
 
     name: str
@@ -113,6 +115,7 @@ class Facts:
     max_output: MaxOutput | None = None
     deferred: bool = False
     inline: bool = False
+    server: str = ""
     extras: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def annotations(self) -> dict[str, Any]:
@@ -142,6 +145,7 @@ class OptionalFacts(TypedDict, total=False):
     max_output: MaxOutput | int | None
     deferred: bool
     inline: bool
+    server: str
     extras: Mapping[str, Mapping[str, Any]]
 
 
@@ -150,6 +154,7 @@ FACT_TYPES: dict[str, Any] = {
     "description": str,
     "version": str,
     "category": str,
+    "server": str,
     "idempotent": bool,
     "open_world": bool,
     "deferred": bool,
@@ -323,6 +328,10 @@ class Tool(Generic[P, R]):
         """What one call touches, as names; calls of one turn that are disjoint run side by side. None: anything."""
         return None
 
+    def accesses(self, params: P, /) -> Iterable[Access] | None:
+        """What one call reaches (files, commands, hosts), for the policy's rules; pure. None: nobody knows."""
+        return None
+
     def on_partial(self, partial: Any, ctx: Context[Any], /) -> None:
         """Called as the arguments stream in, unvalidated, on the object that will execute: report, never act."""
 
@@ -368,6 +377,7 @@ HOOKS = (
     "precheck",
     "effect_for",
     "resources",
+    "accesses",
     "on_partial",
     "dynamic_description",
     "dynamic_schema",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+from toolcrib.access import Access
 from toolcrib.call import Answer, Question, Ready
 from toolcrib.tool import Effect, Facts
 
@@ -26,11 +27,14 @@ class Verb(StrEnum):
 class Decision:
     """A policy's word and, unless it is ALLOW, its reason in one line.
 
-    The verb may be given as its word ("allow", "ask", "deny"); whatever is no such word is DENY.
+    The verb may be given as its word ("allow", "ask", "deny"); whatever is no such word is DENY. `rule`
+    names the rule that decided; with `strict`, no earlier approval counts: a person is asked each time.
     """
 
     verb: Verb
     reason: str = ""
+    rule: str = ""
+    strict: bool = False
 
     def __post_init__(self) -> None:
         given: Any = self.verb  # a policy read from a file gives text, or anything
@@ -48,8 +52,8 @@ ALLOWED = Decision(Verb.ALLOW)
 class Case:
     """What a policy decides on: the tool's facts, the effect of this call, and its arguments or action.
 
-    `prepared` gives the validated arguments (`prepared.arguments`); a tool's own question in the middle of
-    its work comes with `action` and `patterns` instead.
+    `prepared` gives the validated arguments; a tool's own question in the middle of its work comes with
+    `action` and `patterns` instead. `taint` names what the run took in from outside so far.
     """
 
     facts: Facts
@@ -57,6 +61,28 @@ class Case:
     prepared: Ready | None = None
     action: str = ""
     patterns: tuple[str, ...] = ()
+    taint: frozenset[str] = frozenset()
+
+    @property
+    def arguments(self) -> Any:
+        """The validated arguments as JSON data; None for a tool's own question."""
+        return None if self.prepared is None else self.prepared.arguments
+
+    @property
+    def accesses(self) -> tuple[Access, ...] | None:
+        """What the call reaches, as its tool says; None where it does not say."""
+        bound = self.prepared.bound if self.prepared is not None else None
+        hook = bound.definition.hooks.get("accesses") if bound is not None else None
+        if hook is None or bound is None or self.prepared is None:
+            return None
+        try:
+            said = hook(bound.tool, self.prepared.params)
+        except Exception:
+            import logging
+
+            logging.getLogger("toolcrib").exception("accesses of tool %s failed", self.facts.name)
+            return None
+        return None if said is None else tuple(said)
 
 
 class Policy(Protocol):

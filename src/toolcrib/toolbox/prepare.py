@@ -178,7 +178,7 @@ def judged(
     if not reason:
         return ready
     mark = fingerprint(bound.definition.identity, ready.arguments)
-    if grants.covers(key.run, bound.entry, mark):
+    if not decision.strict and grants.covers(key.run, bound.entry, mark):
         ready.fingerprint = mark
         return ready
     return Pending(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
+from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.diffs import unified_diff
@@ -63,6 +64,9 @@ class EditFile(
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+
+    def accesses(self, params: EditFileParams) -> tuple[Access, ...]:
+        return (Access(Reach.WRITE, self.workspace.resource(params.path)),)
 
     def precheck(self, params: EditFileParams) -> str | None:
         if params.old_string == params.new_string:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
+from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.globbing import Glob, PatternError
@@ -52,6 +53,11 @@ class GlobFiles(
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+
+    def accesses(self, params: GlobParams) -> tuple[Access, ...]:
+        return (
+            Access(Reach.READ, self.workspace.resource(params.path), subtree=True, pattern=params.pattern),
+        )
 
     def precheck(self, params: GlobParams) -> str | None:
         if not params.pattern.strip():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field
 
+from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.globbing import Glob, PatternError
@@ -75,6 +76,13 @@ class Grep(
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+
+    def accesses(self, params: GrepParams) -> tuple[Access, ...]:
+        return (
+            Access(
+                Reach.READ, self.workspace.resource(params.path), subtree=True, pattern=params.include or ""
+            ),
+        )
 
     def precheck(self, params: GrepParams) -> str | None:
         if not params.pattern:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
+from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.walking import SKIPPED
@@ -51,6 +52,9 @@ class ListDir(
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+
+    def accesses(self, params: ListDirParams) -> tuple[Access, ...]:
+        return (Access(Reach.READ, self.workspace.resource(params.path)),)
 
     def execute(self, params: ListDirParams, ctx: Context[Any]) -> str:
         shown = self.workspace.place(params.path).shown

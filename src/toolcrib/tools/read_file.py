@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from pydantic import BaseModel, Field
 
+from toolcrib.access import Access, Reach
 from toolcrib.content import Image, Text
 from toolcrib.errors import ToolError
 from toolcrib.result import ToolResult
@@ -64,6 +65,9 @@ class ReadFile(
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+
+    def accesses(self, params: ReadFileParams) -> tuple[Access, ...]:
+        return (Access(Reach.READ, self.workspace.resource(params.path)),)
 
     def resources(self, params: ReadFileParams) -> list[str]:
         return [self.workspace.resource(params.path)]

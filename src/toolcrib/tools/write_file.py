@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
+from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.diffs import unified_diff
@@ -43,6 +44,9 @@ class WriteFile(
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+
+    def accesses(self, params: WriteFileParams) -> tuple[Access, ...]:
+        return (Access(Reach.WRITE, self.workspace.resource(params.path)),)
 
     def precheck(self, params: WriteFileParams) -> str | None:
         try:

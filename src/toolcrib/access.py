@@ -1,0 +1,39 @@
+"""What a call reaches: files, commands, hosts. Rules are about these, whatever the tool is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reach(StrEnum):
+    """How something is reached."""
+
+    READ = "read"
+    WRITE = "write"
+    DELETE = "delete"
+    RUN = "run"
+    CONNECT = "connect"
+
+
+PATHS = frozenset({Reach.READ, Reach.WRITE, Reach.DELETE})
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One thing that a call reaches.
+
+    `target` is a path (relative to the workspace, or absolute), a command line, or a host (`name:port`).
+    `argv` holds the words of a command that was proved plain; without them nobody knows what it would do.
+    `subtree` says that everything below the path is meant, `pattern` narrows that to what matches it.
+    """
+
+    reach: Reach
+    target: str
+    argv: tuple[str, ...] = ()
+    subtree: bool = False
+    pattern: str = ""
+
+    def __str__(self) -> str:
+        below = f"/{self.pattern or '**'}" if self.subtree else ""
+        return f"{self.reach} {self.target}{below}"

@@ -1,0 +1,253 @@
+"""Rules as people write them, in TOML, each with examples of what it must and must not match.
+
+```toml
+autonomy = "supervised"             # read_only, supervised or full; may be left out
+
+[[rule]]
+name = "tests may run"
+allow = true                        # or: ask = true, deny = true
+tool = "shell"
+command = ["pytest *", "git status"]
+match = ['shell {"command": "pytest -q"}']
+not_match = ['shell {"command": "rm -r build"}']
+
+[[rule]]
+deny = true
+path = ["**/.env", "secrets/**"]
+reason = "secrets stay where they are"
+```
+
+Examples are checked when the file is loaded: a rule that does not do what its author says is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolcrib.access import Reach
+from toolcrib.call import ToolCall
+from toolcrib.errors import ToolcribError
+from toolcrib.rules.patterns import CommandPattern, PathPattern, PatternError
+from toolcrib.rules.policy import NO, Rule, RulePolicy
+from toolcrib.tool import Effect
+from toolcrib.toolbox.policy import Autonomy, Case, Verb
+
+HEADER = re.compile(r"^\s*\[\[\s*rule\s*\]\]")
+KEYS = {
+    "name", "reason", "allow", "ask", "deny", "tool", "effect", "server", "path", "reach", "command", "host",
+    "argument", "tainted", "match", "not_match",
+}  # fmt: skip
+# Who may run these with any words may run anything: they take programs, or run as somebody else.
+RUNS_ANYTHING = frozenset(
+    {
+        "ash", "awk", "bash", "bun", "busybox", "csh", "dash", "deno", "docker", "env", "eval", "exec", "find", "fish",
+        "gawk", "ksh", "kubectl", "lua", "make", "mawk", "nice", "node", "nohup", "npx", "parallel", "perl", "php",
+        "pipx", "podman", "python", "python2", "python3", "ruby", "setsid", "sh", "source", "ssh", "stdbuf", "tcsh",
+        "time", "timeout", "uvx", "watch", "xargs", "zsh",
+    }
+)  # fmt: skip
+AS_ANOTHER = frozenset({"chroot", "doas", "nsenter", "pkexec", "su", "sudo", "unshare"})
+TAKES_CODE = re.compile(r"-(?:[a-z]*[ce]|-eval|-print|-command|p)?\Z")
+
+MAX_FILE = 1_000_000
+
+MakeCase = Callable[[ToolCall], Case]
+"""The case of an example's call; raises ToolcribError, naming what is wrong, for a tool that nobody knows."""
+
+
+class RuleError(ToolcribError, ValueError):
+    """A file of rules that cannot be used; the message names file, line and rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """What a file says: its rules and, if it names one, an autonomy. `examples` are to be checked with tools."""
+
+    path: str
+    rules: tuple[Rule, ...]
+    autonomy: Autonomy | None
+    examples: tuple[tuple[Rule, int, str, bool], ...]
+
+    def check(self, make_case: MakeCase) -> None:
+        """Try each rule on its own examples. Raises RuleError for the first that is not as it says."""
+        for rule, line, text, wanted in self.examples:
+            try:
+                case = make_case(call_from(text))
+            except ToolcribError as problem:
+                raise RuleError(f"{self.path}, line {line}: example {text!r}: {problem}") from None
+            found = rule.counts(case) and _reached(rule, case)
+            if bool(found) is not wanted:
+                said = (
+                    "is listed under match, but the rule does not"
+                    if wanted
+                    else "is listed under not_match, but"
+                )
+                raise RuleError(f"{self.path}, line {line}: rule {rule.name!r}: {text!r} {said} match it")
+
+    def policy(self, autonomy: Autonomy | str = "supervised") -> RulePolicy:
+        """The policy of these rules; the file's own autonomy counts before the given one."""
+        return RulePolicy(self.autonomy or autonomy, self.rules)
+
+
+def load_rules(path: str | Path) -> RuleFile:
+    """Read a file of rules. Raises RuleError, naming the line, for what it says, OSError for the file."""
+    place = Path(path)
+    data = place.read_bytes()
+    if len(data) > MAX_FILE:
+        raise RuleError(f"{place}: a file of rules has at most {MAX_FILE:,} bytes, this has {len(data):,}")
+    return read_rules(data.decode("utf-8", "replace"), str(place))
+
+
+def read_rules(text: str, path: str = "rules") -> RuleFile:
+    """Rules from TOML. Raises RuleError naming the line.
+
+    >>> read_rules('[[rule]]\\ndeny = true\\ntool = "shell"').rules[0].verb.value
+    'deny'
+    """
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise RuleError(f"{path}: not TOML: {problem}") from None
+    if unknown := sorted(set(data) - {"autonomy", "rule"}):
+        raise RuleError(f"{path}: unknown key {unknown[0]!r}; known are 'autonomy' and [[rule]]")
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if HEADER.match(line)]
+    tables = data.get("rule", [])
+    if not isinstance(tables, list) or len(lines) != len(tables):
+        raise RuleError(f"{path}: write every rule under a header [[rule]] of its own")
+    rules: list[Rule] = []
+    examples: list[tuple[Rule, int, str, bool]] = []
+    for number, (line, table) in enumerate(zip(lines, tables, strict=True), 1):
+        try:
+            rule = _rule(table, number, f"{Path(path).name}:{line}")
+        except ValueError as problem:
+            raise RuleError(f"{path}, line {line}: {problem}") from None
+        rules.append(rule)
+        for key, wanted in (("match", True), ("not_match", False)):
+            listed = _texts(table, key)
+            examples += [(rule, _line_of(text, example, line), example, wanted) for example in listed]
+    try:
+        autonomy = Autonomy(data["autonomy"]) if "autonomy" in data else None
+    except ValueError:
+        known = ", ".join(Autonomy)
+        raise RuleError(f"{path}: autonomy must be one of {known}; got {data['autonomy']!r}") from None
+    return RuleFile(path, tuple(rules), autonomy, tuple(examples))
+
+
+def call_from(text: str) -> ToolCall:
+    """A call written as `NAME {"argument": "value"}`; ToolcribError for anything else."""
+    name, _, arguments = text.strip().partition(" ")
+    try:
+        given = json.loads(arguments or "{}")
+    except ValueError:
+        given = None
+    if not name or not isinstance(given, dict):
+        raise RuleError('a call is written as a name and a JSON object: shell {"command": "ls"}')
+    return ToolCall(name, given)
+
+
+def _rule(table: Any, number: int, source: str) -> Rule:
+    if not isinstance(table, dict):
+        raise ValueError("a rule is a table of keys and values")
+    if unknown := sorted(set(table) - KEYS):
+        raise ValueError(f"unknown key {unknown[0]!r}; known are {', '.join(sorted(KEYS))}")
+    verbs = [verb for verb in Verb if table.get(verb.value) is True]
+    if len(verbs) != 1 or any(table.get(verb.value) not in (None, True) for verb in Verb):
+        raise ValueError("a rule says one of: allow = true, ask = true, deny = true")
+    rule = Rule(
+        verb=verbs[0],
+        name=_text(table, "name") or f"rule {number}",
+        reason=_text(table, "reason"),
+        tools=_texts(table, "tool"),
+        effects=frozenset(_chosen(table, "effect", {effect.label: effect for effect in Effect})),
+        servers=_texts(table, "server"),
+        paths=tuple(PathPattern(text) for text in _texts(table, "path")),
+        reach=frozenset(_chosen(table, "reach", {reach.value: reach for reach in Reach})),
+        commands=tuple(CommandPattern(text) for text in _texts(table, "command")),
+        hosts=_texts(table, "host"),
+        arguments=_arguments(table),
+        tainted=_flag(table, "tainted"),
+        source=source,
+    )
+    _not_too_broad(rule)
+    return rule
+
+
+def _not_too_broad(rule: Rule) -> None:
+    """An allow rule that would allow anything at all is refused."""
+    if rule.verb is not Verb.ALLOW:
+        return
+    for command in rule.commands:
+        first = command.words[0].rsplit("/", 1)[-1] if command.words else "*"
+        if re.search(r"[*?\[]", first):
+            raise PatternError(f"command {command.text!r} is too broad: name the program")
+        if not command.open:
+            continue
+        second = command.words[1] if len(command.words) > 1 else ""
+        code = second and (TAKES_CODE.match(second) or re.search(r"[*?\[]", second))
+        if first in AS_ANOTHER or (first in RUNS_ANYTHING and (not second or code)):
+            raise PatternError(
+                f"command {command.text!r} is too broad: {first} runs whatever it is told to. "
+                "Write out the words that may follow"
+            )
+    if not (rule.tools or rule.effects or rule.servers or rule.about_accesses or rule.arguments):
+        raise PatternError("a rule that allows everything is too broad: name a tool, an effect, a path, …")
+    if rule.tools == ("*",) and not (rule.effects or rule.servers or rule.about_accesses or rule.arguments):
+        raise PatternError('tool "*" alone allows everything: use autonomy = "full" if that is meant')
+    if any(pattern.covers("/") and pattern.covers(".") for pattern in rule.paths) and not rule.tools:
+        raise PatternError("path '**' allows every file: name a tool or a folder")
+
+
+def _reached(rule: Rule, case: Case) -> bool:
+    if not rule.about_accesses:
+        return True
+    accesses = case.accesses
+    return accesses is None or any(rule.means(access) is not NO for access in accesses)
+
+
+def _text(table: Mapping[str, Any], key: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise ValueError(f"{key} must be text, got {value!r}")
+    return value
+
+
+def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = table.get(key, [])
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list) or any(not isinstance(item, str) or not item.strip() for item in listed):
+        raise ValueError(f"{key} must be a text or a list of texts, got {value!r}")
+    return tuple(listed)
+
+
+def _chosen(table: Mapping[str, Any], key: str, known: Mapping[str, Any]) -> list[Any]:
+    named = _texts(table, key)
+    for name in named:
+        if name not in known:
+            raise ValueError(f"{key} must be one of {', '.join(known)}; got {name!r}")
+    return [known[name] for name in named]
+
+
+def _flag(table: Mapping[str, Any], key: str) -> bool | None:
+    value = table.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise ValueError(f"{key} must be true or false, got {value!r}")
+    return value
+
+
+def _arguments(table: Mapping[str, Any]) -> dict[str, Any]:
+    value = table.get("argument", {})
+    if not isinstance(value, dict):
+        raise ValueError(f'argument must be a table such as {{ branch = "main" }}, got {value!r}')
+    return value
+
+
+def _line_of(text: str, example: str, start: int) -> int:
+    """The line of an example, or of its rule where it is written in another way than it reads."""
+    lines = text.split("\n")
+    return next((n for n in range(start, len(lines) + 1) if example in lines[n - 1]), start)

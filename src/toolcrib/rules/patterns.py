@@ -1,0 +1,274 @@
+"""What rules are written in: patterns of paths, commands and hosts, and what they have in common.
+
+Paths are compared piece by piece and without regard to case or to how a letter is composed, as some file
+systems do: a rule must not be walked around by writing `.GIT`. `*`, `?`, `[...]` stand within a piece, `**`
+for any number of pieces, `{a,b}` for either. A pattern without a slash means that name anywhere.
+"""
+
+from __future__ import annotations
+
+import functools
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from toolcrib.access import Access
+
+MAX_ALTERNATIVES = 64
+BRACES = re.compile(r"\{([^{}]*)\}")
+SPECIAL = re.compile(r"[*?\[]")
+
+
+class PatternError(ValueError):
+    """A pattern that cannot mean what its author thinks; the text says why."""
+
+
+def folded(text: str) -> str:
+    """A text as it is compared: composed, and without case."""
+    return text if text.isascii() and text.islower() else unicodedata.normalize("NFC", text).casefold()
+
+
+def normal(path: str) -> tuple[str, ...]:
+    """The pieces of a path: `.` and empty ones left out, `..` resolved as far as it can be."""
+    cleaned = posixpath.normpath(path or ".")
+    absolute = cleaned.startswith("/")
+    pieces = [folded(piece) for piece in cleaned.split("/") if piece not in ("", ".")]
+    return ("/", *pieces) if absolute else tuple(pieces)
+
+
+class PathPattern:
+    """A compiled pattern of paths. Raises PatternError for one that cannot be right.
+
+    >>> secrets = PathPattern("config/*.key")
+    >>> secrets.matches("config/a.key"), secrets.meets("config", ""), secrets.covers("config")
+    (True, True, False)
+    """
+
+    __slots__ = ("_alternatives", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        if not text.strip():
+            raise PatternError("an empty path pattern matches nothing")
+        if "\\" in text:
+            raise PatternError(f"{text!r}: write / between the pieces of a path, not \\")
+        if ".." in text.split("/"):
+            raise PatternError(f"{text!r}: a pattern must not contain '..'")
+        if "~" in text.split("/")[1:]:
+            raise PatternError(f"{text!r}: '~' means the home folder only at the beginning")
+        self._alternatives = tuple(_compiled(one) for one in _expanded(text))
+
+    def matches(self, path: str) -> bool:
+        """Whether a path, or a folder above it, is meant."""
+        return any(_under(one, normal(path)) for one in self._alternatives)
+
+    def meets(self, folder: str, inner: str) -> bool:
+        """Whether something below a folder (what matches `inner` there, all if it is "") may be meant."""
+        if ".." in inner.split("/"):  # nobody knows where that leads
+            return True
+        start = normal(folder)
+        below = [(*start, *rest) for rest in _inner(inner)]
+        return self.matches(folder) or any(_meet(one, two) for one in self._alternatives for two in below)
+
+    def covers(self, folder: str) -> bool:
+        """Whether everything below a folder is meant, and the folder."""
+        pieces = normal(folder)
+        return any(
+            (one[-1:] == ("**",) and _under(one[:-1] or ("**",), pieces)) or _under(one, pieces)
+            for one in self._alternatives
+        )
+
+    def __repr__(self) -> str:
+        return f"PathPattern({self.text!r})"
+
+
+def reaches(pattern: PathPattern, access: Access) -> tuple[bool, bool]:
+    """Whether a pattern means all that an access reaches, and whether it may mean some of it."""
+    if not access.subtree:
+        found = pattern.matches(access.target)
+        return found, found
+    return pattern.covers(access.target), pattern.meets(access.target, access.pattern)
+
+
+def _expanded(text: str) -> list[str]:
+    """A pattern without braces, as many as they stand for."""
+    done: list[str] = []
+    waiting = [text]
+    while waiting:
+        one = waiting.pop()
+        found = BRACES.search(one)
+        if found is None:
+            done.append(one)
+        else:
+            waiting += [one[: found.start()] + part + one[found.end() :] for part in found[1].split(",")]
+        if len(done) + len(waiting) > MAX_ALTERNATIVES:
+            raise PatternError(f"{text!r}: its braces stand for more than {MAX_ALTERNATIVES} patterns")
+    return done
+
+
+def _compiled(text: str) -> tuple[str, ...]:
+    """The pieces of a pattern, those in which nothing is special as they are compared."""
+    trimmed = text.rstrip("/")
+    if not trimmed:
+        return ("/",)
+    pieces = normal(trimmed)
+    if "/" not in trimmed and not trimmed.startswith("~"):
+        return ("**", *pieces)
+    return pieces
+
+
+def _inner(pattern: str) -> list[tuple[str, ...]]:
+    """What a tool's own pattern may mean below its folder: more rather than less."""
+    if not pattern.strip("/"):
+        return [("**",)]
+    try:
+        return [_compiled(one) for one in _expanded(pattern.lstrip("/"))]
+    except PatternError:
+        return [("**",)]
+
+
+@functools.lru_cache(4096)
+def _piece(pattern: str) -> re.Pattern[str] | None:
+    """A piece's expression; None where nothing in it is special."""
+    if not SPECIAL.search(pattern):
+        return None
+    out: list[str] = []
+    position = 0
+    while position < len(pattern):
+        mark = pattern[position]
+        position += 1
+        if mark == "*":
+            if out[-1:] != [".*"]:
+                out.append(".*")
+        elif mark == "?":
+            out.append(".")
+        elif mark == "[" and (end := pattern.find("]", position + 1)) > 0:
+            inner = pattern[position:end].replace("\\", "\\\\")
+            out.append(f"[{'^' + inner[1:] if inner[:1] in '!^' else inner}]")
+            position = end + 1
+        else:
+            out.append(re.escape(mark))
+    try:
+        return re.compile("".join(out), re.DOTALL)
+    except re.error as problem:
+        raise PatternError(f"{pattern!r} cannot be read: {problem}") from None
+
+
+def _fits(pattern: str, name: str) -> bool:
+    expression = _piece(pattern)
+    return pattern == name if expression is None else expression.fullmatch(name) is not None
+
+
+def _under(pattern: Sequence[str], path: Sequence[str]) -> bool:
+    """Whether a pattern means a path or a folder above it; a table, so that it takes pattern times path."""
+    row = [True] + [False] * len(pattern)  # row[j]: the first j pieces of the pattern took the path so far
+    for j, piece in enumerate(pattern, 1):
+        row[j] = row[j - 1] and piece == "**"
+    if row[-1]:
+        return True
+    for name in path:
+        new = [False] * len(row)
+        for j, piece in enumerate(pattern, 1):
+            if piece == "**":
+                new[j] = row[j] or new[j - 1]
+            else:
+                new[j] = row[j - 1] and _fits(piece, name)
+        if new[-1]:
+            return True
+        row = new
+    return False
+
+
+def _meet(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two patterns may mean the same path, or the first a folder above it."""
+    reached = {(0, 0)}
+    waiting = [(0, 0)]
+    while waiting:
+        i, j = waiting.pop()
+        if i == len(one):
+            return True
+        if j == len(other):
+            if all(piece == "**" for piece in one[i:]):
+                return True
+            continue
+        a, b = one[i], other[j]
+        nexts: list[tuple[int, int]] = []
+        if a == "**":
+            nexts += [(i + 1, j), (i, j + 1)]
+        if b == "**":
+            nexts += [(i, j + 1), (i + 1, j)]
+        if a != "**" and b != "**" and _pieces_meet(a, b):
+            nexts.append((i + 1, j + 1))
+        for place in nexts:
+            if place not in reached:
+                reached.add(place)
+                waiting.append(place)
+    return False
+
+
+def _pieces_meet(one: str, other: str) -> bool:
+    """Whether two pieces may stand for the same name; where both have wildcards, they are said to."""
+    special_one, special_other = SPECIAL.search(one), SPECIAL.search(other)
+    if special_one is None:
+        return _fits(other, one)
+    if special_other is None:
+        return _fits(one, other)
+    start_one, start_other = one[: special_one.start()], other[: special_other.start()]
+    end_one, end_other = re.split(r"[*?\[\]]", one)[-1], re.split(r"[*?\[\]]", other)[-1]
+    starts = start_one.startswith(start_other) or start_other.startswith(start_one)
+    return starts and (end_one.endswith(end_other) or end_other.endswith(end_one))
+
+
+class CommandPattern:
+    """The words that a command begins with; a last `*` stands for any further ones, also none.
+
+    >>> CommandPattern("git push *").matches(("git", "push", "--force"))
+    True
+    >>> CommandPattern("git push").matches(("git", "push", "--force"))
+    False
+    """
+
+    __slots__ = ("open", "text", "words")
+
+    def __init__(self, text: str) -> None:
+        import shlex
+
+        self.text = text
+        try:
+            words = shlex.split(text)
+        except ValueError as problem:
+            raise PatternError(f"{text!r} cannot be read as words of a command: {problem}") from None
+        if not words:
+            raise PatternError("an empty command pattern matches nothing")
+        self.open = words[-1] == "*"
+        self.words = tuple(words[:-1] if self.open else words)
+
+    def matches(self, argv: Sequence[str]) -> bool:
+        if len(argv) < len(self.words) or (len(argv) > len(self.words) and not self.open):
+            return False
+        return all(_fits(pattern, word) for pattern, word in zip(self.words, argv, strict=False))
+
+    def __repr__(self) -> str:
+        return f"CommandPattern({self.text!r})"
+
+
+def host_matches(pattern: str, target: str) -> bool:
+    """Whether a host is meant: the name itself, or with `*.` in front any name below it, and not the name.
+
+    >>> host_matches("*.example.org", "api.example.org:443"), host_matches("*.example.org", "example.org")
+    (True, False)
+    """
+    wanted, _, port = pattern.lower().partition(":")
+    host, _, its_port = (
+        target.lower().rstrip(".").rpartition(":") if ":" in target else (target.lower(), "", "")
+    )
+    host = host.rstrip(".")
+    if port and port != its_port:
+        return False
+    return host.endswith(wanted[1:]) if wanted.startswith("*.") else wanted in ("*", host)
+
+
+def any_matches(patterns: Iterable[str], text: str) -> bool:
+    """Whether one of some patterns of names means a text, with case."""
+    return any(_fits(pattern, text) for pattern in patterns)

@@ -1,0 +1,242 @@
+"""Rules: who may run what, by tool, effect, arguments, paths, hosts, commands and where a tool comes from.
+
+What several rules say about one call is settled in this order, whatever order they stand in:
+
+| what holds | decision |
+| --- | --- |
+| autonomy `read_only`, and the call does more than read | deny |
+| a deny rule means something that the call reaches | deny |
+| a deny rule may mean some of it (a subtree, a pattern, an opaque command) | ask, always |
+| an ask rule means, or may mean, something that it reaches | ask, always |
+| a person approved it before | allow |
+| allow rules mean all that it reaches | allow |
+| nothing of these | what the autonomy says of its effect; unknown means ask |
+
+"Always" means that no earlier approval counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolcrib.access import PATHS, Access, Reach
+from toolcrib.json_values import same_json
+from toolcrib.rules.patterns import CommandPattern, PathPattern, any_matches, host_matches, reaches
+from toolcrib.tool import Effect, Facts
+from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Decision, Verb
+
+NO, PARTLY, YES = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule; all that is given must hold for it to count.
+
+    `tools` and `servers` are patterns of names. `paths` count for `reach` (all ways to reach a path if it is
+    empty), `commands` for commands that were proved plain, `hosts` for connections. `arguments` maps names
+    to a pattern of their text, or to the very value. `tainted` counts only (True) or never (False) in a run
+    that took in something from outside. `source` says where the rule is written.
+    """
+
+    verb: Verb
+    name: str = ""
+    reason: str = ""
+    tools: tuple[str, ...] = ()
+    effects: frozenset[Effect] = frozenset()
+    servers: tuple[str, ...] = ()
+    paths: tuple[PathPattern, ...] = ()
+    reach: frozenset[Reach] = frozenset()
+    commands: tuple[CommandPattern, ...] = ()
+    hosts: tuple[str, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    tainted: bool | None = None
+    source: str = ""
+
+    @property
+    def about_accesses(self) -> bool:
+        return bool(self.paths or self.commands or self.hosts or self.reach)
+
+    @property
+    def always(self) -> bool:
+        """Whether nothing but the tool itself decides whether the rule counts."""
+        return not (self.about_accesses or self.arguments or self.tainted is not None)
+
+    def knows(self, facts: Facts) -> bool:
+        """Whether the rule is about a tool."""
+        return (not self.tools or any_matches(self.tools, facts.name)) and (
+            not self.servers or any_matches(self.servers, facts.server)
+        )
+
+    def counts(self, case: Case) -> bool:
+        """Whether the rule is about a call, whatever that reaches."""
+        if self.effects and case.effect not in self.effects:
+            return False
+        if self.tainted is not None and self.tainted is not bool(case.taint):
+            return False
+        if not self.knows(case.facts):
+            return False
+        return not self.arguments or self._fits_arguments(case.arguments)
+
+    def means(self, access: Access) -> int:
+        """Whether the rule is about something that is reached: NO, PARTLY or YES."""
+        if self.reach and access.reach not in self.reach:
+            return NO
+        if self.paths and access.reach in PATHS:
+            found = [reaches(pattern, access) for pattern in self.paths]
+            return YES if any(all_ for all_, _ in found) else PARTLY if any(some for _, some in found) else NO
+        if self.commands and access.reach is Reach.RUN:
+            if not access.argv:
+                return PARTLY  # nobody knows what an opaque command runs
+            return YES if any(pattern.matches(access.argv) for pattern in self.commands) else NO
+        if self.hosts and access.reach is Reach.CONNECT:
+            return YES if any(host_matches(pattern, access.target) for pattern in self.hosts) else NO
+        return NO if self.paths or self.commands or self.hosts else YES
+
+    def _fits_arguments(self, given: Any) -> bool:
+        if not isinstance(given, dict):
+            return False
+        for name, wanted in self.arguments.items():
+            if name not in given:
+                return False
+            value = given[name]
+            if isinstance(wanted, str) and isinstance(value, str):
+                if not any_matches((wanted,), value):
+                    return False
+            elif not same_json(value, wanted):
+                return False
+        return True
+
+    def __str__(self) -> str:
+        return f"{self.name or self.verb.value}{f' ({self.source})' if self.source else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a policy decides as it does: the decision, the rule behind it (None: the autonomy), each rule's part."""
+
+    decision: Decision
+    rule: Rule | None
+    steps: tuple[str, ...]
+
+
+class RulePolicy:
+    """Rules over an autonomy. `narrowed` adds rules that may take away and never give.
+
+    >>> from toolcrib.toolbox.policy import Verb
+    >>> rules = [Rule(verb=Verb.DENY, tools=("shell",), reason="no commands here")]
+    >>> RulePolicy("supervised", rules).shows(Facts("shell", Effect.WRITE, frozenset()))
+    False
+    """
+
+    def __init__(self, autonomy: Autonomy | str = "supervised", rules: Iterable[Rule] = ()) -> None:
+        self.autonomy = AutonomyPolicy(autonomy)
+        self.rules = tuple(rules)
+        self._denies = [rule for rule in self.rules if rule.verb is Verb.DENY]
+        self._asks = [rule for rule in self.rules if rule.verb is Verb.ASK]
+        self._allows = [rule for rule in self.rules if rule.verb is Verb.ALLOW]
+
+    def narrowed(self, rules: Iterable[Rule] = (), autonomy: Autonomy | str | None = None) -> RulePolicy:
+        """A policy that allows no more: deny and ask rules are added, the autonomy may only fall."""
+        order = list(Autonomy)
+        wanted = Autonomy(autonomy) if autonomy is not None else self.autonomy.autonomy
+        lower = min(wanted, self.autonomy.autonomy, key=order.index)
+        return RulePolicy(lower, (*self.rules, *(rule for rule in rules if rule.verb is not Verb.ALLOW)))
+
+    def decide(self, case: Case) -> Decision:
+        """The decision alone; `explain` gives the reasons."""
+        return self._judged(case, None)[0]
+
+    def explain(self, case: Case) -> Explanation:
+        """The decision, with what every rule had to do with it."""
+        steps: list[str] = []
+        decision, rule = self._judged(case, steps)
+        return Explanation(decision, rule, tuple(steps))
+
+    def shows(self, facts: Facts) -> bool:
+        """Whether a tool may ever be allowed: a rule that denies it whatever it is called with hides it."""
+        if not self.autonomy.shows(facts):
+            return False
+        return not any(
+            rule.always and (not rule.effects or rule.effects >= set(Effect)) and rule.knows(facts)
+            for rule in self._denies
+        )
+
+    def _judged(self, case: Case, steps: list[str] | None) -> tuple[Decision, Rule | None]:
+        default = self.autonomy.decide(case)
+        if default.verb is Verb.DENY:
+            return default, None
+        accesses = case.accesses
+        for rule in self._denies:
+            found = self._found(rule, case, accesses, steps)
+            if found is YES:
+                return Decision(Verb.DENY, _why(rule), rule=str(rule)), rule
+            if found is PARTLY:
+                reason = f"it may reach what is denied: {_why(rule)}"
+                return self._asked(case, accesses, Decision(Verb.ASK, reason, str(rule), True), rule, steps)
+        for rule in self._asks:
+            if self._found(rule, case, accesses, steps) is not NO:
+                return Decision(Verb.ASK, _why(rule), str(rule), True), rule
+        return self._allowed(case, accesses, default, steps)
+
+    def _asked(
+        self,
+        case: Case,
+        accesses: Sequence[Access] | None,
+        asked: Decision,
+        rule: Rule,
+        steps: list[str] | None,
+    ) -> tuple[Decision, Rule | None]:
+        """A deny rule may be met: any other that is met for certain still denies."""
+        for other in self._denies:
+            if other is not rule and self._found(other, case, accesses, steps) is YES:
+                return Decision(Verb.DENY, _why(other), rule=str(other)), other
+        return asked, rule
+
+    def _allowed(
+        self, case: Case, accesses: Sequence[Access] | None, default: Decision, steps: list[str] | None
+    ) -> tuple[Decision, Rule | None]:
+        waiting = list(accesses or ())
+        by: Rule | None = None
+        for rule in self._allows:
+            if not rule.counts(case):
+                continue
+            if not rule.about_accesses:
+                _note(steps, rule, "allows the call")
+                return Decision(Verb.ALLOW, "", str(rule)), rule
+            left = [access for access in waiting if rule.means(access) is not YES]
+            if len(left) < len(waiting):
+                _note(
+                    steps, rule, f"allows {len(waiting) - len(left)} of the {len(waiting)} things it reaches"
+                )
+                by, waiting = rule, left
+        if by is not None and not waiting:
+            return Decision(Verb.ALLOW, "", str(by)), by
+        if by is not None and steps is not None:
+            steps.append(f"not allowed by a rule: {', '.join(map(str, waiting))}")
+        return default, None
+
+    def _found(
+        self, rule: Rule, case: Case, accesses: Sequence[Access] | None, steps: list[str] | None
+    ) -> int:
+        if not rule.counts(case):
+            return NO
+        if not rule.about_accesses:
+            found = YES
+        elif accesses is None:  # a tool that does not say what it reaches may reach anything
+            found = NO if case.facts.effect is Effect.READ and not rule.tools else PARTLY
+        else:
+            found = max((rule.means(access) for access in accesses), default=NO)
+        if found:
+            _note(steps, rule, "holds" if found is YES else "may hold")
+        return found
+
+
+def _why(rule: Rule) -> str:
+    return rule.reason or f"the rule {rule} says so"
+
+
+def _note(steps: list[str] | None, rule: Rule, what: str) -> None:
+    if steps is not None:
+        steps.append(f"{rule.verb.value} rule {rule}: {what}")

@@ -1,0 +1,404 @@
+"""Rules over calls: what they mean, what they settle, and what a file of them must say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolcrib import Effect, Toolbox, ToolCall, tool
+from toolcrib.access import Access, Reach
+from toolcrib.call import Answer, Refused, Verdict
+from toolcrib.errors import ErrorCode
+from toolcrib.rules.file import RuleError, read_rules
+from toolcrib.rules.patterns import CommandPattern, PathPattern, PatternError, host_matches
+from toolcrib.rules.policy import Rule, RulePolicy
+from toolcrib.tool import Facts
+from toolcrib.toolbox.policy import Autonomy, Case, Verb
+
+PATHS = [
+    # pattern, path, whether it is meant
+    ("src/*.py", "src/a.py", True),
+    ("src/*.py", "./src//a.py", True),
+    ("src/*.py", "src/deep/a.py", False),
+    ("src/**", "src/deep/a.py", True),
+    ("src", "src/deep/a.py", True),
+    ("src", "source/a.py", False),
+    (".env", "deep/down/.env", True),
+    ("**/.env", ".env", True),
+    ("/etc/*", "/etc/passwd", True),
+    ("/etc/*", "etc/passwd", False),
+    (".git/**", ".GIT/hooks/pre-commit", True),
+    ("caf\u00e9/**", "cafe\u0301/menu", True),
+    ("src/{a,b}/*.c", "src/b/x.c", True),
+    ("src/{a,b}/*.c", "src/c/x.c", False),
+    ("a/[bc]/d", "a/c/d", True),
+    ("a/[!bc]/d", "a/c/d", False),
+    ("src/../secrets", None, None),
+    ("secrets", "public/../secrets/key", True),
+    ("**", "anything/at/all", True),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path", "meant"), PATHS)
+def test_patterns_of_paths(pattern: str, path: str | None, meant: bool | None) -> None:
+    if path is None:
+        with pytest.raises(PatternError):
+            PathPattern(pattern)
+    else:
+        assert PathPattern(pattern).matches(path) is meant
+
+
+SUBTREES = [
+    # a protected pattern, a folder, a tool's own pattern below it, whether they may meet
+    ("secrets/**", ".", "", True),
+    ("secrets/**", "public", "", False),
+    ("secrets/**", "secrets/deep", "", True),
+    ("work/**/secrets", "work/app", "", True),
+    ("work/*.log", "work/sub", "", False),
+    ("work/**/*.log", "work/sub", "", True),
+    ("*.key", "public", "", True),
+    ("*.key", "public", "*.txt", True),  # a folder may be called a.key
+    ("public/*.key", "public", "/*.txt", True),
+    ("src/*.key", "public", "*.txt", False),
+    ("*.key", "public", "**/a.*", True),
+    ("secrets/**", ".", "secrets/*", True),
+    ("secrets/**", ".", "*.txt", True),
+    ("secrets/**", "workspace", "../secrets/*", True),
+]
+
+
+@pytest.mark.parametrize(("pattern", "folder", "inner", "meet"), SUBTREES)
+def test_a_subtree_may_meet_a_pattern(pattern: str, folder: str, inner: str, meet: bool) -> None:
+    assert PathPattern(pattern).meets(folder, inner) is meet
+
+
+names = st.sampled_from(["a", "b", "c", "A", ".git"])
+paths = st.lists(names, min_size=1, max_size=4).map("/".join)
+patterns = st.lists(
+    st.sampled_from(["a", "b", "*", "**", "a*", "?", "[ab]", ".git"]), min_size=1, max_size=4
+).map("/".join)
+
+
+@given(patterns, paths, st.integers(0, 3))
+@settings(max_examples=300)
+def test_what_is_meant_below_a_folder_is_seen_from_the_folder(pattern: str, path: str, depth: int) -> None:
+    """Whoever may reach a protected file through a folder is never told that the two do not meet."""
+    compiled = PathPattern(pattern)
+    folder = "/".join(path.split("/")[:depth]) or "."
+    if compiled.matches(path):
+        assert compiled.meets(folder, "")
+        if depth < len(path.split("/")):
+            rest = "/".join(path.split("/")[depth:])
+            assert compiled.meets(folder, rest)
+    if compiled.covers(folder):
+        assert compiled.matches(path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "argv", "meant"),
+    [
+        ("git status", ["git", "status"], True),
+        ("git status", ["git", "status", "-s"], False),
+        ("git status *", ["git", "status"], True),
+        ("git push *", ["git", "push", "--force"], True),
+        ("git push *", ["git", "-C", ".", "push"], False),
+        ("npm run test:*", ["npm", "run", "test:unit"], True),
+        ("ls *", ["lstmeval"], False),
+        ("'my tool' *", ["my tool", "x"], True),
+    ],
+)
+def test_patterns_of_commands(pattern: str, argv: list[str], meant: bool) -> None:
+    assert CommandPattern(pattern).matches(argv) is meant
+
+
+@pytest.mark.parametrize(
+    ("pattern", "target", "meant"),
+    [
+        ("example.org", "example.org:443", True),
+        ("example.org", "EXAMPLE.org.:443", True),
+        ("example.org", "api.example.org:443", False),
+        ("*.example.org", "api.example.org:443", True),
+        ("*.example.org", "example.org:443", False),
+        ("*.example.org", "badexample.org:443", False),
+        ("example.org:8443", "example.org:443", False),
+        ("*", "anything.at.all:1", True),
+    ],
+)
+def test_patterns_of_hosts(pattern: str, target: str, meant: bool) -> None:
+    assert host_matches(pattern, target) is meant
+
+
+# -- what rules settle
+
+
+def case(
+    *accesses: Access, effect: Effect = Effect.WRITE, name: str = "shell", silent: bool = False, **named: Any
+) -> Case:
+    class Reaching(Case):
+        @property
+        def accesses(self) -> tuple[Access, ...] | None:
+            return None if silent else accesses
+
+        @property
+        def arguments(self) -> Any:
+            return named.get("arguments", {})
+
+    facts = Facts(name, effect, frozenset(), server=named.get("server", ""))
+    return Reaching(facts, effect, taint=frozenset(named.get("taint", ())))
+
+
+def write(path: str, **named: Any) -> Access:
+    return Access(Reach.WRITE, path, **named)
+
+
+def runs(command: str) -> Access:
+    return Access(Reach.RUN, command, argv=tuple(command.split()))
+
+
+RULES = """
+[[rule]]
+name = "secrets"
+deny = true
+path = ["secrets/**", ".env"]
+reason = "secrets stay where they are"
+
+[[rule]]
+name = "pushing"
+ask = true
+command = "git push *"
+
+[[rule]]
+name = "tests"
+allow = true
+command = ["pytest *", "git status"]
+
+[[rule]]
+name = "build"
+allow = true
+tool = "write_*"
+path = "build/**"
+
+[[rule]]
+name = "outside"
+ask = true
+effect = ["write", "destructive"]
+tainted = true
+reason = "the run has read something from outside"
+
+[[rule]]
+name = "no github"
+deny = true
+server = "github"
+effect = "destructive"
+
+[[rule]]
+name = "main"
+deny = true
+tool = "deploy"
+argument = { branch = "main" }
+"""
+
+ALLOW, ASK, DENY = Verb.ALLOW, Verb.ASK, Verb.DENY
+SETTLED = {
+    "nothing said of it: the autonomy": (case(write("src/a.py")), ASK, ""),
+    "reading is the autonomy's to allow": (case(Access(Reach.READ, "a"), effect=Effect.READ), ALLOW, ""),
+    "a denied path": (case(write("secrets/key")), DENY, "secrets"),
+    "a denied path, read": (case(Access(Reach.READ, "secrets/key"), effect=Effect.READ), DENY, "secrets"),
+    "deny before allow": (case(write("build/.env"), name="write_file"), DENY, "secrets"),
+    "a subtree that holds one": (
+        case(Access(Reach.READ, ".", subtree=True), effect=Effect.READ),
+        ASK,
+        "secrets",
+    ),
+    "a subtree that may hold one": (
+        case(Access(Reach.READ, "src", subtree=True, pattern="*.py"), effect=Effect.READ),
+        ASK,  # a folder below src may be called .env
+        "secrets",
+    ),
+    "an allowed command": (case(runs("pytest -q")), ALLOW, "tests"),
+    "two commands, both allowed": (case(runs("pytest -q"), runs("git status")), ALLOW, "tests"),
+    "two commands, one of them unknown": (case(runs("pytest -q"), runs("rm -r x")), ASK, ""),
+    "an allowed command with an operand that is denied": (
+        case(runs("pytest -q"), write("secrets/x")),
+        DENY,
+        "secrets",
+    ),
+    "asking wins over allowing": (case(runs("pytest"), runs("git push")), ASK, "pushing"),
+    "an opaque command may be one that asks": (case(Access(Reach.RUN, "$x")), ASK, "pushing"),
+    "an allowed folder": (case(write("build/x.o"), name="write_file"), ALLOW, "build"),
+    "another tool there": (case(write("build/x.o"), name="edit_file"), ASK, ""),
+    "after something from outside": (case(runs("pytest"), taint={"web"}), ASK, "outside"),
+    "a server's tool": (
+        case(effect=Effect.DESTRUCTIVE, server="github", name="delete_repo"),
+        DENY,
+        "no github",
+    ),
+    "an argument": (case(name="deploy", arguments={"branch": "main"}), DENY, "main"),
+    "another argument": (case(name="deploy", arguments={"branch": "test"}), ASK, ""),
+    "a tool that does not say what it reaches": (case(silent=True), ASK, "secrets"),
+}
+
+
+@pytest.mark.parametrize(("given", "verb", "rule"), SETTLED.values(), ids=SETTLED)
+def test_what_several_rules_settle(given: Case, verb: Verb, rule: str) -> None:
+    policy = read_rules(RULES).policy()
+    decision = policy.decide(given)
+    assert (decision.verb, decision.rule.partition(" (")[0]) == (verb, rule)
+    explained = policy.explain(given)
+    assert explained.decision == decision
+    if decision.verb is not ALLOW:
+        assert decision.reason
+
+
+def test_the_order_of_rules_means_nothing() -> None:
+    rules = read_rules(RULES).rules
+    for one, verb, _ in SETTLED.values():
+        assert RulePolicy("supervised", rules[::-1]).decide(one).verb is verb
+
+
+def test_read_only_cannot_be_widened_by_a_rule() -> None:
+    policy = RulePolicy("read_only", [Rule(verb=ALLOW, tools=("shell",))])
+    assert policy.decide(case(runs("pytest"))).verb is DENY
+
+
+def test_a_narrowed_policy_never_allows_more() -> None:
+    policy = read_rules(RULES).policy()
+    narrowed = policy.narrowed([Rule(verb=ALLOW, tools=("*",)), Rule(verb=DENY, tools=("shell",))], "full")
+    order = [ALLOW, ASK, DENY]
+    for one, verb, _ in SETTLED.values():
+        assert order.index(narrowed.decide(one).verb) >= order.index(verb)
+    assert narrowed.autonomy.autonomy is Autonomy.SUPERVISED
+    assert narrowed.decide(case(runs("pytest"))).verb is DENY
+
+
+def test_a_tool_that_can_never_be_allowed_is_hidden() -> None:
+    policy = RulePolicy(
+        "full",
+        [
+            Rule(verb=DENY, tools=("danger*",)),
+            Rule(verb=DENY, tools=("shell",), commands=(CommandPattern("rm *"),)),
+        ],
+    )
+    shown = {
+        name
+        for name in ("danger_1", "shell", "other")
+        if policy.shows(Facts(name, Effect.WRITE, frozenset()))
+    }
+    assert shown == {"shell", "other"}
+
+
+@tool(effect=Effect.WRITE, secrets=(), accesses=lambda given: (Access(Reach.WRITE, given["path"]),))
+def save(path: str) -> str:
+    "Save."
+    return f"saved {path}"
+
+
+async def test_a_rule_reaches_the_path_of_a_call() -> None:
+    rules = read_rules(
+        '[[rule]]\nallow = true\ntool = "save"\npath = "out/**"\n[[rule]]\ndeny = true\npath = "*.key"'
+    )
+    box = Toolbox([save], policy=rules.policy())
+    assert (await box.call("save", {"path": "out/a.txt"})).text == "saved out/a.txt"
+    denied = await box.call("save", {"path": "out/a.key"})
+    assert denied.code is ErrorCode.DENIED
+    asked = await box.call("save", {"path": "a.txt"})
+    assert asked.code is ErrorCode.NOBODY_TO_ASK
+
+
+async def test_an_ask_rule_asks_again_after_always() -> None:
+    asked: list[str] = []
+
+    async def approver(question: Any) -> Answer:
+        asked.append(question.tool)
+        return Answer(Verdict.ALWAYS)
+
+    strict = read_rules('[[rule]]\nask = true\ntool = "save"').policy("full")
+    box = Toolbox([save], policy=strict, approver=approver)
+    for _ in range(2):
+        assert not (await box.call("save", {"path": "a"})).is_error
+    assert asked == ["save", "save"]
+
+
+async def test_a_denied_tool_is_not_shown() -> None:
+    box = Toolbox([save], policy=read_rules('[[rule]]\ndeny = true\ntool = "save"').policy("full"))
+    assert list((await box.offer()).specs) == []
+    assert isinstance(await box.prepare(ToolCall("save", {"path": "x"})), Refused)
+
+
+# -- files
+
+WRONG = {
+    "not TOML": ("[[rule]\n", "rules: not TOML"),
+    "an unknown key": ("[[rule]]\ndeny = true\ntoll = 'x'", "line 1: unknown key 'toll'"),
+    "no verb": ("\n\n[[rule]]\ntool = 'x'", "line 3: a rule says one of"),
+    "two verbs": ("[[rule]]\nallow = true\ndeny = true", "line 1: a rule says one of"),
+    "an empty list": ("[[rule]]\ndeny = true\ntool = ['']", "line 1: tool must be"),
+    "no such effect": (
+        "[[rule]]\ndeny = true\neffect = 'wrote'",
+        "effect must be one of read, write, destructive",
+    ),
+    "a path upwards": ("[[rule]]\ndeny = true\npath = '../x'", "must not contain '..'"),
+    "a path with ~ inside": ("[[rule]]\ndeny = true\npath = '/~/data/**'", "'~'"),
+    "a windows path": ("[[rule]]\ndeny = true\npath = 'a\\b'", "write /"),
+    "any command": ("[[rule]]\nallow = true\ncommand = '*'", "too broad"),
+    "a shell": ("[[rule]]\nallow = true\ncommand = 'bash *'", "too broad: bash"),
+    "an interpreter": ("[[rule]]\nallow = true\ncommand = 'python *'", "too broad: python"),
+    "code for it": ("[[rule]]\nallow = true\ncommand = 'python -c *'", "too broad: python"),
+    "as another": ("[[rule]]\nallow = true\ncommand = 'sudo apt *'", "too broad: sudo"),
+    "a wrapper": ("[[rule]]\nallow = true\ncommand = '/usr/bin/env *'", "too broad: env"),
+    "everything": ("[[rule]]\nallow = true", "allows everything"),
+    "every tool": ("[[rule]]\nallow = true\ntool = '*'", "allows everything"),
+    "no such autonomy": ("autonomy = 'yolo'", "autonomy must be one of"),
+    "a key above": ("rules = 1", "unknown key 'rules'"),
+    "a list inline": ("rule = [{deny = true}]", "under a header"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG.values(), ids=WRONG)
+def test_a_wrong_file_is_told_where(text: str, words: str) -> None:
+    with pytest.raises(RuleError) as caught:
+        read_rules(text)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["python -m pytest *", "git commit -m *", "npm run build", "sudo systemctl status nginx"]
+)
+def test_what_is_not_too_broad(text: str) -> None:
+    assert read_rules(f"[[rule]]\nallow = true\ncommand = '{text}'").rules
+
+
+def make_case(call: ToolCall) -> Case:
+    assert isinstance(call.arguments, dict)
+    return case(write(call.arguments.get("path", "x")), name=call.name, arguments=call.arguments)
+
+
+def test_examples_are_tried() -> None:
+    good = """
+    [[rule]]
+    name = "build"
+    allow = true
+    tool = "save"
+    path = "build/**"
+    match = ['save {"path": "build/x"}']
+    not_match = ['save {"path": "src/x"}', 'other {"path": "build/x"}']
+    """
+    read_rules(good).check(make_case)
+    with pytest.raises(
+        RuleError, match=r"line 7: rule 'build': .* is listed under match, but the rule does not"
+    ):
+        read_rules(good.replace('"build/x"}\']\n', '"lib/x"}\']\n', 1)).check(make_case)
+    with pytest.raises(RuleError, match=r"line 8: .*not_match, but match it"):
+        read_rules(good.replace("src/x", "build/y")).check(make_case)
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=200)
+def test_whatever_a_file_holds_is_told(text: str) -> None:
+    try:
+        read_rules(text)
+    except RuleError:
+        pass

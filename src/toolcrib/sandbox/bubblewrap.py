@@ -1,0 +1,331 @@
+# ruff: noqa: PTH - paths are text and descriptors here, as system calls take them
+"""Bubblewrap: own namespaces, a file system that is read-only but for the workspace, and our seccomp filter.
+
+Needs the `bwrap` program and unprivileged user namespaces. Everything a command starts lives in its process
+namespace and ends with it; its network namespace has nobody in it but itself.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import stat
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+from toolcrib.sandbox import kernel, seccomp
+from toolcrib.sandbox.egress import Egress, Resolver
+from toolcrib.sandbox.explain import explained
+from toolcrib.sandbox.interface import (
+    Denial,
+    Files,
+    Launch,
+    Level,
+    Limits,
+    Network,
+    SandboxError,
+    SandboxReport,
+    Strength,
+)
+from toolcrib.sandbox.landlock import CHANGING, LOOKING, confinement
+from toolcrib.sandbox.narrow import narrowed
+from toolcrib.sandbox.places import View, view_of, within
+from toolcrib.sandbox.plan import Confinement, Plan, handed
+from toolcrib.sandbox.protect import Protection
+from toolcrib.sandbox.scratch import Scratch
+
+NAME = "bubblewrap"
+FIX = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and allow unprivileged user namespaces"
+BASE = (
+    "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+    "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+)  # fmt: skip
+# A new /proc can be written to by root, which is whom it belongs to outside as well.
+KERNEL_KNOBS = (
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/acpi",
+    "/proc/scsi",
+)
+RESOLVED = "/run/systemd/resolve"  # where /etc/resolv.conf often leads
+SMALL = 1 << 20  # bytes of a hidden folder, which only holds the way to what is shown below it
+
+
+class Bubblewrap:
+    """Commands confined by `bwrap`.
+
+    `readable` are folders outside the workspace, hidden otherwise, that commands may read; `protected`
+    replaces the table of `places`; `unix_sockets` lets programs use them, also those of daemons that can be
+    seen; `landlock` adds Landlock inside (defence in depth, at the price of starting Python once more);
+    `resolve` is asked for the addresses of hosts of an allowlist.
+    """
+
+    def __init__(
+        self,
+        workspace: str | os.PathLike[str],
+        level: Level | None = None,
+        *,
+        readable: Sequence[str | os.PathLike[str]] = (),
+        protected: Sequence[str] | None = None,
+        limits: Limits | None = None,
+        unix_sockets: bool = False,
+        landlock: bool = False,
+        resolve: Resolver | None = None,
+        home: str | None = None,
+        why_not_better: Sequence[str] = (),
+    ) -> None:
+        self.level = level or Level()
+        if self.level.files is Files.OFF:
+            raise SandboxError("bubblewrap confines; for no sandbox at all use NoSandbox")
+        self.workspace = os.path.realpath(workspace)
+        if self.workspace == "/":
+            raise SandboxError("the workspace is /, so there is nothing outside it to protect")
+        self.home = home
+        self.readable = tuple(os.fspath(path) for path in readable)
+        self.protected = protected
+        self.limits = limits or Limits()
+        self.unix_sockets = unix_sockets
+        self.landlock = landlock
+        self.resolve = resolve
+        self.why_not_better = tuple(why_not_better)
+        self.scratch = Scratch()
+        self.masks = Masks()
+
+    def view(self) -> View:
+        return view_of(
+            self.workspace,
+            home=self.home,
+            readable=self.readable,
+            **({} if self.protected is None else {"protected": self.protected}),
+        )
+
+    def launch(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
+    ) -> Launch:
+        level = narrowed(self.level, level)
+        program = _program()
+        view = self.view()
+        launch = Launch([], {**env, "TMPDIR": "/tmp"}, cwd)
+        try:
+            return self._filled(launch, program, list(argv), view, level)
+        except BaseException:
+            launch.close()
+            raise
+
+    def _filled(self, launch: Launch, program: str, argv: list[str], view: View, level: Level) -> Launch:
+        wrapped = [program, *BASE]
+        if level.network is not Network.ON:
+            wrapped.append("--unshare-net")
+        if level.files is Files.WORKSPACE_WRITE:
+            # A mount cannot lie on a link, and what is reached through one is not where it says.
+            linked = [path for path in view.protected if _through_a_link(view.workspace, path)]
+            view = replace(view, protected=tuple(path for path in view.protected if path not in linked))
+            launch.closing.append(Protection(view.workspace, (*linked, *view.watched)).restore)
+            launch.closing.append(self.masks.hold(view.protected))
+        wrapped += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        for knob in KERNEL_KNOBS:
+            if os.path.exists(knob):
+                wrapped += ["--ro-bind", knob, knob]
+        wrapped += self._mounts(view, level)
+        wrapped += ["--chdir", launch.cwd]
+        if seccomp.supported():
+            filtered = seccomp.program(seccomp.Filter(internet=True, unix=self.unix_sockets, alone=True))
+            wrapped += ["--seccomp", str(handed(launch, filtered))]
+        inner = [*limiter(self.limits), *argv]
+        plan = Plan(exec=inner)
+        if level.network is Network.ALLOWLIST:
+            if self.resolve is None:
+                raise SandboxError("an allowlist of hosts needs a resolver, and none was given")
+            egress = Egress(level.hosts, self.resolve, refused=launch.refused_hosts)
+            launch.closing.append(lambda launch: egress.close())
+            theirs, proxy = egress.begin()
+            plan.hand_over = theirs.detach()
+            launch.handed.append(plan.hand_over)
+            launch.env |= proxy
+        if self.landlock:
+            plan.landlock = self._landlock(view, level)
+        if plan.needed:
+            inner = plan.argv(launch)
+        launch.argv = [*wrapped, "--", *inner]
+        launch.pass_fds = tuple(launch.handed)
+        return launch
+
+    def _mounts(self, view: View, level: Level) -> list[str]:
+        """All that is laid over the root, the outer before the inner."""
+        laid: dict[str, list[str]] = {}
+        for path in view.hidden:
+            if self._covered(path, view):
+                continue
+            if os.path.isdir(path):
+                room = self.limits.scratch if path == view.home else SMALL
+                sized = ["--size", str(room)] if room is not None and knows("--size") else []
+                laid[path] = [*sized, "--tmpfs", path]
+            else:
+                laid[path] = ["--ro-bind", "/dev/null", path]
+        for path in view.shown:
+            laid[path] = ["--ro-bind-try", path, path]
+        if level.network is Network.ON and os.path.isdir(RESOLVED):
+            laid[RESOLVED] = ["--ro-bind-try", RESOLVED, RESOLVED]
+        temporary = self.scratch.path()
+        for path in ("/tmp", "/var/tmp"):
+            if os.path.isdir(path):
+                laid[os.path.realpath(path)] = ["--bind", temporary, os.path.realpath(path)]
+        shared = ["--size", str(self.limits.scratch)] if self.limits.scratch and knows("--size") else []
+        laid["/dev/shm"] = [*shared, "--tmpfs", "/dev/shm"]
+        write = "--bind" if level.files is Files.WORKSPACE_WRITE else "--ro-bind"
+        laid[view.workspace] = [write, view.workspace, view.workspace]
+        if level.files is Files.WORKSPACE_WRITE:
+            for path in view.protected:
+                for outer in _between(view.workspace, path):
+                    # A folder that is no mount point could be renamed, with what is protected in it.
+                    laid.setdefault(outer, ["--bind-try", outer, outer])
+                laid[path] = ["--ro-bind-try", path, path]
+        return [word for path in sorted(laid, key=lambda path: path.split("/")) for word in laid[path]]
+
+    def _landlock(self, view: View, level: Level) -> Confinement:
+        """Once more the same, by other means: read all that can be seen, write where it is meant."""
+        abi = kernel.landlock_abi()
+        (files, _, scopes), _, of_a_file = confinement(view, level, abi, "/tmp")
+        write = [view.home, "/tmp", "/var/tmp", "/dev", "/proc/self"]
+        if level.files is Files.WORKSPACE_WRITE:
+            write.append(view.workspace)
+        return (files, 0, scopes), [("/", LOOKING), *((path, CHANGING) for path in write)], of_a_file
+
+    def _covered(self, path: str, view: View) -> bool:
+        """Whether a hidden path lies in what is hidden anyway."""
+        around = [
+            place
+            for place in (*view.hidden, *view.shown, view.workspace)
+            if place != path and within(path, place)
+        ]
+        return bool(around) and max(around, key=len) in view.hidden
+
+    def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
+        return explained(returncode, output, launch, self.view(), self.level)
+
+    def report(self) -> SandboxReport:
+        gaps = [
+            "a repository that a command makes in a folder below is protected only from the next command on"
+        ]
+        limited = bool(limiter(self.limits))
+        if not seccomp.supported():
+            gaps.append("no system call filter for this processor: sockets of daemons can be reached")
+        if self.unix_sockets:
+            gaps.append("unix sockets are allowed: daemons whose sockets are visible can be reached")
+        if self.level.network is Network.ON:
+            gaps.append("the network is on: services of this machine can be reached too")
+        if not limited:
+            gaps.append("prlimit is not installed, so processes and memory are not limited")
+        elif os.geteuid() == 0:
+            gaps.append("the kernel limits no number of processes for root")
+        gaps.append("memory is limited for each process, not for all together; the disk for each file")
+        strong = Strength.ENFORCED if seccomp.supported() else Strength.PARTIAL
+        network = Strength.NONE if self.level.network is Network.ON else strong
+        return SandboxReport(
+            NAME, Strength.ENFORCED, Strength.ENFORCED, network, strong, Strength.ENFORCED,
+            tuple(gaps), self.why_not_better,
+        )  # fmt: skip
+
+
+class Masks:
+    """Empty folders in the place of protected files that are not there, so that a mount can cover them.
+
+    Folders, for git does not see them. Shared by commands that run at once; gone with the last of them.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def hold(self, paths: Sequence[str]) -> Callable[[Launch], None]:
+        made: list[str] = []
+        with self._lock:
+            for path in paths:
+                for folder in [*_missing_above(path), path]:
+                    if folder in self._held:
+                        self._held[folder] += 1
+                        made.append(folder)
+                    elif not os.path.lexists(folder):
+                        try:
+                            os.mkdir(folder)
+                        except OSError:
+                            break
+                        self._held[folder] = 1
+                        made.append(folder)
+
+        def release(launch: Launch) -> None:
+            with self._lock:
+                for folder in reversed(made):
+                    self._held[folder] -= 1
+                    if not self._held[folder]:
+                        del self._held[folder]
+                        try:
+                            os.rmdir(folder)  # only if it is still the empty folder
+                        except OSError:
+                            pass
+
+        return release
+
+
+def _missing_above(path: str) -> list[str]:
+    found: list[str] = []
+    folder = os.path.dirname(path)
+    while not os.path.lexists(folder):
+        found.append(folder)
+        folder = os.path.dirname(folder)
+    return found[::-1]
+
+
+def _through_a_link(root: str, path: str) -> bool:
+    return any(os.path.islink(part) for part in (*_between(root, path), path))
+
+
+def _between(root: str, path: str) -> list[str]:
+    """The folders between a root and a path below it, without both."""
+    parts = path[len(root) + 1 :].split("/")[:-1]
+    return [f"{root}/{'/'.join(parts[: count + 1])}" for count in range(len(parts))]
+
+
+def limiter(limits: Limits) -> list[str]:
+    """The words that limit what comes after them; none where the program for it is not installed."""
+    program = shutil.which("prlimit", path="/usr/bin:/bin")
+    if program is None:
+        return []
+    wanted = (
+        ("nproc", limits.processes, resource.RLIMIT_NPROC),
+        ("data", limits.memory, resource.RLIMIT_DATA),
+        ("fsize", limits.file_size, resource.RLIMIT_FSIZE),
+        ("core", 0, resource.RLIMIT_CORE),
+    )
+    return [
+        program,
+        *(f"--{name}={_within_hard(value, kind)}" for name, value, kind in wanted if value is not None),
+        "--",
+    ]
+
+
+def _within_hard(value: int, kind: int) -> int:
+    hard = resource.getrlimit(kind)[1]
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)
+
+
+def _program() -> str:
+    found = shutil.which("bwrap", path="/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin")
+    if found is None or not stat.S_ISREG(os.stat(found).st_mode):
+        raise SandboxError("bwrap is not installed")
+    return found
+
+
+@cache
+def knows(option: str) -> bool:
+    """Whether the installed bwrap has an option."""
+    import subprocess
+
+    said = subprocess.run([_program(), "--help"], capture_output=True, text=True, timeout=10, check=False)
+    return f" {option} " in said.stdout + said.stderr

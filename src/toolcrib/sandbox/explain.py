@@ -1,0 +1,165 @@
+# ruff: noqa: PTH - paths are text and descriptors here, as system calls take them
+"""Whether a command failed because of the sandbox: read from what it said, and checked against what it saw.
+
+A message alone proves nothing, for "Permission denied" has many reasons. It is the sandbox's doing where the
+same step would have been possible without it: the path is hidden or may not be written to, and we ourselves could.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from toolcrib.sandbox.interface import Denial, Files, Launch, Level, Network
+from toolcrib.sandbox.places import View, within
+
+LINES = 400  # of the output, from its end
+LINE = 2_000
+WRITE_WORDS = (
+    "read-only file system",
+    "permission denied",
+    "operation not permitted",
+    "cross-device link",
+    "device or resource busy",
+)
+READ_WORDS = (
+    "permission denied",
+    "no such file or directory",
+    "operation not permitted",
+    "cannot access",
+    "enoent",
+    "eacces",
+)
+NETWORK_WORDS = (
+    "could not resolve host", "temporary failure in name resolution", "name or service not known", "network is unreachable",
+    "network unreachable", "no address associated with hostname", "enotfound", "eai_again", "enetunreach", "unable to resolve",
+    "failed to lookup address", "nodename nor servname", "could not connect to server", "403 refused by the sandbox",
+    "connection refused by the sandbox", "failed to establish a new connection", "tunnel connection failed: 403",
+    "response 403", "refused by the sandbox", "couldn't connect to server", "failed to connect to",
+)  # fmt: skip
+FORBIDDEN_WORDS = {
+    "ptrace": "looking into other processes (ptrace)",
+    "/var/run/docker.sock": "the Docker daemon",
+    "docker daemon": "the Docker daemon",
+    "unshare": "new namespaces",
+    "must be superuser": "rights of root",
+    "mount:": "mounting file systems",
+    "dbus": "the message bus",
+    "agent refused": "the key agent",
+    "bad system call": "a forbidden system call",
+    "io_uring": "io_uring",
+    "cannot open netlink socket": "netlink sockets",
+}
+REFUSED_WORDS = (
+    "operation not permitted",
+    "permission denied",
+    "cannot connect",
+    "bad system call",
+    "superuser",
+    "not permitted",
+)
+FLOOD_WORDS = {
+    "resource temporarily unavailable": "the number of processes",
+    "file size limit exceeded": "the size of a file",
+    "file too large": "the size of a file",
+    "cannot allocate memory": "the memory of a process",
+    "memoryerror": "the memory of a process",
+    "used too much memory together": "the memory of all processes together",
+}
+PATH = re.compile(
+    r"['\"`‘“]((?:/|\.{1,2}/|~/)[^'\"`’”\n]{1,1000})['\"`’”]|(?:^|[\s:=(])((?:/|\.{1,2}/)[^\s:'\",;)]{1,1000})"
+)
+ADDRESS = re.compile(
+    r"(?:host|host:|to|lookup|resolve|//)\s*['\"]?([a-z0-9][a-z0-9.-]{0,200}\.[a-z]{2,24})(?::(\d{1,5}))?",
+    re.IGNORECASE,
+)
+
+
+def explained(returncode: int | None, output: str, launch: Launch, view: View, level: Level) -> Denial | None:
+    """The refusal that a command met, if it met one; the last one said where there are several."""
+    if launch.refused_hosts:
+        host = launch.refused_hosts[-1]
+        return Denial(
+            "network",
+            host,
+            f"The sandbox refused a connection to {host}: it is not on the list of allowed hosts.",
+            f"allow the host {host}",
+        )
+    if returncode == 0:
+        return None
+    for line in output[-LINES * LINE :].splitlines()[: -LINES - 1 : -1]:
+        found = _of_line(line[:LINE], launch, view, level)
+        if found is not None:
+            return found
+    return None
+
+
+def _of_line(line: str, launch: Launch, view: View, level: Level) -> Denial | None:
+    low = line.lower()
+    if any(word in low for word in (*WRITE_WORDS, *READ_WORDS)):
+        for path in _paths(line, launch.cwd):
+            denial = _of_path(path, low, view, level)
+            if denial is not None:
+                return denial
+    if level.network is not Network.ON and any(word in low for word in NETWORK_WORDS):
+        found = ADDRESS.search(line)
+        host = ":".join(part for part in found.groups() if part) if found else ""
+        target = host or "the network"
+        return Denial(
+            "network",
+            target,
+            f"The sandbox allows no connection to {target}.",
+            f"allow the host {host}" if host else "allow the network",
+        )
+    if any(word in low for word in REFUSED_WORDS):
+        for word, what in FORBIDDEN_WORDS.items():
+            if word in low:
+                return Denial("system", what, f"The sandbox does not allow {what}.")
+    for word, what in FLOOD_WORDS.items():
+        if word in low:
+            return Denial("limit", what, f"The sandbox limits {what}.", f"raise the limit of {what}")
+    return None
+
+
+def _of_path(path: str, low: str, view: View, level: Level) -> Denial | None:
+    words = [word for word in WRITE_WORDS if word in low]
+    if words and view.protects(path) and level.files is Files.WORKSPACE_WRITE:
+        return Denial(
+            "write",
+            path,
+            f"The sandbox protects {path}: other programs obey what stands in it.",
+            f"allow writing to {path}",
+        )
+    if view.hides(path):
+        if os.path.lexists(path):
+            return Denial("read", path, f"The sandbox hides {path} from commands.", f"allow reading {path}")
+        if words and _could_write(path):
+            return _write_refused(path)
+        return None
+    writable = within(path, view.workspace) and level.files is Files.WORKSPACE_WRITE
+    if words and not writable and _could_write(path):
+        return _write_refused(path)
+    return None
+
+
+def _write_refused(path: str) -> Denial:
+    return Denial("write", path, f"The sandbox does not allow writing to {path}.", f"allow writing to {path}")
+
+
+def _could_write(path: str) -> bool:
+    """Whether we, without a sandbox, could have written there: else it is an ordinary failure."""
+    if os.path.lexists(path) and os.access(path, os.W_OK):
+        return True
+    return os.access(os.path.dirname(path) or "/", os.W_OK)
+
+
+def _paths(line: str, cwd: str) -> Iterator[str]:
+    """What in a line looks like a path, absolute; the last first, for messages end with what they are about."""
+    found = [match[1] or match[2] for match in PATH.finditer(line)]
+    for text in reversed(found[-8:]):
+        if not text.startswith("~"):
+            yield os.path.normpath(os.path.join(cwd, text.rstrip("/") or "/"))
+    bare = re.findall(r"['\"`‘]([^'\"`’/\n]{1,200})['\"`’]|: ([\w.-]{1,200}): ", line)
+    for quoted, plain in bare[-4:]:
+        yield os.path.normpath(os.path.join(cwd, quoted or plain))

@@ -1,0 +1,200 @@
+"""What a sandbox is: a level that is asked for, a launch that keeps to it, and a report that says what it is worth.
+
+A back end turns a command into what has to be executed (`Launch`). It runs nothing itself, so that whoever
+starts processes keeps their own way to do it: the launch is plain argv, environment and descriptors.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+LOUD_WORD = "danger_no_sandbox"
+
+
+class SandboxError(Exception):
+    """A sandbox cannot do what was asked of it; nothing was started."""
+
+
+class Files(StrEnum):
+    """What commands may change: nothing, the workspace, or all that the user can."""
+
+    READ_ONLY = "read_only"
+    WORKSPACE_WRITE = "workspace_write"
+    OFF = LOUD_WORD
+
+
+class Network(StrEnum):
+    """Whom commands may speak to: nobody, the hosts of a list (through a proxy), or everybody."""
+
+    OFF = "off"
+    ALLOWLIST = "allowlist"
+    ON = "on"
+
+
+class Strength(StrEnum):
+    """How well something is kept: by the kernel in every way known to us, with gaps that are named, or not."""
+
+    ENFORCED = "enforced"
+    PARTIAL = "partial"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Against floods, for each command; None leaves one out.
+
+    `processes` of the command at once; `memory` in bytes of data for each process; `file_size` in bytes of
+    each file; `scratch` in bytes of temporary files held in memory.
+    """
+
+    processes: int | None = 1_024
+    memory: int | None = 8 << 30
+    file_size: int | None = 8 << 30
+    scratch: int | None = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What commands may do. `hosts` are "name:port" or "name" (ports 80 and 443), for a network allowlist.
+
+    >>> Level.of("workspace_write")
+    Level(files=<Files.WORKSPACE_WRITE: 'workspace_write'>, network=<Network.OFF: 'off'>, hosts=())
+    >>> Level.of("off")
+    Traceback (most recent call last):
+    ...
+    ValueError: files: expected read_only, workspace_write or danger_no_sandbox, got off
+    """
+
+    files: Files = Files.WORKSPACE_WRITE
+    network: Network = Network.OFF
+    hosts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.hosts and self.network is not Network.ALLOWLIST:
+            raise ValueError(f"hosts are listed, and network is {self.network}, not allowlist")
+        if self.network is Network.ALLOWLIST and not self.hosts:
+            raise ValueError("network is allowlist, and no hosts are listed")
+
+    @classmethod
+    def of(cls, files: str, network: str = "off", hosts: Sequence[str] = ()) -> Level:
+        """A level from words as people write them. Raises ValueError that names the field."""
+        for name, words, given in (("files", Files, files), ("network", Network, network)):
+            if given not in list(words):
+                *others, last = words
+                raise ValueError(f"{name}: expected {', '.join(others)} or {last}, got {given}")
+        return cls(Files(files), Network(network), tuple(hosts))
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxReport:
+    """What a sandbox is worth here. `why_not_better` has what stronger ones said; `fix` what to do about it."""
+
+    backend: str
+    fs_write: Strength
+    fs_read: Strength
+    network: Strength
+    processes: Strength
+    protected_paths: Strength = Strength.NONE
+    gaps: tuple[str, ...] = ()
+    why_not_better: tuple[str, ...] = ()
+    fix: str = ""
+
+    @property
+    def confines(self) -> bool:
+        """Whether commands are kept from anything at all; where not, each of them has to be asked about."""
+        return self.fs_write is not Strength.NONE
+
+    def lines(self) -> list[str]:
+        """For people: what holds, what does not, why, and how to mend it."""
+        said = [
+            f"{self.backend}: " + ("commands are confined" if self.confines else "NOTHING limits commands")
+        ]
+        kept = {
+            "writes": self.fs_write,
+            "reads of secrets": self.fs_read,
+            "network": self.network,
+            "other processes": self.processes,
+            "protected files": self.protected_paths,
+        }
+        said.append(", ".join(f"{name}: {strength}" for name, strength in kept.items()))
+        said += [f"gap: {gap}" for gap in self.gaps]
+        said += [f"nothing better: {reason}" for reason in self.why_not_better]
+        return said + ([f"fix: {self.fix}"] if self.fix else [])
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A refusal by the sandbox. `kind` is "write", "read", "network", "system" or "limit"; `wider` what would allow it.
+
+    `words` are for a model; `wider` is for a person, "" where nothing short of no sandbox would do.
+    """
+
+    kind: str
+    target: str
+    words: str
+    wider: str = ""
+
+
+@dataclass(slots=True)
+class Launch:
+    """What has to be executed, and what is to be done around it; a context manager, or call `close`.
+
+    The command's own processes are gone when the launched process is gone. `ended` holds, after `close`,
+    what the sandbox put right afterwards (protected files that were changed, by their paths).
+    """
+
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    pass_fds: tuple[int, ...] = ()
+    restored: list[str] = field(default_factory=list)
+    refused_hosts: list[str] = field(default_factory=list)
+    closing: list[Callable[[Launch], None]] = field(default_factory=list)
+    handed: list[int] = field(default_factory=list)
+
+    def started(self) -> None:
+        """To be told once the process runs: what was handed to it is let go of here."""
+        while self.handed:
+            os.close(self.handed.pop())
+
+    def close(self) -> None:
+        """After the process ended (or could not be started); a second time it does nothing."""
+        self.started()
+        while self.closing:
+            self.closing.pop()(self)
+
+    def __enter__(self) -> Launch:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class Sandbox(Protocol):
+    """One way to confine commands."""
+
+    @property
+    def level(self) -> Level:
+        """What it was made for: what `launch` does when no level is given."""
+        ...
+
+    def report(self) -> SandboxReport:
+        """What it is worth here."""
+        ...
+
+    def launch(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
+    ) -> Launch:
+        """What to execute so that `argv` runs confined, in `cwd`. Raises SandboxError if it cannot be confined so.
+
+        `env` is passed on whole (`environment` makes one); `level` may narrow what the sandbox was made for.
+        """
+        ...
+
+    def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
+        """Whether what a command said was a refusal by the sandbox; None for an ordinary failure."""
+        ...

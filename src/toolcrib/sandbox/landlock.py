@@ -1,0 +1,252 @@
+# ruff: noqa: PTH - paths are text and descriptors here, as system calls take them
+"""Landlock with seccomp: no privileges, no namespaces, no program to install; nothing but the kernel, by ctypes.
+
+Landlock grants and cannot take back: what lies in a granted folder is granted. So the tree is cut around what is
+hidden, and protected files in the workspace are put back after a command instead of being kept from it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+from collections.abc import Iterator, Mapping, Sequence
+
+from toolcrib.sandbox import kernel, seccomp
+from toolcrib.sandbox.explain import explained
+from toolcrib.sandbox.interface import (
+    Denial,
+    Files,
+    Launch,
+    Level,
+    Limits,
+    Network,
+    SandboxError,
+    SandboxReport,
+    Strength,
+)
+from toolcrib.sandbox.narrow import narrowed
+from toolcrib.sandbox.places import View, view_of, within
+from toolcrib.sandbox.plan import Confinement, Plan
+from toolcrib.sandbox.protect import Protection
+from toolcrib.sandbox.scratch import Scratch
+
+NAME = "landlock"
+FIX = "a kernel from 5.13 on with Landlock enabled (its name in /sys/kernel/security/lsm)"
+EXECUTE, WRITE, READ, LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+MAKE = 0x1FF0  # remove and make: folders, files, devices, sockets, pipes, links
+REFER, TRUNCATE, DEVICE_IOCTL = 1 << 13, 1 << 14, 1 << 15
+BIND_TCP, CONNECT_TCP = 1 << 0, 1 << 1
+ABSTRACT_SOCKETS, SIGNALS = 1 << 0, 1 << 1
+LOOKING = EXECUTE | READ | LIST
+CHANGING = LOOKING | WRITE | MAKE | REFER | TRUNCATE | DEVICE_IOCTL
+OF_A_FILE = EXECUTE | WRITE | READ | TRUNCATE | DEVICE_IOCTL
+# From which version on something can be handled at all.
+SINCE = {REFER: 2, TRUNCATE: 3, DEVICE_IOCTL: 5}
+TCP_SINCE, SCOPES_SINCE = 4, 6
+
+# Of /proc only what says nothing of other processes.
+KERNEL_FACTS = tuple(
+    f"/proc/{name}"
+    for name in (
+        "cpuinfo", "meminfo", "stat", "uptime", "loadavg", "version", "filesystems", "sys/kernel/ngroups_max",
+        "sys/kernel/osrelease", "sys/kernel/pid_max", "sys/vm/overcommit_memory", "sys/kernel/random", "sys/fs/pipe-max-size",
+    )
+)  # fmt: skip
+DEVICES = (
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+)
+NOT_READ = (
+    "/proc",
+    "/dev",
+    "/sys/kernel/security",
+    "/sys/kernel/debug",
+    "/sys/kernel/tracing",
+    "/sys/fs/bpf",
+)
+
+
+class Landlock:
+    """Commands confined by the kernel's Landlock and our seccomp filter.
+
+    The parameters are `Bubblewrap`'s. It knows no allowlist of hosts: there is no namespace to put a proxy into.
+    """
+
+    def __init__(
+        self,
+        workspace: str | os.PathLike[str],
+        level: Level | None = None,
+        *,
+        readable: Sequence[str | os.PathLike[str]] = (),
+        protected: Sequence[str] | None = None,
+        limits: Limits | None = None,
+        unix_sockets: bool = False,
+        home: str | None = None,
+        why_not_better: Sequence[str] = (),
+    ) -> None:
+        self.level = level or Level()
+        if self.level.files is Files.OFF:
+            raise SandboxError("landlock confines; for no sandbox at all use NoSandbox")
+        if self.level.network is Network.ALLOWLIST:
+            raise SandboxError("landlock cannot keep to an allowlist of hosts; bubblewrap can")
+        self.workspace = os.path.realpath(workspace)
+        if self.workspace == "/":
+            raise SandboxError("the workspace is /, so there is nothing outside it to protect")
+        self.home = home
+        self.readable = tuple(os.fspath(path) for path in readable)
+        self.protected = protected
+        self.limits = limits or Limits()
+        self.unix_sockets = unix_sockets
+        self.why_not_better = tuple(why_not_better)
+        self.scratch = Scratch()
+
+    def view(self) -> View:
+        return view_of(
+            self.workspace,
+            home=self.home,
+            readable=self.readable,
+            **({} if self.protected is None else {"protected": self.protected}),
+        )
+
+    def launch(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
+    ) -> Launch:
+        level = narrowed(self.level, level)
+        try:
+            abi = kernel.landlock_abi()
+        except OSError as problem:
+            raise SandboxError(f"this kernel has no Landlock: {problem}") from None
+        if not seccomp.supported():
+            raise SandboxError(f"there is no system call filter for {platform.machine()}")
+        view = self.view()
+        inside = next((place for place in view.hidden if within(place, view.workspace)), None)
+        if inside is not None:
+            raise SandboxError(
+                f"the workspace holds {inside}, which landlock cannot hide in it; take a smaller workspace"
+            )
+        temporary = self.scratch.path()
+        launch = Launch([], {**env, "TMPDIR": temporary}, cwd)
+        allowed = seccomp.Filter(internet=level.network is Network.ON, unix=self.unix_sockets)
+        plan = Plan(
+            exec=list(argv),
+            landlock=confinement(view, level, abi, temporary),
+            filter=seccomp.program(allowed),
+            limits=self._limits(),
+            capabilities=True,
+            supervised=True,
+            together=self.limits.memory,
+        )
+        try:
+            if level.files is Files.WORKSPACE_WRITE:
+                launch.closing.append(Protection(view.workspace, (*view.protected, *view.watched)).restore)
+            launch.argv = plan.argv(launch)
+        except BaseException:
+            launch.close()
+            raise
+        launch.pass_fds = tuple(launch.handed)
+        return launch
+
+    def _limits(self) -> list[tuple[int, int]]:
+        wanted = self.limits
+        made = [(resource.RLIMIT_CORE, 0)]
+        if wanted.processes is not None:
+            # The kernel counts all that a user runs, so what runs already is added.
+            made.append((resource.RLIMIT_NPROC, _running() + wanted.processes))
+        if wanted.memory is not None:
+            made.append((resource.RLIMIT_DATA, wanted.memory))
+        if wanted.file_size is not None:
+            made.append((resource.RLIMIT_FSIZE, wanted.file_size))
+        return made
+
+    def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
+        return explained(returncode, output, launch, self.view(), self.level)
+
+    def report(self) -> SandboxReport:
+        abi = kernel.landlock_abi()
+        gaps = [
+            "modes, times and attributes of own files outside the workspace can be changed (chmod, touch), not their content",
+            "that a file exists outside the workspace, its size and its times can be seen",
+            "protected files of the workspace can be changed while a command runs; they are put back after it",
+            "programs that need /proc/self, /dev/shm or another folder than TMPDIR for temporary files do not work",
+            "files can be filled without end in the workspace, up to the limit of each",
+        ]
+        for needed, missing in (
+            (2, "files cannot be moved between folders (Landlock 2, Linux 5.19)"),
+            (3, "files outside can be cut to length 0 (Landlock 3, Linux 6.2)"),
+            (SCOPES_SINCE, "other processes of the same user can be signalled (Landlock 6, Linux 6.12)"),
+        ):
+            if abi < needed:
+                gaps.append(missing)
+        if os.geteuid() == 0:
+            gaps.append(
+                "run as root: the kernel limits no number of processes for root, and all modes are root's own"
+            )
+        if self.level.network is Network.ON:
+            gaps.append("the network is on: services of this machine can be reached too")
+        return SandboxReport(
+            NAME,
+            Strength.PARTIAL,
+            Strength.ENFORCED,
+            Strength.NONE if self.level.network is Network.ON else Strength.ENFORCED,
+            Strength.ENFORCED if abi >= SCOPES_SINCE else Strength.PARTIAL,
+            Strength.PARTIAL,
+            tuple(gaps),
+            self.why_not_better,
+            "install bubblewrap" if not self.why_not_better else "",
+        )
+
+
+def confinement(view: View, level: Level, abi: int, temporary: str) -> Confinement:
+    """What Landlock is to handle, and which rights it grants where."""
+    handled = CHANGING
+    for right, since in SINCE.items():
+        if abi < since:
+            handled &= ~right
+    network = BIND_TCP | CONNECT_TCP if abi >= TCP_SINCE and level.network is Network.OFF else 0
+    scopes = ABSTRACT_SOCKETS | SIGNALS if abi >= SCOPES_SINCE else 0
+    rules = [(path, LOOKING) for path in readable(view)]
+    rules += [(path, READ) for path in KERNEL_FACTS]
+    rules += [(path, READ | WRITE | LIST | DEVICE_IOCTL) for path in DEVICES]
+    rules.append((view.workspace, CHANGING if level.files is Files.WORKSPACE_WRITE else LOOKING))
+    rules.append((temporary, CHANGING))
+    return (handled, network, scopes), rules, OF_A_FILE
+
+
+def readable(view: View) -> Iterator[str]:
+    """The largest parts of the tree that hold nothing hidden."""
+    hidden = {*view.hidden, *NOT_READ}
+    todo = ["/", *view.shown]
+    while todo:
+        path = todo.pop()
+        if path in hidden:
+            continue
+        if path != "/" and not any(within(place, path) for place in hidden):
+            yield path
+            continue
+        try:
+            with os.scandir(path) as entries:
+                todo += [entry.path for entry in entries if not entry.is_symlink()]
+        except OSError:
+            continue
+
+
+def _running() -> int:
+    """How many threads the user of this process has."""
+    total = 0
+    mine = os.geteuid()
+    with os.scandir("/proc") as entries:
+        for entry in entries:
+            if entry.name.isdigit():
+                try:
+                    if entry.stat().st_uid == mine:
+                        total += os.stat(f"{entry.path}/task").st_nlink - 2
+                except OSError:
+                    continue
+    return total

@@ -1,0 +1,167 @@
+"""Which files a sandbox hides, which it shows all the same, and which it protects inside the workspace.
+
+The home folders are hidden as a whole, so that secrets which no table knows are hidden too; what programs
+need of them (toolchains, caches without credentials) is shown again, read-only. Elsewhere a table names them.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+
+# Relative to a home folder: what may be read of it. Nothing here may hold a credential.
+SHOWN_OF_HOME = (
+    ".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes",
+    ".local/bin", ".local/lib", ".local/share/mise", ".local/share/uv", ".local/share/pnpm", ".local/share/virtualenvs",
+    ".pyenv", ".asdf", ".nvm", ".volta", ".fnm", ".bun/bin", ".deno/bin", ".rbenv", ".sdkman", ".ghcup/bin", ".nix-profile",
+    ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/config.toml", ".cargo/env", ".rustup", "go/bin", "go/pkg",
+    ".m2/repository", ".gradle/wrapper", ".gradle/caches", ".conda", "miniconda3", "anaconda3", "Library/Python",
+)  # fmt: skip
+
+# Relative to a home folder: hidden even where the folder itself has to be seen (it is, or holds, the workspace).
+SECRETS_OF_HOME = (
+    ".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".oci", ".password-store", ".netrc", "_netrc", ".pgpass",
+    ".my.cnf", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".config/git/credentials", ".config/gcloud",
+    ".config/gh", ".config/glab-cli", ".config/hub", ".config/op", ".config/rclone", ".config/sops", ".config/age",
+    ".config/doctl", ".config/heroku", ".config/containers", ".config/toolcrib", ".config/google-chrome",
+    ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".mozilla", ".thunderbird", ".cargo/credentials",
+    ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".terraformrc",
+    ".terraform.d", ".vault-token", ".databrickscfg", ".boto", ".s3cfg", ".local/share/keyrings", ".local/share/kwalletd",
+    ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
+    ".sqlite_history", ".lesshst", ".local/share/fish/fish_history", ".claude", ".codex", ".gemini", ".config/anthropic",
+    "Library/Keychains", "Library/Application Support/Google", "Library/Application Support/Firefox", "Library/Cookies",
+)  # fmt: skip
+
+# Of the system: keys, and the sockets and state of daemons.
+SECRETS_OF_SYSTEM = (
+    "/root", "/home", "/Users", "/run", "/var/run", "/tmp", "/var/tmp", "/etc/shadow", "/etc/shadow-", "/etc/gshadow",
+    "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh/ssh_host_*_key", "/etc/ssl/private", "/etc/krb5.keytab",
+    "/etc/docker", "/etc/kubernetes", "/etc/rancher", "/etc/wireguard", "/etc/openvpn", "/etc/NetworkManager",
+    "/etc/letsencrypt", "/etc/ppp", "/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/private",
+    "/var/lib/postgresql", "/var/lib/mysql", "/var/lib/redis", "/var/spool/cron", "/var/mail", "/var/backups", "/swapfile",
+)  # fmt: skip
+
+# Of the workspace: what other programs obey when they merely stand in the folder. Protected also where absent.
+PROTECTED = (
+    ".git/hooks", ".git/config", ".git/info/attributes", ".git/modules", ".gitmodules", ".envrc", ".mise.toml",
+    ".vscode", ".idea", ".mcp.json", ".cursor", ".claude", ".codex", ".gemini", ".toolcrib",
+)  # fmt: skip
+# Of a home folder that is the workspace: what shells and programs run whenever they start.
+PROTECTED_OF_HOME = (
+    ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".gitconfig",
+    ".ripgreprc", ".config/autostart", ".config/systemd", ".config/fish", ".local/bin", ".pam_environment", ".xprofile",
+)  # fmt: skip
+# Removed again when a command makes them. HEAD turns a folder into a git repository whose configuration git obeys.
+WATCHED = ("HEAD", "toolcrib.toml")
+MAX_REPOSITORIES = 64  # nested ones whose hooks and configuration are protected too
+NESTED_DEPTH = 4
+MAX_FOLDERS = 4_000  # looked into for them
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a command sees of the file system. All paths are absolute and resolved.
+
+    `hidden` are folders and files that are not there for it; `shown` lie below hidden ones and are there,
+    read-only; `protected` and `watched` lie in the workspace.
+    """
+
+    workspace: str
+    home: str
+    hidden: tuple[str, ...]
+    shown: tuple[str, ...]
+    protected: tuple[str, ...]
+    watched: tuple[str, ...]
+
+    def hides(self, path: str) -> bool:
+        """Whether a path is not there for a command."""
+        if within(path, self.workspace):
+            return any(within(path, place) for place in self.hidden if within(place, self.workspace))
+        shown = max((len(place) for place in self.shown if within(path, place)), default=0)
+        hidden = max((len(place) for place in self.hidden if within(path, place)), default=0)
+        return hidden > shown
+
+    def protects(self, path: str) -> bool:
+        return any(within(path, place) for place in (*self.protected, *self.watched))
+
+
+def within(path: str, place: str) -> bool:
+    """Whether a path is a place or lies below it; both absolute."""
+    return path == place or path.startswith(place.rstrip("/") + "/")
+
+
+def view_of(
+    workspace: str,
+    *,
+    home: str | None = None,
+    readable: Iterable[str] = (),
+    protected: Iterable[str] = PROTECTED,
+) -> View:
+    """The view from a workspace. `readable` are further folders to see; `protected` is relative to the workspace."""
+    root = os.path.realpath(workspace)
+    own = os.path.realpath(home or os.path.expanduser("~"))  # the path stays text
+    candidates = [
+        *(path for place in SECRETS_OF_SYSTEM for path in (glob.glob(place) if "*" in place else [place])),
+        own,
+        *(os.path.join(own, place) for place in SECRETS_OF_HOME),
+    ]
+    hidden = {os.path.realpath(path) for path in candidates if os.path.lexists(path)}
+    # A folder that holds the workspace is hidden all the same, around it; the workspace itself is not.
+    hidden = {path for path in hidden if path != root and path != "/"}
+    shown = [
+        *(os.path.join(own, place) for place in SHOWN_OF_HOME),
+        *interpreter(),
+        *readable,
+    ]
+    seen = {os.path.realpath(path) for path in shown if os.path.lexists(path)} - {own, "/"}
+    below = {path for path in seen if any(within(path, place) for place in hidden)}
+    return View(
+        root,
+        own,
+        tuple(sorted(hidden)),
+        tuple(sorted(path for path in below if not within(path, root))),
+        tuple(_protected(root, (*protected, *(PROTECTED_OF_HOME if root == own else ())))),
+        tuple(f"{root}/{name}" for name in WATCHED),
+    )
+
+
+@cache
+def interpreter() -> tuple[str, ...]:
+    """Where this Python and its packages lie, which commands such as `pytest` need."""
+    return tuple(dict.fromkeys((sys.prefix, sys.base_prefix)))
+
+
+def _protected(root: str, names: tuple[str, ...]) -> list[str]:
+    found = [f"{root}/{name}" for name in names]
+    if not os.path.isdir(f"{root}/.git"):  # a file that names one, or no repository yet
+        found = [path for path in found if not within(path, f"{root}/.git")] + [f"{root}/.git"]
+    inner = [name for name in names if name.startswith(".git/")]
+    for repository in islice(nested_repositories(root), MAX_REPOSITORIES):
+        found += [f"{repository}/{name}" for name in inner if os.path.lexists(f"{repository}/{name}")]
+    return found
+
+
+def nested_repositories(root: str) -> Iterable[str]:
+    """Folders below the workspace that hold a `.git` folder; not too deep, and not without end."""
+    todo = [(root, 0)]
+    looked = 0
+    while todo and looked < MAX_FOLDERS:
+        folder, depth = todo.pop()
+        looked += 1
+        try:
+            with os.scandir(folder) as entries:
+                inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        if folder != root and ".git" in inner:
+            yield folder
+        if depth < NESTED_DEPTH:
+            todo += [(f"{folder}/{name}", depth + 1) for name in inner if name not in SKIPPED]
+
+
+SKIPPED = {".git", "node_modules", ".venv", "venv", "__pycache__", "target", ".tox", ".mypy_cache"}

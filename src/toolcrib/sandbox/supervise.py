@@ -1,0 +1,131 @@
+# ruff: noqa: PTH - paths are text and descriptors here, as system calls take them
+"""Running one command so that nothing of it outlives it, without a process namespace.
+
+The supervisor adopts what the command's processes leave behind (PR_SET_CHILD_SUBREAPER), so that a daemon
+cannot get away, and ends it all with the command. It waits for its own children only, and it is a process of
+its own, so it takes nobody else's. Loaded by `launcher`: it imports nothing of ours but `kernel`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+from toolcrib.sandbox import kernel
+
+TICK = 0.25  # seconds between looks at the memory
+GRACE = 0.2  # seconds between asking to end and ending
+STUCK = 5.0
+ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+OVER_MEMORY = 137
+
+
+def supervise(become: Callable[[], None], *, memory: int | None = None) -> int:
+    """Fork, let the child `become` the command, and wait; then end all that is left.
+
+    Returns the exit code, negative for a signal. `memory` bounds all processes together, in bytes.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *ASKED})
+    kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
+    kernel.prctl(kernel.SET_PDEATHSIG, signal.SIGTERM)
+    child = os.fork()
+    if child == 0:
+        # Its own session, so that killing "my process group" does not meet the supervisor.
+        os.setsid()
+        kernel.prctl(kernel.SET_PDEATHSIG, signal.SIGKILL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        become()
+    code: int | None = None
+    deadline = 0.0
+    while code is None:
+        got = signal.sigtimedwait({signal.SIGCHLD, *ASKED}, TICK)
+        code = _reaped(child)
+        if got is not None and got.si_signo in ASKED and code is None:
+            deadline = deadline or time.monotonic() + GRACE
+            _signal(descendants(os.getpid()), signal.SIGTERM)
+        if code is None and deadline and time.monotonic() >= deadline:
+            break
+        if code is None and memory is not None and used(descendants(os.getpid())) > memory:
+            os.write(
+                2, b"toolcrib: the command was ended because its processes used too much memory together\n"
+            )
+            code = OVER_MEMORY
+    sweep()
+    return -signal.SIGTERM if code is None else code
+
+
+def sweep() -> None:
+    """End every descendant; again and again, for one may start another while it is ended."""
+    deadline = time.monotonic() + STUCK
+    while (left := descendants(os.getpid())) and time.monotonic() < deadline:
+        _signal(left, signal.SIGKILL)
+        _reap_all()
+        time.sleep(0.001)
+    _reap_all()
+
+
+def descendants(root: int) -> list[int]:
+    """All processes below one, zombies left out."""
+    below: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (found := _state(int(name))) is not None:
+            below.setdefault(found[1], []).append(int(name))
+    todo, found_all = [root], []
+    while todo:
+        for pid in below.get(todo.pop(), ()):
+            found_all.append(pid)
+            todo.append(pid)
+    return found_all
+
+
+def used(pids: list[int]) -> int:
+    """Bytes of memory that processes hold, what they share counted once for each."""
+    total = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/statm", "rb") as file:
+                size = file.read().split()
+            total += (int(size[1]) - int(size[2])) * PAGE
+        except (OSError, IndexError):
+            continue
+    return total
+
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def _state(pid: int) -> tuple[bytes, int] | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state, parent = file.read().rpartition(b")")[2].split()[:2]
+    except (OSError, ValueError):
+        return None
+    return None if state in (b"Z", b"X") else (state, int(parent))
+
+
+def _signal(pids: list[int], number: int) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except OSError:
+            continue
+
+
+def _reaped(child: int) -> int | None:
+    """The child's exit code, if it ended; whatever else ended is taken away as well."""
+    code: int | None = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return code
+        if pid == 0:
+            return code
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+
+
+def _reap_all() -> None:
+    _reaped(0)

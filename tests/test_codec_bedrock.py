@@ -9,7 +9,7 @@ import pytest
 
 from tests.bedrock_wire import CALL, CITATIONS, SERVER_RESULT, SERVER_USE, THOUGHT, USE, answer
 from toolcrib.call import ToolCall
-from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
+from toolcrib.codecs.bedrock_converse import NO_ANSWER, BedrockConverseCodec
 from toolcrib.codecs.bedrock_converse_answer import MALFORMED_CALL
 from toolcrib.codecs.codec import ModelError
 from toolcrib.content import Audio, File, Image, Json, Part, Text
@@ -301,7 +301,11 @@ def test_blocks_come_and_go_back_as_they_came(block: dict[str, Any], part: Messa
     assert message.parts == [part]
     request = Request([Message.user("go"), message, Message.user("on")])
     for model in ("us.anthropic.claude-x", "openai.gpt-oss-120b"):
-        assert CODEC.request(request, model=model, stream=False)["messages"][1]["content"] == [block]
+        sent = CODEC.request(request, model=model, stream=False)["messages"][1]["content"]
+        assert sent[0] == block
+        assert sent[1:] == (
+            [{"text": NO_ANSWER}] if "claude" in model and "reasoningContent" in block else []
+        )
     if not isinstance(part, Text | ToolCall):
         elsewhere = BedrockConverseCodec("other").request(request, model="m", stream=False)
         assert len(elsewhere["messages"]) == 1, "it is for the provider that it came from"

@@ -25,7 +25,9 @@ MAX_TOKENS = 16_384
 IDS = IdRule(re.compile("[A-Za-z0-9_-]{1,64}"), "toolu_")
 PICTURES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 STRICT_DIALECT = "anthropic-strict"
+THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 NOTHING_SAID = "Continue."
+NO_ANSWER = "(No answer.)"
 NO_OUTPUT = "The tool failed without a message."
 
 
@@ -169,6 +171,9 @@ class _Writer:
                 _append(turns, "user", [self._result(answer) for answer in step.answers])
         if not turns or turns[0]["role"] == "assistant":
             turns.insert(0, {"role": "user", "content": [{"type": "text", "text": NOTHING_SAID}]})
+        for turn in turns:  # of which thinking may not be the end
+            if turn["content"][-1].get("type") in THOUGHTS:
+                turn["content"].append({"type": "text", "text": NO_ANSWER})
         _strip_end(turns[-1])
         return turns
 

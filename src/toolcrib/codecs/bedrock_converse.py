@@ -28,6 +28,7 @@ SIGNATURE_NEEDED = re.compile(r"anthropic\.|deepseek\.r1")
 STRICT_DIALECT = "anthropic-strict"
 NOTHING_SAID = "Continue."
 DOCUMENT_ALONE = "See the document."  # a message with a document is refused without a text
+NO_ANSWER = "(No answer.)"  # Claude refuses a turn that ends in thinking
 NO_OUTPUT = "The tool gave no output."
 NO_WORDS = "The tool failed without a message."
 NOT_NOW = "Cannot be called now."
@@ -157,6 +158,8 @@ class _Writer:
             kinds = {kind for block in turn["content"] for kind in block}
             if "document" in kinds and "text" not in kinds:
                 turn["content"].append({"text": DOCUMENT_ALONE})
+            if "reasoningContent" in turn["content"][-1] and not self._unsigned:
+                turn["content"].append({"text": NO_ANSWER})
         _strip_end(turns[-1])
         return turns
 

@@ -15,13 +15,12 @@ from toolcrib.codecs.declaration import strictness
 from toolcrib.codecs.loose import arguments_object, as_dict, compact, json_object, own_extras, with_extras
 from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.openai_chat_answer import ChatDecoder, read_error, read_response
-from toolcrib.codecs.openai_chat_servers import FLAVOURS, OTHERS, Flavour
+from toolcrib.codecs.openai_chat_servers import FLAVOURS, NOTHING_SAID, OTHERS, Flavour, in_strict_order
 from toolcrib.codecs.pairing import Answered, Step, arrange
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Reasoning, Request, Response
 from toolcrib.tool import ToolSpec
 
-NOTHING_SAID = "Continue."
 # Kept on an answer and never sent: the format takes no more than audio's id.
 NEVER_SENT = frozenset({"annotations", "audio"})
 MARKS = frozenset({"refusal", "spoken"})  # what we note on a part, and no field of the wire
@@ -175,6 +174,7 @@ class _Writer:
             wire.extend(self._answer(answer) for answer in step.answers)
             if pictures := self._media_of(step.answers):
                 wire.append({"role": "user", "content": pictures})
+        wire = in_strict_order(wire) if self._flavour.strict_order else wire
         return wire or [{"role": "user", "content": NOTHING_SAID}]
 
     def _assistant(self, step: Step) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from toolcrib.codecs.pairing import IdRule
 
@@ -19,7 +20,7 @@ class Flavour:
 
     `choices` are the kinds of `tool_choice` that it heeds, `required` its word for that one. Thinking goes
     back as it came; `no_thinking` stands beside calls that came without any (from another provider, say)
-    where the server insists on it.
+    where the server insists on it. `strict_order`: see `in_strict_order`.
     """
 
     dialect: str = "conservative"
@@ -31,6 +32,7 @@ class Flavour:
     no_thinking: str | None = None
     logit_bias: bool = True
     logprobs: bool = True
+    strict_order: bool = False
 
 
 # https://platform.openai.com/docs/api-reference/chat/create; ids of more than 40 characters are refused.
@@ -44,7 +46,14 @@ FLAVOURS = {
     "azure": OPENAI,
     # https://docs.mistral.ai/api: ids are nine letters or digits, "any" is its word for a call that has to
     # come, usage comes unasked, and fields that it does not know (it has no log-probabilities) are a 422
-    "mistral": Flavour(ids=MISTRAL_ID, stream_usage=False, required="any", logit_bias=False, logprobs=False),
+    "mistral": Flavour(
+        ids=MISTRAL_ID,
+        stream_usage=False,
+        required="any",
+        logit_bias=False,
+        logprobs=False,
+        strict_order=True,
+    ),
     # https://api-docs.deepseek.com/guides/thinking_mode: a turn with calls is a 400 without its thinking,
     # from then on; in other turns it is ignored (only the deepseek-reasoner of 2025 refused it). An empty
     # one is taken (theopenco/llmgateway#2093). The reference lists no logit_bias.
@@ -61,3 +70,31 @@ FLAVOURS = {
     "ollama": Flavour(dialect="ollama", choices=frozenset({"auto"}), logit_bias=False),
 }
 OTHERS = Flavour()
+
+NOTHING_SAID = "Continue."
+RESULTS_SEEN = "I have the results."
+
+
+def in_strict_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages as Mistral takes them (its `mistral_common` checks the order of roles, and refuses any other).
+
+    Between results and the user stands an answer; instructions come before the first answer, later ones are
+    the user's; the last word is not the model's, unless it is to be gone on with (`prefix`).
+    """
+    ordered: list[dict[str, Any]] = []
+    for message in messages:
+        before = ordered[-1]["role"] if ordered else ""
+        if message["role"] == "system" and before in ("assistant", "tool"):
+            message = {**message, "role": "user", "content": _marked(message["content"])}
+        if message["role"] == "user" and before == "tool":
+            ordered.append({"role": "assistant", "content": RESULTS_SEEN})
+        ordered.append(message)
+    if ordered and ordered[-1]["role"] == "assistant" and not ordered[-1].get("prefix"):
+        ordered.append({"role": "user", "content": NOTHING_SAID})
+    return ordered
+
+
+def _marked(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return f"<system>\n{content}\n</system>"
+    return [{"type": "text", "text": "<system>"}, *content, {"type": "text", "text": "</system>"}]

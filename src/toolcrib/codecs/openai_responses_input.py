@@ -71,7 +71,7 @@ class InputWriter:
                 items.extend(self.result(answer) for answer in step.answers)
             else:
                 items.extend(self._given(step.message, step.parts))
-        return items
+        return _without_loose_thoughts(items)
 
     def result(self, answer: Answered) -> dict[str, Any]:
         """The item that answers a call."""
@@ -209,6 +209,20 @@ class InputWriter:
         """The item of a picture that this provider's model made."""
         item = own_extras(part, self._key).get("item") if isinstance(part, Image) else None
         return {**item, "result": part.data or part.url} if isinstance(item, dict) else None
+
+
+def _without_loose_thoughts(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Items without the thinking that nothing came of: it is refused without an item of the model after it."""
+    kept: list[dict[str, Any]] = []
+    goes_on = False
+    for item in reversed(items):
+        if item.get("type") != "reasoning":
+            goes_on = (
+                item.get("role", "assistant") == "assistant" and item.get("type") not in OUTPUTS.values()
+            )
+        if goes_on or item.get("type") != "reasoning":
+            kept.append(item)
+    return kept[::-1]
 
 
 def _sendable(call: ToolCall, kind: str) -> str:

@@ -84,7 +84,7 @@ def cut(text: str, sizes: list[int]) -> list[str]:
 
 @pytest.mark.parametrize("name", ALL)
 @given(texts, st.lists(st.integers(0, 9), max_size=40))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @example('[f(a="', [1] * 9)
 @example("<tool_call>" + "[" * 3000 + "{" * 3000, [])
 @example('{"name": "f", "arguments": ' + "[" * 3000, [])
@@ -105,7 +105,7 @@ def test_any_text_however_cut_says_the_same_and_adds_up(name: str, text: str, si
 
 @pytest.mark.parametrize("name", ALL)
 @given(texts)
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 def test_a_beginning_shows_no_more_than_the_whole(name: str, text: str) -> None:
     """What was handed out while more could come is never taken back, but by a restart."""
     parser = text_parser(name, TOOLS)
@@ -119,7 +119,7 @@ def test_a_beginning_shows_no_more_than_the_whole(name: str, text: str) -> None:
 
 
 @given(st.dictionaries(st.from_regex("[a-z_]{1,5}", fullmatch=True), values, max_size=3))
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_json_and_python_formats_give_back_what_was_written(arguments: dict[str, Any]) -> None:
     for name in (
         "hermes",
@@ -138,7 +138,7 @@ def test_json_and_python_formats_give_back_what_was_written(arguments: dict[str,
 
 
 @given(values.map(repr) | st.text(alphabet="[]{}(),:'\"\\ntxu0123.-_eTruFalsNon ", max_size=20))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @example("'a' 'b'")
 @example("'''a'b'''")
 @example("r'\\d'")
@@ -180,7 +180,7 @@ def test_literals_are_those_of_python(source: str) -> None:
 
 
 @given(texts)
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_what_is_guarded_stays_guarded(text: str) -> None:
     once = guarded(text)
     assert guarded(once) == once
@@ -207,7 +207,6 @@ PATTERNS: dict[str, str] = {
     "escapes": "\\",
     "quotes": "\"'",
 }
-HEADS = ("", '<tool_call>{"name": "f", "arguments": {"a": "', "[f(b='", '{"name": "f", "parameters": {"b": ')
 
 
 def work(name: str, text: str, size: int) -> Callable[[], object]:
@@ -222,12 +221,19 @@ PARSERS = {
 
 
 @pytest.mark.parametrize("name", PARSERS.values())
-@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS.keys())
-def test_the_cost_is_linear(name: str, pattern: str) -> None:
-    for head, size in (("", 1), ("", 10**9), *((head, 10**9) for head in HEADS[1:]), (HEADS[1], 1)):
+@pytest.mark.parametrize("size", [1, 10**9], ids=["by character", "whole"])
+def test_the_cost_is_linear(name: str, size: int) -> None:
+    """All patterns together: a single one that costs the square of its length outweighs the others."""
+    own = format_named(name).write_calls([ToolCall("f", {"a": 1, "b": "x"}, "c1")])
+    patterns = [*PATTERNS.values(), own, own[: len(own) // 2]]
+    heads = ["", own.partition("x")[0]]
 
-        def make(length: int, head: str = head, size: int = size) -> Any:
-            return work(name, head + pattern * (length // len(pattern)), size)
+    def make(length: int) -> Callable[[], object]:
+        works = [
+            work(name, head + pattern * (length // len(pattern)), size)
+            for head in heads
+            for pattern in (patterns if not head else patterns[:8])
+        ]
+        return lambda: [run() for run in works]
 
-        ratio = growth(make, 500, 5_000, 30, floor=0.001)
-        assert ratio < 30, (head, size, ratio)
+    assert growth(make, 160, 32 * 160, 50) < 50

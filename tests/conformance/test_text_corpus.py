@@ -14,8 +14,12 @@ from toolcrib.codecs.text import Parsed, formats, parse_text, text_parser
 from toolcrib.json_values import same_json
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, RestartChunk, TextChunk
 
+ELSEWHERE = {"zeroclaw_mixed"}  # what unknown models write: test_text_cases.py
 CASES = [
-    case for name in ("complete", "streaming") for case in load_cases(f"corpora/text-tool-calls/{name}.jsonl")
+    case
+    for name in ("complete", "streaming")
+    for case in load_cases(f"corpora/text-tool-calls/{name}.jsonl")
+    if case["format"] not in ELSEWHERE
 ]
 BUILT = [case for case in CASES if case["format"] in formats()]
 

@@ -222,6 +222,52 @@ def test_the_format_follows_the_models_name_or_the_users_choice() -> None:
         TextCodec(OpenAIChatCodec(), "morse")
 
 
+def test_a_server_may_be_held_to_the_form() -> None:
+    request = Request([Message.user("Hi")], SPECS[:1], ToolChoice("required"), parallel_calls=False)
+    assert "response_format" not in HERMES.request(request, model="m", stream=False)
+    tagged = TextCodec(OpenAIChatCodec("vllm"), "hermes", constrain="structural_tag")
+    assert tagged.request(request, model="m", stream=False)["response_format"] == {
+        "type": "structural_tag",
+        "format": {
+            "type": "triggered_tags",
+            "triggers": ["<tool_call>"],
+            "tags": [
+                {
+                    "begin": '<tool_call>\n{"name": "get_weather", "arguments": ',
+                    "content": {"type": "json_schema", "json_schema": SCHEMA},
+                    "end": "}\n</tool_call>",
+                }
+            ],
+            "at_least_one": True,
+            "stop_after_first": True,
+        },
+    }
+    free = Request([Message.user("Hi")], SPECS[:1], ToolChoice("none"))
+    assert "response_format" not in tagged.request(free, model="m", stream=False)
+    with pytest.raises(ValueError, match="knows no constraint"):
+        TextCodec(OpenAIChatCodec("vllm"), "hermes", constrain="json_schema")
+
+
+def test_a_merged_schema_allows_text_and_calls_of_each_tool() -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    recursive = ToolSpec("walk", "Walk.", {**node, "$defs": {"Node": node}})
+    codec = TextCodec(OpenAIChatCodec("vllm"), model="qwen2.5", constrain="json_schema")
+    request = Request([Message.user("Hi")], [SPECS[0], recursive], ToolChoice("required"))
+    schema = codec.request(request, model="m", stream=False)["response_format"]["json_schema"]["schema"]
+    one, other = schema["properties"]["tool_calls"]["items"]["anyOf"]
+    assert one["properties"] == {"name": {"const": "get_weather"}, "arguments": SCHEMA}
+    assert other["properties"]["arguments"]["properties"]["next"] == {"$ref": "#/$defs/walk.Node"}
+    assert schema["$defs"]["walk.Node"]["properties"]["next"] == {"$ref": "#/$defs/walk.Node"}
+    assert schema["properties"]["tool_calls"]["minItems"] == 1
+    content = 'He said "😀"\n\\'
+    said = {"content": content, "tool_calls": [{"name": "walk", "arguments": {"next": {}}}]}
+    response = codec.response(completion(json.dumps(said)), request)
+    assert response.message.text == content
+    assert [(call.name, json.loads(str(call.arguments))) for call in response.message.calls] == [
+        ("walk", {"next": {}})
+    ]
+
+
 class Texts:
     """A server whose model only writes text: given answers, streamed in small pieces through the real codecs."""
 
@@ -289,6 +335,6 @@ async def test_a_broken_call_is_answered_and_the_run_goes_on() -> None:
     told = [str(body["messages"][-1]["content"]) for body in model.bodies[1:]]
     assert "could not be read" in told[0]
     assert 'error="true"' in told[0]
-    assert 'error="true"' in told[1]
+    assert "What you wrote as a call could not be read" in told[1]
     assert "get_weather" in told[2]
     assert "Bern: 1 sunny" in told[3]

@@ -30,6 +30,7 @@ MODULES = (
     "functionary",
     "mistral",
     "json_formats",
+    "merged_json",
 )
 FALLBACK = ("tool_call", "hermes")  # for models that no format names: the first that there is
 

@@ -30,7 +30,7 @@ from toolcrib.messages import (
 if TYPE_CHECKING:
     from toolcrib.tool import ToolSpec
 
-CONSTRAINTS = ("structural_tag", "json_schema")
+MERGED = "merged_json"  # the form of an answer that a merged schema allows
 
 
 class TextCodec:
@@ -38,8 +38,9 @@ class TextCodec:
 
     `format` is a format or the name of one; without it `model`, the model's name, chooses. `thinking` says
     that the prompt's template opens a block of thinking, in which every answer begins. `constrain`
-    ("structural_tag" or "json_schema") holds a server that can do so to the form, where the format knows
-    how. ValueError for a name that is unknown, or a format that knows no such constraint.
+    holds a server that can do so to the form: "structural_tag" to the calls of a format that knows how,
+    "json_schema" to one object, whose format is `merged_json`. ValueError for a name that is unknown, or a
+    format that knows no such constraint.
 
     >>> from toolcrib.codecs import OpenAIChatCodec
     >>> TextCodec(OpenAIChatCodec("vllm"), model="Qwen/Qwen2.5-72B-Instruct").format.name
@@ -56,16 +57,18 @@ class TextCodec:
         constrain: str | None = None,
     ) -> None:
         chosen = format_named(format) if isinstance(format, str) else format
-        self.format = chosen or format_for(model)
+        merged = chosen is None and constrain == "json_schema"
+        self.format = chosen or (format_named(MERGED) if merged else format_for(model))
         self.base = base
         self.name = f"{base.name}+{self.format.name}"
         self.provider = base.provider
         self.thinking = thinking
         self.constrain = constrain
-        if constrain is not None and constrain not in CONSTRAINTS:
-            raise ValueError(f"unknown constraint {constrain!r}; known are {', '.join(CONSTRAINTS)}")
-        if constrain is not None and self.format.constraint is None:
-            raise ValueError(f"the format {self.format.name!r} knows no constraint")
+        if constrain is not None and constrain not in self.format.constraints:
+            known = ", ".join(self.format.constraints) or "none"
+            raise ValueError(
+                f"the format {self.format.name!r} knows no constraint {constrain!r}, but {known}"
+            )
         self.features = replace(
             base.features,
             tool_choice=frozenset({"auto", "none", "required", "one", "set"}),
@@ -89,9 +92,10 @@ class TextCodec:
             request, messages=messages, tools=(), tool_choice=ToolChoice(), parallel_calls=None
         )
         body = self.base.request(plain_request, model=model, stream=stream)
-        if self.constrain is None or self.format.constraint is None or not specs:
+        if self.constrain is None or not specs:
             return body
-        return with_extras(body, self.format.constraint(self.constrain, specs, choice))
+        several = request.parallel_calls is not False
+        return with_extras(body, self.format.constraints[self.constrain](specs, choice, several))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """What a whole answer says; ModelError when it is not an answer."""

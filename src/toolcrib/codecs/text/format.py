@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import Answer
+from toolcrib.codecs.text.constraints import Constraint
 from toolcrib.codecs.text.scanner import Scanner, Steps
 
 if TYPE_CHECKING:
-    from toolcrib.messages import ToolChoice
     from toolcrib.tool import ToolSpec
 
 Tools = Mapping[str, Mapping[str, Any]]  # wire name to input schema; empty where the tools are not known
@@ -41,7 +41,7 @@ class TextFormat:
     regard to case. `guards` are words of the format that a result must not hold, besides those that all
     formats share; `named_tags` says that the tools' names are tags, and so such words too. `thinking` are the
     marks around a model's thinking where it wants its own back with the calls that followed from it.
-    `constraint` gives the fields of a request body that hold a server to the form, by their kind
+    `constraints` give the fields of a request body that hold a server to the form, by their kind
     ("structural_tag", "json_schema").
     """
 
@@ -54,7 +54,7 @@ class TextFormat:
     guards: tuple[str, ...] = ()
     named_tags: bool = False
     thinking: tuple[str, str] | None = None
-    constraint: Callable[[str, Sequence[ToolSpec], ToolChoice], dict[str, Any]] | None = None
+    constraints: Mapping[str, Constraint] = field(default_factory=dict)
 
     def guards_with(self, tools: Iterable[str]) -> tuple[str, ...]:
         """The words that a result must not hold where these are the tools' names on the wire."""

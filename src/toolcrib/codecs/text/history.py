@@ -13,6 +13,9 @@ from toolcrib.codecs.text.safe import guarded
 from toolcrib.content import Media, Text
 from toolcrib.messages import Message, MessagePart, Reasoning
 
+UNREADABLE = (
+    "What you wrote as a call could not be read: {}. Nothing was run. Write it again in the form for calls."
+)
 ANY_ID = IdRule(re.compile(r"[\w.:-]{1,64}", re.ASCII))
 
 
@@ -83,7 +86,8 @@ def _results(
     media: list[MessagePart] = []
     for answer in answers:
         name = names.get(answer.call.name, answer.call.name)
-        text = guarded(answer.text, guards)
+        unreadable = answer.call.problem and not answer.call.name
+        text = UNREADABLE.format(answer.call.problem) if unreadable else guarded(answer.text, guards)
         texts.append(format.write_result(Written(name, answer.id, text, answer.is_error)))
         shown = [part for part in (answer.result.parts if answer.result else ()) if isinstance(part, Media)]
         if shown:

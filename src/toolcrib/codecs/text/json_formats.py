@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
+from toolcrib.codecs.text.constraints import Constraint, structural_tag
 from toolcrib.codecs.text.format import TextFormat, Written
 from toolcrib.codecs.text.json_blocks import Blocks
 from toolcrib.codecs.text.safe import guarded_json
@@ -72,8 +74,18 @@ class Row:
             f"the results come in <{self.result}> with the next message."
         )
 
+    def tag(self, spec: ToolSpec) -> tuple[str, str]:
+        """What stands before and after the arguments of a tool's call."""
+        before, after = self.before, self.after
+        return f'{before}{{"{self.name_key}": "{spec.name}", "{self.arguments_key}": ', f"}}{after}"
+
     def format(self) -> TextFormat:
+        constraints: dict[str, Constraint] = {}
+        if self.before and not self.listed:
+            trigger = self.before.strip()
+            constraints["structural_tag"] = partial(structural_tag, self.tag, trigger)
         return TextFormat(
+            constraints=constraints,
             name=self.name,
             parse=self.blocks.parse,
             teach=self.teach,

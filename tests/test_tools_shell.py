@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.growth import growth
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
+from toolcrib.sandbox import NoSandbox
 from toolcrib.tool import Effect
 from toolcrib.tools import SAFE_ENV_VARS, Shell, ShellParams, Workspace
 from toolcrib.tools.process import HeadTail, plain
@@ -35,7 +36,9 @@ def ws(tmp_path: Path) -> Workspace:
 
 
 async def sh(ws: Workspace, command: str, ctx: Context[Any] | None = None, **named: Any) -> str:
-    return await Shell(ws, grace=0.3).execute(ShellParams(command=command, **named), ctx or Context())
+    return await Shell(ws, grace=0.3, sandbox=NoSandbox()).execute(
+        ShellParams(command=command, **named), ctx or Context()
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,7 +81,7 @@ async def test_a_command_sees_no_variable_that_was_not_named(
 ) -> None:
     for name in ("API_KEY", "LD_PRELOAD_X", "PYTHONPATH", "BASH_ENV", "PASSED"):
         monkeypatch.setenv(name, "/nowhere")
-    shell = Shell(ws, env={"GIVEN": "1"}, passthrough=["PASSED"])
+    shell = Shell(ws, env={"GIVEN": "1"}, passthrough=["PASSED"], sandbox=NoSandbox())
     lines = (await shell.execute(ShellParams(command="env"), Context())).splitlines()
     seen = {line.partition("=")[0] for line in lines}
     of_the_shell = {"PWD", "OLDPWD", "SHLVL", "_", "TOOLCRIB_PROCESS"}
@@ -218,7 +221,7 @@ async def test_a_cancel_while_it_starts_ends_all_that_was_started(
 
 @needs_proc
 async def test_a_second_cancel_hurries_the_end(ws: Workspace, clean: None) -> None:
-    shell = Shell(ws, grace=30.0)
+    shell = Shell(ws, grace=30.0, sandbox=NoSandbox())
     task = asyncio.create_task(shell.execute(ShellParams(command=SLEEPERS["ignores_term"]), Context()))
     pid = await started(ws)
     task.cancel()

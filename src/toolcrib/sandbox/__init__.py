@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from toolcrib.sandbox.bubblewrap import Bubblewrap
+from toolcrib.sandbox.choose import choose
 from toolcrib.sandbox.environment import environment
+from toolcrib.sandbox.external import ExternalSandbox
 from toolcrib.sandbox.interface import (
     Denial,
     Files,
@@ -19,3 +21,25 @@ from toolcrib.sandbox.interface import (
 from toolcrib.sandbox.kernel import hide_own_process
 from toolcrib.sandbox.landlock import Landlock
 from toolcrib.sandbox.none import NoSandbox
+from toolcrib.sandbox.seatbelt import Seatbelt
+
+__all__ = [
+    "Bubblewrap",
+    "Denial",
+    "ExternalSandbox",
+    "Files",
+    "Landlock",
+    "Launch",
+    "Level",
+    "Limits",
+    "Network",
+    "NoSandbox",
+    "Sandbox",
+    "SandboxError",
+    "SandboxReport",
+    "Seatbelt",
+    "Strength",
+    "choose",
+    "environment",
+    "hide_own_process",
+]

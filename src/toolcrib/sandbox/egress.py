@@ -239,10 +239,8 @@ async def _relayed(
 
 async def _answer(writer: asyncio.StreamWriter, status: str, text: str = "") -> None:
     body = text.encode()
-    writer.write(
-        f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n".encode()
-        + body
-    )
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nContent-Type: text/plain\r\n"
+    writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)
     await writer.drain()
 
 

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH - paths are text and descriptors here, as system calls take them
+# ruff: noqa: PTH118, PTH120 - paths are text and descriptors here
 """Whether a command failed because of the sandbox: read from what it said, and checked against what it saw.
 
 A message alone proves nothing, for "Permission denied" has many reasons. It is the sandbox's doing where the
@@ -32,8 +32,10 @@ READ_WORDS = (
     "eacces",
 )
 NETWORK_WORDS = (
-    "could not resolve host", "temporary failure in name resolution", "name or service not known", "network is unreachable",
-    "network unreachable", "no address associated with hostname", "enotfound", "eai_again", "enetunreach", "unable to resolve",
+    "could not resolve host", "temporary failure in name resolution", "name or service not known",
+    "network is unreachable",
+    "network unreachable", "no address associated with hostname", "enotfound", "eai_again", "enetunreach",
+    "unable to resolve",
     "failed to lookup address", "nodename nor servname", "could not connect to server", "403 refused by the sandbox",
     "connection refused by the sandbox", "failed to establish a new connection", "tunnel connection failed: 403",
     "response 403", "refused by the sandbox", "couldn't connect to server", "failed to connect to",

@@ -1,4 +1,3 @@
-# ruff: noqa: PTH - paths are text and descriptors here, as system calls take them
 """System calls for confining oneself, by ctypes: privileges, capabilities, Landlock, seccomp.
 
 Also loaded by `launcher`, alone, in an interpreter without site packages: it imports nothing of ours.

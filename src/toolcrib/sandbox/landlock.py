@@ -1,4 +1,4 @@
-# ruff: noqa: PTH - paths are text and descriptors here, as system calls take them
+# ruff: noqa: PTH116 - paths are text and descriptors here
 """Landlock with seccomp: no privileges, no namespaces, no program to install; nothing but the kernel, by ctypes.
 
 Landlock grants and cannot take back: what lies in a granted folder is granted. So the tree is cut around what is
@@ -50,7 +50,8 @@ KERNEL_FACTS = tuple(
     f"/proc/{name}"
     for name in (
         "cpuinfo", "meminfo", "stat", "uptime", "loadavg", "version", "filesystems", "sys/kernel/ngroups_max",
-        "sys/kernel/osrelease", "sys/kernel/pid_max", "sys/vm/overcommit_memory", "sys/kernel/random", "sys/fs/pipe-max-size",
+        "sys/kernel/osrelease", "sys/kernel/pid_max", "sys/vm/overcommit_memory", "sys/kernel/random",
+        "sys/fs/pipe-max-size",
     )
 )  # fmt: skip
 DEVICES = (
@@ -171,7 +172,7 @@ class Landlock:
     def report(self) -> SandboxReport:
         abi = kernel.landlock_abi()
         gaps = [
-            "modes, times and attributes of own files outside the workspace can be changed (chmod, touch), not their content",
+            "modes, times and attributes of own files outside the workspace can be changed, not their content",
             "that a file exists outside the workspace, its size and its times can be seen",
             "protected files of the workspace can be changed while a command runs; they are put back after it",
             "programs that need /proc/self, /dev/shm or another folder than TMPDIR for temporary files do not work",

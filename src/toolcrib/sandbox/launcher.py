@@ -1,4 +1,4 @@
-# ruff: noqa: PTH - paths are text and descriptors here, as system calls take them
+# ruff: noqa: PTH100, PTH120 - paths are text and descriptors here
 """What stands between a start and a command that has to confine itself: `python -I -S launcher.py FD`.
 
 FD holds a plan (see `plan`). Everything that needs a fork and more happens here, in a small process of its own,

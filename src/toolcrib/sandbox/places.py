@@ -1,3 +1,4 @@
+# ruff: noqa: PTH111, PTH112, PTH118, PTH207 - paths are text and descriptors here
 """Which files a sandbox hides, which it shows all the same, and which it protects inside the workspace.
 
 The home folders are hidden as a whole, so that secrets which no table knows are hidden too; what programs
@@ -17,8 +18,10 @@ from itertools import islice
 # Relative to a home folder: what may be read of it. Nothing here may hold a credential.
 SHOWN_OF_HOME = (
     ".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes",
-    ".local/bin", ".local/lib", ".local/share/mise", ".local/share/uv", ".local/share/pnpm", ".local/share/virtualenvs",
-    ".pyenv", ".asdf", ".nvm", ".volta", ".fnm", ".bun/bin", ".deno/bin", ".rbenv", ".sdkman", ".ghcup/bin", ".nix-profile",
+    ".local/bin", ".local/lib", ".local/share/mise", ".local/share/uv", ".local/share/pnpm",
+    ".local/share/virtualenvs",
+    ".pyenv", ".asdf", ".nvm", ".volta", ".fnm", ".bun/bin", ".deno/bin", ".rbenv", ".sdkman", ".ghcup/bin",
+    ".nix-profile",
     ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/config.toml", ".cargo/env", ".rustup", "go/bin", "go/pkg",
     ".m2/repository", ".gradle/wrapper", ".gradle/caches", ".conda", "miniconda3", "anaconda3", "Library/Python",
 )  # fmt: skip
@@ -29,21 +32,27 @@ SECRETS_OF_HOME = (
     ".my.cnf", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".config/git/credentials", ".config/gcloud",
     ".config/gh", ".config/glab-cli", ".config/hub", ".config/op", ".config/rclone", ".config/sops", ".config/age",
     ".config/doctl", ".config/heroku", ".config/containers", ".config/toolcrib", ".config/google-chrome",
-    ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".mozilla", ".thunderbird", ".cargo/credentials",
+    ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".mozilla", ".thunderbird",
+    ".cargo/credentials",
     ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".terraformrc",
-    ".terraform.d", ".vault-token", ".databrickscfg", ".boto", ".s3cfg", ".local/share/keyrings", ".local/share/kwalletd",
+    ".terraform.d", ".vault-token", ".databrickscfg", ".boto", ".s3cfg", ".local/share/keyrings",
+    ".local/share/kwalletd",
     ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
-    ".sqlite_history", ".lesshst", ".local/share/fish/fish_history", ".claude", ".codex", ".gemini", ".config/anthropic",
-    "Library/Keychains", "Library/Application Support/Google", "Library/Application Support/Firefox", "Library/Cookies",
+    ".sqlite_history", ".lesshst", ".local/share/fish/fish_history", ".claude", ".codex", ".gemini",
+    ".config/anthropic",
+    "Library/Keychains", "Library/Application Support/Google", "Library/Application Support/Firefox",
+    "Library/Cookies",
 )  # fmt: skip
 
 # Of the system: keys, and the sockets and state of daemons.
 SECRETS_OF_SYSTEM = (
     "/root", "/home", "/Users", "/run", "/var/run", "/tmp", "/var/tmp", "/etc/shadow", "/etc/shadow-", "/etc/gshadow",
-    "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh/ssh_host_*_key", "/etc/ssl/private", "/etc/krb5.keytab",
+    "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh/ssh_host_*_key", "/etc/ssl/private",
+    "/etc/krb5.keytab",
     "/etc/docker", "/etc/kubernetes", "/etc/rancher", "/etc/wireguard", "/etc/openvpn", "/etc/NetworkManager",
     "/etc/letsencrypt", "/etc/ppp", "/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/private",
-    "/var/lib/postgresql", "/var/lib/mysql", "/var/lib/redis", "/var/spool/cron", "/var/mail", "/var/backups", "/swapfile",
+    "/var/lib/postgresql", "/var/lib/mysql", "/var/lib/redis", "/var/spool/cron", "/var/mail",
+    "/var/backups", "/swapfile",
 )  # fmt: skip
 
 # Of the workspace: what other programs obey when they merely stand in the folder. Protected also where absent.
@@ -54,7 +63,8 @@ PROTECTED = (
 # Of a home folder that is the workspace: what shells and programs run whenever they start.
 PROTECTED_OF_HOME = (
     ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".gitconfig",
-    ".ripgreprc", ".config/autostart", ".config/systemd", ".config/fish", ".local/bin", ".pam_environment", ".xprofile",
+    ".ripgreprc", ".config/autostart", ".config/systemd", ".config/fish", ".local/bin", ".pam_environment",
+    ".xprofile",
 )  # fmt: skip
 # Removed again when a command makes them. HEAD turns a folder into a git repository whose configuration git obeys.
 WATCHED = ("HEAD", "toolcrib.toml")

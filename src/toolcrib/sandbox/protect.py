@@ -1,4 +1,4 @@
-# ruff: noqa: PTH - paths are text and descriptors here, as system calls take them
+# ruff: noqa: PTH101, PTH102, PTH105, PTH108, PTH112, PTH114, PTH115, PTH123, PTH211 - paths are text and descriptors here
 """Files of a workspace that commands must not change, put back where a sandbox could not keep them from it.
 
 What is there is remembered before a command, and compared and restored after it; what was not there is removed.

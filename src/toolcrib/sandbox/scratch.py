@@ -1,4 +1,4 @@
-# ruff: noqa: PTH - paths are text and descriptors here, as system calls take them
+# ruff: noqa: PTH112 - paths are text and descriptors here
 """A folder for temporary files that commands of one sandbox share, and nobody else sees."""
 
 from __future__ import annotations

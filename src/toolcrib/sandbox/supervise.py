@@ -1,4 +1,4 @@
-# ruff: noqa: PTH - paths are text and descriptors here, as system calls take them
+# ruff: noqa: PTH123, PTH208 - paths are text and descriptors here
 """Running one command so that nothing of it outlives it, without a process namespace.
 
 The supervisor adopts what the command's processes leave behind (PR_SET_CHILD_SUBREAPER), so that a daemon

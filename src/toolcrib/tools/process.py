@@ -26,6 +26,7 @@ POLL = 0.02
 CHUNK = 65_536
 MARK = "TOOLCRIB_PROCESS"
 PROC = Path("/proc")
+STARTED = 19  # where in a line of the process table, counted from the state
 
 ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
@@ -123,10 +124,13 @@ async def run(
     keep: int,
     grace: float = GRACE,
     on_output: Callable[[HeadTail], None] | None = None,
+    pass_fds: Sequence[int] = (),
+    on_start: Callable[[], None] | None = None,
 ) -> Outcome:
     """Run to the end, or end it after `timeout` seconds or when the calling task is cancelled.
 
-    `on_output` is called as output comes. Raises OSError if the program cannot be started.
+    `on_output` is called as output comes, `on_start` once the child runs and has its `pass_fds`. Raises
+    OSError if the program cannot be started.
     """
     import asyncio
     import secrets
@@ -144,6 +148,7 @@ async def run(
                 cwd=cwd,
                 env={**env, MARK: mark},
                 start_new_session=True,
+                pass_fds=pass_fds,
             )
         )
         # A child that is half started can be neither ended nor waited for: first it starts, then it is ended.
@@ -156,6 +161,8 @@ async def run(
         if cancelled is not None and starting.exception() is not None:
             raise cancelled
         child = starting.result()
+        if on_start is not None:
+            on_start()
     except BaseException:
         os.close(read_end)
         raise
@@ -190,12 +197,33 @@ async def run(
 class Family:
     """A child and what it started, found in the process table when needed."""
 
-    __slots__ = ("leader", "mark", "pipe")
+    __slots__ = ("below", "leader", "mark", "pipe")
 
     def __init__(self, leader: int, mark: bytes, pipe_inode: int) -> None:
         self.leader = leader
         self.mark = mark
         self.pipe = f"pipe:[{pipe_inode}]"
+        self.below: set[tuple[int, bytes]] = set()
+
+    def seize(self) -> None:
+        """Stop the leader for a moment and note what it has started, which its end would hide from us.
+
+        A sandbox's program that is ended while it still sets up would leave the command behind, and no mark,
+        session or pipe may lead to that.
+        """
+        if not _table():
+            return
+        try:
+            os.kill(self.leader, signal.SIGSTOP)
+        except (ProcessLookupError, PermissionError):
+            return
+        self.below |= _descendants(self.leader)
+
+    def let_go(self) -> None:
+        try:
+            os.kill(self.leader, signal.SIGCONT)
+        except (ProcessLookupError, PermissionError):
+            pass
 
     def group_alive(self) -> bool:
         try:
@@ -211,7 +239,7 @@ class Family:
         return [pid for pid in _table() if self._attached(pid)]
 
     def all(self) -> list[int]:
-        return [pid for pid in _table() if self._attached(pid) or self._marked(pid)]
+        return [pid for pid in _table() if self._attached(pid) or self._marked(pid) or self._noted(pid)]
 
     def signal(self, number: int, pids: list[int]) -> None:
         if not _table() and self.group_alive():
@@ -223,13 +251,16 @@ class Family:
                 continue
 
     def _attached(self, pid: int) -> bool:
-        try:
-            state, _, group, session = (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[:4]
-        except OSError:
+        fields = _stat(pid)
+        if fields is None:
             return False
-        if state in (b"Z", b"X"):
-            return False
+        group, session = fields[2:4]
         return int(session) == self.leader or int(group) == self.leader or self._holds_output(pid)
+
+    def _noted(self, pid: int) -> bool:
+        return (
+            bool(self.below) and (fields := _stat(pid)) is not None and (pid, fields[STARTED]) in self.below
+        )
 
     def _holds_output(self, pid: int) -> bool:
         for fd in ("1", "2"):
@@ -247,6 +278,30 @@ class Family:
             return False
 
 
+def _stat(pid: int) -> list[bytes] | None:
+    """What the process table says of a process, from its state on; None for one that is gone."""
+    try:
+        fields = (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else fields
+
+
+def _descendants(root: int) -> set[tuple[int, bytes]]:
+    """All below a process, each with the time at which it started: an id alone may be given to another."""
+    below: dict[int, list[tuple[int, bytes]]] = {}
+    for pid in _table():
+        if (fields := _stat(pid)) is not None:
+            below.setdefault(int(fields[1]), []).append((pid, fields[STARTED]))
+    found: set[tuple[int, bytes]] = set()
+    todo = [root]
+    while todo:
+        inner = below.get(todo.pop(), [])
+        found.update(inner)
+        todo += [pid for pid, _ in inner]
+    return found
+
+
 def _table() -> list[int]:
     """All processes but this one; empty where there is no /proc."""
     try:
@@ -260,8 +315,20 @@ async def _end(child: asyncio.subprocess.Process, family: Family, grace: float) 
     """Ask the whole family to end, then make it."""
     import asyncio
 
-    family.signal(signal.SIGTERM, family.all())
-    await _until(lambda: child.returncode is not None and not family.all(), grace)
+    family.seize()
+    asked = family.all()
+    family.signal(signal.SIGTERM, asked)
+    family.let_go()
+
+    def ended() -> bool:
+        # What was only being started is asked as soon as it is there.
+        left = family.all()
+        if late := [pid for pid in left if pid not in asked]:
+            family.signal(signal.SIGTERM, late)
+            asked.extend(late)
+        return child.returncode is not None and not left
+
+    await _until(ended, grace)
     await _kill(family.all, family)
     try:
         async with asyncio.timeout(STUCK):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from toolcrib.codecs.text.answer import Answer
 from toolcrib.codecs.text.format import Tools
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
+from toolcrib.codecs.text.shown import CODE, PARAGRAPH, Code, Surroundings
 
 THINKING = {
     "<think>": "</think>",
@@ -25,13 +26,16 @@ class Prose:
     """Reads what stands between calls; one for a whole answer.
 
     A block of thinking goes to the answer as such, and nothing in it is a call. Where a prompt has opened the
-    block already, the answer holds only its end: what came before that was thinking too, calls included.
+    block already, the answer holds only its end: what came before that was thinking too, calls included. Code,
+    quotations and examples only show a call, and are text.
     """
 
     __slots__ = (
         "_answer",
+        "_around",
         "_at_beginning",
         "_blocks",
+        "_code",
         "_ends_thinking",
         "_known",
         "_markers",
@@ -59,21 +63,32 @@ class Prose:
         self._wanted = markers
         self._blocks = blocks
         self._ends_thinking = ends_thinking
-        self._markers: Markers = markers_of((*markers, *blocks, *blocks.values()))
+        self._markers: Markers = markers_of((*markers, *blocks, *blocks.values(), *CODE))
+        self._around = Surroundings(answer)
+        self._code = Code(scan, self._around)
         self._known = frozenset(markers)
         self._seen = False
         self._at_beginning = at_beginning
 
     def until_marker(self) -> Steps[str | None]:
         """Text and thinking up to the first of the format's markers, which is read; None at the end."""
+        around = self._around
+        around.resumed()
         while True:
             if self._at_beginning is not None:
                 yield from self._at_beginning()
-            marker = yield from self._scan.until(self._markers, self._answer.text)
-            if marker is None or marker in self._known:
+            marker = yield from self._scan.until(self._markers, around.text)
+            if marker is None or (marker in self._known and not around.for_show):
                 self._at_beginning = None
                 return marker
-            if marker in self._blocks:
+            if marker in self._known:
+                around.text(marker)
+                end = yield from self._scan.until(PARAGRAPH, around.text)
+                around.text(end or "")
+                around.shown()
+            elif marker in CODE:
+                yield from self._code.read(marker)
+            elif marker in self._blocks:
                 self._seen = True
                 found = yield from self.thinking(self._blocks[marker])
                 if found is not None:
@@ -81,6 +96,7 @@ class Prose:
             elif not self._seen:
                 self._seen = True
                 self._answer.retract(self._scan.since(0)[: -len(marker)])
+                around.restart()
 
     def thinking(self, closer: str) -> Steps[str | None]:
         """The rest of a block that was opened; the format's marker that ended it, where one may."""

@@ -47,10 +47,12 @@ class Markers:
         match = self._pattern.search(text, start)
         if match is None:
             return (len(text) if ended else self._settled(text, start)), None
-        start = match.start()
-        if not ended and len(text) - start < self._longest and self._plain(text[start:]) in self._beginnings:
-            return start, None  # a longer marker may be on its way
-        return start, self._written[self._plain(match.group())]
+        place = match.start()
+        if not ended and len(text) - place < self._longest:
+            begun = self._settled(text, start)
+            if begun <= place:
+                return begun, None  # a longer marker may be on its way, that begins here or before
+        return place, self._written[self._plain(match.group())]
 
     def at(self, text: str, start: int, ended: bool) -> tuple[bool, str | None]:
         """Whether it is settled which marker stands exactly here, and which."""

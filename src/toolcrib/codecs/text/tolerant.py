@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from toolcrib.call import ToolCall
@@ -220,13 +221,12 @@ def write_result(result: Written) -> str:
     return f'<tool_result name="{result.name}"{failed}>\n{result.text}\n</tool_result>'
 
 
-FORMATS: tuple[TextFormat, ...] = (
-    TextFormat(
-        name="tool_call",
-        parse=parse,
-        teach=teach,
-        write_calls=write_calls,
-        write_result=write_result,
-        guards=(BRACKET, "```tool ", *(f"```{language}" for language in sorted(FENCES))),
-    ),
+TOLERANT: Final = TextFormat(
+    name="tool_call",
+    parse=parse,
+    teach=teach,
+    write_calls=write_calls,
+    write_result=write_result,
+    guards=(BRACKET, "```tool ", *(f"```{language}" for language in sorted(FENCES))),
 )
+FORMATS: tuple[TextFormat, ...] = (TOLERANT, replace(TOLERANT, name="zeroclaw_mixed"))

@@ -7,6 +7,7 @@ from typing import Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.codecs.text.shown import TICKS, WORD, Surroundings, is_example
 from toolcrib.codecs.text.tolerant_blocks import (
     ATTRIBUTE,
     IN_TAG,
@@ -25,7 +26,7 @@ from toolcrib.codecs.text.tolerant_marks import (
     OPENERS,
     TOOLS,
 )
-from toolcrib.codecs.text.tolerant_prose import SHOWN, THOUGHTS, TICKS, WORD, Surroundings, is_example
+from toolcrib.codecs.text.tolerant_prose import SHOWN, THOUGHTS
 from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, NAME, Shape
 
 NOTHING_IN_IT: Final = "what stands in the tag is no call: expected an object with name and arguments"

@@ -26,6 +26,8 @@ class Access:
     `target` is a path (relative to the workspace, or absolute), a command line, or a host (`name:port`).
     `argv` holds the words of a command that was proved plain; without them nobody knows what it would do.
     `subtree` says that everything below the path is meant, `pattern` narrows that to what matches it.
+    `prefix` are the words of a command that an approval may remember; empty: none is broad enough to be
+    useful and narrow enough to be safe.
     """
 
     reach: Reach
@@ -33,6 +35,7 @@ class Access:
     argv: tuple[str, ...] = ()
     subtree: bool = False
     pattern: str = ""
+    prefix: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         below = f"/{self.pattern or '**'}" if self.subtree else ""

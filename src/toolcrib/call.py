@@ -85,7 +85,10 @@ class CallState(StrEnum):
 class Question:
     """What a person is asked before a call may run; data, so that it can be stored and answered elsewhere.
 
-    `fingerprint` binds the answer to exactly this tool and these arguments.
+    `fingerprint` binds the answer to exactly this tool and these arguments. `preview` shows what the call
+    would do (a diff, say); `digest` stands for what that rests on: if it is another after the wait, the
+    question is asked again. `prefixes` are what an answer of scope "prefix" would remember; empty: none is
+    possible. When `strict`, no answer is remembered.
     """
 
     key: CallKey
@@ -97,6 +100,10 @@ class Question:
     fingerprint: str
     edits: tuple[Edit, ...] = ()
     patterns: tuple[str, ...] = ()
+    preview: str = ""
+    digest: str = ""
+    prefixes: tuple[tuple[str, ...], ...] = ()
+    strict: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The question as plain JSON data, for a page, a queue or a file."""
@@ -110,11 +117,39 @@ class Question:
             "fingerprint": self.fingerprint,
             "edits": [edit.to_dict() for edit in self.edits],
             "patterns": list(self.patterns),
+            "preview": self.preview,
+            "digest": self.digest,
+            "prefixes": [list(prefix) for prefix in self.prefixes],
+            "strict": self.strict,
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a person is shown of a call before it runs, and a digest of what that rests on."""
+
+    text: str
+    digest: str = ""
+
+
+class Scope(StrEnum):
+    """What "always" is said of: these arguments, commands that begin with the same words, or the whole tool."""
+
+    ARGUMENTS = "arguments"
+    PREFIX = "prefix"
+    TOOL = "tool"
+
+
+class Lasting(StrEnum):
+    """How long "always" holds: in this run, in this project, or wherever this user works."""
+
+    RUN = "run"
+    PROJECT = "project"
+    USER = "user"
+
+
 class Verdict(StrEnum):
-    """How a question can be answered; ALWAYS means these exact arguments for this run."""
+    """How a question can be answered; ALWAYS means what the answer's scope says, as long as it says."""
 
     YES = "yes"
     NO = "no"
@@ -125,17 +160,31 @@ class Verdict(StrEnum):
 class Answer:
     """A person's answer; `message` is told to the model when the verdict is NO.
 
-    The verdict may be given as its word ("yes", "no", "always"); whatever is no such word is NO.
+    The verdict may be given as its word ("yes", "no", "always"); whatever is no such word is NO. ALWAYS is
+    remembered within `scope` and as long as `lasting` says, at most until `expires` (seconds since the
+    epoch); an unknown scope or lasting counts as the narrowest. `arguments` replace the call's: they are
+    validated and decided on anew, and the model is told.
     """
 
     verdict: Verdict
     message: str = ""
     by: str = ""
+    scope: Scope = Scope.ARGUMENTS
+    lasting: Lasting = Lasting.RUN
+    expires: float | None = None
+    arguments: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        given: Any = self.verdict  # from JSON, a form or a terminal it comes as text, or as anything
-        if not isinstance(given, Verdict):
-            object.__setattr__(self, "verdict", Verdict(given) if given in list(Verdict) else Verdict.NO)
+        # from JSON, a form or a terminal they come as text, or as anything
+        for name, kind, narrowest in (
+            ("verdict", Verdict, Verdict.NO),
+            ("scope", Scope, Scope.ARGUMENTS),
+            ("lasting", Lasting, Lasting.RUN),
+        ):
+            given: Any = getattr(self, name)
+            if not isinstance(given, kind):
+                known = isinstance(given, str) and given in list(kind)
+                object.__setattr__(self, name, kind(given) if known else narrowest)
 
     @property
     def allows(self) -> bool:
@@ -172,6 +221,7 @@ class Ready:
         "_arguments",
         "bound",
         "call",
+        "changed",
         "claimed",
         "done",
         "edits",
@@ -203,6 +253,11 @@ class Ready:
         self.params = params
         self.done: ToolResult | None = None
         self.claimed = False
+        self.changed = False  # a person gave it other arguments
+
+    def replace_arguments(self, arguments: Any) -> None:
+        """Other arguments than the model's, as JSON data."""
+        self._arguments = arguments
 
     async def other_result(self) -> ToolResult:
         """The result of the execution that has claimed this call already."""

@@ -237,7 +237,7 @@ def _method(name: str) -> Hook:
 
 def _function_hook(name: str, hook: Any, defaults: Mapping[str, Any]) -> Hook:
     """A hook of a function tool; one that is given the params is given the defaults with them."""
-    if defaults and name in ("precheck", "effect_for", "resources", "accesses"):
+    if defaults and name in ("precheck", "effect_for", "resources", "accesses", "preview"):
         return lambda tool, params: hook({**defaults, **params})
     return lambda tool, *args: hook(*args)
 

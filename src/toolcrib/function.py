@@ -34,6 +34,7 @@ class Hooks(TypedDict, total=False):
     effect_for: Callable[[Any], Effect]
     resources: Callable[[Any], Any]
     accesses: Callable[[Any], Any]
+    preview: Callable[[Any], Any]
     on_partial: Callable[[Any, Context[Any]], None]
     dynamic_description: Callable[[Context[Any]], Any]
     dynamic_schema: Callable[[dict[str, Any], Context[Any]], Any]

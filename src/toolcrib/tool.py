@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from toolcrib.access import Access
+    from toolcrib.call import Preview
     from toolcrib.context import Context
     from toolcrib.definition import Definition
 
@@ -332,6 +333,11 @@ class Tool(Generic[P, R]):
         """What one call reaches (files, commands, hosts), for the policy's rules; pure. None: nobody knows."""
         return None
 
+    def preview(self, params: P, /) -> Preview | None:
+        """What a person is shown of a call before they say yes, and a digest of what that rests on. May read,
+        on a worker thread; called only when a question is asked, and never shown to the model."""
+        return None
+
     def on_partial(self, partial: Any, ctx: Context[Any], /) -> None:
         """Called as the arguments stream in, unvalidated, on the object that will execute: report, never act."""
 
@@ -378,6 +384,7 @@ HOOKS = (
     "effect_for",
     "resources",
     "accesses",
+    "preview",
     "on_partial",
     "dynamic_description",
     "dynamic_schema",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from toolcrib.cli.flags import AsJson, Autonomy, AutonomyOption, From, Policy, Workspace
+from toolcrib.cli.safety import approvals, policy
 
 app = typer.Typer(
     name="toolcrib",
@@ -21,30 +23,8 @@ tools = typer.Typer(
     help="Look at tools, check them, and call them by hand.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(tools, name="tools")
-
-
-class Autonomy(StrEnum):
-    """How much may happen without asking."""
-
-    READ_ONLY = "read_only"
-    SUPERVISED = "supervised"
-    FULL = "full"
-
-
-Workspace = Annotated[
-    Path, typer.Option("--workspace", "-w", help="The folder that the tools work in and cannot leave.")
-]
-From = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--from", "-f", metavar="MODULE[:ATTRIBUTE]", help="Your own tools to load; may be repeated."
-    ),
-]
-AutonomyOption = Annotated[
-    Autonomy,
-    typer.Option(help="read_only: nothing is changed; supervised: changes are asked about; full: all runs."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout instead of text.")]
+app.add_typer(policy, name="policy")
+app.add_typer(approvals, name="approvals")
 
 
 def _version(asked: bool) -> None:
@@ -75,6 +55,7 @@ def run(
     ] = None,
     workspace: Workspace = Path(),
     autonomy: AutonomyOption = Autonomy.SUPERVISED,
+    policy: Policy = None,
     from_: From = None,
     max_turns: Annotated[int, typer.Option(min=1, help="How often the model is asked at most.")] = 50,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="Stop after this many tokens.")] = None,
@@ -98,7 +79,8 @@ def run(
     """Let a model work on a task with the tools, in a folder.
 
     What changes something is asked about: y runs it, n does not, "n use pip instead" tells the model why, a
-    allows exactly this for the rest of the run. No answer is a no. Ctrl-C ends the run in good order.
+    allows exactly this for the rest of the run, p commands that begin alike; "a project" and "a user" hold
+    beyond the run (toolcrib approvals). No answer is a no. Ctrl-C ends the run in good order.
 
     With --json every event is a JSON object on a line. Nobody is asked then, so what needs approval is
     refused, unless --answers is given: each question_asked event is answered by a line on stdin such as
@@ -114,6 +96,7 @@ def run(
             model=model,
             workspace=workspace,
             autonomy=autonomy.value,
+            policy=policy,
             named=tuple(from_ or ()),
             max_turns=max_turns,
             budget_tokens=budget_tokens,

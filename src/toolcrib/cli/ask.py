@@ -8,24 +8,28 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from toolcrib.call import Answer, Question, Verdict
+from toolcrib.call import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.cli.shown import on_one_line, shown, value_on_one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 SHOWN_LINES = 30  # lines of one argument that a question shows unasked
-PROMPT = "Run it? [y]es  [n]o  [a]lways this  [n WORDS] no, and tell the model"
-NARROW_PROMPT = "[y]es [n]o [a]lways, or n WORDS"
+PROMPT = "Run it? [y]es  [n]o{always}  [n WORDS] no, and tell the model"
+NARROW_PROMPT = "[y]es [n]o{always}, or n WORDS"
+CHANGED = {"+": "green", "-": "red", "@": "cyan"}  # lines of a diff
 MARGIN = "  │ "  # what comes from elsewhere stands behind it
 MAX_LINE = 1 << 16
 
 ANSWERS = {
-    "y": Verdict.YES,
-    "yes": Verdict.YES,
-    "a": Verdict.ALWAYS,
-    "always": Verdict.ALWAYS,
+    "y": (Verdict.YES, Scope.ARGUMENTS),
+    "yes": (Verdict.YES, Scope.ARGUMENTS),
+    "a": (Verdict.ALWAYS, Scope.ARGUMENTS),
+    "always": (Verdict.ALWAYS, Scope.ARGUMENTS),
+    "p": (Verdict.ALWAYS, Scope.PREFIX),
+    "prefix": (Verdict.ALWAYS, Scope.PREFIX),
 }
+LASTING = {"": Lasting.RUN, "run": Lasting.RUN, "project": Lasting.PROJECT, "user": Lasting.USER}
 
 
 def someone_is_there() -> bool:
@@ -43,14 +47,21 @@ def asking_stream() -> TextIO | None:
 def read_answer(line: str | None) -> Answer:
     """What a line means; end of input, silence and anything unknown are a no.
 
-    >>> read_answer("n use pip instead")
-    Answer(verdict=<Verdict.NO: 'no'>, message='use pip instead', by='terminal')
+    "a" is said of these arguments, "p" of commands that begin alike; a word more says for how long: "project"
+    or "user", or else this run.
+
+    >>> answer = read_answer("n use pip instead")
+    >>> answer.verdict.value, answer.message
+    ('no', 'use pip instead')
+    >>> answer = read_answer("p project")
+    >>> answer.verdict.value, answer.scope.value, answer.lasting.value
+    ('always', 'prefix', 'project')
     """
     said = (line or "").strip()
-    verdict = ANSWERS.get(said.lower())
-    if verdict is not None:
-        return Answer(verdict, by="terminal")
     first, _, rest = said.partition(" ")
+    known, lasting = ANSWERS.get(first.lower()), LASTING.get(rest.strip().lower())
+    if known is not None and lasting is not None and (known[0] is Verdict.ALWAYS or not rest.strip()):
+        return Answer(known[0], by="terminal", scope=known[1], lasting=lasting)
     words = rest.strip() if first.lower().rstrip(",:") in ("n", "no") else ""
     return Answer(Verdict.NO, words, by="terminal")
 
@@ -72,6 +83,12 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[t
     )
     for name, value in arguments.items():
         whole = _lines_of(value)
+        if question.preview and len(whole) > 1 and limit < sys.maxsize:
+            lines.append(
+                ("", f"{MARGIN}{on_one_line(str(name))}: {len(whole):,} lines; below is what changes")
+            )
+            cut = True
+            continue
         if len(whole) == 1:
             lines.append(("", f"{MARGIN}{on_one_line(str(name))}: {whole[0]}"))
             continue
@@ -84,6 +101,13 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[t
                 ("yellow", f"{MARGIN}  … {len(whole) - len(kept):,} more lines; s shows all of them")
             )
     lines += [("", f"{MARGIN}{on_one_line(pattern)}") for pattern in question.patterns]
+    if question.preview:
+        change = shown(question.preview).rstrip("\n").split("\n")
+        kept = change if len(change) <= limit else change[:limit]
+        lines += [(CHANGED.get(line[:1], ""), f"{MARGIN}{line}") for line in kept]
+        if len(kept) < len(change):
+            cut = True
+            lines.append(("yellow", f"{MARGIN}… {len(change) - len(kept):,} more lines; s shows all of them"))
     lines += [("yellow", f"  ! repaired: {line}") for line in repairs(question.edits)]
     return lines, cut
 
@@ -111,7 +135,7 @@ async def ask_on(console: Console, question: Question) -> Answer:
             for piece in _folded(line, console.width):
                 console.print(Text(piece, style), soft_wrap=True)
         forget_typed_ahead()
-        prompt = PROMPT if console.width > len(PROMPT) + 6 else NARROW_PROMPT
+        prompt = _prompt(question, console.width)
         console.print(Text(prompt + ("  [s]how all" if cut else "") + ": "), end="", soft_wrap=True)
         console.file.flush()
         given = await read_line()
@@ -125,6 +149,17 @@ async def ask_on(console: Console, question: Question) -> Answer:
         if answer.verdict is Verdict.NO and not answer.message and said not in ("n", "no"):
             console.print(Text("Taken as a no.", "dim"))
         return answer
+
+
+def _prompt(question: Question, width: int) -> str:
+    """What can be answered; "always" only where it would be remembered."""
+    always = "" if question.strict else "  [a]lways this"
+    narrow = "" if question.strict else " [a]lways"
+    if question.prefixes:
+        always += f"  [p] always {', '.join(' '.join(prefix) + ' *' for prefix in question.prefixes)}"
+        narrow += " [p]refix"
+    whole = PROMPT.format(always=on_one_line(always))
+    return whole if width > len(whole) + 6 else NARROW_PROMPT.format(always=narrow)
 
 
 async def read_line() -> str | None:
@@ -200,7 +235,7 @@ class LineAnswers:
     def _take(self, line: str) -> None:
         try:
             data = json.loads(line)
-            answer = Answer(Verdict(data["verdict"]), str(data.get("message", "")), "stdin")
+            answer = answer_from(data, by="stdin")
             fingerprint = str(data["fingerprint"])
         except (ValueError, KeyError, TypeError, AttributeError):
             print(  # noqa: T201
@@ -219,6 +254,25 @@ class LineAnswers:
             for future in futures:
                 if not future.done():
                     future.set_result(None)
+
+
+def answer_from(data: dict[str, Any], *, by: str) -> Answer:
+    """An answer as JSON data: `verdict`, and perhaps `message`, `scope`, `lasting`, `expires`, `arguments`.
+
+    Raises ValueError, KeyError or TypeError for what is none.
+    """
+    arguments, expires = data.get("arguments"), data.get("expires")
+    if arguments is not None and not isinstance(arguments, dict):
+        raise TypeError("arguments must be an object")
+    return Answer(
+        Verdict(data["verdict"]),
+        str(data.get("message", "")),
+        by,
+        data.get("scope") or Scope.ARGUMENTS,
+        data.get("lasting") or Lasting.RUN,
+        None if expires is None else float(expires),
+        arguments,
+    )
 
 
 def _folded(line: str, width: int) -> list[str]:

@@ -17,10 +17,12 @@ from toolcrib.agent import Agent, Budget, TranscriptFile, read_transcript
 from toolcrib.call import CallKey
 from toolcrib.cli.ask import LineAnswers, someone_is_there
 from toolcrib.cli.main import Problem, debugging
+from toolcrib.cli.policy import approval_store, policy_file, policy_of
 from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_run, summary_lines
 from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, say
 from toolcrib.messages import Message, ResultPart
+from toolcrib.toolbox.policy import AutonomyPolicy, Policy
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
@@ -51,6 +53,7 @@ class Settings:
     model: str | None
     workspace: Path
     autonomy: str
+    policy: Path | None = None
     named: tuple[str, ...] = ()
     max_turns: int = 50
     budget_tokens: int | None = None
@@ -72,12 +75,13 @@ def run_task(settings: Settings) -> int:
     overflow = Path(tempfile.mkdtemp(prefix="toolcrib-"))
     try:
         assembly = _assembly(settings, overflow)
+        policy = _policy(settings, assembly)
         with closing(TranscriptFile(path)) if path is not None else nullcontext() as transcript:
             if transcript is not None and path != settings.continued:
                 _copy(messages, transcript)
             with stdout_apart() if settings.json else nullcontext(sys.stdout) as stdout:
                 return asyncio.run(
-                    _run(settings, task, model, assembly, overflow, messages, transcript, stdout)
+                    _run(settings, task, model, assembly, policy, overflow, messages, transcript, stdout)
                 )
     except OSError as problem:
         if path is None or isinstance(problem, BrokenPipeError):
@@ -92,6 +96,7 @@ async def _run(
     task: str,
     model: Model,
     assembly: Assembly,
+    policy: Policy,
     overflow: Path,
     messages: list[Message],
     transcript: TranscriptFile | None,
@@ -110,7 +115,13 @@ async def _run(
         warnings.filterwarnings(
             "ignore", message="tool .* was set aside"
         )  # a notice among the events says so
-    box = assembly.toolbox(autonomy=settings.autonomy, approver=approver, overflow=overflow)
+    box = assembly.toolbox(
+        policy=policy,
+        approver=approver,
+        overflow=overflow,
+        approvals=approval_store(),
+        project=settings.workspace.resolve(),
+    )
     agent = Agent(
         model,
         toolbox=box,
@@ -137,6 +148,13 @@ def _task(settings: Settings) -> str:
     if settings.continued is not None and not settings.task:
         return "Continue."
     raise Problem('say what is to be done: toolcrib run "make the tests pass"')
+
+
+def _policy(settings: Settings, assembly: Assembly) -> Policy:
+    """The rules that were named, or the user's own, over the autonomy."""
+    if policy_file(settings.policy) is None:
+        return AutonomyPolicy(settings.autonomy)
+    return policy_of(settings.policy, settings.autonomy, assembly.toolbox(autonomy="full"))
 
 
 def _model(name: str | None) -> Model:

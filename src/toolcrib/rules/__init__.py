@@ -1,10 +1,12 @@
 """Rules: a policy that people write down, in Python or in TOML."""
 
+from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.rules.file import RuleError, RuleFile, load_rules, read_rules
 from toolcrib.rules.patterns import CommandPattern, PathPattern, PatternError
 from toolcrib.rules.policy import Explanation, Rule, RulePolicy
 
 __all__ = [
+    "ApprovalStore",
     "CommandPattern",
     "Explanation",
     "PathPattern",

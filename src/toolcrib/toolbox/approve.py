@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import (
     Answer,
     Pending,
     Prepared,
+    Preview,
     Question,
     Ready,
     Refused,
@@ -19,6 +21,7 @@ from toolcrib.events import QuestionAnswered, QuestionAsked
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import words
 from toolcrib.toolbox.policy import Case, Verb
+from toolcrib.toolbox.registry import close_tool
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox
@@ -62,10 +65,63 @@ async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> Too
         return words.nobody_to_ask(name)
     if not answer.allows:
         return words.rejected(name, answer.message)
+    if answer.arguments is not None and (refusal := await _with_other_arguments(box, pending, answer)):
+        return refusal
     refusal = await bind(box, pending)
-    if refusal is None and answer.verdict is Verdict.ALWAYS:
-        box.grants.add(pending.key.run, pending.bound.entry if pending.bound else None, pending.fingerprint)
+    if refusal is None and answer.arguments is None and await outdated(pending):
+        return words.outdated(name)
+    if refusal is None and answer.verdict is Verdict.ALWAYS and pending.bound is not None:
+        box.grants.add(pending.question, answer, pending.bound.entry, pending.bound.definition.identity)
     return refusal
+
+
+async def previewed(pending: Pending) -> None:
+    """Put on the question what the tool shows of the call, if it shows anything; only a person sees it."""
+    preview = await _preview_of(pending)
+    if preview is not None:
+        pending.question.preview, pending.question.digest = preview.text, preview.digest
+
+
+async def outdated(pending: Pending) -> bool:
+    """Whether what the person saw rests on something that is another by now."""
+    if not pending.question.digest:
+        return False
+    preview = await _preview_of(pending)
+    return preview is None or preview.digest != pending.question.digest
+
+
+async def _preview_of(pending: Pending) -> Preview | None:
+    bound = pending.bound
+    hook = bound.definition.hooks.get("preview") if bound is not None else None
+    if hook is None or bound is None:
+        return None
+    import asyncio
+
+    try:
+        shown = await asyncio.to_thread(hook, bound.tool, pending.params)
+        return shown if isinstance(shown, Preview) else None
+    except Exception:
+        import logging
+
+        logging.getLogger("toolcrib").exception("the preview of tool %s failed", pending.call.name)
+        return None
+
+
+async def _with_other_arguments(box: Toolbox, pending: Pending, answer: Answer) -> ToolResult | None:
+    """A person said yes to other arguments: they are validated and decided on like any; a refusal, or None."""
+    call = replace(pending.call, arguments=answer.arguments or {}, problem="")
+    fresh = await box.prepare(call, key=pending.key)
+    if isinstance(fresh, Refused):
+        return fresh.result
+    if pending.bound is not None and pending.bound.entry.owned:
+        await close_tool(pending.bound.tool)
+    pending.bound, pending.params, pending.effect = fresh.bound, fresh.params, fresh.effect
+    pending.replace_arguments(fresh.arguments)
+    pending.edits, pending.fingerprint = (), fresh.fingerprint
+    if isinstance(fresh, Pending):
+        pending.question = fresh.question
+    pending.changed = True
+    return None
 
 
 async def bind(box: Toolbox, prepared: Ready) -> ToolResult | None:

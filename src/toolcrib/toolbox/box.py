@@ -33,9 +33,10 @@ from toolcrib.result import ToolResult
 from toolcrib.sink import CallbackSubscription, EventLog, EventSink, Subscription
 from toolcrib.tool import MaxOutput
 from toolcrib.toolbox import words
-from toolcrib.toolbox.approve import answered, ask, bind, restored
+from toolcrib.toolbox.approve import answered, ask, bind, outdated, previewed, restored
+from toolcrib.toolbox.grants import Grants, Store
 from toolcrib.toolbox.host import BoxHost
-from toolcrib.toolbox.policy import Approver, Grants, Policy, as_policy
+from toolcrib.toolbox.policy import Approver, Policy, accesses_of, as_policy
 from toolcrib.toolbox.prepare import decode, judged
 from toolcrib.toolbox.registry import Offer, Registry, close_tool, make_offer
 from toolcrib.toolbox.resolve import resolve
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WAIT = CallState.WAIT
+MAX_ASKED = 3  # times that one call is asked about while what it rests on changes
 TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
 
 Record = Callable[[CallKey, ToolResult], None]
@@ -63,7 +65,8 @@ class Toolbox:
 
     `tools` are Tool classes, Tool instances, `@tool` functions, ToolFactories, or Toolsets. `autonomy` is
     "read_only", "supervised" (the default: what changes something asks `approver`) or "full"; a `policy`
-    replaces it. An approver that is silent for `answer_timeout` seconds counts as nobody. `timeout` (seconds)
+    replaces it. An approver that is silent for `answer_timeout` seconds counts as nobody. What is approved for
+    longer than a run is kept in `approvals`, for the folder `project` or for the user. `timeout` (seconds)
     and `max_output` hold for tools that say nothing themselves. Long outputs are kept whole below `overflow`,
     if a folder is given. `on_event` is called with every event, on a thread of its own.
 
@@ -86,6 +89,8 @@ class Toolbox:
         policy: Policy | None = None,
         approver: Approver | None = None,
         answer_timeout: float | None = None,
+        approvals: Store | None = None,
+        project: Path | None = None,
         deps: Any = None,
         timeout: float = TIMEOUT,
         max_output: MaxOutput = MaxOutput(),  # noqa: B008 - frozen
@@ -117,7 +122,9 @@ class Toolbox:
         self._count = itertools.count()
         self.sink = EventSink(clock)
         self.emit = self.sink.emit
-        self.grants = Grants(self.sink.outermost)
+        self.grants = Grants(
+            self.sink.outermost, store=approvals, project=str(project) if project else "", clock=clock
+        )
         self.host = BoxHost(self)
         self._stats: dict[str, ToolStats] = {}
         self._offer: tuple[Any, Policy, Offer] | None = None
@@ -306,11 +313,15 @@ class Toolbox:
         if not isinstance(prepared, Pending):
             return await self.execute(prepared, **named)
         try:
-            if asking is None:
-                answer = await self.ask(prepared.question)
-            else:
-                async with asking:
-                    answer = await self._asked_once(prepared)
+            for _ in range(MAX_ASKED):
+                await previewed(prepared)
+                if asking is None:
+                    answer = await self.ask(prepared.question)
+                else:
+                    async with asking:
+                        answer = await self._asked_once(prepared)
+                if answer is None or not answer.allows or not await outdated(prepared):
+                    break
             return await self.execute(prepared, answer, **named)
         except BaseException:
             if prepared.done is None:
@@ -479,7 +490,9 @@ class Toolbox:
 
     async def _asked_once(self, pending: Pending) -> Answer | None:
         """Ask, unless an "always" that came while waiting for the turn to ask covers it already."""
-        entry = pending.bound.entry if pending.bound is not None else None
-        if self.grants.covers(pending.key.run, entry, pending.fingerprint):
-            return Answer(Verdict.YES, by="always")
+        bound, mark = pending.bound, pending.fingerprint
+        if bound is not None and not pending.question.strict:
+            identity = bound.definition.identity
+            if self.grants.covers(pending.key.run, bound.entry, mark, identity, lambda: accesses_of(pending)):
+                return Answer(Verdict.YES, by="always")
         return await self.ask(pending.question)

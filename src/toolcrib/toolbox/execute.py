@@ -139,6 +139,8 @@ class Execution(Deadline):
             result = cap(result, limit, name, box.overflow, key)
         if ready.edits:
             result.edits = ready.edits
+        if ready.changed:
+            result.parts = (*result.parts, Text(words.other_arguments(ready.arguments)))
         ready.done = result
         duration = box.timer() - self.started
         box.stats_of(name).count(result, duration, len(ready.edits))

@@ -50,10 +50,11 @@ class BoxHost:
         if decision.verb is Verb.DENY:
             raise ToolError(f"Not allowed: {action}: {decision.reason}.")
         mark = fingerprint(definition.identity, ["ask", action, list(patterns)])
-        if box.grants.covers(ctx.key.run, definition, mark):
+        identity = definition.identity
+        if not decision.strict and box.grants.covers(ctx.key.run, definition, mark, identity):
             return
         answer = await box.ask(
-            Question(
+            question := Question(
                 key=ctx.key,
                 tool=ctx.tool,
                 action=action,
@@ -62,6 +63,7 @@ class BoxHost:
                 effect=effect.label,
                 fingerprint=mark,
                 patterns=patterns,
+                strict=decision.strict,
             )
         )
         if answer is None:
@@ -72,7 +74,7 @@ class BoxHost:
             said = f" They say: {answer.message}" if answer.message else ""
             raise ToolError(f"The user rejected this step: {action}.{said}")
         if answer.verdict is Verdict.ALWAYS:
-            box.grants.add(ctx.key.run, definition, mark)
+            box.grants.add(question, answer, definition, identity)
 
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult:
         # The inner calls are a run of their own, whose parent is the run of the outer call.

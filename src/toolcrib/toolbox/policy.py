@@ -71,18 +71,23 @@ class Case:
     @property
     def accesses(self) -> tuple[Access, ...] | None:
         """What the call reaches, as its tool says; None where it does not say."""
-        bound = self.prepared.bound if self.prepared is not None else None
-        hook = bound.definition.hooks.get("accesses") if bound is not None else None
-        if hook is None or bound is None or self.prepared is None:
-            return None
-        try:
-            said = hook(bound.tool, self.prepared.params)
-        except Exception:
-            import logging
+        return accesses_of(self.prepared) if self.prepared is not None else None
 
-            logging.getLogger("toolcrib").exception("accesses of tool %s failed", self.facts.name)
-            return None
+
+def accesses_of(prepared: Ready) -> tuple[Access, ...] | None:
+    """What a call reaches, as its tool says; None where it does not say."""
+    bound = prepared.bound
+    hook = bound.definition.hooks.get("accesses") if bound is not None else None
+    if hook is None or bound is None:
+        return None
+    try:
+        said = hook(bound.tool, prepared.params)
         return None if said is None else tuple(said)
+    except Exception:
+        import logging
+
+        logging.getLogger("toolcrib").exception("accesses of tool %s failed", prepared.call.name)
+        return None
 
 
 class Policy(Protocol):
@@ -131,27 +136,6 @@ _DECISIONS: dict[Autonomy, tuple[Decision, Decision, Decision]] = {
     ),
     Autonomy.FULL: (ALLOWED, ALLOWED, ALLOWED),
 }
-
-
-class Grants:
-    """What was answered with "always": a tool and the fingerprint of exact arguments, for one run.
-
-    `outermost` names the run that a call counts to: what a tool calls counts to the run of that tool.
-    """
-
-    def __init__(self, outermost: Callable[[str], str]) -> None:
-        self._granted: dict[str, set[tuple[Any, str]]] = {}
-        self._outermost = outermost
-
-    def add(self, run: str, tool: Any, fingerprint: str) -> None:
-        """`tool` is the very object that was asked about: another of the same name and schema is another tool."""
-        self._granted.setdefault(self._outermost(run), set()).add((tool, fingerprint))
-
-    def covers(self, run: str, tool: Any, fingerprint: str) -> bool:
-        return bool(self._granted) and (tool, fingerprint) in self._granted.get(self._outermost(run), ())
-
-    def forget(self, run: str) -> None:
-        self._granted.pop(run, None)
 
 
 def as_policy(policy: Any) -> Policy:

@@ -8,7 +8,8 @@ from toolcrib.call import Bound, CallKey, Pending, Prepared, Question, Ready, Re
 from toolcrib.errors import ErrorCode
 from toolcrib.tool import Effect
 from toolcrib.toolbox import words
-from toolcrib.toolbox.policy import AutonomyPolicy, Case, Decision, Verb
+from toolcrib.toolbox.grants import prefixes_of
+from toolcrib.toolbox.policy import AutonomyPolicy, Case, Decision, Verb, accesses_of
 
 if TYPE_CHECKING:
     from toolcrib.definition import Definition
@@ -178,7 +179,12 @@ def judged(
     if not reason:
         return ready
     mark = fingerprint(bound.definition.identity, ready.arguments)
-    if not decision.strict and grants.covers(key.run, bound.entry, mark):
+    identity = bound.definition.identity
+
+    def reached() -> Any:
+        return accesses_of(ready)
+
+    if not decision.strict and grants.covers(key.run, bound.entry, mark, identity, reached):
         ready.fingerprint = mark
         return ready
     return Pending(
@@ -199,6 +205,8 @@ def judged(
             effect=effect.label,
             fingerprint=mark,
             edits=edits,
+            prefixes=() if decision.strict else prefixes_of(reached()),
+            strict=decision.strict,
         ),
     )
 

@@ -109,6 +109,19 @@ def rejected(name: str, message: str) -> ToolResult:
     )
 
 
+def outdated(name: str) -> ToolResult:
+    return ToolResult.of(
+        f'What the call of tool "{name}" rests on changed while it waited for approval; nothing was run. '
+        "Look at it again, and call the tool anew if it still fits.",
+        code=ErrorCode.TOOL_CHANGED,
+    )
+
+
+def other_arguments(arguments: object) -> str:
+    said = json.dumps(arguments, ensure_ascii=False, default=str)
+    return f"[A person approved the call with other arguments than yours. It was run with: {said[:2000]}]"
+
+
 def nobody_to_ask(name: str) -> ToolResult:
     return ToolResult.of(
         f'Tool "{name}" needs approval and nobody could be asked, so it was not run. '

@@ -9,6 +9,13 @@ MAX_ALIGNED = 400  # changed lines up to which lines are matched up; beyond, old
 MAX_CHARS = 100_000
 
 
+def digest_of(data: bytes) -> str:
+    """What stands for the content of a file."""
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()
+
+
 def unified_diff(old: str, new: str, path: str) -> str:
     """A unified diff of one file; empty if nothing changed.
 

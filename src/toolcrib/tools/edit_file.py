@@ -6,14 +6,16 @@ corrupted files. See `matching` for what counts as the same text.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
+from toolcrib.call import Preview
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
-from toolcrib.tools.diffs import unified_diff
+from toolcrib.tools.diffs import digest_of, unified_diff
 from toolcrib.tools.matching import (
     SHOWN_CHARS,
     SHOWN_LINES,
@@ -47,6 +49,18 @@ class EditFileParams(BaseModel):
     replace_all: bool = Field(False, description="Replace every occurrence, not just a single one.")
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """An edit that can be made."""
+
+    shown: str
+    before: str
+    after: str
+    changed: bytes
+    source: Source
+    matches: list[Match]
+
+
 class EditFile(
     Tool[EditFileParams, str],
     name="edit_file",
@@ -78,34 +92,47 @@ class EditFile(
     def resources(self, params: EditFileParams) -> list[str]:
         return [self.workspace.resource(params.path)]
 
+    def preview(self, params: EditFileParams) -> Preview:
+        """What would change, for the person who is asked."""
+        data = b""
+        try:
+            data, _ = self.workspace.read(params.path, MAX_BYTES)
+            edit = self._edit(params, data)
+        except ToolError as problem:
+            return Preview(f"It would fail: {problem.message}", digest=f"fails {digest_of(data)}")
+        return Preview(unified_diff(edit.before, edit.after, edit.shown), digest=digest_of(data))
+
     def execute(self, params: EditFileParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
             raise ToolError(problem)
-        shown = self.workspace.place(params.path).shown
         with self.workspace.writing:
             ctx.check_cancelled()
             data, stamp = self.workspace.read(params.path, MAX_BYTES)
-            encoding = sniff(data, len(data))
-            if encoding is None:
-                raise ToolError(f"{shown} is {describe(data)}, which cannot be edited as text.")
-            try:
-                before = decode(data, encoding)
-            except UnicodeDecodeError:
-                raise ToolError(
-                    f"{shown} is not the {encoding.name.upper()} text that it says it is."
-                ) from None
-            source = Source(before)
-            matches = self._matches(params, source, shown)
-            after = source.replace(matches)
-            if after == before:
-                raise ToolError(f"{shown} already reads like that; nothing was changed.")
-            try:
-                changed = encode(after, encoding)
-            except UnicodeEncodeError:
-                raise ToolError(f"new_string holds characters that cannot be written to {shown}.") from None
-            self.workspace.write(params.path, changed, expect=stamp)
-        ctx.report(result={"diff": unified_diff(before, after, shown)})
-        return _summary(shown, source, matches)
+            edit = self._edit(params, data)
+            self.workspace.write(params.path, edit.changed, expect=stamp)
+        ctx.report(result={"diff": unified_diff(edit.before, edit.after, edit.shown)})
+        return _summary(edit.shown, edit.source, edit.matches)
+
+    def _edit(self, params: EditFileParams, data: bytes) -> Edit:
+        """What the edit makes of a file; ToolError where it cannot be made."""
+        shown = self.workspace.place(params.path).shown
+        encoding = sniff(data, len(data))
+        if encoding is None:
+            raise ToolError(f"{shown} is {describe(data)}, which cannot be edited as text.")
+        try:
+            before = decode(data, encoding)
+        except UnicodeDecodeError:
+            raise ToolError(f"{shown} is not the {encoding.name.upper()} text that it says it is.") from None
+        source = Source(before)
+        matches = self._matches(params, source, shown)
+        after = source.replace(matches)
+        if after == before:
+            raise ToolError(f"{shown} already reads like that; nothing was changed.")
+        try:
+            changed = encode(after, encoding)
+        except UnicodeEncodeError:
+            raise ToolError(f"new_string holds characters that cannot be written to {shown}.") from None
+        return Edit(shown, before, after, changed, source, matches)
 
     def _matches(self, params: EditFileParams, source: Source, shown: str) -> list[Match]:
         old = _plain(params.old_string)

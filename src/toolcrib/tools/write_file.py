@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
+from toolcrib.call import Preview
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
-from toolcrib.tools.diffs import unified_diff
+from toolcrib.tools.diffs import digest_of, unified_diff
 from toolcrib.tools.textfile import decode, sniff
 
 if TYPE_CHECKING:
@@ -61,6 +62,22 @@ class WriteFile(
 
     def resources(self, params: WriteFileParams) -> list[str]:
         return [self.workspace.resource(params.path)]
+
+    def preview(self, params: WriteFileParams) -> Preview:
+        """What would change, for the person who is asked."""
+        try:
+            shown = self.workspace.place(params.path).shown
+            there = self.workspace.stat(params.path) is not None
+            old = self.workspace.read(params.path, MAX_BYTES)[0] if there else b""
+        except ToolError as problem:
+            return Preview(f"It would fail: {problem.message}", digest="fails")
+        before = self._before(params.path) if there else ""
+        text = (
+            f"{shown} cannot be shown as text"
+            if before is None
+            else unified_diff(before, params.content, shown)
+        )
+        return Preview(text, digest=digest_of(old) if there else "absent")
 
     def execute(self, params: WriteFileParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):

@@ -1,0 +1,208 @@
+"""`toolcrib policy explain | test | check` and `toolcrib approvals list | revoke`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.call import CallKey, Ready, Refused, ToolCall
+from toolcrib.cli.main import Problem
+from toolcrib.cli.shown import on_one_line
+from toolcrib.cli.tools import assembled, out, say
+from toolcrib.errors import ToolcribError
+from toolcrib.rules import RuleError, RuleFile, RulePolicy, load_rules
+from toolcrib.rules.approvals import ApprovalStore
+from toolcrib.rules.file import call_from
+from toolcrib.toolbox.grants import Approval
+from toolcrib.toolbox.policy import Case, Verb
+
+if TYPE_CHECKING:
+    from toolcrib.toolbox import Toolbox
+
+EVERYTHING = "full"  # the autonomy under which a call is only prepared, so that the rules alone decide
+
+
+def config_folder() -> Path:
+    """Where a user's own settings lie."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "toolcrib"
+
+
+def approval_store() -> ApprovalStore:
+    """The user's approvals that outlast a run."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return ApprovalStore(Path(state) / "toolcrib" / "approvals.json")
+
+
+def policy_file(named: Path | None) -> RuleFile | None:
+    """The rules that count: a file that was named, or the user's own. Raises Problem for one that is wrong."""
+    path = named or config_folder() / "policy.toml"
+    if named is None and not path.is_file():
+        return None
+    try:
+        return load_rules(path)
+    except RuleError as problem:
+        raise Problem(str(problem)) from problem
+    except OSError as problem:
+        raise Problem(f"{path} cannot be read: {problem.strerror or problem}") from problem
+
+
+def policy_of(named: Path | None, autonomy: str, box: Toolbox) -> RulePolicy:
+    """The policy of a command: the rules with their examples tried on the box's tools, over an autonomy."""
+    file = policy_file(named)
+    if file is None:
+        return RulePolicy(autonomy)
+    try:
+        file.check(lambda call: asyncio.run(case_of(box, call)))
+    except RuleError as problem:
+        raise Problem(str(problem)) from problem
+    return file.policy(autonomy)
+
+
+async def case_of(box: Toolbox, call: ToolCall) -> Case:
+    """What a policy would decide on. Raises ToolcribError for a call that cannot be made."""
+    prepared = await box.prepare(call, key=CallKey("policy", 0, 0))
+    if isinstance(prepared, Refused):
+        raise ToolcribError(prepared.result.text)
+    assert isinstance(prepared, Ready)
+    bound = prepared.bound
+    assert bound is not None
+    return Case(bound.definition.facts, prepared.effect, prepared)
+
+
+def explain(text: str, named: Path | None, autonomy: str, tools: Sequence[str], workspace: Path) -> int:
+    """Which rule decides a call, and why."""
+    box = assembled(tools, workspace).toolbox(autonomy=EVERYTHING)
+    policy = policy_of(named, autonomy, box)
+    try:
+        case = asyncio.run(case_of(box, call_from(text)))
+    except ToolcribError as problem:
+        raise Problem(str(problem)) from problem
+    explained = policy.explain(case)
+    decision = explained.decision
+    out(f"{decision.verb.value}{f': {on_one_line(decision.reason)}' if decision.reason else ''}")
+    out(f"  decided by  {on_one_line(decision.rule) or f'autonomy {policy.autonomy.autonomy.value}'}")
+    out(f"  effect      {case.effect.label}")
+    for access in case.accesses if case.accesses is not None else ():
+        out(f"  reaches     {on_one_line(str(access))}")
+    if case.accesses is None:
+        out("  reaches     (the tool does not say)")
+    for step in explained.steps:
+        out(f"  {on_one_line(step)}")
+    if decision.strict:
+        out("  no earlier approval counts")
+    return 0
+
+
+def test(
+    path: Path, named: Path | None, against: Path | None, autonomy: str, tools: Sequence[str], workspace: Path
+) -> int:
+    """Decide recorded calls anew and say what would be another decision than `against`, or than was noted."""
+    box = assembled(tools, workspace).toolbox(autonomy=EVERYTHING)
+    policy = policy_of(named, autonomy, box)
+    other = policy_of(against, autonomy, box) if against is not None else None
+    counts = dict.fromkeys(Verb, 0)
+    changed = unreadable = 0
+    for number, call, noted in _calls(path):
+        try:
+            case = asyncio.run(case_of(box, call))
+        except ToolcribError as problem:
+            unreadable += 1
+            say(f"{path}, line {number}: {on_one_line(str(problem), 160)}")
+            continue
+        decision = policy.decide(case)
+        counts[decision.verb] += 1
+        before = other.decide(case).verb.value if other is not None else noted
+        if before and before != decision.verb.value:
+            changed += 1
+            why = decision.rule or f"autonomy {policy.autonomy.autonomy.value}"
+            shown = on_one_line(f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}", 100)
+            out(f"line {number}: {before} -> {decision.verb.value}  {shown}  ({on_one_line(why)})")
+    total = ", ".join(f"{count} {verb.value}" for verb, count in counts.items())
+    said = f"; {changed} decided otherwise than before" if other is not None or changed else ""
+    out(f"{total}{said}{f'; {unreadable} could not be prepared' if unreadable else ''}")
+    return 1 if unreadable else 0
+
+
+def _calls(path: Path) -> Iterator[tuple[int, ToolCall, str]]:
+    """Calls of a JSON Lines file: `{"name", "arguments"}`, perhaps below "call", perhaps with a "decision"."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise Problem(f"{path} cannot be read: {problem.strerror or problem}") from problem
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            data: Any = json.loads(line)
+            call = data.get("call", data)
+            arguments = call.get("arguments", {})
+            name = call.get("name") or call["tool"]
+            yield number, ToolCall(str(name), arguments), str(data.get("decision") or "")
+        except (ValueError, KeyError, AttributeError):
+            raise Problem(
+                f'{path}, line {number}: expected {{"name": "TOOL", "arguments": {{...}}}}, got {on_one_line(line, 80)}'
+            ) from None
+
+
+def check(named: Path | None, tools: Sequence[str], workspace: Path) -> int:
+    """Read the rules and try their examples."""
+    file = policy_file(named)
+    if file is None:
+        out(f"no rules: {config_folder() / 'policy.toml'} does not exist")
+        return 0
+    policy_of(named, "supervised", assembled(tools, workspace).toolbox(autonomy=EVERYTHING))
+    out(f"{file.path}: {len(file.rules)} rules, {len(file.examples)} examples, all as they say")
+    return 0
+
+
+def list_approvals(*, as_json: bool) -> int:
+    """What is remembered beyond a run."""
+    kept = _stored()
+    if as_json:
+        out(json.dumps([_as_json(item) for item in kept], ensure_ascii=False, indent=2))
+        return 0
+    for item in kept:
+        where = {"project": f"in {item.where}", "user": "everywhere"}.get(item.lasting.value, "")
+        until = f", until {_when(item.expires)}" if item.expires is not None else ""
+        by = f" by {item.by}" if item.by else ""
+        out(
+            f"{item.id}  {item.tool}: {on_one_line(item.shown, 80)}  {where}{until}, approved {_when(item.at)}{by}"
+        )
+    if not kept:
+        out("nothing is approved beyond a run")
+    return 0
+
+
+def revoke(ids: Sequence[str]) -> int:
+    """Forget approvals by their ids; "all" forgets every one."""
+    store, kept = approval_store(), _stored()
+    wanted = [item.id for item in kept] if list(ids) == ["all"] else list(ids)
+    missing = [id for id in wanted if not store.revoke(id)]
+    for id in missing:
+        say(f"no approval {on_one_line(id)}; toolcrib approvals list shows them")
+    if len(wanted) > len(missing):
+        out(f"revoked {len(wanted) - len(missing)}")
+    return 1 if missing else 0
+
+
+def _stored() -> list[Approval]:
+    try:
+        return approval_store().all()
+    except (OSError, ToolcribError) as problem:
+        raise Problem(str(problem)) from problem
+
+
+def _as_json(item: Approval) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in ("id", "tool", "shown", "by", "at", "expires", "where")} | {
+        "scope": item.scope.value,
+        "lasting": item.lasting.value,
+    }
+
+
+def _when(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))

@@ -1,0 +1,73 @@
+"""The commands about what may run: `toolcrib policy` and `toolcrib approvals`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolcrib.cli.flags import AsJson, Autonomy, AutonomyOption, From, Policy, Workspace
+
+policy = typer.Typer(
+    help="See what your rules decide, before anything runs.", no_args_is_help=True, rich_markup_mode=None
+)
+approvals = typer.Typer(help="What you approved beyond a run.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@policy.command()
+def explain(
+    call: Annotated[str, typer.Argument(metavar="CALL", help='Such as: shell {"command": "ls"}')],
+    policy: Policy = None,
+    autonomy: AutonomyOption = Autonomy.SUPERVISED,
+    from_: From = None,
+    workspace: Workspace = Path(),
+) -> int:
+    """Say which rule decides a call, and why. Nothing is run."""
+    from toolcrib.cli.policy import explain as explain_call
+
+    return explain_call(call, policy, autonomy.value, from_ or [], workspace)
+
+
+@policy.command()
+def test(
+    calls: Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help='{"name", "arguments"} a line.')],
+    policy: Policy = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Other rules, to see what would change.")
+    ] = None,
+    autonomy: AutonomyOption = Autonomy.SUPERVISED,
+    from_: From = None,
+    workspace: Workspace = Path(),
+) -> int:
+    """Decide recorded calls anew, and print those that would be decided otherwise. Nothing is run.
+
+    A line may note what was decided then as "decision"; with --against, other rules are compared.
+    """
+    from toolcrib.cli.policy import test as test_calls
+
+    return test_calls(calls, policy, against, autonomy.value, from_ or [], workspace)
+
+
+@policy.command()
+def check(policy: Policy = None, from_: From = None, workspace: Workspace = Path()) -> int:
+    """Read the rules and try each on its own examples."""
+    from toolcrib.cli.policy import check as check_rules
+
+    return check_rules(policy, from_ or [], workspace)
+
+
+@approvals.command("list")
+def list_(json: AsJson = False) -> int:
+    """What is remembered, for how long, by whom and since when."""
+    from toolcrib.cli.policy import list_approvals
+
+    return list_approvals(as_json=json)
+
+
+@approvals.command()
+def revoke(ids: Annotated[list[str], typer.Argument(metavar="ID...", help='Ids, or "all".')]) -> int:
+    """Forget approvals."""
+    from toolcrib.cli.policy import revoke as forget
+
+    return forget(ids)

@@ -1,0 +1,164 @@
+"""What was answered with "always": of what it was said, how long it holds, who said it and when."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from toolcrib.access import Access, Reach
+from toolcrib.call import Answer, Lasting, Question, Scope
+from toolcrib.errors import ToolcribError
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One remembered answer. `where` is the run or the project's path, "" for a user's everywhere.
+
+    `identity` is the tool's: a tool whose description or schema changed is another tool. `at` and `expires`
+    are seconds since the epoch.
+    """
+
+    id: str
+    tool: str
+    identity: str
+    scope: Scope
+    lasting: Lasting
+    where: str = ""
+    fingerprint: str = ""
+    prefixes: tuple[tuple[str, ...], ...] = ()
+    by: str = ""
+    at: float = 0.0
+    expires: float | None = None
+    shown: str = ""
+
+    def covers(self, identity: str, mark: str, accesses: Iterable[Access] | None) -> bool:
+        """Whether it was said of a call."""
+        if self.identity != identity:
+            return False
+        if self.scope is Scope.TOOL:
+            return True
+        if self.scope is Scope.PREFIX:
+            return begins(self.prefixes, accesses)
+        return self.fingerprint == mark
+
+
+def prefixes_of(accesses: Iterable[Access] | None) -> tuple[tuple[str, ...], ...]:
+    """What an approval by prefix would remember of a call; empty where one of its commands has no such words."""
+    commands = [access for access in accesses or () if access.reach is Reach.RUN]
+    prefixes = tuple(dict.fromkeys(access.prefix for access in commands))
+    return prefixes if commands and all(prefixes) else ()
+
+
+def begins(prefixes: Iterable[tuple[str, ...]], accesses: Iterable[Access] | None) -> bool:
+    """Whether each command of a call was proved plain and begins with words that were approved."""
+    commands = [access for access in accesses or () if access.reach is Reach.RUN]
+    known = tuple(prefixes)
+    return bool(commands) and all(
+        access.argv and access.prefix and any(access.argv[: len(prefix)] == prefix for prefix in known)
+        for access in commands
+    )
+
+
+class Store(Protocol):
+    """Where approvals are kept that outlast a run; `toolcrib.rules.ApprovalStore` is a file of the user's."""
+
+    def all(self) -> list[Approval]: ...
+    def add(self, approval: Approval) -> None: ...
+
+
+class Grants:
+    """The approvals that count in a box: those of its runs, and those of the store for its project and user.
+
+    `outermost` names the run that a call counts to: what a tool calls counts to the run of that tool.
+    """
+
+    def __init__(
+        self,
+        outermost: Callable[[str], str],
+        *,
+        store: Store | None = None,
+        project: str = "",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._runs: dict[str, list[tuple[Any, Approval]]] = {}
+        self._outermost = outermost
+        self._store = store
+        self._project = project
+        self._clock = clock
+
+    def add(self, question: Question, answer: Answer, tool: Any, identity: str) -> None:
+        """Remember an answer. For a run, `tool` is the very object that was asked about."""
+        if question.strict:
+            return
+        run = self._outermost(question.key.run)
+        scope = answer.scope
+        if scope is Scope.PREFIX and not question.prefixes:
+            scope = Scope.ARGUMENTS
+        approval = Approval(
+            os.urandom(4).hex(),
+            question.tool,
+            identity,
+            scope,
+            answer.lasting,
+            {Lasting.RUN: run, Lasting.PROJECT: self._project, Lasting.USER: ""}[answer.lasting],
+            question.fingerprint if scope is Scope.ARGUMENTS else "",
+            question.prefixes if scope is Scope.PREFIX else (),
+            answer.by,
+            self._clock(),
+            answer.expires,
+            _shown(question, scope),
+        )
+        lasts = answer.lasting is Lasting.USER or (answer.lasting is Lasting.PROJECT and self._project)
+        if lasts and self._store is not None:
+            self._store.add(approval)
+        else:  # nowhere to keep it: for this run
+            self._runs.setdefault(run, []).append((tool, replace(approval, lasting=Lasting.RUN, where=run)))
+
+    def covers(
+        self,
+        run: str,
+        tool: Any,
+        mark: str,
+        identity: str = "",
+        accesses: Callable[[], Iterable[Access] | None] = lambda: None,
+    ) -> bool:
+        """Whether an earlier answer covers a call; `accesses` is asked only where a prefix was approved."""
+        now = self._clock()
+        kept = self._runs.get(self._outermost(run), ()) if self._runs else ()
+        held = [item for known, item in kept if known is tool]
+        if self._store is not None:
+            held += [item for item in self._stored() if item.where in ("", self._project)]
+        return any(
+            (item.expires is None or item.expires > now)
+            and item.covers(
+                item.identity if item.lasting is Lasting.RUN else identity,
+                mark,
+                accesses() if item.scope is Scope.PREFIX else None,
+            )
+            for item in held
+        )
+
+    def forget(self, run: str) -> None:
+        self._runs.pop(run, None)
+
+    def _stored(self) -> list[Approval]:
+        try:
+            return self._store.all() if self._store is not None else []
+        except (OSError, ToolcribError) as problem:
+            import logging
+
+            logging.getLogger("toolcrib").warning("approvals are not used: %s", problem)
+            return []
+
+
+def _shown(question: Question, scope: Scope) -> str:
+    """What was approved, in words for a list."""
+    if scope is Scope.TOOL:
+        return f"every call of {question.tool}"
+    if scope is Scope.PREFIX:
+        return ", ".join(" ".join(prefix) + " *" for prefix in question.prefixes)
+    return json.dumps(question.arguments, ensure_ascii=False, default=str)[:200]

@@ -1,0 +1,383 @@
+"""Approvals as objects: what exactly was approved, for how long, by whom; and what it rests on is looked at again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
+from toolcrib.access import Access, Reach
+from toolcrib.call import Lasting, Pending, Preview, Scope
+from toolcrib.errors import ErrorCode, ToolcribError
+from toolcrib.rules import ApprovalStore
+
+
+def reaches(given: dict[str, Any]) -> list[Access]:
+    argv = tuple(shlex.split(given["command"]))
+    return [Access(Reach.RUN, given["command"], argv=argv, prefix=argv[:2] if argv[0] == "git" else ())]
+
+
+@tool(effect=Effect.WRITE, secrets=(), accesses=reaches)
+def run(command: str) -> str:
+    "Run a command."
+    return f"ran {command}"
+
+
+@tool(effect=Effect.WRITE, secrets=())
+def save(path: str, text: str = "") -> str:
+    "Save."
+    return f"saved {path}"
+
+
+class Person:
+    """Answers every question with the same words, and keeps the questions."""
+
+    def __init__(self, **answer: Any) -> None:
+        self.answer = Answer(**{"verdict": Verdict.YES, "by": "ann", **answer})
+        self.asked: list[Question] = []
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    async def __call__(self, question: Question) -> Answer:
+        self.asked.append(question)
+        self.meanwhile()
+        return self.answer
+
+
+def box_of(person: Person, **named: Any) -> Toolbox:
+    return Toolbox([run, save], approver=person, **named)
+
+
+async def told(box: Toolbox, command: str) -> str:
+    return (await box.call("run", {"command": command})).text
+
+
+COVERED = {
+    # scope: (first call, others with whether they are asked about too)
+    Scope.ARGUMENTS: ("git push", {"git push": False, "git push --force": True, "git pull": True}),
+    Scope.PREFIX: ("git push", {"git push --force": False, "git push origin main": False, "git pull": True}),
+    Scope.TOOL: ("git push", {"git pull": False, "rm -r /": False}),
+}
+
+
+@pytest.mark.parametrize("scope", COVERED)
+async def test_always_is_said_of_something(scope: Scope) -> None:
+    first, others = COVERED[scope]
+    person = Person(verdict=Verdict.ALWAYS, scope=scope)
+    box = box_of(person)
+    await told(box, first)
+    for command, asks in others.items():
+        before = len(person.asked)
+        person.answer = Answer(Verdict.YES)
+        await told(box, command)
+        assert (len(person.asked) > before) is asks, command
+    before = len(person.asked)
+    await box.call("save", {"path": "x"})
+    assert len(person.asked) == before + 1, "another tool was not approved"
+
+
+async def test_a_prefix_is_offered_only_where_it_is_safe() -> None:
+    person = Person(verdict=Verdict.ALWAYS, scope=Scope.PREFIX)
+    box = box_of(person)
+    await told(box, "git status")
+    await told(box, "python evil.py")
+    assert [question.prefixes for question in person.asked] == [(("git", "status"),), ()]
+    await told(box, "python evil.py")
+    assert len(person.asked) == 2, "without a prefix it was said of these arguments"
+    await told(box, "python other.py")
+    assert len(person.asked) == 3
+
+
+async def test_always_ends_with_its_run_unless_it_is_said_to_last(tmp_path: Path) -> None:
+    store = ApprovalStore(tmp_path / "approvals.json")
+    for lasting, asked_again in ((Lasting.RUN, True), (Lasting.PROJECT, False), (Lasting.USER, False)):
+        person = Person(verdict=Verdict.ALWAYS, lasting=lasting)
+        await told(box_of(person, approvals=store, project=tmp_path / "one"), f"git {lasting}")
+        await told(box_of(person, approvals=store, project=tmp_path / "one"), f"git {lasting}")
+        assert (len(person.asked) == 2) is asked_again
+    person = Person()
+    other = box_of(person, approvals=store, project=tmp_path / "two")
+    await told(other, "git project")
+    await told(other, "git user")
+    assert [question.arguments["command"] for question in person.asked] == ["git project"]
+    assert [(item.lasting, item.by, item.shown) for item in store.all()] == [
+        (Lasting.PROJECT, "ann", '{"command": "git project"}'),
+        (Lasting.USER, "ann", '{"command": "git user"}'),
+    ]
+
+
+async def test_an_approval_expires_and_can_be_revoked(tmp_path: Path) -> None:
+    now = [1000.0]
+    store = ApprovalStore(tmp_path / "a.json", clock=lambda: now[0])
+    person = Person(verdict=Verdict.ALWAYS, lasting=Lasting.USER, expires=2000.0)
+    box = box_of(person, approvals=store, clock=lambda: now[0])
+    await told(box, "git push")
+    await told(box, "git push")
+    assert len(person.asked) == 1
+    now[0] = 2001.0
+    await told(box, "git push")
+    assert len(person.asked) == 2
+    person.answer = Answer(Verdict.ALWAYS, lasting=Lasting.USER)
+    await told(box, "git fetch")
+    kept = store.all()
+    assert store.revoke(kept[0].id)
+    assert not store.revoke("nothing")
+    before = len(person.asked)
+    await told(box, "git fetch")
+    assert len(person.asked) == before + 1
+
+
+async def test_a_tool_that_changed_is_another_tool(tmp_path: Path) -> None:
+    store = ApprovalStore(tmp_path / "a.json")
+    person = Person(verdict=Verdict.ALWAYS, lasting=Lasting.USER, scope=Scope.TOOL)
+    await told(box_of(person, approvals=store), "git push")
+
+    @tool(effect=Effect.WRITE, secrets=(), name="run")
+    def other(command: str) -> str:
+        "Run a command as somebody else."
+        return "ran"
+
+    box = Toolbox([other], approver=person, approvals=store)
+    await box.call("run", {"command": "git push"})
+    assert len(person.asked) == 2
+
+
+async def test_a_file_that_others_may_write_grants_nothing(tmp_path: Path) -> None:
+    store = ApprovalStore(tmp_path / "a.json")
+    person = Person(verdict=Verdict.ALWAYS, lasting=Lasting.USER)
+    await told(box_of(person, approvals=store), "git push")
+    assert store.path.stat().st_mode & 0o077 == 0
+    store.path.chmod(0o666)
+    with pytest.raises(ToolcribError, match="could be written by others"):
+        store.all()
+    await told(box_of(person, approvals=store), "git push")
+    assert len(person.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": 1, "approvals": [{}]}', '{"format": 99, "approvals": []}']
+)
+async def test_a_file_that_cannot_be_read_grants_nothing(tmp_path: Path, text: str) -> None:
+    store = ApprovalStore(tmp_path / "a.json")
+    store.path.write_text(text)
+    store.path.chmod(0o600)
+    with pytest.raises(ToolcribError):
+        store.all()
+    person = Person()
+    assert await told(box_of(person, approvals=store), "git push") == "ran git push"
+    assert len(person.asked) == 1
+
+
+async def test_a_person_may_approve_other_arguments() -> None:
+    person = Person(arguments={"command": "git push --dry-run"})
+    result = await box_of(person).call("run", {"command": "git push"})
+    assert result.text.startswith("ran git push --dry-run")
+    assert "A person approved the call with other arguments than yours" in result.text
+    assert not result.is_error
+
+
+async def test_other_arguments_are_validated_and_decided_on() -> None:
+    person = Person(arguments={"comand": "ls"})
+    result = await box_of(person).call("run", {"command": "git push"})
+    assert result.code is ErrorCode.INVALID_ARGUMENTS
+    from toolcrib.rules import read_rules
+
+    policy = read_rules('[[rule]]\ndeny = true\ncommand = "rm *"').policy()
+    person = Person(arguments={"command": "rm -r x"})
+    result = await box_of(person, policy=policy).call("run", {"command": "git push"})
+    assert result.code is ErrorCode.DENIED
+
+
+async def test_always_with_other_arguments_is_said_of_those() -> None:
+    person = Person(verdict=Verdict.ALWAYS, arguments={"command": "git fetch"})
+    box = box_of(person)
+    await told(box, "git push")
+    person.answer = Answer(Verdict.NO)
+    assert await told(box, "git fetch") == "ran git fetch"
+    assert "rejected" in await told(box, "git push")
+
+
+# -- what a question shows, and what it rests on
+
+
+def overwriting(target: Path) -> Any:
+    def preview(given: dict[str, Any]) -> Preview:
+        held = target.read_text() if target.exists() else ""
+        return Preview(f"-{held}\n+{given['text']}", digest=f"held {held}")
+
+    @tool(effect=Effect.WRITE, secrets=(), preview=preview)
+    def overwrite(text: str) -> str:
+        "Overwrite."
+        target.write_text(text)
+        return "done"
+
+    return overwrite
+
+
+async def test_a_person_sees_what_would_change(tmp_path: Path) -> None:
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    person = Person()
+    box = Toolbox([overwriting(target)], approver=person)
+    assert (await box.call("overwrite", {"text": "new"})).text == "done"
+    assert person.asked[0].preview == "-old\n+new"
+    assert "old" not in json.dumps([question.arguments for question in person.asked])
+
+
+async def test_what_changed_meanwhile_is_asked_again(tmp_path: Path) -> None:
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    person = Person()
+    changes = iter(["changed"])
+    person.meanwhile = lambda: (text := next(changes, "")) and target.write_text(text) and None
+    box = Toolbox([overwriting(target)], approver=person)
+    assert (await box.call("overwrite", {"text": "new"})).text == "done"
+    assert len(person.asked) == 2
+    assert person.asked[-1].preview == "-changed\n+new"
+
+
+async def test_what_never_stops_changing_is_not_run(tmp_path: Path) -> None:
+    target = tmp_path / "a.txt"
+    person = Person()
+    person.meanwhile = lambda: (
+        target.write_text(target.read_text() + "x" if target.exists() else "x") and None
+    )
+    box = Toolbox([overwriting(target)], approver=person)
+    result = await box.call("overwrite", {"text": "new"})
+    assert result.code is ErrorCode.TOOL_CHANGED
+    assert "changed while it waited" in result.text
+    assert len(person.asked) == 3
+    assert "new" not in target.read_text()
+
+
+async def test_an_answer_from_elsewhere_is_checked_too(tmp_path: Path) -> None:
+    """A question that was stored: the answer comes to `execute`, and what it rests on is looked at again."""
+    from toolcrib.toolbox.approve import previewed
+
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    box = Toolbox([overwriting(target)])
+    prepared = await box.prepare(ToolCall("overwrite", {"text": "new"}))
+    assert isinstance(prepared, Pending)
+    await previewed(prepared)
+    target.write_text("changed")
+    result = await box.execute(prepared, Answer(Verdict.YES))
+    assert result.code is ErrorCode.TOOL_CHANGED
+    assert target.read_text() == "changed"
+
+
+async def test_nothing_is_read_for_a_call_that_is_denied(tmp_path: Path) -> None:
+    target = tmp_path / "a.txt"
+    read: list[str] = []
+
+    def preview(given: dict[str, Any]) -> Preview:
+        read.append(str(target))
+        return Preview("", "")
+
+    @tool(effect=Effect.WRITE, secrets=(), preview=preview)
+    def overwrite(text: str) -> str:
+        "Overwrite."
+        return "done"
+
+    await Toolbox([overwrite], autonomy="read_only").call("overwrite", {"text": "x"})
+    assert read == []
+
+
+@pytest.mark.parametrize(
+    ("given", "means"),
+    [
+        (
+            {"verdict": "always", "scope": "prefix", "lasting": "user"},
+            (Verdict.ALWAYS, Scope.PREFIX, Lasting.USER),
+        ),
+        ({"verdict": "yes", "scope": "everything"}, (Verdict.YES, Scope.ARGUMENTS, Lasting.RUN)),
+        ({"verdict": "maybe", "lasting": None}, (Verdict.NO, Scope.ARGUMENTS, Lasting.RUN)),
+    ],
+)
+def test_unknown_words_count_as_the_narrowest(given: dict[str, Any], means: tuple[Any, ...]) -> None:
+    answer = Answer(**given)
+    assert (answer.verdict, answer.scope, answer.lasting) == means
+
+
+COMMANDS = ["git push", "git push --force", "git pull", "rm x", "python a.py"]
+
+
+class Approving(RuleBasedStateMachine):
+    """Whatever is approved, expires and is revoked: a call runs unasked only if what was approved says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        import tempfile
+
+        self.folder = tempfile.TemporaryDirectory()
+        self.now = 1000.0
+        self.store = ApprovalStore(Path(self.folder.name) / "a.json", clock=lambda: self.now)
+        self.person = Person()
+        self.box = box_of(self.person, approvals=self.store, project=Path("/p"), clock=lambda: self.now)
+        self.model: list[tuple[Scope, str, float, str]] = []  # what was said, until when, its id in the store
+
+    def covered(self, command: str) -> bool:
+        argv = shlex.split(command)
+        for scope, said, until, _ in self.model:
+            if until <= self.now:
+                continue
+            words = shlex.split(said)
+            prefix = scope is Scope.PREFIX and words[0] == "git" and argv[:2] == words[:2]
+            same = said == command and (
+                scope is Scope.ARGUMENTS or words[0] != "git" or scope is Scope.PREFIX
+            )
+            if scope is Scope.TOOL or prefix or same:
+                return True
+        return False
+
+    @rule(
+        command=st.sampled_from(COMMANDS),
+        scope=st.sampled_from(list(Scope)),
+        lasting=st.sampled_from(list(Lasting)),
+        seconds=st.sampled_from([None, 50.0]),
+        verdict=st.sampled_from(list(Verdict)),
+    )
+    def call(
+        self, command: str, scope: Scope, lasting: Lasting, seconds: float | None, verdict: Verdict
+    ) -> None:
+        expires = None if seconds is None else self.now + seconds
+        self.person.answer = Answer(verdict, scope=scope, lasting=lasting, expires=expires)
+        known, ids = self.covered(command), {item.id for item in self.store.all()}
+        before = len(self.person.asked)
+        result = self.box.call_sync("run", {"command": command})
+        assert (len(self.person.asked) == before) is known
+        assert result.is_error is (not known and verdict is Verdict.NO)
+        if not known and verdict is Verdict.ALWAYS:
+            new = next((item.id for item in self.store.all() if item.id not in ids), "")
+            self.model.append((scope, command, expires or 1e18, new))
+
+    @rule()
+    def wait(self) -> None:
+        self.now += 60.0
+
+    @precondition(lambda self: any(item[3] for item in self.model))
+    @rule(data=st.data())
+    def revoke(self, data: st.DataObject) -> None:
+        stored = [item for item in self.model if item[3]]
+        item = data.draw(st.sampled_from(stored))
+        self.store.revoke(item[3])
+        self.model.remove(item)
+
+    @invariant()
+    def the_file_is_ours(self) -> None:
+        if self.store.path.exists():
+            assert self.store.path.stat().st_mode & 0o077 == 0
+
+    def teardown(self) -> None:
+        self.folder.cleanup()
+
+
+TestApproving = Approving.TestCase
+TestApproving.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)

@@ -1,0 +1,150 @@
+"""`toolcrib policy` and `toolcrib approvals`, as a person calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from toolcrib.call import Lasting, Scope
+from toolcrib.cli.main import main
+from toolcrib.rules.approvals import ApprovalStore
+from toolcrib.toolbox.grants import Approval
+
+RULES = """
+[[rule]]
+name = "docs"
+allow = true
+tool = "write_file"
+path = "docs/**"
+match = ['write_file {"path": "docs/a.md", "content": "x"}']
+not_match = ['write_file {"path": "src/a.md", "content": "x"}']
+
+[[rule]]
+name = "keys"
+deny = true
+path = "keys/**"
+reason = "keys stay where they are"
+"""
+
+
+@pytest.fixture
+def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "rules.toml"
+    path.write_text(RULES)
+    return path
+
+
+def called(*arguments: str) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+EXPLAINED = [
+    ('write_file {"path": "docs/a", "content": ""}', "allow", "docs (rules.toml:2)"),
+    ('write_file {"path": "src/a", "content": ""}', "ask: it changes something", "autonomy supervised"),
+    (
+        'write_file {"path": "keys/a", "content": ""}',
+        "deny: keys stay where they are",
+        "keys (rules.toml:10)",
+    ),
+    ('read_file {"path": "./keys/../keys/a"}', "deny: keys stay", "keys (rules.toml:10)"),
+    ('read_file {"path": "a"}', "allow", "autonomy supervised"),
+    ('grep {"pattern": "x"}', "ask: it may reach what is denied", "keys (rules.toml:10)"),
+    ('grep {"pattern": "x", "path": "docs"}', "allow", "autonomy supervised"),
+]
+
+
+@pytest.mark.parametrize(("call", "said", "by"), EXPLAINED)
+def test_explain(rules: Path, capsys: pytest.CaptureFixture[str], call: str, said: str, by: str) -> None:
+    assert called("policy", "explain", call, "--policy", str(rules)) == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith(said)
+    assert second == f"  decided by  {by}"
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("nothing {}", 'Unknown tool "nothing"'),
+        ("read_file {}", "path"),
+        ("read_file [1]", "a name and a JSON object"),
+        ("", "a name and a JSON object"),
+    ],
+)
+def test_a_call_that_cannot_be_made(
+    rules: Path, capsys: pytest.CaptureFixture[str], call: str, words: str
+) -> None:
+    assert called("policy", "explain", call, "--policy", str(rules)) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_the_users_own_rules_are_found(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = rules.parent / "config" / "toolcrib" / "policy.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(RULES)
+    assert called("policy", "check") == 0
+    assert "2 rules, 2 examples, all as they say" in capsys.readouterr().out
+    called("policy", "explain", 'read_file {"path": "keys/a"}')
+    assert capsys.readouterr().out.startswith("deny")
+
+
+def test_a_rule_that_does_not_do_what_it_says(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules.write_text(RULES.replace("src/a.md", "docs/b.md"))
+    assert called("policy", "check", "--policy", str(rules)) == 2
+    assert "rules.toml, line 8: rule 'docs'" in capsys.readouterr().err
+
+
+def test_recorded_calls_are_decided_anew(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calls = rules.parent / "calls.jsonl"
+    lines = [
+        {"name": "write_file", "arguments": {"path": "docs/a", "content": ""}, "decision": "ask"},
+        {"call": {"name": "read_file", "arguments": {"path": "keys/a"}}, "decision": "deny"},
+        {"tool": "read_file", "arguments": {"path": "b"}},
+    ]
+    calls.write_text("\n".join(json.dumps(line) for line in lines))
+    assert called("policy", "test", str(calls), "--policy", str(rules)) == 0
+    printed = capsys.readouterr().out
+    assert (
+        'line 1: ask -> allow  write_file {"path": "docs/a", "content": ""}  (docs (rules.toml:2))' in printed
+    )
+    assert printed.splitlines()[-1].startswith("2 allow, 0 ask, 1 deny; 1 decided otherwise")
+    other = rules.parent / "other.toml"
+    other.write_text("[[rule]]\nask = true\ntool = 'read_file'\n")
+    assert called("policy", "test", str(calls), "--policy", str(rules), "--against", str(other)) == 0
+    assert "line 3: ask -> allow" in capsys.readouterr().out
+    calls.write_text("nonsense\n")
+    assert called("policy", "test", str(calls), "--policy", str(rules)) == 2
+    assert "line 1" in capsys.readouterr().err
+
+
+def test_approvals_are_listed_and_revoked(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("approvals", "list") == 0
+    assert capsys.readouterr().out == "nothing is approved beyond a run\n"
+    store = ApprovalStore(rules.parent / "state" / "toolcrib" / "approvals.json")
+    kept = Approval("ab12", "shell", "i", Scope.PREFIX, Lasting.PROJECT, "/p", prefixes=(("git", "push"),), by="ann",
+                    at=1e9, shown="git push *")  # fmt: skip
+    store.add(kept)
+    assert called("approvals", "list") == 0
+    line = capsys.readouterr().out
+    assert line.startswith("ab12  shell: git push *  in /p, approved 2001-09-0")
+    assert line.endswith("by ann\n")
+    assert called("approvals", "list", "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["scope"] == "prefix"
+    assert called("approvals", "revoke", "nope") == 1
+    assert called("approvals", "revoke", "ab12") == 0
+    assert store.all() == []
+
+
+def test_a_run_goes_by_the_rules(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = rules.parent / "script.yaml"
+    script.write_text(
+        "- calls: [{name: write_file, arguments: {path: docs/a.md, content: hello}}, "
+        "{name: read_file, arguments: {path: keys/a}}]\n- text: Done.\n"
+    )
+    assert called("run", "go", "--model", f"scripted:{script}", "--policy", str(rules)) == 0
+    assert (rules.parent / "docs" / "a.md").read_text() == "hello"
+    assert "keys stay where they are" in capsys.readouterr().out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.codec import ModelError, is_retryable
+from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.glued import GrowingArguments, apart
 from toolcrib.codecs.loose import (
     as_count,
@@ -324,5 +324,5 @@ def read_error(body: Any, status: int | None = None, retry_after: float | None =
     """The error that a body describes."""
     error = body.get("error", body) if isinstance(body, dict) else body
     fields = as_dict(error)
-    message = as_str(fields.get("message")) or as_str(error) or "the model answered with an error"
+    message = as_str(fields.get("message")) or as_str(error) or unread_error(body)
     return ModelError(message, is_retryable(status, as_str(fields.get("type"))), status, retry_after)

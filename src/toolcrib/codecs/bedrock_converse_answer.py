@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.codec import ModelError, is_retryable
+from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.loose import as_count, as_dict, as_index, as_str, compact, dicts
 from toolcrib.codecs.pairing import MISSING_IDS
 from toolcrib.content import Image, Text
@@ -149,7 +149,7 @@ def read_error(body: Any, status: int | None = None, retry_after: float | None =
         original = as_index(fields.get("originalStatusCode"))
         known = is_retryable(status if original is None else original, kind)
         known = known or (status is None and original is None)
-    words = ": ".join(word for word in (kind, said) if word) or "the model answered with an error"
+    words = ": ".join(word for word in (kind, said) if word) or unread_error(body)
     return ModelError(words, known, status, retry_after)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -124,3 +125,12 @@ def is_retryable(status: int | None, kind: str) -> bool:
     return kind in RETRYABLE_TYPES or (
         status is not None and (status in RETRYABLE_STATUS or 500 <= status < 600)
     )
+
+
+def unread_error(body: Any) -> str:
+    """Words for an error whose body says nothing where such bodies say it: the body, cut short."""
+    try:
+        said = json.dumps(body, ensure_ascii=False, default=str) if body else ""
+    except (ValueError, RecursionError):
+        said = ""
+    return f"the model answered with an error{': ' if said else ''}{said[:500]}"

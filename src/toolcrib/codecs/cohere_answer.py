@@ -6,7 +6,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.call_slots import CallSlots, arguments_text, call_extras, called_function, known_id
-from toolcrib.codecs.codec import ModelError, is_retryable
+from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.glued import apart
 from toolcrib.codecs.loose import as_count, as_dict, as_index, as_list, as_money, as_str, dicts, joined
 from toolcrib.codecs.sse import DONE
@@ -264,6 +264,6 @@ def read_error(body: Any, status: int | None = None, retry_after: float | None =
         or as_str(as_dict(error).get("message"))
         or as_str(error)
         or as_str(fields.get("data"))
-        or "the model answered with an error"
+        or unread_error(body)
     )
     return ModelError(words, status is None or is_retryable(status, ""), status, retry_after)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from toolcrib.codecs.codec import ModelError, is_retryable
+from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.gemini_parts import Call, Words, call_id, read_media, without
 from toolcrib.codecs.loose import as_count, as_dict, as_list, as_money, as_str, dicts
 from toolcrib.codecs.sse import DONE
@@ -293,7 +293,7 @@ def read_error(body: Any, status: int | None = None, retry_after: float | None =
             retry_after = float(delay[1])
         violated = (as_str(item.get("quotaId")) for item in dicts(detail.get("violations")))
         spent_for_today = spent_for_today or any("PerDay" in quota for quota in violated)
-    words = as_str(fields.get("message")) or as_str(error) or "the model answered with an error"
+    words = as_str(fields.get("message")) or as_str(error) or unread_error(body)
     retryable = is_retryable(status, "") or as_str(fields.get("status")) in RETRYABLE
     return ModelError(words, retryable and not spent_for_today, status, retry_after)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.call_slots import known_id
-from toolcrib.codecs.codec import ModelError, is_retryable
+from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.glued import apart
 from toolcrib.codecs.loose import (
     as_count,
@@ -179,5 +179,5 @@ def read_error(body: Any, status: int | None = None, retry_after: float | None =
     error = _error_in(fields) or body
     if status is None:
         status = as_index(fields.get("status_code"))
-    words = as_str(error) or as_str(as_dict(error).get("message")) or "the model answered with an error"
+    words = as_str(error) or as_str(as_dict(error).get("message")) or unread_error(body)
     return ModelError(words, status is None or is_retryable(status, ""), status, retry_after)

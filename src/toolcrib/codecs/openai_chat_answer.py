@@ -6,7 +6,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.call_slots import CallSlots, arguments_text, call_extras, called_function, known_id
-from toolcrib.codecs.codec import ModelError, is_retryable
+from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.glued import apart
 from toolcrib.codecs.loose import as_count, as_dict, as_money, as_str, dicts, joined
 from toolcrib.codecs.openai_chat_parts import Speech, picture_of, pictures, token_logprobs
@@ -309,7 +309,7 @@ def read_error(body: Any, status: int | None = None, retry_after: float | None =
     kinds = {as_str(fields.get("type")), as_str(code)}
     message = as_str(fields.get("message")) or as_str(fields.get("detail")) or as_str(error)
     detail = as_str(as_dict(fields.get("metadata")).get("raw"))
-    words = f"{message or 'the model answered with an error'}{f' ({detail[:500]})' if detail else ''}"
+    words = f"{message or unread_error(body)}{f' ({detail[:500]})' if detail else ''}"
     quota = "insufficient_quota" in kinds
     retryable = not quota and any(is_retryable(status, kind) for kind in kinds)
     return ModelError(words, retryable, status, retry_after)

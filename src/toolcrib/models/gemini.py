@@ -150,7 +150,7 @@ class Gemini(HttpTransport):
         for event in events:
             if isinstance(event, dict):
                 decoder.feed(event)
-        return decoder.finish()
+        return self._priced(decoder.finish())
 
 
 def vertex_address(location: str) -> str:

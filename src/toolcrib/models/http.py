@@ -6,7 +6,6 @@ deadlines and the codec are `Transport`'s; `httpx2` is imported when the first r
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -64,7 +63,7 @@ class HttpTransport(Transport):
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
+        client = self._forgotten_client()
         if client is not None:
             await client.aclose()
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import threading
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -73,6 +76,7 @@ class Transport:
         self.prices: Prices | None = None
         self._body = dict(body or {})
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._clients_lock = threading.Lock()  # loops of several threads may share a model
 
     @property
     def name(self) -> str:
@@ -142,6 +146,7 @@ class Transport:
         client = self._client()
         body = self._request(request, stream=True)
         decoder, events = self.codec.decoder(request), self._events()
+        unread: list[bytes] | None = []  # until the first event: what is none may be an error's plain words
         try:
             async with self._send(client, body) as raw:
                 # A server that does not stream, or whose status hides a failure, answers in one piece.
@@ -152,12 +157,22 @@ class Transport:
                     yield response
                     return
                 async for data in raw.iter_bytes():
+                    if unread is not None:
+                        unread.append(data)
                     for event in events.feed(data):
+                        unread = None
                         for chunk in decoder.feed(event):
                             yield chunk
             for event in events.finish():
+                unread = None
                 for chunk in decoder.feed(event):
                     yield chunk
+            if unread is not None and (plain := b"".join(unread).strip()):
+                response = self._whole(plain, request)
+                for chunk in chunks_of(response):
+                    yield chunk
+                yield response
+                return
             for chunk in last_chunks(decoder):
                 yield chunk
             yield self._priced(decoder.finish())
@@ -184,7 +199,7 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
+        client = self._forgotten_client()
         if client is not None:
             await client.close()
 
@@ -203,12 +218,22 @@ class Transport:
         client = self._clients.get(loop)
         if client is None:
             try:
-                client = self._clients[loop] = self._make_client()
+                client = self._make_client()
             except ImportError as missing:
                 raise ModelError(
                     f"model {self.name} needs the {self.sdk_name} package: pip install 'toolcrib[{self.extra}]'"
                 ) from missing
+            with self._clients_lock:
+                # A client holds on to its loop, so those of loops that ended would stay for ever.
+                for ended in [other for other in self._clients if other.is_closed()]:
+                    del self._clients[ended]
+                self._clients[loop] = client
         return client
+
+    def _forgotten_client(self) -> Any:
+        """The running loop's client, which is no longer kept; None if there is none."""
+        with self._clients_lock:
+            return self._clients.pop(asyncio.get_running_loop(), None)
 
     def _whole(self, data: bytes, request: Request) -> Response:
         try:
@@ -254,11 +279,9 @@ class Transport:
         return error
 
     def _keys(self) -> set[str]:
-        given = (
-            getattr(client, name, None)
-            for client in self._clients.values()
-            for name in ("api_key", "auth_token")
-        )
+        with self._clients_lock:
+            clients = list(self._clients.values())
+        given = (getattr(client, name, None) for client in clients for name in ("api_key", "auth_token"))
         return {key.strip() for key in given if isinstance(key, str) and len(key.strip()) >= SHORTEST_KEY}
 
     def _request(self, request: Request, *, stream: bool) -> dict[str, Any]:
@@ -308,9 +331,19 @@ def _body_of(problem: Exception) -> Any:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds to wait, said as such or as a date; a date is compared with the other side's own clock."""
     for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             return max(0.0, float(headers[name]) / divisor)
         except (KeyError, ValueError):
             continue
-    return None
+    until, now = (_moment(headers.get(name, "")) for name in ("retry-after", "date"))
+    return None if until is None else max(0.0, until - (time.time() if now is None else now))
+
+
+def _moment(date: str) -> float | None:
+    """Seconds since 1970 of a date as HTTP writes it."""
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None

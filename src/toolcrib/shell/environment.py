@@ -1,0 +1,32 @@
+"""Variables that a command may be given unasked: none that names a program, a library, a file or options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+ALLOWED = re.compile(
+    r"LC_[A-Z]+|LANG|LANGUAGE|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|COLUMNS|LINES|CI|TERM|DEBUG|VERBOSE"
+    r"|NODE_ENV|RUST_BACKTRACE|SOURCE_DATE_EPOCH"
+)
+VALUE = re.compile(r"[A-Za-z0-9_.,:@+ -]*")
+# Why the worst of them are worse: said in the question.
+LOADS = re.compile(
+    r"LD_.*|DYLD_.*|.*_PRELOAD|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*|PS[0-4]|PROMPT_COMMAND|IFS|CDPATH|PATH|.*PATH"
+    r"|PYTHON.*|NODE_.*|PERL.*|RUBY.*|GEM_.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|GIT_.*|SSH_.*|MAKEFLAGS"
+    r"|GOFLAGS|GO.*|CARGO_.*|RUSTC.*|RUSTFLAGS|CC|CXX|npm_.*|NPM_.*|PIP_.*|UV_.*|EDITOR|VISUAL|PAGER|.*_PAGER|MANPAGER"
+    r"|BROWSER|LESS.*|SHELL|HOME|TMPDIR|XDG_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|TERMINFO.*|DOCKER_.*|KUBE.*"
+    r"|.*_COMMAND|.*_OPTIONS|.*_OPTS|.*_CONFIG.*|.*_PROXY|.*_proxy"
+)
+
+
+def trouble(env: Mapping[str, str]) -> str | None:
+    """Why these variables should not be set unasked, or None."""
+    for name, value in env.items():
+        if LOADS.fullmatch(name):
+            return f"sets {name}, which changes what programs load or run"
+        if not ALLOWED.fullmatch(name):
+            return f"sets the variable {name}"
+        if not VALUE.fullmatch(value):
+            return f"sets {name} to an odd value"
+    return None

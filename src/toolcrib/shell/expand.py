@@ -1,0 +1,114 @@
+"""A word made to arguments: substitutions put in, patterns matched against names, as bash does.
+
+Matches are in the order of their characters, and a pattern that matches nothing stays as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from toolcrib.shell.plan import Glob, Substitution, Word
+
+MOST_NAMES = 20_000  # that one pattern may become
+BLANKS = re.compile(r"[ \t\n]+")
+
+
+def expand(word: Word, printed: Sequence[str], names: Callable[[str], list[str]]) -> list[str]:
+    """The arguments of one word. `printed` has one text for each of its substitutions; `names` lists a
+    folder and may raise OSError."""
+    if (text := word.literal) is not None:
+        return [text]
+    if word.is_glob:
+        return _matches(word, names)
+    return _fields(word, printed)
+
+
+def _fields(word: Word, printed: Sequence[str]) -> list[str]:
+    """Unquoted substitutions are split at blanks; what touches them stays with their first and last piece."""
+    fields: list[str] = []
+    current: str | None = None
+    texts = iter(printed)
+    for part in word.parts:
+        if isinstance(part, str):
+            current = (current or "") + part
+        elif isinstance(part, Substitution):
+            text = next(texts)
+            if part.quoted:
+                current = (current or "") + text
+                continue
+            for index, piece in enumerate(BLANKS.split(text)):
+                if index and current is not None:
+                    fields.append(current)
+                    current = None
+                if piece:
+                    current = (current or "") + piece
+    return fields if current is None else [*fields, current]
+
+
+def _matches(word: Word, names: Callable[[str], list[str]]) -> list[str]:
+    segments = _segments(word)
+    found = [""]
+    for index, (pattern, literal) in enumerate(segments):
+        last = index + 1 == len(segments)
+        found = [path for base in found for path in _below(base, pattern, literal, last, names)][:MOST_NAMES]
+    return sorted(found) or [_written(word)]
+
+
+def _segments(word: Word) -> list[tuple[re.Pattern[str] | None, str]]:
+    """The parts between slashes: a literal, or a pattern."""
+    segments: list[tuple[re.Pattern[str] | None, str]] = []
+    regex, text, is_pattern = "", "", False
+    for part in (*word.parts, "/"):
+        if isinstance(part, Glob):
+            regex += {"*": ".*", "?": "."}.get(part.sign, part.sign)
+            text += part.sign
+            is_pattern = True
+            continue
+        if not isinstance(part, str):
+            continue
+        *closed, rest = part.split("/")
+        for piece in closed:
+            regex, text = regex + re.escape(piece), text + piece
+            segments.append((re.compile(regex, re.DOTALL) if is_pattern else None, text))
+            regex, text, is_pattern = "", "", False
+        regex, text = regex + re.escape(rest), text + rest
+    return segments
+
+
+def _below(
+    base: str,
+    pattern: re.Pattern[str] | None,
+    literal: str,
+    last: bool,
+    names: Callable[[str], list[str]],
+) -> list[str]:
+    end = "" if last else "/"
+    try:
+        if pattern is None:
+            # A literal after a pattern has to exist; before the first one it is only the way there.
+            if base and last and literal and literal not in names(base):
+                return []
+            return [base + literal + end]
+        found = [
+            name
+            for name in names(base or ".")
+            if pattern.fullmatch(name) and (not name.startswith(".") or literal.startswith("."))
+        ]
+        return [base + name + end for name in found if last or _is_folder(base + name, names)]
+    except OSError:
+        return []
+
+
+def _is_folder(path: str, names: Callable[[str], list[str]]) -> bool:
+    try:
+        names(path)
+    except OSError:
+        return False
+    return True
+
+
+def _written(word: Word) -> str:
+    return "".join(
+        part if isinstance(part, str) else part.sign if isinstance(part, Glob) else "" for part in word.parts
+    )

@@ -1,0 +1,37 @@
+"""git without the programs that a repository's own configuration would have it run.
+
+Given as -c options and not in the environment: git hands those on to what it starts in submodules. A clean
+filter of .git/config has no switch; .git is therefore a protected place for every tool that writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+SETTINGS = (
+    "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.editor=false",
+    "core.sshCommand=false", "core.askPass=", "core.gitProxy=", "credential.helper=", "protocol.allow=never",
+    "gpg.program=false", "gpg.openpgp.program=false", "gpg.x509.program=false", "gpg.ssh.program=false",
+    "log.showSignature=false", "diff.submodule=short", "status.submoduleSummary=false", "sequence.editor=false",
+    "safe.bareRepository=explicit",
+)  # fmt: skip
+NO_HELPERS = ("--no-ext-diff", "--no-textconv")
+AFTER = {
+    "diff": NO_HELPERS, "log": NO_HELPERS, "show": NO_HELPERS, "blame": ("--no-textconv",),
+    "diff-tree": NO_HELPERS, "diff-index": NO_HELPERS, "diff-files": NO_HELPERS, "whatchanged": NO_HELPERS,
+    "reflog": (), "stash": (),
+}  # fmt: skip
+BEFORE = {"--no-pager", "--no-optional-locks"}
+
+
+def guarded(argv: Sequence[str]) -> list[str]:
+    """The same arguments with git's hooks, pagers, monitors and helpers off; other programs as they are."""
+    argv = list(argv)
+    if argv[0].rpartition("/")[2] != "git":
+        return argv
+    at = 1
+    while at < len(argv) and argv[at] in BEFORE:
+        at += 1
+    off = [piece for setting in SETTINGS for piece in ("-c", setting)]
+    after = AFTER.get(argv[at], ()) if at < len(argv) else ()
+    return [argv[0], *off, "--no-pager", *argv[1 : at + 1], *after, *argv[at + 1 :]]

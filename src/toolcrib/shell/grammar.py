@@ -1,0 +1,188 @@
+"""The order of tokens read as lists, pipelines, commands and redirections: the grammar of plain commands.
+
+list      = pipeline { ("&&" | "||" | ";" | newline) pipeline }
+pipeline  = ["!"] stage { "|" stage }
+stage     = "(" list ")" { redirection } | { assignment | redirection } { word | redirection }
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from toolcrib.shell.gate import Stopped
+from toolcrib.shell.plan import Command, Group, Join, Pipeline, Plan, Redirect, Stage, Step, Word
+
+if TYPE_CHECKING:
+    from toolcrib.shell.parse import Token
+
+MOST_COMMANDS = 50  # in one plan
+NAME = re.compile(r"[A-Za-z0-9_./+:-]+|/?(?:[a-z]+/)*\[")
+RESERVED = {
+    "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select",
+    "function", "in", "time", "coproc", "[[", "]]", "{", "}", "!",
+}  # fmt: skip
+DEVICES = {"/dev/stdout": "1", "/dev/stderr": "2"}
+
+
+def read_plan(tokens: Sequence[Token]) -> Plan:
+    """Raises Stopped where the tokens are no plan."""
+    reader = _Grammar(tokens)
+    plan = reader.steps(closing=False)
+    if reader.peek() is not None:
+        raise Stopped("a parenthesis too many")
+    return plan
+
+
+class _Grammar:
+    __slots__ = ("at", "count", "tokens")
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens = tokens
+        self.at = 0
+        self.count = 0
+
+    def peek(self) -> Token | None:
+        return self.tokens[self.at] if self.at < len(self.tokens) else None
+
+    def op(self, *texts: str) -> str | None:
+        """Take the operator if it is next."""
+        token = self.peek()
+        if token is not None and token.kind == "op" and token.text in texts:
+            self.at += 1
+            return token.text
+        return None
+
+    def newlines(self) -> bool:
+        before = self.at
+        while (token := self.peek()) is not None and token.kind == "newline":
+            self.at += 1
+        return self.at > before
+
+    def steps(self, *, closing: bool) -> Plan:
+        steps: list[Step] = []
+        join: Join = ";"
+        self.newlines()
+        while (token := self.peek()) is not None and not (token.kind == "op" and token.text == ")"):
+            steps.append(Step(join, self.pipeline()))
+            if glue := self.op("&&", "||"):
+                join = "&&" if glue == "&&" else "||"
+                self.newlines()
+                if self._ended():
+                    raise Stopped("an operator without a command")
+                continue
+            separated = bool(self.op(";"))
+            separated = self.newlines() or separated
+            if not separated and not self._ended():
+                raise Stopped("commands that are not separated")
+            join = ";"
+        if not steps:
+            raise Stopped("no command")
+        if closing and not self.op(")"):
+            raise Stopped("a parenthesis that is not closed")
+        return Plan(tuple(steps))
+
+    def _ended(self) -> bool:
+        token = self.peek()
+        return token is None or (token.kind == "op" and token.text == ")")
+
+    def pipeline(self) -> Pipeline:
+        negated = bool(self.op("!"))
+        stages = [self.stage()]
+        while self.op("|"):
+            self.newlines()
+            stages.append(self.stage())
+        return Pipeline(tuple(stages), negated)
+
+    def stage(self) -> Stage:
+        self.count += 1
+        if self.count > MOST_COMMANDS:
+            raise Stopped(f"more than {MOST_COMMANDS} commands")
+        if self.op("("):
+            plan = self.steps(closing=True)
+            redirects: list[Redirect] = []
+            while (token := self.peek()) is not None and token.kind in ("redirect", "fd"):
+                redirects += self.redirect()
+            return Group(plan, tuple(redirects))
+        return self.command()
+
+    def command(self) -> Command:
+        words: list[Word] = []
+        env: list[tuple[str, str]] = []
+        redirects: list[Redirect] = []
+        while (token := self.peek()) is not None:
+            if token.kind in ("redirect", "fd"):
+                redirects += self.redirect()
+                continue
+            if token.kind == "word" and token.word is not None:
+                words.append(token.word)
+            elif token.kind == "assign" and token.word is not None and not words:
+                env.append((token.text, token.word.literal or ""))
+            else:
+                break
+            self.at += 1
+        self._check_name(words, bool(env))
+        return Command(tuple(words), tuple(env), tuple(redirects))
+
+    def _check_name(self, words: list[Word], assigned: bool) -> None:
+        if not words:
+            raise Stopped("an assignment without a command" if assigned else "no command where one should be")
+        name = words[0].literal
+        if name is None:
+            raise Stopped("the program is only known when it runs")
+        if name in RESERVED:
+            raise Stopped(f"the keyword {name}")
+        if not NAME.fullmatch(name):
+            raise Stopped(f"an odd program name {name[:40]!r}")
+
+    def redirect(self) -> list[Redirect]:
+        fd = self._descriptor()
+        token = self.peek()
+        if token is None or token.kind != "redirect":
+            raise Stopped("an odd redirection")
+        self.at += 1
+        op = token.text
+        number = fd if fd is not None else 0 if op.startswith("<") else 1
+        if op in ("<&-", ">&-"):
+            return [Redirect(number, "dup", "-")]
+        target = self.peek()
+        if target is None or target.kind != "word" or target.word is None:
+            raise Stopped("a redirection without a target")
+        self.at += 1
+        return _redirects(op, number, target.word, explicit=fd is not None)
+
+    def _descriptor(self) -> int | None:
+        token = self.peek()
+        if token is None or token.kind != "fd":
+            return None
+        self.at += 1
+        after = self.peek()
+        if after is None or after.start != token.end or token.text not in ("0", "1", "2"):
+            raise Stopped(f"the file descriptor {token.text[:20]}")
+        return int(token.text)
+
+
+def _redirects(op: str, fd: int, word: Word, *, explicit: bool) -> list[Redirect]:
+    if op in ("<<", "<<-"):
+        return [Redirect(fd, "text", word)]
+    text = word.literal
+    if text is None:
+        raise Stopped("a redirection whose target is only known when it runs")
+    if op == "<<<":
+        return [Redirect(fd, "text", Word((text + "\n",)))]
+    if op == "<":
+        return [Redirect(fd, "null" if text == "/dev/null" else "read", "" if text == "/dev/null" else word)]
+    if op in (">&", "<&") and text in ("0", "1", "2", "-"):
+        return [Redirect(fd, "dup", text)]
+    if op == "<&" or (op == ">&" and explicit) or re.fullmatch(r"\d+-?", text):
+        raise Stopped("a file descriptor that is not 0, 1 or 2")
+    both = op in ("&>", "&>>", ">&")
+    if both and explicit:
+        raise Stopped("an odd redirection")
+    if text == "/dev/null":
+        return [Redirect(1, "null"), Redirect(2, "dup", "1")] if both else [Redirect(fd, "null")]
+    if text in DEVICES and not both:
+        return [Redirect(fd, "dup", DEVICES[text])]
+    kind: Literal["write", "append"] = "append" if op.endswith(">>") else "write"
+    return [Redirect(fd, kind, word), *([Redirect(2, "dup", "1")] if both else [])]

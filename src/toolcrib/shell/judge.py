@@ -1,0 +1,103 @@
+"""A command line's text to a judgement: plain, to be asked about, or denied.
+
+Plain is what was proved: every word known, every program and option on its list, every path inside the
+workspace, and nothing of it writes, goes to the network, or runs other code than the project's own checks.
+What cannot be proved asks and says why; what would destroy the host is denied however it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from toolcrib.shell import environment
+from toolcrib.shell.catastrophe import catastrophe
+from toolcrib.shell.gate import Stopped
+from toolcrib.shell.loose import programs_in
+from toolcrib.shell.options import Effect, worst
+from toolcrib.shell.parse import parse
+from toolcrib.shell.parts import Judge, Part
+from toolcrib.shell.paths import Operand
+from toolcrib.shell.plan import Plan
+from toolcrib.shell.unwrap import unwrapped
+
+Verdict = Literal["plain", "ask", "deny"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is known of a command line before it runs.
+
+    `verdict`: `plain` may run unasked as `plan`; `ask` may run after a yes, as `plan` if there is one, else by
+    a shell; `deny` must not run. `proved`: all of it was understood, so that `effect` and `operands` are all
+    that its arguments name. `parts` are its commands, each with its own verdict. `catastrophic`: what it would
+    destroy.
+    """
+
+    verdict: Verdict
+    reason: str
+    plan: Plan | None = None
+    operands: tuple[Operand, ...] = ()
+    programs: tuple[str, ...] = ()
+    effect: Effect = "exec"
+    catastrophic: str | None = None
+    proved: bool = False
+    parts: tuple[Part, ...] = ()
+
+
+def judge(
+    command: str,
+    *,
+    cwd_is_workspace: bool = True,
+    env: Mapping[str, str] | None = None,
+    workspace: str | None = None,
+) -> Judgement:
+    """Judge a command line for bash. Never raises, whatever the text.
+
+    `cwd_is_workspace`: False where it would run in another folder: then nothing of it is plain. `env`:
+    variables that the caller of the tool wants set. `workspace`: the folder's absolute path, so that absolute
+    paths into it count as inside.
+    """
+    try:
+        return _judge(command, cwd_is_workspace, env or {}, workspace)
+    except RecursionError:
+        return Judgement("ask", "nested too deep")
+
+
+def _judge(command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspace: str | None) -> Judgement:
+    ruin = catastrophe(command)
+    if ruin is not None:
+        return Judgement("deny", ruin, programs=programs_in(command), catastrophic=ruin)
+    try:
+        plan = unwrapped(parse(command))
+    except Stopped as stopped:
+        programs = programs_in(command) if stopped.verdict == "ask" else ()
+        return Judgement(stopped.verdict, stopped.reason, programs=programs)
+    judging = Judge(workspace)
+    judging.plan(plan, {"."})
+    parts = tuple(judging.parts)
+    reasons = [part.reason for part in parts if part.reason]
+    if (set_up := environment.trouble(env)) is not None:
+        reasons.insert(0, set_up)
+    if not cwd_is_workspace:
+        reasons.insert(0, "it would run outside the workspace")
+    return Judgement(
+        "ask" if reasons else "plain",
+        _one_line(reasons),
+        plan,
+        tuple(dict.fromkeys(operand for part in parts for operand in part.operands)),
+        tuple(dict.fromkeys(part.program for part in parts)),
+        worst(part.effect for part in parts),
+        None,
+        all(part.proved for part in parts) and set_up is None,
+        parts,
+    )
+
+
+def _one_line(reasons: list[str]) -> str:
+    different = list(dict.fromkeys(reasons))
+    if not different:
+        return ""
+    more = f" (and {len(different) - 1} more)" if len(different) > 1 else ""
+    return " ".join(different[0].split())[:300] + more

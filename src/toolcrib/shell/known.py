@@ -1,0 +1,195 @@
+"""What one command is known to do: its row, and the paths among its arguments with what happens to them.
+
+`find` and `xargs` run others in their own way; wrappers that change nothing but time and priority are seen
+through; whatever else runs another program stops here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolcrib.shell import paths
+from toolcrib.shell.gate import Stopped
+from toolcrib.shell.options import Access, Arguments, Effect, Form, read_arguments
+from toolcrib.shell.paths import Reach
+from toolcrib.shell.plan import Command, Word
+from toolcrib.shell.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
+from toolcrib.shell.programs.table import find_form, program_name
+from toolcrib.shell.programs.wrappers import HARMLESS, SHELLS, WRAPPERS, inner_at
+
+RECURSIVE = {"-r", "-R", "--recursive", "--dereference-recursive"}
+SUBTREES = {
+    "rg",
+    "fd",
+    "fdfind",
+    "ag",
+    "tree",
+    "du",
+    "git grep",
+    "git ls-files",
+    "pytest",
+    "ruff check",
+    "mypy",
+}
+HERE_IF_NONE = SUBTREES | {"ls"}
+DOES: dict[Effect, str] = {
+    "read": "is not run unasked",
+    "write": "changes files",
+    "network": "uses the network",
+    "exec": "runs other code",
+}
+
+
+@dataclass(slots=True)
+class Known:
+    """What one command's arguments were found to be."""
+
+    name: str
+    form: Form
+    operands: list[tuple[str, Access, Reach, bool]]  # path, access, reach, whether its contents are shown
+
+
+def known_of(words: list[Word], previous: Command | None) -> Known:
+    """What a command is known to do. Raises Stopped."""
+    argv = [word.literal for word in words]
+    argv[0] = program_name(argv[0] or "")
+    if argv[0] == "find":
+        return _find(words[1:])
+    if argv[0] == "xargs":
+        return _xargs(words, argv, previous)
+    if argv[0] in WRAPPERS:
+        return _wrapped(words, argv)
+    if argv[0] in SHELLS and len(argv) > 1 and argv[1] != "--version":
+        raise Stopped(f"{argv[0]}: runs a script")
+    name, form, at = find_form(argv)
+    found = read_arguments(name, form, words[at:])
+    return Known(name, form, _operands(name, form, found))
+
+
+def _operands(name: str, form: Form, found: Arguments) -> list[tuple[str, Access, Reach, bool]]:
+    touched: list[tuple[str, Access, Reach, bool]] = []
+    deep = name in SUBTREES or bool(found.options & RECURSIVE)
+    for word, kind in found.operands:
+        if kind in ("data", "name", "cd"):
+            if kind == "cd" and word.literal is None:
+                raise Stopped(f"{name}: a folder that is only known when it runs")
+            continue
+        if word.substitutions:
+            raise Stopped(f"{name}: a path that is only known when it runs")
+        reach: Reach = "subtree" if deep else "pattern" if word.is_glob else "file"
+        path = word.literal if word.literal is not None else _pattern(word)
+        if kind == "ref":
+            path = _in_revision(path)
+        access: Access = "write" if kind == "write" else "delete" if kind == "delete" else "read"
+        touched.append((path, access, reach, form.contents))
+    if name in HERE_IF_NONE and not touched:
+        touched.append((".", "read", "subtree" if deep else "file", form.contents))
+    return touched
+
+
+def _pattern(word: Word) -> str:
+    return "".join(part if isinstance(part, str) else getattr(part, "sign", "") for part in word.parts)
+
+
+def _in_revision(text: str) -> str:
+    """The path of `HEAD:path`; `a..b` is a range and no way up."""
+    before, colon, path = text.partition(":")
+    if colon and not before.startswith("/"):
+        return path or "."
+    parts = text.split("/")
+    return "/".join(part.replace("..", "_") if part != ".." else part for part in parts)
+
+
+def _direct(words: Sequence[Word], runner: str) -> Known:
+    """A command that another program will give names to: a plain reader, nothing that runs or wraps."""
+    argv = [word.literal for word in words]
+    name = program_name(argv[0] or "")
+    if name in WRAPPERS or name in SHELLS or name in ("find", "git"):
+        raise Stopped(f"{runner}: runs {name}")
+    known = known_of(list(words), None)
+    if known.form.effect != "read" or not known.form.runs_unasked:
+        raise Stopped(f"{runner}: {known.name} {DOES[known.form.effect]}")
+    return known
+
+
+def _wrapped(words: list[Word], argv: list[str | None]) -> Known:
+    name = argv[0] or ""
+    at = inner_at([text if text is not None else "\0" for text in argv])
+    if name not in HARMLESS or at is None or argv[at] is None:
+        raise Stopped(f"{name}: runs another program")
+    if not all(argv[:at]):
+        raise Stopped(f"{name}: arguments that are only known when it runs")
+    known = known_of(words[at:], None)
+    if known.name == "cd":
+        raise Stopped(f"{name}: cd is no program")
+    return known
+
+
+def _xargs(words: list[Word], argv: list[str | None], previous: Command | None) -> Known:
+    """Names that `find … -print0` printed begin with one of its folders, and -0 keeps them whole."""
+    at = inner_at([text if text is not None else "\0" for text in argv])
+    if at is None or not {"-0", "-0r", "-r0", "--null"} & set(argv[1:at]) or not set(argv[1:at]) <= {
+        "-0", "-r", "-0r", "-r0", "--null", "--no-run-if-empty",
+    }:  # fmt: skip
+        raise Stopped(
+            "xargs: runs a program with arguments that are only known when it runs (find -print0 | xargs -0)"
+        )
+    if previous is None or previous.words[0].literal != "find" or previous.words[-1].literal != "-print0":
+        raise Stopped("xargs: its input is not a list of files from find -print0")
+    known = _direct(words[at:], "xargs")
+    _names_no_secrets([_pattern(word) for word in previous.words], known, "xargs")
+    last = known.form.operands.split()[-1:]
+    if last != ["read*"] or len(known.form.operands.split()) > 1 + len(words[at + 1 :]):
+        raise Stopped(f"xargs: {known.name} with arguments that are only known when it runs")
+    return known
+
+
+def _find(words: Sequence[Word]) -> Known:
+    touched: list[tuple[str, Access, Reach, bool]] = []
+    waiting = list(words)
+    while waiting and not (waiting[0].prefix.startswith("-") or waiting[0].literal in ("(", "!", ")", ",")):
+        root = waiting.pop(0)
+        if root.substitutions:
+            raise Stopped("find: a folder that is only known when it runs")
+        touched.append((_pattern(root), "read", "subtree", False))
+    if not touched:
+        touched.append((".", "read", "subtree", False))
+    while waiting:
+        text = waiting.pop(0).literal
+        if text in FIND_RUNS:
+            touched += _find_runs(text, waiting, [_pattern(word) for word in words])
+        elif text is None or text not in FIND_WORDS:
+            raise Stopped(f"find: {text or 'an argument that is only known when it runs'} is not on its list")
+        elif FIND_WORDS[text]:
+            if not waiting or waiting[0].substitutions:
+                raise Stopped(f"find: the value of {text} is missing or only known when it runs")
+            value = waiting.pop(0)
+            if text in FIND_PATHS:
+                touched.append((_pattern(value), "read", "file", False))
+    return Known("find", Form(), touched)
+
+
+def _find_runs(
+    option: str, waiting: list[Word], names: Sequence[str]
+) -> list[tuple[str, Access, Reach, bool]]:
+    """`-exec cmd … {} ;`: {} is one argument and begins with a folder that find was given."""
+    inner: list[Word] = []
+    while waiting and waiting[0].literal not in (";", "+"):
+        inner.append(waiting.pop(0))
+    if not waiting or not inner:
+        raise Stopped(f"find: {option} without its end")
+    waiting.pop(0)
+    if any("{}" in _pattern(word) and word.literal != "{}" for word in inner):
+        raise Stopped(f"find: {option} with names inside an argument")
+    if option != "-exec" or inner[0].literal == "{}":
+        raise Stopped(f"find: {option} runs a program")
+    known = _direct(inner, f"find {option}")
+    _names_no_secrets(names, known, f"find {option}")
+    return [touched for touched in known.operands if touched[0] != "{}"]
+
+
+def _names_no_secrets(patterns: Sequence[str], known: Known, runner: str) -> None:
+    for pattern in patterns:
+        if known.form.contents and paths.trouble(pattern.strip("/"), pattern=True):
+            raise Stopped(f"{runner}: shows files that may hold secrets ({pattern})")

@@ -1,0 +1,256 @@
+"""Commands read generously: every command in a text, wherever it stands and however it is quoted.
+
+Nothing is allowed by this; it is what denials and names for a question are made from. Where a word cannot be
+known its unknown part is the sign `UNKNOWN`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from toolcrib.shell.gate import Stopped
+from toolcrib.shell.parse import tree_of
+from toolcrib.shell.ruin import HOME
+from toolcrib.shell.words import source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+UNKNOWN = "\ufffd"
+SPLIT = "\x1f"  # what $IFS stands for
+LONGEST = 100_000  # characters read
+MOST = 500  # commands, and words that braces become
+BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+ESCAPES = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|0?([0-7]{1,3})|(.))", re.DOTALL
+)
+NAMED = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "v": "\v",
+}
+PRINTERS = {"echo", "printf"}
+BETWEEN = re.compile(r"[;&|()\n`]+|\$\(")
+
+
+@dataclass(slots=True)
+class Loose:
+    """One command: its arguments, what stands before it in a pipeline, what it is handed as input, and where
+    its output goes."""
+
+    argv: list[str]
+    before: list[list[str]] = field(default_factory=list)
+    given: str = ""
+    writes: list[str] = field(default_factory=list)
+
+
+def loose_commands(text: str) -> list[Loose]:
+    """Every command that can be made out."""
+    text = text[:LONGEST].replace("\\\n", "")
+    try:
+        root = tree_of(text)
+    except Stopped:
+        return _without_tree(text)
+    found = _Reader().read(root)
+    return found + _without_tree(text) if root.has_error else found
+
+
+def programs_in(text: str) -> tuple[str, ...]:
+    """The names of all programs that a text runs, as far as they can be made out."""
+    names = (command.argv[0].rpartition("/")[2] for command in loose_commands(text) if command.argv)
+    return tuple(dict.fromkeys(name for name in names if name and UNKNOWN not in name))
+
+
+def _without_tree(text: str) -> list[Loose]:
+    return [Loose(words) for piece in BETWEEN.split(text)[:MOST] if (words := _split(piece))]
+
+
+def _split(piece: str) -> list[str]:
+    try:
+        words = shlex.split(piece, comments=True)
+    except ValueError:
+        words = piece.replace("'", "").replace('"', "").replace("\\", "").split()
+    while words and (
+        re.fullmatch(r"\w+=.*", words[0]) or words[0] in ("{", "}", "do", "then", "else", "!", "time")
+    ):
+        words.pop(0)
+    return words
+
+
+def unescaped(text: str) -> str:
+    """`\\x72`, `\\162` and their like as the signs they stand for."""
+
+    def sign(found: re.Match[str]) -> str:
+        hexes = found[1] or found[2] or found[3]
+        if hexes or found[4]:
+            number = int(hexes, 16) if hexes else int(found[4], 8)
+            return chr(number) if number < 0x110000 else UNKNOWN
+        return NAMED.get(found[5], found[5])
+
+    return ESCAPES.sub(sign, text)
+
+
+def printed(argv: list[str]) -> str | None:
+    """What `echo` or `printf` would print, roughly; None for any other program."""
+    name = argv[0].rpartition("/")[2] if argv else ""
+    if name not in PRINTERS:
+        return None
+    words = [word for word in argv[1:] if not re.fullmatch(r"-[neE]+|--", word)]
+    if name == "printf" and words and "%" in words[0]:
+        shape, *values = words
+        pieces = iter(values)
+        text = re.sub(r"%[-#0 +\d.]*[sbdq]", lambda _: next(pieces, ""), shape)
+        words = [text, *pieces]
+    return unescaped(" ".join(words))
+
+
+class _Reader:
+    __slots__ = ("commands", "variables")
+
+    def __init__(self) -> None:
+        self.variables: dict[str, str] = {"HOME": HOME, "IFS": SPLIT}
+        self.commands: list[Loose] = []
+
+    def read(self, root: Node) -> list[Loose]:
+        waiting: list[tuple[Node, list[list[str]], str, list[str]]] = [(root, [], "", [])]
+        while waiting and len(self.commands) < MOST:
+            node, before, given, writes = waiting.pop()
+            if node.type == "variable_assignment":
+                self._assign(node)
+            if node.type == "command":
+                self.commands.append(
+                    Loose(self._argv(node), before, given + self._given(node), writes + self._writes(node))
+                )
+            inner_given, inner_writes = given, writes
+            if node.type == "redirected_statement":
+                inner_given, inner_writes = given + self._given(node), writes + self._writes(node)
+            if node.type == "pipeline":
+                inner_before = list(before)
+                children: list[tuple[Node, list[list[str]], str, list[str]]] = []
+                for child in node.named_children:
+                    children.append((child, list(inner_before), inner_given, inner_writes))
+                    inner_before += self._argvs(child)
+                waiting += reversed(children)
+                continue
+            waiting += [(child, before, inner_given, inner_writes) for child in reversed(node.named_children)]
+        return self.commands
+
+    def _argvs(self, node: Node) -> list[list[str]]:
+        """The commands of a pipeline's stage, not of what is nested in their words."""
+        if node.type == "command":
+            return [self._argv(node)]
+        if node.type in ("redirected_statement", "subshell", "list", "compound_statement", "negated_command"):
+            return [argv for child in node.named_children[:20] for argv in self._argvs(child)]
+        return []
+
+    def _assign(self, node: Node) -> None:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is not None and len(self.variables) < MOST:
+            self.variables[source(name)] = self._text(value, 0) if value is not None else ""
+
+    def _argv(self, node: Node) -> list[str]:
+        words: list[str] = []
+        at = -1
+        for child in node.children:
+            if child.type in ("variable_assignment", "herestring_redirect", "heredoc_redirect", "comment"):
+                continue
+            if child.type == "file_redirect":
+                # Words after a redirection are taken for a part of it.
+                extra = [inner for inner in child.named_children if inner.type != "file_descriptor"][1:]
+                words += [self._text(inner, 0) for inner in extra]
+                continue
+            text = self._text(child, 0)
+            if child.start_byte == at and words:  # two nodes that touch are one word
+                words[-1] += text
+            else:
+                words.append(text)
+            at = child.end_byte
+        return [piece for word in words[:MOST] for piece in _spread(word)]
+
+    def _given(self, node: Node) -> str:
+        texts: list[str] = []
+        for child in node.named_children:
+            if child.type == "herestring_redirect":
+                texts += [self._text(inner, 0) for inner in child.named_children]
+            elif child.type == "heredoc_redirect":
+                texts += [source(inner) for inner in child.named_children if inner.type == "heredoc_body"]
+        return "\n".join(texts)
+
+    def _writes(self, node: Node) -> list[str]:
+        targets: list[str] = []
+        for child in node.named_children:
+            if child.type == "heredoc_redirect":
+                targets += self._writes(child)
+            if child.type == "file_redirect" and any(">" in inner.type for inner in child.children):
+                named = [inner for inner in child.named_children if inner.type != "file_descriptor"]
+                targets += [self._text(inner, 0) for inner in named[:1]]
+        return targets
+
+    def _text(self, node: Node, depth: int) -> str:
+        kind = node.type
+        if depth > 12:
+            return UNKNOWN
+        if kind == "raw_string":
+            return source(node)[1:-1]
+        if kind == "ansi_c_string":
+            return unescaped(source(node)[2:-1])
+        if kind in ("simple_expansion", "expansion"):
+            names = [source(child) for child in node.named_children if child.type == "variable_name"]
+            simple = len(source(node)) <= len(names[0]) + 3 if names else False
+            return self.variables.get(names[0], UNKNOWN) if simple else UNKNOWN
+        if kind in ("command_substitution", "process_substitution"):
+            inner = [argv for child in node.named_children for argv in self._argvs(child)]
+            text = printed(inner[0]) if len(inner) == 1 else None
+            return UNKNOWN if text is None else text
+        if kind == "string":
+            return "".join(self._pieces(node, depth, quoted=True))[1:-1]
+        if not node.named_child_count:
+            return re.sub(r"\\(.)", r"\1", source(node), flags=re.DOTALL)
+        return "".join(self._pieces(node, depth, quoted=False))
+
+    def _pieces(self, node: Node, depth: int, *, quoted: bool) -> Iterator[str]:
+        """What a node's children say, and the text between them."""
+        raw, at = node.text or b"", node.start_byte
+        for child in node.named_children:
+            if child.type == "string_content":
+                continue
+            yield _plain(raw[at - node.start_byte : child.start_byte - node.start_byte], quoted)
+            yield self._text(child, depth + 1)
+            at = child.end_byte
+        yield _plain(raw[at - node.start_byte :], quoted)
+
+
+def _plain(raw: bytes, quoted: bool) -> str:
+    text = raw.decode("utf-8", "replace")
+    return re.sub(r"\\([$`\"\\])" if quoted else r"\\(.)", r"\1", text, flags=re.DOTALL)
+
+
+def _spread(word: str) -> list[str]:
+    """Braces and $IFS carried out."""
+    words = [word]
+    for _ in range(4):
+        if len(words) > 64 or not any("{" in one and BRACES.search(one) for one in words):
+            break
+        words = [
+            one[: match.start()] + piece + one[match.end() :]
+            for one in words
+            for match in [BRACES.search(one)]
+            if match
+            for piece in match[1].split(",")
+        ] + [one for one in words if not BRACES.search(one)]
+    return [
+        piece
+        for one in words
+        for piece in ([one] if SPLIT not in one else one.split(SPLIT))
+        if piece or not SPLIT
+    ]

@@ -1,0 +1,207 @@
+"""Arguments read as the program will read them: options by a positive list, operands by their meaning.
+
+A row of the tables writes a program's options in one string:
+
+    -abc          flags that may be clustered       --all         a long flag
+    -n=           takes a value                     --sort=       takes a value
+    -f=<  -o=>    the value is a file that is read, written
+    -U?           an optional value that touches    --color?      an optional value after =
+    -#            a number is an option (-20)       -run=  -race! long options with one dash
+
+and its operands in another: `data read*` is a pattern and then files, `read* write` files and where they go.
+Long options must be written in full: what a program takes an abbreviation for depends on its version.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal
+
+from toolcrib.shell.gate import Stopped
+from toolcrib.shell.plan import Word, show_word
+
+Access = Literal["read", "write", "delete"]
+Effect = Literal["read", "write", "exec", "network"]
+EFFECTS: tuple[Effect, ...] = ("read", "write", "network", "exec")  # from the mildest
+KIND = {"": "flag", "!": "flag", "=": "data", "=<": "read", "=>": "write", "?": "optional"}
+TOKEN = re.compile(r"(--?)([^=?!]*)(=[<>]?|\?|!)?")
+NUMBER = re.compile(r"-\d+")
+
+
+def worst(effects: Iterable[Effect]) -> Effect:
+    """The strongest of several effects; `read` of none."""
+    found: Effect = "read"
+    for effect in effects:
+        found = effect if EFFECTS.index(effect) > EFFECTS.index(found) else found
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What one program, or one of its sub-commands, may be given without a second look.
+
+    `plain` says whether it runs without asking; by default what only reads does. `instead`: options that
+    take the place of the first operand (`grep -e`). `inert`: no argument can do harm, whatever it is.
+    `contents`: False where it shows names and sizes but not what is in a file. `check` reads the arguments
+    where options do not say it all, and raises Stopped.
+    """
+
+    options: str = ""
+    operands: str = "read*"
+    effect: Effect = "read"
+    plain: bool | None = None
+    instead: str = ""
+    inert: bool = False
+    contents: bool = True
+    check: Callable[[Arguments], None] | None = None
+
+    @property
+    def runs_unasked(self) -> bool:
+        return self.effect == "read" if self.plain is None else self.plain
+
+
+@dataclass(slots=True)
+class Arguments:
+    """What was found: operands and values of options, each with its meaning, and the options' names."""
+
+    operands: list[tuple[Word, str]] = field(default_factory=list)
+    options: set[str] = field(default_factory=set)
+    values: list[tuple[str, Word]] = field(default_factory=list)
+
+    def of(self, *kinds: str) -> list[str]:
+        return [word.literal or show_word(word) for word, kind in self.operands if kind in kinds]
+
+
+def read_arguments(name: str, form: Form, words: Sequence[Word]) -> Arguments:
+    """Raises Stopped for an option that is not listed, or an operand that has no place."""
+    found = Arguments()
+    rest: list[tuple[Word, bool]] = []  # operands, and whether they came after --
+    listed = _listed(form.options)
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        if word.literal == "--":
+            rest += ((after, True) for after in waiting)
+            break
+        if _is_option(name, word, form):
+            _option(name, word, waiting, listed, found)
+        else:
+            rest.append((word, False))
+    _place(name, form, rest, found)
+    if form.check is not None:
+        form.check(found)
+    return found
+
+
+def _is_option(name: str, word: Word, form: Form) -> bool:
+    begins = word.prefix
+    if word.parts and not begins and not form.inert:
+        if not word.substitutions:
+            raise Stopped(f"{name}: a pattern that could become an option")
+        raise Stopped(
+            f"{name}: an argument that is only known when it runs could become an option (write -- before it)"
+        )
+    return begins.startswith("-") and begins != "-"
+
+
+def _option(name: str, word: Word, waiting: list[Word], listed: dict[str, str], found: Arguments) -> None:
+    text = word.prefix
+    if "#" in listed and NUMBER.fullmatch(text) and word.literal:
+        return
+    stem, equals, value = text.partition("=")
+    if stem in listed and (text.startswith("--") or len(stem) > 2):
+        kind = listed[stem]
+        if equals:
+            if kind == "flag":
+                raise Stopped(f"{name}: {stem} takes no value")
+            _value(name, stem, kind, Word((value, *word.parts[1:]) if value else word.parts[1:]), found)
+            return
+        if word.literal is None:
+            raise Stopped(f"{name}: an option that is only known when it runs")
+        found.options.add(stem)
+        if kind in ("data", "read", "write"):
+            _value(name, stem, kind, _next(name, stem, waiting), found)
+        return
+    if text.startswith("--"):
+        raise Stopped(f"{name}: option {stem} is not on its list")
+    _cluster(name, word, waiting, listed, found)
+
+
+def _cluster(name: str, word: Word, waiting: list[Word], listed: dict[str, str], found: Arguments) -> None:
+    text = word.prefix
+    for at, sign in enumerate(text[1:], start=1):
+        option = f"-{sign}"
+        kind = listed.get(option)
+        if kind is None and "#" in listed and sign.isdigit():
+            continue
+        if kind is None:
+            raise Stopped(f"{name}: option {option} is not on its list")
+        found.options.add(option)
+        if kind == "flag":
+            continue
+        touching = Word((text[at + 1 :], *word.parts[1:]) if text[at + 1 :] else word.parts[1:])
+        if kind == "optional":
+            if touching.parts:
+                _value(name, option, "data", touching, found)
+            return
+        _value(name, option, kind, touching if touching.parts else _next(name, option, waiting), found)
+        return
+    if word.literal is None:
+        raise Stopped(f"{name}: an option that is only known when it runs")
+
+
+def _next(name: str, option: str, waiting: list[Word]) -> Word:
+    if not waiting:
+        raise Stopped(f"{name}: {option} needs a value")
+    return waiting.pop(0)
+
+
+def _value(name: str, option: str, kind: str, word: Word, found: Arguments) -> None:
+    if word.splits or (word.is_glob and kind not in ("data", "optional")):
+        raise Stopped(f"{name}: the value of {option} is only known when it runs")
+    found.options.add(option)
+    found.values.append((option, word))
+    if kind in ("read", "write"):
+        found.operands.append((word, kind))
+
+
+def _place(name: str, form: Form, rest: list[tuple[Word, bool]], found: Arguments) -> None:
+    """Give each operand its meaning."""
+    kinds = form.operands.split()
+    if form.instead and kinds and found.options & set(form.instead.split()):
+        kinds = kinds[1:]
+    star = next((at for at, kind in enumerate(kinds) if kind.endswith("*")), None)
+    if star is None:
+        if len(rest) > len(kinds):
+            raise Stopped(f"{name}: more operands than it is known to take")
+        meanings = kinds[: len(rest)]
+    else:
+        before, after = kinds[:star], kinds[star + 1 :]
+        many = max(len(rest) - len(before) - len(after), 0)
+        meanings = [*before, *([kinds[star][:-1]] * many), *after][: len(rest)]
+    for (word, safe), kind in zip(rest, meanings, strict=True):
+        if word.splits and not form.inert and not (safe and kind == "data" and star is not None):
+            raise Stopped(f"{name}: arguments that are only known when it runs")
+        found.operands.append((word, kind))
+
+
+@cache
+def _listed(options: str) -> dict[str, str]:
+    listed: dict[str, str] = {}
+    for token in options.split():
+        if token == "-#":
+            listed["#"] = "flag"
+            continue
+        match = TOKEN.fullmatch(token)
+        if match is None:
+            raise ValueError(f"not an option: {token}")
+        dashes, name, mark = match.groups()
+        kind = KIND[mark or ""]
+        if dashes == "--" or (mark and len(name) > 1):
+            listed[dashes + name] = kind
+        else:
+            listed.update((f"-{sign}", kind) for sign in name)
+    return listed

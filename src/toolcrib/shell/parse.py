@@ -1,0 +1,273 @@
+"""From the text of a command to a Plan, or the reason why it has none.
+
+tree-sitter-bash says where words begin and end and what they are made of; how the words belong together is
+read again from their order, because its tree binds redirections to lists and takes words after a redirection
+for a part of it. Each byte must belong to a token or be blank, tokens must be spelled as their kind says, and
+words must not touch: a shell would read one where the tree shows two.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from toolcrib.shell.gate import Stopped, gate
+from toolcrib.shell.grammar import read_plan
+from toolcrib.shell.plan import Plan, Word
+from toolcrib.shell.words import BARE, UNEXPANDED, decode, source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+DEEPEST = 40  # levels of a tree; deeper is not reviewed by anybody
+
+CONTAINERS = {
+    "program", "list", "pipeline", "command", "command_name", "redirected_statement", "subshell",
+    "negated_command", "file_redirect", "herestring_redirect", "heredoc_redirect",
+}  # fmt: skip
+WORDS = BARE | {"raw_string", "string", "ansi_c_string", "command_substitution", "concatenation"}
+OPERATORS = {"&&", "||", ";", "|", "(", ")", "!"}
+REDIRECTIONS = {"<", ">", ">>", "&>", "&>>", ">&", "<&", "<&-", ">&-", "<<<", "<<", "<<-"}
+UNKNOWN_OPERATORS = {
+    "&": "a command in the background (&)",
+    "|&": "the operator |&",
+    ">|": "a redirection with >|",
+    "<>": "a redirection with <>",
+}
+STATEMENTS = {
+    "if_statement": "an if statement", "for_statement": "a loop", "c_style_for_statement": "a loop",
+    "while_statement": "a loop", "case_statement": "a case statement", "function_definition": "a function",
+    "compound_statement": "a { } group", "test_command": "a [ ] or [[ ]] test",
+    "declaration_command": "a declaration", "unset_command": "unset", "variable_assignments": "assignments",
+}  # fmt: skip
+DELIMITER = re.compile(r"'([A-Za-z0-9_.-]+)'|\"([A-Za-z0-9_.-]+)\"|([A-Za-z0-9_.-]+)")
+ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a command line and the bytes it stands on."""
+
+    kind: Literal["word", "op", "redirect", "fd", "assign", "newline"]
+    start: int
+    end: int
+    text: str = ""  # the operator, the digits, or the variable's name
+    word: Word | None = None
+
+
+def parse(text: str) -> Plan:
+    """The plan of a command line. Raises Stopped with the reason where it is not plain."""
+    gate(text)
+    root = tree_of(text)
+    return _Reader(text.encode()).plan(root)
+
+
+def tree_of(text: str) -> Node:
+    """The syntax tree, whatever its errors. Raises Stopped where tree-sitter-bash is not installed."""
+    return _parser().parse(text.encode("utf-8", "replace")).root_node
+
+
+@cache
+def _grammar() -> Parser:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def _parser() -> Parser:
+    try:
+        return _grammar()
+    except ImportError:
+        raise Stopped("commands cannot be read: tree-sitter-bash is not installed") from None
+
+
+class _Reader:
+    """Reads one command line; `raw` is all of it, nodes point into it."""
+
+    __slots__ = ("heredocs", "raw", "tokens")
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        self.tokens: list[Token] = []
+        self.heredocs: list[tuple[int, int]] = []  # where bodies and their ends stand
+
+    def plan(self, root: Node) -> Plan:
+        if root.has_error:
+            raise Stopped("it cannot be parsed")
+        self._walk(root, 0)
+        return read_plan(self._with_newlines(0, len(self.raw)))
+
+    def _inner(self, node: Node) -> Plan:
+        """The inside of `$( … )`: the same rules, on its own tokens."""
+        reader = _Reader(self.raw)
+        closing = node.children[-1]
+        if closing.type != ")" or node.children[0].type != "$(" or node.child_count < 3:
+            raise Stopped("an odd substitution")
+        for child in node.children[1:-1]:
+            reader._node(child, 1)
+        if reader.heredocs:
+            raise Stopped("a here-document in a substitution")
+        return read_plan(reader._with_newlines(node.start_byte + 2, closing.start_byte))
+
+    def _walk(self, node: Node, depth: int) -> None:
+        if depth > DEEPEST:
+            raise Stopped("nested too deep")
+        for child in node.children:
+            self._node(child, depth)
+
+    def _node(self, node: Node, depth: int) -> None:
+        kind = node.type
+        if node.is_missing or kind == "ERROR":
+            raise Stopped("it cannot be parsed")
+        if not node.is_named:
+            self._sign(node)
+        elif kind == "comment":
+            self._comment(node)
+        elif kind == "heredoc_redirect":
+            self._heredoc(node, depth)
+        elif kind in CONTAINERS:
+            self._walk(node, depth + 1)
+        elif kind == "file_descriptor":
+            self._add("fd", node, source(node))
+        elif kind == "variable_assignment":
+            self._assignment(node)
+        elif kind in WORDS:
+            self._add("word", node, word=decode(node, self._inner))
+        else:
+            raise Stopped(STATEMENTS.get(kind) or UNEXPANDED.get(kind) or kind.replace("_", " "))
+
+    def _sign(self, node: Node) -> None:
+        spelled = source(node)
+        if spelled in UNKNOWN_OPERATORS:
+            raise Stopped(UNKNOWN_OPERATORS[spelled])
+        # Seen: an anonymous token `<<` whose text was `-l<<`.
+        if spelled != node.type:
+            raise Stopped(f"an odd token {spelled[:20]!r}")
+        if spelled == "\n":
+            return  # newlines are found again between tokens
+        if spelled in OPERATORS:
+            self._add("op", node, spelled)
+        elif spelled in REDIRECTIONS:
+            self._add("redirect", node, spelled)
+        else:
+            raise Stopped(f"the operator {spelled[:20]}")
+
+    def _comment(self, node: Node) -> None:
+        before = self.raw[: node.start_byte]
+        if before and before[-1:] not in b" \t\n;&|(":
+            raise Stopped("a # inside a word")
+        self.heredocs.append((node.start_byte, node.end_byte))  # skipped like a body
+
+    def _assignment(self, node: Node) -> None:
+        value = node.child_by_field_name("value")
+        named = ASSIGNED.match(source(node))
+        start = node.start_byte + (named.end() if named else 0)
+        if named is None or (value.start_byte if value else node.end_byte) != start:
+            raise Stopped("an odd assignment")
+        if value is not None and value.end_byte != node.end_byte:
+            raise Stopped("an odd assignment")
+        word = decode(value, self._inner) if value is not None else Word(())
+        if word.literal is None or "~" in source(node):
+            raise Stopped("an assignment whose value is not plain")
+        self._add("assign", node, named[1], word)
+
+    def _heredoc(self, node: Node, depth: int) -> None:
+        """`<<'END'`, and `<<END` where nothing in the body would be expanded."""
+        at = len(self.tokens)
+        start: Node | None = None
+        for child in node.children:
+            if child.type == "heredoc_start":
+                start = child
+            elif child.type not in ("heredoc_body", "heredoc_end"):
+                self._node(child, depth + 1)
+        if start is None or at == len(self.tokens) or self.tokens[at].text not in ("<<", "<<-"):
+            raise Stopped("an odd here-document")
+        if not (named := DELIMITER.fullmatch(source(start))):
+            raise Stopped("an odd here-document")
+        if self.heredocs or b"<<" in self.raw[start.end_byte : self._line_end(start.end_byte)]:
+            raise Stopped("a here-document beside another or a comment")
+        tabs = self.tokens[at].text == "<<-"
+        body, end = self._body(start, (named[1] or named[2] or named[3]).encode(), tabs=tabs)
+        for child in node.children:
+            if child.type == "heredoc_body" and (child.start_byte < body or child.end_byte > end):
+                raise Stopped("an odd here-document")
+            if child.type == "heredoc_end" and child.end_byte != end:
+                raise Stopped("an odd here-document")
+        lines, newline, _ = self.raw[body:end].decode().rpartition("\n")
+        text = lines + newline
+        if named[3] and re.search(r"[$`\\]", text):
+            raise Stopped("a here-document that the shell would expand (quote its delimiter)")
+        if tabs:
+            text = re.sub(r"(?m)^\t+", "", text)
+        self.tokens.insert(
+            at + 1, Token("word", start.start_byte, start.end_byte, word=Word((text,) if text else ()))
+        )
+        self.heredocs.append((body, end))
+
+    def _line_end(self, at: int) -> int:
+        end = self.raw.find(b"\n", at)
+        return len(self.raw) if end < 0 else end
+
+    def _body(self, start: Node, delimiter: bytes, *, tabs: bool) -> tuple[int, int]:
+        """Found without the tree: from the next line to the line that is the delimiter."""
+        line = self.raw[start.end_byte : self._line_end(start.end_byte)]
+        if b"'" in line or b'"' in line or b"\\" in line or b"#" in line:
+            raise Stopped("quotes on the line of a here-document")
+        body = at = self._line_end(start.end_byte) + 1
+        while at <= len(self.raw):
+            end = self._line_end(at)
+            if (self.raw[at:end].lstrip(b"\t") if tabs else self.raw[at:end]) == delimiter:
+                return body, end
+            at = end + 1
+        raise Stopped("a here-document without its end")
+
+    def _add(
+        self,
+        kind: Literal["word", "op", "redirect", "fd", "assign"],
+        node: Node,
+        text: str = "",
+        word: Word | None = None,
+    ) -> None:
+        self.tokens.append(Token(kind, node.start_byte, node.end_byte, text, word))
+
+    def _with_newlines(self, start: int, end: int) -> list[Token]:
+        """All tokens with the newlines between them; raises Stopped if anything else stands there."""
+        skipped = [Token("newline", a, b, "skip") for a, b in self.heredocs]
+        ordered = sorted([*self.tokens, *skipped], key=lambda token: token.start)
+        found: list[Token] = []
+        at = start
+        last: Token | None = None
+        for token in [*ordered, Token("newline", end, end, "skip")]:
+            if token.start < at:
+                raise Stopped("tokens that overlap")
+            gap = self.raw[at : token.start].decode()
+            self._gap(gap, last, token)
+            if "\n" in gap.replace("\\\n", ""):
+                found.append(Token("newline", at, token.start))
+            if token.text != "skip" or token.kind != "newline":
+                found.append(token)
+            at, last = token.end, token
+        return found
+
+    def _gap(self, gap: str, before: Token | None, after: Token) -> None:
+        if gap.replace("\\\n", " ").strip(" \t\n"):
+            raise Stopped("text that the parser left out")
+        if "\\\n" in gap and gap[0] not in " \t\n" and before is not None:
+            raise Stopped("a line continuation inside a word or operator")
+        if gap or before is None:
+            return
+        kinds = {before.kind, after.kind}
+        if kinds <= {"word", "assign", "fd"}:
+            raise Stopped("words that touch")
+        if before.kind == "op" == after.kind and (
+            before.text == after.text or not {before.text, after.text} & set("();")
+        ):
+            raise Stopped("operators that touch")
+        if before.kind == "redirect" == after.kind:
+            raise Stopped("operators that touch")
+        digits = before.kind == "word" and self.raw[before.start : before.end].isdigit()
+        if digits and after.kind == "redirect" and self.raw[before.start - 1 : before.start] != b"&":
+            raise Stopped("a number that touches a redirection")

@@ -1,0 +1,148 @@
+"""The commands of a plan judged one by one, in the folder that each runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from toolcrib.shell import environment, paths
+from toolcrib.shell.gate import Stopped, Unknown
+from toolcrib.shell.known import DOES, Known, known_of
+from toolcrib.shell.options import Access, Effect, worst
+from toolcrib.shell.paths import Operand
+from toolcrib.shell.plan import Command, Group, Pipeline, Plan, Redirect, Word, show_word
+
+MOST_FOLDERS = 8  # that a command might run in, after many a cd
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One command of a plan: why it asks (empty if it does not), what it does and touches. `name` is its row of
+    the tables (`git log`), empty if it has none. `grantable`: it asks for nothing but being what it is, so that
+    a yes may be remembered; a path, an option or a variable in doubt is asked about each time."""
+
+    program: str
+    argv: tuple[str, ...]
+    reason: str
+    effect: Effect = "exec"
+    operands: tuple[Operand, ...] = ()
+    proved: bool = False
+    name: str = ""
+    grantable: bool = False
+
+
+class Judge:
+    """Collects the parts of a plan. `workspace` is its absolute path, if that is known."""
+
+    __slots__ = ("parts", "workspace")
+
+    def __init__(self, workspace: str | None = None) -> None:
+        self.parts: list[Part] = []
+        self.workspace = workspace
+
+    def plan(self, plan: Plan, folders: set[str]) -> None:
+        """Judge all of it, beginning in one of these folders. After a cd that may have failed both count."""
+        before: set[str] = set()
+        for step in plan.steps:
+            if step.join != "&&":
+                folders = folders | before
+                before = set()
+            after = self.pipeline(step.pipeline, folders)
+            if after is not None:
+                before |= folders
+                folders = after
+
+    def pipeline(self, pipeline: Pipeline, folders: set[str]) -> set[str] | None:
+        """The folders after it, if it is a cd."""
+        previous: Command | None = None
+        for stage in pipeline.stages:
+            if isinstance(stage, Group):
+                self.redirects_of_group(stage, folders)
+                self.plan(stage.plan, set(folders))
+                previous = None
+                continue
+            self.parts.append(self.command(stage, folders, previous))
+            for word in stage.words:
+                for inner in word.substitutions:
+                    self.plan(inner.plan, set(folders))
+            previous = stage
+        only = pipeline.stages[0]
+        if len(pipeline.stages) == 1 and isinstance(only, Command) and only.words[0].literal == "cd":
+            return _after_cd(only, folders)
+        return None
+
+    def redirects_of_group(self, group: Group, folders: set[str]) -> None:
+        if not group.redirects:
+            return
+        effect, reasons, operands = self._redirects(group.redirects, folders)
+        if operands:
+            self.parts.append(Part("", (), reasons[0] if reasons else "", effect, operands, True))
+
+    def command(self, command: Command, folders: set[str], previous: Command | None) -> Part:
+        argv = tuple(word.literal if word.literal is not None else show_word(word) for word in command.words)
+        effect, reasons, touched = self._redirects(command.redirects, folders)
+        if len(folders) > MOST_FOLDERS:
+            return Part(argv[0], argv, "changes its folder too often")
+        if (set_up := environment.trouble(dict(command.env))) is not None:
+            return Part(argv[0], argv, set_up, "exec", touched)
+        try:
+            known = known_of(list(command.words), previous)
+        except Unknown as unknown:
+            inside = not reasons and not any(map(paths.leaves, argv[1:]))
+            return Part(argv[0], argv, unknown.reason, "exec", touched, grantable=inside)
+        except Stopped as stopped:
+            return Part(argv[0], argv, stopped.reason, "exec", touched)
+        operands, troubles = self._placed(known, folders)
+        reasons = [*troubles, *reasons]
+        if known.name == "cd":
+            reasons += (
+                [] if _after_cd(command, folders) else ["cd to a folder that may be outside the workspace"]
+            )
+        grantable = not reasons
+        if not known.form.runs_unasked:
+            reasons.append(f"{known.name} {DOES[known.form.effect]}")
+        strongest = worst((effect, known.form.effect))
+        program = argv[0].rpartition("/")[2]
+        reason = reasons[0] if reasons else ""
+        return Part(program, argv, reason, strongest, (*operands, *touched), True, known.name, grantable)
+
+    def _redirects(
+        self, redirects: Iterable[Redirect], folders: set[str]
+    ) -> tuple[Effect, list[str], tuple[Operand, ...]]:
+        effect: Effect = "read"
+        reasons: list[str] = []
+        operands: list[Operand] = []
+        for redirect in redirects:
+            if redirect.kind not in ("read", "write", "append") or not isinstance(redirect.target, Word):
+                continue
+            target = redirect.target.literal or ""
+            access: Access = "read" if redirect.kind == "read" else "write"
+            for folder in sorted(folders):
+                path = paths.relative(paths.join(folder, target), self.workspace)
+                operands.append(Operand(path, access))
+                if (wrong := paths.trouble(path)) is not None:
+                    reasons.append(wrong)
+            if access == "write":
+                effect = "write"
+                reasons.append(f"writes {target}")
+        return effect, reasons, tuple(operands)
+
+    def _placed(self, known: Known, folders: set[str]) -> tuple[tuple[Operand, ...], list[str]]:
+        operands: list[Operand] = []
+        reasons: list[str] = []
+        for folder in sorted(folders):
+            for path, access, reach, contents in known.operands:
+                place = paths.relative(paths.join(folder, path), self.workspace)
+                operands.append(Operand(place, access, reach))
+                wrong = paths.trouble(place, contents=contents, pattern=reach == "pattern")
+                if wrong is not None:
+                    reasons.append(wrong)
+        return tuple(operands), reasons
+
+
+def _after_cd(command: Command, folders: set[str]) -> set[str] | None:
+    words = [word.literal for word in command.words[1:] if not (word.literal or "").startswith("-")]
+    if len(words) != 1 or words[0] is None:
+        return None
+    after = {paths.changed_folder(folder, words[0]) for folder in folders}
+    return {folder for folder in after if folder is not None} if None not in after else None

@@ -1,0 +1,110 @@
+"""What can be said of a path by looking at it: whether it leaves the workspace, whether it names a secret.
+
+Where links lead, and what a pattern or a subtree holds, is seen by the file system and the sandbox alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from toolcrib.shell.options import Access
+
+SECRET = re.compile(
+    r"(?:^|/)(?:\.env(?:\.(?!example|sample|template|dist|defaults?$)[^/]*)?|\.envrc|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure"
+    r"|\.gnupg|\.kube|\.docker|\.config/gcloud|\.netrc|_netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc|\.pgpass|\.my\.cnf"
+    r"|\.git-credentials|\.htpasswd|\.password-store|\.vault-token|\.terraformrc|\.bash_history|\.zsh_history"
+    r"|\.python_history|\.psql_history|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|credentials(?:\.json)?|secrets?\.[^/]+"
+    r"|service[-_]account[^/]*\.json|shadow|gshadow|[^/]*\.(?:pem|key|p12|pfx|kdbx?|jks|keystore|ppk|asc|gpg|tfstate))(?:/|$)",
+    re.IGNORECASE,
+)
+# What a pattern is tried on: one that names any of these names secrets.
+SAMPLES = (
+    ".env",
+    ".env.local",
+    ".ssh",
+    ".aws",
+    ".git",
+    ".netrc",
+    ".npmrc",
+    "id_rsa",
+    "id_ed25519",
+    "credentials.json",
+)
+SUFFIXES = (".pem", ".key", ".p12", ".pfx", ".kdbx", ".jks", ".keystore")
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:", re.IGNORECASE)
+HARMLESS_DEVICES = {"/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr"}
+Reach = Literal["file", "pattern", "subtree"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A path that a command would touch, from the workspace's root; `reach`: alone, as a pattern, or with all
+    below it."""
+
+    path: str
+    access: Access
+    reach: Reach = "file"
+
+
+def join(folder: str, path: str) -> str:
+    """A path from a folder, both from the workspace's root; nothing is resolved but a leading `./`."""
+    if path.startswith("/") or folder in ("", "."):
+        return path or "."
+    return f"{folder}/{path}" if path not in ("", ".") else folder
+
+
+def relative(path: str, workspace: str | None) -> str:
+    """An absolute path of the workspace, from its root; any other as it is."""
+    root = (workspace or "").rstrip("/")
+    if not root or (path != root and not path.startswith(root + "/")) or ".." in path.split("/"):
+        return path
+    return path[len(root) + 1 :] or "."
+
+
+def trouble(path: str, *, contents: bool = True, pattern: bool = False) -> str | None:
+    """Why a path from the workspace's root should not be taken unasked, or None."""
+    if path in HARMLESS_DEVICES or path == "-":
+        return None
+    if URL.match(path):
+        return f"{path} is an address, not a file"
+    if path.startswith("/"):
+        return f"{path} is outside the workspace"
+    if ".." in path.split("/"):
+        return f"{path} may lead outside the workspace"
+    if contents and (SECRET.search(path) or (pattern and _names_secrets(path))):
+        return f"{path} may hold secrets"
+    return None
+
+
+def leaves(text: str) -> bool:
+    """Whether any argument, of whatever meaning, looks like a path outside the workspace or a secret."""
+    value = text.partition("=")[2] if text.startswith("-") else text
+    return value.startswith(("/", "~")) or ".." in value.split("/") or bool(SECRET.search(value))
+
+
+def _names_secrets(pattern: str) -> bool:
+    """Whether a pattern is made for secrets: `.e*`, `id_*`, `*.pem`; not whether `*` would find one as well."""
+    last = pattern.rstrip("/").rpartition("/")[2].lower()
+    if last.strip("*?") == "":
+        return False
+    if any(fnmatchcase(name, last) for name in SAMPLES):
+        return True
+    return any(fnmatchcase(f"x{suffix}", last) and not last.endswith("*") for suffix in SUFFIXES)
+
+
+def changed_folder(folder: str, path: str) -> str | None:
+    """Where `cd path` leads from a folder; None if that is not surely inside the workspace."""
+    if path in ("", "-") or path.startswith(("/", "~")):
+        return None
+    parts = [part for part in folder.split("/") if part not in ("", ".")]
+    for part in path.split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts) or "."

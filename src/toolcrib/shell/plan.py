@@ -1,0 +1,301 @@
+"""What a command line was proved to do, as data: it can be stored, shown to a person, and run without a shell.
+
+Plan      steps joined by ; && ||           `a && b; c`
+Pipeline  stages whose output feeds the next `a | b`, its status perhaps turned round by !
+Command   words, environment, redirections   `LC_ALL=C sort < names 2>/dev/null`
+Group     a plan in a process of its own     `(cd sub && make)`: its cd ends with it
+Word      text, pattern signs, and substitutions: `"$(ls | wc -l) files"`, `src/*.py`
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+VERSION = 1
+
+Join = Literal[";", "&&", "||"]
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """One sign of a file name pattern: `*`, `?` or `[abc]`."""
+
+    sign: str
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """`$( … )`: what the plan prints; outside quotes it is split at white space and never expanded again."""
+
+    plan: Plan
+    quoted: bool
+
+
+RedirectKind = Literal["null", "dup", "read", "write", "append", "text"]
+REDIRECT_KINDS = ("null", "dup", "read", "write", "append", "text")
+Part = str | Glob | Substitution
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One argument. Neighbouring texts are one part, so that a plain word has exactly one."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def literal(self) -> str | None:
+        """The text, if nothing about it is decided later."""
+        if not self.parts:
+            return ""
+        return first if len(self.parts) == 1 and isinstance(first := self.parts[0], str) else None
+
+    @property
+    def prefix(self) -> str:
+        """What the word certainly begins with."""
+        return self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
+
+    @property
+    def is_glob(self) -> bool:
+        return any(isinstance(part, Glob) for part in self.parts)
+
+    @property
+    def substitutions(self) -> tuple[Substitution, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Substitution))
+
+    @property
+    def splits(self) -> bool:
+        """May become no word at all, or several."""
+        return any(not part.quoted for part in self.substitutions)
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """One redirection of `fd`. `null`: /dev/null; `dup`: a copy of fd `target`, or closed if that is "-";
+    `read`, `write`, `append`: a file; `text`: a here-document."""
+
+    fd: int
+    kind: RedirectKind
+    target: Word | str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    words: tuple[Word, ...]
+    env: tuple[tuple[str, str], ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    plan: Plan
+    redirects: tuple[Redirect, ...] = ()
+
+
+Stage = Command | Group
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    stages: tuple[Stage, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    join: Join
+    pipeline: Pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps in order; `&&` and `||` bind equally and from the left, as in a shell."""
+
+    steps: tuple[Step, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON data, with the version of this format."""
+        return {"version": VERSION, "steps": _steps_json(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        """Read back what `to_json` gave. Raises ValueError for another version or shape."""
+        try:
+            if data["version"] != VERSION:
+                raise ValueError(f"a plan of version {data['version']!r}, not {VERSION}")
+            return _plan_of(data["steps"])
+        except (KeyError, TypeError, IndexError) as wrong:
+            raise ValueError(f"not a plan: {wrong!r}") from None
+
+    def __str__(self) -> str:
+        return show(self)
+
+
+def commands(plan: Plan) -> Iterator[Command]:
+    """Every command of a plan in the order of the text, those of substitutions after the one they are in."""
+    for step in plan.steps:
+        for stage in step.pipeline.stages:
+            if isinstance(stage, Group):
+                yield from commands(stage.plan)
+            else:
+                yield stage
+                for word in stage.words:
+                    for part in word.substitutions:
+                        yield from commands(part.plan)
+
+
+# --- shown to a person ------------------------------------------------------------------------------------
+
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def show(plan: Plan) -> str:
+    """One line of text that means the plan; nothing in it is invisible."""
+    shown = ""
+    for index, step in enumerate(plan.steps):
+        glue = "" if not index else "; " if step.join == ";" else f" {step.join} "
+        shown += glue + _show_pipeline(step.pipeline)
+    return shown
+
+
+def _show_pipeline(pipeline: Pipeline) -> str:
+    return ("! " if pipeline.negated else "") + " | ".join(map(_show_stage, pipeline.stages))
+
+
+def _show_stage(stage: Stage) -> str:
+    if isinstance(stage, Group):
+        pieces = [f"({show(stage.plan)})"]
+    else:
+        pieces = [f"{name}={quoted(value)}" for name, value in stage.env]
+        pieces += map(show_word, stage.words)
+    return " ".join(pieces + list(map(_show_redirect, stage.redirects)))
+
+
+def show_word(word: Word) -> str:
+    if (text := word.literal) is not None:
+        return quoted(text)
+    return "".join(_show_part(part) for part in word.parts)
+
+
+def _show_part(part: Part) -> str:
+    if isinstance(part, str):
+        return quoted(part)
+    if isinstance(part, Glob):
+        return part.sign
+    inner = f"$({show(part.plan)})"
+    return f'"{inner}"' if part.quoted else inner
+
+
+def _show_redirect(redirect: Redirect) -> str:
+    fd = "" if redirect.fd == (0 if redirect.kind in ("read", "text") else 1) else str(redirect.fd)
+    target = show_word(redirect.target) if isinstance(redirect.target, Word) else redirect.target
+    match redirect.kind:
+        case "null":
+            return f"{redirect.fd if redirect.fd != 1 else ''}{'<' if redirect.fd == 0 else '>'}/dev/null"
+        case "dup":
+            return f"{fd}>&{target}"
+        case "read":
+            return f"{fd}<{target}"
+        case "text":
+            return f"{fd}<<<{target}"
+        case "write":
+            return f"{fd}>{target}"
+        case "append":
+            return f"{fd}>>{target}"
+
+
+def quoted(text: str) -> str:
+    """A word for a shell; control and format characters are written as escapes."""
+    if not _UNSEEN.search(text):
+        return shlex.quote(text)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t")
+    return "$'" + _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", escaped) + "'"
+
+
+# --- as JSON ----------------------------------------------------------------------------------------------
+
+
+def _steps_json(plan: Plan) -> list[Any]:
+    return [
+        {
+            "join": step.join,
+            "not": step.pipeline.negated,
+            "stages": [_stage_json(stage) for stage in step.pipeline.stages],
+        }
+        for step in plan.steps
+    ]
+
+
+def _stage_json(stage: Stage) -> dict[str, Any]:
+    redirects = [
+        {
+            "fd": r.fd,
+            "kind": r.kind,
+            "target": _word_json(r.target) if isinstance(r.target, Word) else r.target,
+        }
+        for r in stage.redirects
+    ]
+    if isinstance(stage, Group):
+        return {"group": _steps_json(stage.plan), "redirects": redirects}
+    return {"argv": [_word_json(word) for word in stage.words], "env": list(map(list, stage.env)),
+            "redirects": redirects}  # fmt: skip
+
+
+def _word_json(word: Word) -> list[Any]:
+    return [
+        part
+        if isinstance(part, str)
+        else {"glob": part.sign}
+        if isinstance(part, Glob)
+        else {"run": _steps_json(part.plan), "quoted": part.quoted}
+        for part in word.parts
+    ]
+
+
+def _plan_of(steps: Any) -> Plan:
+    return Plan(
+        tuple(
+            Step(
+                _one_of(step["join"], (";", "&&", "||")),
+                Pipeline(tuple(map(_stage_of, step["stages"])), bool(step["not"])),
+            )
+            for step in steps
+        )
+    )
+
+
+def _stage_of(data: Any) -> Stage:
+    redirects = tuple(
+        Redirect(int(r["fd"]), _one_of(r["kind"], REDIRECT_KINDS), _target_of(r["target"]))
+        for r in data["redirects"]
+    )
+    if "group" in data:
+        return Group(_plan_of(data["group"]), redirects)
+    env = tuple((str(name), str(value)) for name, value in data["env"])
+    return Command(tuple(map(_word_of, data["argv"])), env, redirects)
+
+
+def _target_of(data: Any) -> Word | str:
+    return data if isinstance(data, str) else _word_of(data)
+
+
+def _word_of(data: Any) -> Word:
+    return Word(
+        tuple(
+            part
+            if isinstance(part, str)
+            else Glob(str(part["glob"]))
+            if "glob" in part
+            else Substitution(_plan_of(part["run"]), bool(part["quoted"]))
+            for part in data
+        )
+    )
+
+
+def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
+    if value not in allowed:
+        raise ValueError(f"not a plan: {value!r} is none of {allowed}")
+    return value

@@ -1,0 +1,143 @@
+# ruff: noqa: E501 - tables read better in lines
+"""Package managers, builders, test runners, containers: what looks, and what runs the project's own code.
+
+Test runners and builders run unasked: what they run lies in the workspace and inside the sandbox. Their
+effect is `exec`, so that a policy may ask all the same.
+"""
+
+from __future__ import annotations
+
+from toolcrib.shell.gate import Stopped
+from toolcrib.shell.options import Arguments, Form
+
+_GOALS = {"test", "tests", "check", "lint", "build", "all", "fmt", "format", "typecheck", "docs", "coverage"}
+
+
+def _goals(found: Arguments) -> None:
+    """make: goals that are checked for by name; a variable on its line could be SHELL."""
+    goals = set(found.of("data"))
+    if goals - _GOALS or not (goals or found.options & {"--version", "-v"}):
+        raise Stopped("make: a goal or variable that is not on its list")
+
+
+def _version(found: Arguments) -> None:
+    if not found.options & {"-V", "-v", "--version", "-version"}:
+        raise Stopped("runs code")
+
+
+def _no_emit(found: Arguments) -> None:
+    if not found.options & {"--noEmit", "--version", "-v"}:
+        raise Stopped("tsc: without --noEmit it writes files")
+
+
+_PYTEST = Form(
+    "-qvxsl -k= -m= -r= -n= -# --quiet --verbose --exitfirst --lf --ff --last-failed --failed-first --nf --sw"
+    " --stepwise --maxfail= --tb= --durations= --durations-min= --co --collect-only --no-header --no-summary"
+    " --showlocals --color= --disable-warnings --markers --fixtures --deselect= --version --strict-markers"
+    " --capture= --numprocesses= --cache-show? --sw-skip --exitfirst -h --help --timeout= --asyncio-mode=",
+    "read*",
+    "exec",
+    plain=True,
+)
+_SCRIPT = Form("--silent -s", "", "exec", plain=True)
+_CARGO = (
+    "-q -v -p= -F= -j= --quiet --verbose --release --all --workspace --lib --bins --bin= --tests --test= --examples"
+    " --example= --benches --bench= --all-targets --features= --all-features --no-default-features --package="
+    " --exclude= --jobs= --locked --offline --frozen --no-fail-fast --no-run --doc --color= --message-format="
+    " --keep-going --profile="
+)
+_GO = "-v -race! -short! -failfast! -count= -run= -timeout= -bench= -benchmem! -cover! -json! -skip= -parallel= -cpu="
+_DOCKER = "-a -q -l -n= -s --all --quiet --latest --no-trunc --size --filter= --format="
+
+FORMS: dict[str, Form] = {
+    "pytest": _PYTEST,
+    "py.test": _PYTEST,
+    "tox": Form("-q -v -e= --recreate", "", "exec"),
+    "make": Form("-s -k -j? -B -i -n --silent --quiet --keep-going --jobs? --dry-run --always-make"
+                 " --no-print-directory --version -v", "data*", "exec", plain=True, check=_goals),
+    "just": Form("--list -l --summary --version", "", "read"),
+    **{f"{name} test": _SCRIPT for name in ("npm", "pnpm", "yarn", "bun")},
+    "npm t": _SCRIPT,
+    **{f"{name} run {script}": _SCRIPT for name in ("npm", "pnpm", "yarn")
+       for script in ("test", "lint", "typecheck", "check")},
+    "npm": Form("-v --version", ""),
+    "npm ls": Form("-a -g --all --depth= --json --parseable --long --omit= --include= --global", "data*"),
+    "npm list": Form("-a -g --all --depth= --json --parseable --long --omit= --include= --global", "data*"),
+    "npm root": Form("-g", ""),
+    "npm prefix": Form("-g", ""),
+    "npm explain": Form("--json", "data*"),
+    "npm help": Form("", "data*", plain=False),
+    **{f"npm {verb}": Form("--json --long", "data*", "network")
+       for verb in ("view", "info", "show", "outdated", "search", "ping", "audit")},
+    **{f"{tool} {verb}": Form("--json", "data*", "network")
+       for tool in ("yarn", "pnpm") for verb in ("info", "why", "outdated", "audit", "view")},
+    "yarn": Form("-v --version", "", check=_version),
+    "yarn list": Form("--depth= --json --pattern=", ""),
+    "pnpm": Form("-v --version", ""),
+    "pnpm list": Form("--depth= --json -r", ""),
+    **{f"npm {verb}": Form("-g -D -E -O --save-dev --save-exact --no-save --save --global --omit= --legacy-peer-deps"
+                           " --production --ignore-scripts", "data*", "exec")
+       for verb in ("install", "i", "ci", "add", "update", "uninstall", "remove")},
+    "npm run": Form("--silent -s", "data", "exec"),
+    "yarn add": Form("-D --dev --exact", "data*", "exec"),
+    "yarn install": Form("--frozen-lockfile --immutable", "", "exec"),
+    "pnpm install": Form("--frozen-lockfile -D", "data*", "exec"),
+    **{f"{pip} {verb}": form for pip in ("pip", "pip3") for verb, form in {
+        "list": Form("-l --format= --local --user --editable --not-required --exclude= --disable-pip-version-check"),
+        "show": Form("-f --files --verbose -v --disable-pip-version-check", "data*"),
+        "freeze": Form("-l --local --user --all --exclude-editable --exclude=", ""),
+        "check": Form("--disable-pip-version-check", ""),
+        "--version": Form("", ""),
+        "-V": Form("", ""),
+        "install": Form("-e=< -r=< -q -U -v --upgrade --quiet --user --editable=< --requirement=< --no-deps --pre"
+                        " --no-input --disable-pip-version-check", "data*", "exec"),
+        "uninstall": Form("-y --yes", "data*", "exec"),
+        "download": Form("", "data*", "exec"),
+    }.items()},
+    "uv pip list": Form("--format= -q", ""),
+    "uv --version": Form("", ""),
+    "cargo": Form("-V --version", ""),
+    "cargo --version": Form("", ""),
+    **{f"cargo {verb}": Form(_CARGO, "data", "exec", plain=True) for verb in ("test", "check", "build", "clippy", "bench")},
+    "cargo fmt": Form("--check --all -q", "", "write"),
+    "cargo tree": Form("-q -i= -p= -e= -d --depth= --invert= --package= --edges= --duplicates --workspace --locked"
+                       " --offline --prefix= --features= --all-features", "data", "exec"),
+    "cargo metadata": Form("--no-deps --format-version= --offline --locked", "", "exec"),
+    "cargo add": Form("--dev --features=", "data*", "network"),
+    "cargo run": Form(_CARGO, "data*", "exec"),
+    "rustc": Form("-V -v --version --verbose", "", check=_version),
+    "rustup show": Form("", ""),
+    "go version": Form("", "", "exec", plain=True),
+    "go env": Form("-json!", "data*", "exec", plain=True),
+    **{f"go {verb}": Form(_GO, "read*", "exec", plain=True) for verb in ("test", "vet", "build")},
+    "go list": Form("-f= -m -u -json! -deps! -test! -e", "data*", "exec"),
+    "go run": Form("", "read*", "exec"),
+    "go get": Form("-u -d -t", "data*", "exec"),
+    "go mod": Form("", "data*", "exec"),
+    "tsc": Form("--noEmit --version -v --pretty --strict", "", "exec", plain=True, check=_no_emit),
+    "ruff check": Form("--select= --ignore= --no-cache --output-format= --statistics --quiet -q --show-settings"
+                       " --no-fix --diff", "read*", "exec", plain=True),
+    "ruff format": Form("--check --diff --quiet -q --no-cache", "read*", "write"),
+    "mypy": Form("--strict --no-color-output --pretty --show-error-codes --version", "read*", "exec", plain=True),
+    **{python: Form("-V --version", "", check=_version) for python in ("python", "python3", "node", "ruby", "deno", "perl", "php")},
+    "java": Form("-version! --version", "", check=_version),
+    **{tool: Form("--version -V -v", "", check=_version) for tool in (
+        "gcc", "g++", "clang", "clang++", "cmake", "ninja", "gh", "hg", "uv", "rustup", "terraform",
+        "helm", "aws", "gcloud", "poetry", "hatch", "ruff", "eslint", "prettier", "black", "isort", "bash",
+        "zsh", "nano", "vim", "emacs", "sqlite3", "psql", "mysql", "redis-cli", "docker", "kubectl")},
+    # a daemon or a cluster answers: it may be far away, and it may tell secrets
+    **{f"docker {verb}": Form(_DOCKER, "data*", "network") for verb in (
+        "ps", "images", "version", "info", "inspect", "logs", "port", "top", "stats", "history", "search",
+        "container ls", "image ls", "network ls", "volume ls", "compose ps", "compose config", "compose ls")},
+    **{f"kubectl {verb}": Form("-n= -o= -l= -A -w --namespace= --output= --selector= --all-namespaces --show-labels"
+                               " --no-headers --sort-by= --tail= --since= --previous -c= --container=", "data*", "network")
+       for verb in ("get", "describe", "logs", "version", "explain", "top", "api-resources", "config view",
+                    "config current-context", "config get-contexts", "cluster-info", "events")},
+    **{f"gh {verb}": Form("-R= -L= -s= -l= --repo= --limit= --state= --json= --jq= --label= --author= --comments",
+                          "data*", "network")
+       for verb in ("pr list", "pr view", "pr diff", "pr status", "pr checks", "issue list", "issue view", "run list",
+                    "run view", "repo view", "release list", "auth status", "status")},
+    "systemctl status": Form("--no-pager -l -n=", "data*", plain=False),
+    "journalctl": Form("-n= -u= --no-pager --since= --until= -p=", "", plain=False),
+}  # fmt: skip
+GLOBALS = {"npm": ("--silent",), "cargo": ("-q", "--quiet"), "pip": ("--disable-pip-version-check",)}

@@ -1,0 +1,171 @@
+"""Which single commands ruin a host: what they delete, overwrite, erase or stop."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+
+HOME = "~"
+SYSTEM = {
+    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc", "/root",
+    "/run", "/sbin", "/srv", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/sbin", "/usr/local",
+    "/usr/share", "/usr/include", "/var", "/var/lib", "/var/log", "/Applications", "/Library", "/System", "/Users",
+    "/Volumes", "/private", "/private/etc", "/private/var", "/cygdrive/c", "/mnt/c", "C:", "C:/",
+}  # fmt: skip
+DEVICE = re.compile(
+    r"/dev/(?:r?disk|[shv]d|xvd|nvme|mmcblk|md|dm-|mapper/|loop|k?mem$|port$)|/proc/sysrq-trigger", re.I
+)
+DISK_TOOLS = re.compile(
+    r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|sgdisk|sfdisk|newfs(?:_.+)?|zpool|diskutil"
+)
+DISK_ARGUMENTS = {"zpool": {"destroy"}, "diskutil": {"eraseDisk", "eraseVolume", "zeroDisk", "secureErase"}}
+ENDS = {"shutdown", "reboot", "halt", "poweroff"}
+SYSTEMCTL = {"poweroff", "reboot", "halt", "kexec", "emergency", "rescue", "soft-reboot"}
+
+
+def is_ruinous(path: str) -> bool:
+    """Whether a path is a root of the system, a home, or all that is in one, in whatever notation."""
+    text = path.replace("\\", "/") if re.match(r"[A-Za-z]:\\", path) else path
+    if text.startswith("~"):
+        user, _, rest = text[1:].partition("/")
+        text = f"{HOME}/{rest}" if not re.search(r"[^\w.-]", user) else text
+    text = re.sub(r"(?:/(?:\*|\.\*|\.\[!?\.?\]\*|\.\?\*|\{\*,\.\*\}))+$", "/", text)
+    if text.startswith(HOME):
+        return posixpath.normpath(text).rstrip("/") in (HOME, ".") or posixpath.normpath(text).startswith(
+            ".."
+        )
+    if not text.startswith("/"):
+        plain = posixpath.normpath(text) if text else "x"
+        return text.upper().rstrip("/") in ("C:",) or (
+            plain in (".", "..") or set(plain.split("/")) == {".."}
+        )
+    plain = "/" + posixpath.normpath(text).lstrip("/")
+    if plain in SYSTEM or re.fullmatch(r"/(?:home|Users)/[^/]+", plain):
+        return True
+    return any(sign in plain for sign in "*?[") and any(fnmatchcase(place, plain) for place in SYSTEM)
+
+
+def program(argv: Sequence[str]) -> str:
+    return argv[0].rpartition("/")[2].lower()
+
+
+def overwrites_device(path: str) -> bool:
+    return bool(DEVICE.match(posixpath.normpath(path)))
+
+
+def ruined_by(argv: Sequence[str]) -> str | None:
+    """What one command would destroy, its arguments being known."""
+    name = program(argv)
+    if any(sign in name for sign in "*?["):
+        name = next((known for known in ("rm", *ENDS) if fnmatchcase(known, name)), name)
+    if name in ENDS and not {"--help", "--version"} & set(argv[1:]):
+        return f"{name} stops the machine"
+    asks_only = len(argv) < 2 or {"--help", "--version", "-V"} & set(argv[1:])
+    erases = name not in DISK_ARGUMENTS or DISK_ARGUMENTS[name] & set(argv[1:])
+    if DISK_TOOLS.fullmatch(name) and erases and not asks_only:
+        return f"{name} erases a disk"
+    check = CHECKS.get(name)
+    return check(list(argv)) if check is not None else None
+
+
+def _flags(argv: Sequence[str], letters: str, *longs: str) -> bool:
+    """Whether an option is there: in a cluster, in full, or abbreviated."""
+    for word in argv[1:]:
+        if (
+            word.startswith("--")
+            and len(word) > 3
+            and any(long.startswith(word.split("=")[0]) for long in longs)
+        ):
+            return True
+        if re.fullmatch(r"-[A-Za-z]+", word) and set(word[1:]) & set(letters):
+            return True
+    return False
+
+
+def _targets(argv: Sequence[str]) -> list[str]:
+    return [word for word in argv[1:] if not word.startswith("-")]
+
+
+def _rm(argv: list[str]) -> str | None:
+    targets = [target for target in _targets(argv) if is_ruinous(target)]
+    everything = [target for target in targets if target.endswith("*") and target.startswith("/")]
+    if targets and (_flags(argv, "rR", "--recursive") or _flags(argv, "", "--no-preserve-root")):
+        return f"deletes {targets[0]}"
+    return f"deletes {everything[0]}" if everything else None
+
+
+def _owner(argv: list[str]) -> str | None:
+    targets = [target for target in _targets(argv)[1:] or _targets(argv) if is_ruinous(target)]
+    targets = [target for target in targets if target.startswith(("/", HOME))]
+    return f"changes all of {targets[0]}" if targets and _flags(argv, "R", "--recursive") else None
+
+
+def _find(argv: list[str]) -> str | None:
+    roots = [word for word in argv[1:] if is_ruinous(word) and word.startswith(("/", HOME))]
+    removes = "-delete" in argv or any(
+        word in ("-exec", "-execdir", "-ok")
+        and program(argv[at + 1 : at + 2] or [""]) in ("rm", "shred", "unlink")
+        for at, word in enumerate(argv)
+    )
+    narrowed = {
+        "-name",
+        "-iname",
+        "-path",
+        "-regex",
+        "-newer",
+        "-mtime",
+        "-mmin",
+        "-size",
+        "-user",
+        "-empty",
+        "-perm",
+    }
+    return f"deletes {roots[0]}" if roots and removes and not narrowed & set(argv) else None
+
+
+def _dd(argv: list[str]) -> str | None:
+    for word in argv[1:]:
+        if word.startswith("of=") and overwrites_device(word[3:]):
+            return f"overwrites {word[3:]}"
+    return None
+
+
+def _moves(argv: list[str]) -> str | None:
+    targets = _targets(argv)
+    if targets and overwrites_device(targets[-1]):
+        return f"overwrites {targets[-1]}"
+    lost = [target for target in targets[:-1] if is_ruinous(target) and target.startswith(("/", HOME))]
+    return f"moves {lost[0]} away" if lost and program(argv) == "mv" else None
+
+
+def _onto_devices(argv: list[str]) -> str | None:
+    hit = next((target for target in _targets(argv) if overwrites_device(target)), None)
+    return f"overwrites {hit}" if hit else None
+
+
+def _rsync(argv: list[str]) -> str | None:
+    targets = _targets(argv)
+    wipes = _flags(argv, "", "--delete", "--delete-before", "--delete-after")
+    return (
+        f"empties {targets[-1]}"
+        if wipes and targets and is_ruinous(targets[-1]) and targets[-1] != "."
+        else None
+    )
+
+
+def _init(argv: list[str]) -> str | None:
+    return "init stops the machine" if set(argv[1:2]) & {"0", "6"} else None
+
+
+def _systemctl(argv: list[str]) -> str | None:
+    return "systemctl stops the machine" if SYSTEMCTL & set(argv[1:]) else None
+
+
+CHECKS: dict[str, Callable[[list[str]], str | None]] = {
+    "rm": _rm, "chmod": _owner, "chown": _owner, "chgrp": _owner, "setfacl": _owner, "find": _find, "dd": _dd,
+    "mv": _moves, "cp": _moves, "tee": _onto_devices, "shred": _onto_devices, "truncate": _onto_devices,
+    "rsync": _rsync, "init": _init, "telinit": _init, "systemctl": _systemctl,
+    "parted": _onto_devices, "cryptsetup": _onto_devices,
+}  # fmt: skip

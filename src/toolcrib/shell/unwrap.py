@@ -1,0 +1,52 @@
+"""A plan without needless wrappers: `bash -c 'git status'` becomes what its script says, `env A=b cmd` a command
+with that variable. So no shell runs, and what it would have run is judged as if it stood there alone."""
+
+from __future__ import annotations
+
+from toolcrib.shell.gate import Stopped
+from toolcrib.shell.parse import parse
+from toolcrib.shell.plan import Command, Group, Pipeline, Plan, Stage, Step
+from toolcrib.shell.programs.table import SYSTEM
+from toolcrib.shell.programs.wrappers import ASSIGNMENT, inner_at, script_of
+
+DEEPEST = 4
+
+
+def unwrapped(plan: Plan, depth: int = 0) -> Plan:
+    """Raises Stopped where a shell's script is not plain."""
+    return Plan(
+        tuple(
+            Step(
+                step.join,
+                Pipeline(
+                    tuple(_stage(stage, depth) for stage in step.pipeline.stages), step.pipeline.negated
+                ),
+            )
+            for step in plan.steps
+        )
+    )
+
+
+def _stage(stage: Stage, depth: int) -> Stage:
+    if isinstance(stage, Group):
+        return Group(unwrapped(stage.plan, depth), stage.redirects)
+    texts = [word.literal for word in stage.words]
+    argv = [text for text in texts if text is not None]
+    if len(argv) != len(texts) or not _of_the_system(argv[0]):
+        return stage
+    if (script := script_of(argv)) is not None:
+        if stage.env:
+            raise Stopped("variables for a shell")
+        if depth >= DEEPEST:
+            raise Stopped("nested too deep")
+        return Group(unwrapped(parse(script), depth + 1), stage.redirects)
+    if argv[0].rpartition("/")[2] == "env" and (at := inner_at(argv)) is not None:
+        given = [ASSIGNMENT.fullmatch(text) for text in argv[1:at]]
+        if all(given) and "=" not in argv[at]:
+            env = tuple((match[1], match[2]) for match in given if match)
+            return _stage(Command(stage.words[at:], (*stage.env, *env), stage.redirects), depth)
+    return stage
+
+
+def _of_the_system(program: str) -> bool:
+    return "/" not in program or program.rpartition("/")[0] + "/" in SYSTEM

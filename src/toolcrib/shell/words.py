@@ -1,0 +1,223 @@
+"""From a word as it is written to what a program will be handed: exactly one reading, or none.
+
+Quotes, escapes, `$'…'`, pattern signs and `$( … )` are understood. Whatever else a shell would expand
+(variables, braces, `~`, arithmetic, backticks) stops here, so that nothing is left to be guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from toolcrib.shell.gate import Stopped
+from toolcrib.shell.plan import Glob, Part, Plan, Substitution, Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Inner = Callable[["Node"], Plan]  # reads the inside of a substitution
+
+UNEXPANDED = {
+    "simple_expansion": "a variable",
+    "expansion": "a variable",
+    "arithmetic_expansion": "arithmetic",
+    "process_substitution": "a process substitution",
+    "brace_expression": "a brace expansion",
+    "translated_string": 'a translated string ($"…")',
+    "extglob_pattern": "an extended pattern",
+    "variable_assignment": "an assignment in the middle of a command",
+}
+BARE = {"word", "number", "test_operator", "special_variable_name", "variable_name"}
+META = set("$`\"'|&;<>()")
+CLASS = re.compile(r"\[[A-Za-z0-9_]+\]")
+BRACES = re.compile(r"\{.*(?:,|\.\.).*\}", re.DOTALL)
+TILDE = re.compile(r"(?:^|[=:])~")
+DOUBLE_ESCAPE = re.compile(r"\\([$`\"\\\n])")
+ANSI = re.compile(
+    r"\\(?:x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|[abeEfnrtv\\'\"?]|.)|[^\\]",
+    re.DOTALL,
+)
+ANSI_NAMED = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "?": "?"}
+
+
+def source(node: Node) -> str:
+    text = node.text
+    return text.decode() if text is not None else ""
+
+
+def decode(node: Node, inner: Inner) -> Word:
+    """The word that a node stands for. Raises Stopped where it has no single reading."""
+    pieces = _pieces(node, inner)
+    raw = source(node)
+    if TILDE.search(raw):
+        raise Stopped("a ~ that the shell would expand")
+    if "{" in raw and "}" in raw and BRACES.search(raw) and _bare_brace(node):
+        raise Stopped("a brace expansion")
+    word = Word(_joined(pieces))
+    if word.is_glob:
+        _check_glob(word)
+    return word
+
+
+def _pieces(node: Node, inner: Inner) -> list[Part]:
+    kind = node.type
+    if kind in BARE:
+        if node.named_child_count:
+            raise Stopped("an expansion inside a word")
+        return _bare(source(node))
+    if kind == "raw_string":
+        return [source(node)[1:-1]]
+    if kind == "string":
+        return _double(node, inner)
+    if kind == "ansi_c_string":
+        return [_ansi(source(node)[2:-1])]
+    if kind == "command_substitution":
+        return [_substitution(node, inner, quoted=False)]
+    if kind == "concatenation":
+        return _concatenation(node, inner)
+    raise Stopped(UNEXPANDED.get(kind, f"{kind.replace('_', ' ')} in a word"))
+
+
+def _concatenation(node: Node, inner: Inner) -> list[Part]:
+    """Its children must tile it: what stands between them would be lost."""
+    at = node.start_byte
+    found: list[Part] = []
+    for child in node.children:
+        if child.start_byte != at or not child.is_named:
+            raise Stopped("a word with a gap in it")
+        found += _pieces(child, inner)
+        at = child.end_byte
+    if at != node.end_byte:
+        raise Stopped("a word with a gap in it")
+    return found
+
+
+def _bare(text: str) -> list[Part]:
+    found: list[Part] = []
+    at = 0
+    while at < len(text):
+        sign = text[at]
+        if sign == "\\":
+            if at + 1 == len(text):
+                raise Stopped("a backslash at the end")
+            if text[at + 1] != "\n":
+                found.append(text[at + 1])
+            at += 2
+            continue
+        if sign in " \t\n":
+            raise Stopped("white space inside a word")
+        if sign in META or (sign == "#" and at == 0):
+            raise Stopped(f"an unquoted {sign}")
+        found.append(Glob(sign) if sign in "*?[]" else sign)
+        at += 1
+    return found
+
+
+def _double(node: Node, inner: Inner) -> list[Part]:
+    raw = node.text or b""
+    if len(raw) < 2 or raw[:1] != b'"' or raw[-1:] != b'"':
+        raise Stopped("an odd string")
+    found: list[Part] = []
+    at = 1
+    for child in node.named_children:
+        if child.type == "string_content":
+            continue
+        if child.type != "command_substitution":
+            raise Stopped(UNEXPANDED.get(child.type, child.type.replace("_", " ")) + " in double quotes")
+        start = child.start_byte - node.start_byte
+        found += [_double_text(raw[at:start]), _substitution(child, inner, quoted=True)]
+        at = child.end_byte - node.start_byte
+    return [*found, _double_text(raw[at:-1])]
+
+
+def _double_text(raw: bytes) -> str:
+    text = raw.decode()
+    plain = re.sub(r"\\.", "", text, flags=re.DOTALL)
+    if "$" in re.sub(r"\$(?=[ \n\t.,:;)\]}/|%^+=~'\\]|$)", "", plain) or "`" in plain or '"' in plain:
+        raise Stopped("a $ or ` in double quotes")
+    if plain.endswith("\\"):
+        raise Stopped("an odd string")
+    return DOUBLE_ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], text)
+
+
+def _ansi(text: str) -> str:
+    decoded: list[str] = []
+    for sign in ANSI.findall(text):
+        if sign[0] != "\\":
+            decoded.append(sign)
+        elif sign[1] in ANSI_NAMED and len(sign) == 2:
+            decoded.append(ANSI_NAMED[sign[1]])
+        elif sign[1] in "xuU01234567" and len(sign) > (2 if sign[1] in "xuU" else 1):
+            number = int(sign[2:], 16) if sign[1] in "xuU" else int(sign[1:], 8)
+            if not (32 <= number < 127 or number in (9, 10)):
+                raise Stopped("a character in $'…' that cannot be shown")
+            decoded.append(chr(number))
+        else:
+            raise Stopped(f"the escape {sign} in $'…'")
+    return "".join(decoded)
+
+
+def _substitution(node: Node, inner: Inner, *, quoted: bool) -> Substitution:
+    if not source(node).startswith("$("):
+        raise Stopped("a backtick substitution")
+    return Substitution(inner(node), quoted)
+
+
+def _joined(pieces: list[Part]) -> tuple[Part, ...]:
+    """Neighbouring texts made one, `[` … `]` made one sign; a pattern sign keeps its place."""
+    joined: list[Part] = []
+    bracket = False
+    for piece in pieces:
+        if isinstance(piece, Glob) and piece.sign == "[":
+            if bracket:
+                raise Stopped("a complicated pattern")
+            bracket = True
+            joined.append(piece)
+        elif isinstance(piece, Glob) and piece.sign == "]" and bracket:
+            bracket = False
+            joined[-1] = Glob(_sign_of(joined[-1]) + "]")
+        elif bracket:
+            if not isinstance(piece, str) or not isinstance(joined[-1], Glob):
+                raise Stopped("a complicated pattern")
+            joined[-1] = Glob(joined[-1].sign + piece)
+        elif isinstance(piece, Glob) and piece.sign == "]":
+            _append_text(joined, "]")
+        elif isinstance(piece, str):
+            _append_text(joined, piece)
+        else:
+            joined.append(piece)
+    if bracket:
+        raise Stopped("an unfinished [ … ] pattern")
+    return tuple(joined)
+
+
+def _sign_of(part: Part) -> str:
+    return part.sign if isinstance(part, Glob) else ""
+
+
+def _append_text(joined: list[Part], text: str) -> None:
+    if joined and isinstance(last := joined[-1], str):
+        joined[-1] = last + text
+    elif text:
+        joined.append(text)
+
+
+def _check_glob(word: Word) -> None:
+    """A pattern must say how its matches begin: one that could become an option or `..` is not proved."""
+    for part in word.parts:
+        if isinstance(part, Substitution):
+            raise Stopped("a pattern with a substitution in it")
+        if isinstance(part, Glob) and part.sign[0] == "[" and not CLASS.fullmatch(part.sign):
+            raise Stopped("a complicated pattern")
+    if not word.prefix or word.prefix in (".", "./.") or word.prefix.endswith("/."):
+        raise Stopped("a pattern that can match names beginning with - or a dot")
+    if any(isinstance(part, str) and set(part) & set("\\[]*?") for part in word.parts):
+        raise Stopped("a pattern with quoted pattern signs")
+
+
+def _bare_brace(node: Node) -> bool:
+    """Whether a brace stands outside quotes: only there it is expanded."""
+    if node.type in BARE:
+        return "{" in re.sub(r"\\.", "", source(node))
+    return node.type == "concatenation" and any(map(_bare_brace, node.named_children))

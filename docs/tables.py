@@ -18,11 +18,7 @@ from toolcrib.codecs.codec import Features
 from toolcrib.codecs.openai_chat_servers import FLAVOURS, OTHERS
 from toolcrib.codecs.pairing import IdRule
 from toolcrib.codecs.text.catalog import FALLBACK, formats
-from toolcrib.codecs.text.codec import CONSTRAINTS
-from toolcrib.codecs.text.format import TextFormat
-from toolcrib.messages import ToolChoice
 from toolcrib.models.providers import ALIASES, CLASSES, PROVIDERS, Provider
-from toolcrib.tool import ToolSpec
 
 PAGES = Path(__file__).parent
 LABELS = {
@@ -69,13 +65,6 @@ HEADS = {
     "ollama": "Ollama",
 }
 SAMPLE_CALLS = [ToolCall("count", '{"item": "saw", "boxes": 2}', "call_1")]
-SAMPLE_SPECS = [
-    ToolSpec(
-        "count",
-        "Count an item.",
-        {"type": "object", "properties": {"item": {"type": "string"}, "boxes": {"type": "integer"}}},
-    )
-]
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -171,24 +160,17 @@ def text_format_table() -> str:
     """The text formats, in the order in which a model's name is held against them."""
     known = formats()
     fallback = next(name for name in FALLBACK if name in known)
-    constrained = any(format.constraint is not None for format in known.values())
-    head = ["format", "models whose name holds", "a call", *(["constraints"] if constrained else [])]
+    head = ["format", "models whose name holds", "a call", "constraints"]
     rows = (
         [
             f"`{name}`",
             ", ".join(map(code, format.models)) or ("all others" if name == fallback else "by hand"),
             code(format.write_calls(SAMPLE_CALLS)),
-            *([", ".join(f"`{kind}`" for kind in constraints_of(format)) or "none"] if constrained else []),
+            ", ".join(f"`{kind}`" for kind in format.constraints) or "none",
         ]
         for name, format in known.items()
     )
     return table(head, rows)
-
-
-def constraints_of(format: TextFormat) -> list[str]:
-    if format.constraint is None:
-        return []
-    return [kind for kind in CONSTRAINTS if format.constraint(kind, SAMPLE_SPECS, ToolChoice())]
 
 
 def _gemini() -> str:

@@ -67,7 +67,7 @@ class TextCodec:
         if constrain is not None and constrain not in self.format.constraints:
             known = ", ".join(self.format.constraints) or "none"
             raise ValueError(
-                f"the format {self.format.name!r} knows no constraint {constrain!r}, but {known}"
+                f"the format {self.format.name!r} knows no constraint {constrain!r}; known: {known}"
             )
         self.features = replace(
             base.features,

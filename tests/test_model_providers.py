@@ -93,7 +93,7 @@ def test_azure_is_asked_at_the_resource(endpoint: str, url: str, monkeypatch: py
     [
         ("gpt-5", "Did you mean openai:gpt-5"),
         ("grok-4", "Did you mean xai:grok-4"),
-        ("opnai:gpt-5", "Did you mean openai:?"),
+        ("opnai:gpt-5", "Did you mean openai:gpt-5?"),
         ("deepseek:", "unknown model 'deepseek:'"),
         ("http://h/v1", "http://h/v1#NAME"),
         ("openai:a,,openai:b", "a name is missing between the commas"),

@@ -13,11 +13,6 @@ from toolcrib.cli.main import quiet_logging
 from toolcrib.cli.shown import shown
 from toolcrib.cli.tools import items_of, out
 
-KEYS = {
-    "OPENAI_API_KEY": "openai:NAME",
-    "OPENAI_BASE_URL": "openai:NAME, at that address",
-    "ANTHROPIC_API_KEY": "anthropic:NAME",
-}
 MODEL = "TOOLCRIB_MODEL"
 
 
@@ -66,9 +61,11 @@ def _dependencies(problems: list[str]) -> None:
 
 def _models(problems: list[str]) -> None:
     out("\nModels")
-    for name, gives in KEYS.items():
-        out(f"  {name:<20} " + (f"set: {gives} is possible" if os.environ.get(name) else "not set"))
-    out("  `toolcrib models` lists every provider.")
+    from toolcrib.models.providers import PROVIDERS as ALL
+
+    keyed = [name for name, row in ALL.items() if row.keys and row.key()]
+    out(f"  keys are set for     {', '.join(keyed) or 'no provider'}")
+    out("  `toolcrib models` lists every provider and what it needs.")
     spec = os.environ.get(MODEL)
     if not spec:
         out(f"  {MODEL:<20} not set: name a model with --model each time, or set it")

@@ -33,7 +33,9 @@ HEADS = {
     UNSURE: "By credentials that are looked up when they are needed",
     OPEN: "Not configured",
 }
-FOUND_BY_NAME = {name: alias for alias, name in ALIASES.items()}
+FOUND_BY_NAME = {
+    name: ", ".join(alias for alias, meant in ALIASES.items() if meant == name) for name in ALIASES.values()
+}
 
 
 def list_models(*, as_json: bool) -> int:

@@ -39,7 +39,7 @@ NO_MODEL = """\
 no model is configured. Name one with --model or the variable TOOLCRIB_MODEL:
   openai:NAME            with OPENAI_API_KEY set, and toolcrib[openai] installed
   anthropic:NAME         with ANTHROPIC_API_KEY set, and toolcrib[anthropic] installed
-  ollama:NAME            a local Ollama
+  ollama:NAME            a local Ollama; needs toolcrib[http]
   http://HOST/v1#NAME    any server that speaks OpenAI's API (vLLM, llama.cpp, LM Studio)
 `toolcrib models` lists all providers, and which of them are configured.
 To watch a run without a key or a network first, try: toolcrib demo"""

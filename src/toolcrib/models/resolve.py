@@ -151,12 +151,14 @@ def _begins_a_model(item: str) -> bool:
 
 
 def _hint(spec: str) -> str:
-    kind, colon, _ = spec.partition(":")
-    whose = next((provider for start, provider in WHOSE if spec.startswith(start)), "")
+    kind, colon, name = spec.partition(":")
+    if kind.lower() in KNOWN and not name:
+        return f". Say which model: {kind.lower()}:NAME"
+    whose = next((provider for start, provider in WHOSE if spec.lower().startswith(start)), "")
     if whose and not colon:
         return f". Did you mean {whose}:{spec}?"
-    near = get_close_matches(kind, [*PROVIDERS, *ALIASES], n=1)
-    return f". Did you mean {near[0]}:?" if near and colon else ""
+    near = [kind.lower()] if kind.lower() in KNOWN else get_close_matches(kind.lower(), KNOWN, n=1)
+    return f". Did you mean {near[0]}:{name}?" if near and colon else ""
 
 
 def _scripted(path: str) -> Model:
@@ -172,3 +174,4 @@ def _replay(path: str) -> Model:
 
 
 FILES: dict[str, Callable[[str], Model]] = {"scripted": _scripted, "replay": _replay}
+KNOWN = (*PROVIDERS, *ALIASES, *FILES, "text")

@@ -6,6 +6,7 @@ A module of formats exports `FORMATS`; its name stands in `MODULES`, and is load
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -52,7 +53,9 @@ def format_named(name: str) -> TextFormat:
     """A text format by its name; ValueError, naming those that there are, for another."""
     known = formats()
     if name not in known:
-        raise ValueError(f"unknown text format {name!r}; known are {', '.join(known)}")
+        near = get_close_matches(name, known, n=3)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise ValueError(f"unknown text format {name!r}: {hint}Known are {', '.join(known)}")
     return known[name]
 
 

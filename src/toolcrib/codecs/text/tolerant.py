@@ -24,7 +24,6 @@ from toolcrib.codecs.text.tolerant_blocks import (
     Bodies,
     begins_json,
     ignore,
-    name_in,
 )
 from toolcrib.codecs.text.tolerant_marks import (
     BRACKET,
@@ -36,7 +35,7 @@ from toolcrib.codecs.text.tolerant_marks import (
     TOOLS,
 )
 from toolcrib.codecs.text.tolerant_prose import ShownProse
-from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, declared_call, envelope
+from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, declared_call, envelope, name_in
 from toolcrib.codecs.text.tolerant_tags import Tags
 from toolcrib.lenient_grammar import Unreadable
 from toolcrib.lenient_json import read_json

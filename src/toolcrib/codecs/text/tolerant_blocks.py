@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any, Final
+from typing import Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
@@ -17,13 +16,13 @@ from toolcrib.codecs.text.tolerant_shapes import (
     NO_CALL,
     NO_SINGLE_PARAMETER,
     Shape,
-    calls_in,
-    perl_call,
+    as_name,
+    name_in,
+    read_shapes,
+    readable,
     short_members,
     typed,
 )
-from toolcrib.lenient_grammar import Unreadable
-from toolcrib.lenient_json import read_json
 
 UNCLEAR: Final = (
     "a call before it could not be read, so it is not certain that this one was meant; send both again"
@@ -285,47 +284,6 @@ def read_tagged(scan: Scanner, into: Into, closer: str) -> Steps[bool]:
             return True
         into(closer + "".join(space))
     return False
-
-
-def readable(text: str) -> bool:
-    """Whether a text is JSON with one reading."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        try:
-            read_json(text)
-        except Unreadable:
-            return False
-    return True
-
-
-def read_shapes(text: str) -> list[Shape]:
-    """The calls that one JSON value says; one with the problem `NO_JSON` where it cannot be read."""
-    try:
-        value: Any = read_json(text).value
-    except Unreadable:
-        perl = perl_call(text)
-        if perl is None:
-            return [Shape(name_in(text), problem=NO_JSON)]
-        return [Shape(perl[0], json.dumps(perl[1], ensure_ascii=False))]
-    return calls_in(value)
-
-
-NAME_IN: Final = re.compile(r"""["']name["']\s*:\s*["']([\w.:-]{1,128})["']""")
-
-
-def name_in(text: str) -> str:
-    """The tool that a broken call names, for the words that answer it."""
-    match = NAME_IN.search(text)
-    return match[1] if match else ""
-
-
-def as_name(text: str) -> str:
-    try:
-        name = json.loads(text)
-    except ValueError:
-        return ""
-    return name.strip() if isinstance(name, str) else ""
 
 
 def parameter_of(tag: str) -> tuple[str | None, str]:

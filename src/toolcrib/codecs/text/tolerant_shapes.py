@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolcrib.codecs.loose import as_list, as_str, compact
-from toolcrib.codecs.text.json_calls import DECLARATION
+from toolcrib.codecs.text.json_calls import DECLARATION, NO_JSON
 from toolcrib.codecs.text.parameter_values import Place, read_value
+from toolcrib.lenient_grammar import Unreadable
+from toolcrib.lenient_json import read_json
 
 NAME_KEYS: Final = ("name", "tool_name", "tool", "function_name")
 ARGUMENT_KEYS: Final = ("arguments", "parameters", "args", "input", "params", "tool_input")
@@ -233,3 +235,47 @@ def _unquoted(text: str) -> str:
 def typed(members: Mapping[str, str], place: Place) -> str:
     """Members as JSON text, each read as the schema says."""
     return compact({key: read_value(text, place.member(key).kinds) for key, text in members.items()})
+
+
+# The text of a JSON value
+
+
+def readable(text: str) -> bool:
+    """Whether a text is JSON with one reading."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        try:
+            read_json(text)
+        except Unreadable:
+            return False
+    return True
+
+
+def read_shapes(text: str) -> list[Shape]:
+    """The calls that one JSON value says; one with the problem `NO_JSON` where it cannot be read."""
+    try:
+        value: Any = read_json(text).value
+    except Unreadable:
+        perl = perl_call(text)
+        if perl is None:
+            return [Shape(name_in(text), problem=NO_JSON)]
+        return [Shape(perl[0], json.dumps(perl[1], ensure_ascii=False))]
+    return calls_in(value)
+
+
+NAME_IN: Final = re.compile(r"""["']name["']\s*:\s*["']([\w.:-]{1,128})["']""")
+
+
+def name_in(text: str) -> str:
+    """The tool that a broken call names, for the words that answer it."""
+    match = NAME_IN.search(text)
+    return match[1] if match else ""
+
+
+def as_name(text: str) -> str:
+    try:
+        name = json.loads(text)
+    except ValueError:
+        return ""
+    return name.strip() if isinstance(name, str) else ""

@@ -15,7 +15,6 @@ from toolcrib.codecs.text.tolerant_blocks import (
     NAME_TAGS,
     Bodies,
     begins_json,
-    read_shapes,
 )
 from toolcrib.codecs.text.tolerant_marks import (
     BRACKET,
@@ -27,7 +26,7 @@ from toolcrib.codecs.text.tolerant_marks import (
     TOOLS,
 )
 from toolcrib.codecs.text.tolerant_prose import SHOWN, THOUGHTS
-from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, NAME, Shape
+from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, NAME, Shape, read_shapes
 
 NOTHING_IN_IT: Final = "what stands in the tag is no call: expected an object with name and arguments"
 NAME_ALONE: Final = re.compile(NAME)

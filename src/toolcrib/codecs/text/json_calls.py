@@ -25,6 +25,8 @@ NO_NAME = "the call does not say which tool is meant"
 NO_ARGUMENTS = "the call has no arguments; without any, they are {}"
 DECLARATION = "this is the declaration of a tool and no call of it"
 
+_DECODER = json.JSONDecoder(strict=False)
+
 
 class Found(Enum):
     """What an object turned out to be."""
@@ -234,7 +236,7 @@ def read_string(scan: Scanner, quote: str) -> Steps[str | None]:
 def loaded(text: str) -> Any:
     """A JSON value, control characters in strings let pass; None for what is none."""
     try:
-        return json.loads(text, strict=False)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
 

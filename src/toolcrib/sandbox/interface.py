@@ -47,12 +47,14 @@ class Strength(StrEnum):
 class Limits:
     """Against floods, for each command; None leaves one out.
 
-    `processes` of the command at once; `memory` in bytes of data for each process; `file_size` in bytes of
-    each file; `scratch` in bytes of temporary files held in memory.
+    `processes` of the command at once; `memory` in bytes of data for each process, `together` in bytes for all
+    of them (where a supervisor can look at them); `file_size` in bytes of each file; `scratch` in bytes of
+    temporary files held in memory.
     """
 
     processes: int | None = 1_024
     memory: int | None = 8 << 30
+    together: int | None = 16 << 30
     file_size: int | None = 8 << 30
     scratch: int | None = 1 << 30
 

@@ -142,7 +142,7 @@ class Landlock:
             limits=self._limits(),
             capabilities=True,
             supervised=True,
-            together=self.limits.memory,
+            together=self.limits.together,
         )
         try:
             if level.files is Files.WORKSPACE_WRITE:

@@ -53,7 +53,7 @@ MODES = {
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7), "arm64": (1, 0xC00000B7)}
 SPECIAL = {
     "clone": (56, 220), "ioctl": (16, 29), "socket": (41, 198), "socketpair": (53, 199), "kill": (62, 129),
-    "prlimit64": (302, 261),
+    "prlimit64": (302, 261), "setpriority": (141, 140),
 }  # fmt: skip
 
 
@@ -92,6 +92,7 @@ def program(allowed: Filter, machine: str = "") -> bytes:
     if not allowed.alone:
         made += _block(SPECIAL["kill"][column], _refuse_values(0, (EVERYBODY,)))
         made += _block(SPECIAL["prlimit64"][column], _only_values(0, [ITSELF]))
+        made += _block(SPECIAL["setpriority"][column], _only_values(1, [ITSELF]))
     families = [AF_UNIX] * allowed.unix + [AF_INET, AF_INET6] * allowed.internet
     made += _block(SPECIAL["socket"][column], _sockets(families))
     made += _block(SPECIAL["socketpair"][column], _only_values(0, [AF_UNIX]))

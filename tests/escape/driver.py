@@ -1,0 +1,265 @@
+# ruff: noqa: PTH101, PTH103, PTH108, PTH109, PTH114, PTH116, PTH123, PTH208 - paths are text and descriptors here
+"""Sets the stage outside, runs the attempts under one back end, and looks what became of them outside.
+
+    python driver.py BACKEND BASE      prints JSON: {"attempts": {...}, "abilities": {...}}
+
+Stands alone but for `toolcrib.sandbox` and `attempts`, so that it can be run as another user. Only loopback is
+listened on; the processes that attempts are made against are its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import secrets
+import selectors
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from toolcrib.sandbox import Bubblewrap, Landlock, Limits, NoSandbox, Sandbox, environment
+
+ESCAPED = "escaped"
+MARKER = "ESCAPE_MARKER"
+LIMITS = Limits(processes=40, memory=512 << 20, together=4 << 30, file_size=32 << 20)
+BACKENDS: dict[str, Callable[[str, str], Sandbox]] = {
+    "none": lambda ws, home: NoSandbox(),
+    "landlock": lambda ws, home: Landlock(ws, home=home, limits=LIMITS),
+    "bubblewrap": lambda ws, home: Bubblewrap(ws, home=home, limits=LIMITS),
+    "bubblewrap+landlock": lambda ws, home: Bubblewrap(ws, home=home, limits=LIMITS, landlock=True),
+}
+
+
+class Stage:
+    """The folders, listeners and processes that attempts are made against."""
+
+    def __init__(self, base: str) -> None:
+        self.base = os.path.realpath(base)
+        self.token = f"toolcrib-escape-{secrets.token_hex(8)}"
+        self.ws, self.outside, self.home = (f"{self.base}/{name}" for name in ("ws", "outside", "home"))
+        self.secret = secrets.token_hex(16)
+        self.met: set[str] = set()
+        self._folders()
+        self._sockets()
+        self.memory = ctypes.create_string_buffer(b"in memory")
+        self.victims = [subprocess.Popen(["sleep", "300"]) for _ in range(2)]
+
+    def _folders(self) -> None:
+        for folder in (
+            *(self.outside, f"{self.outside}/git-elsewhere", f"{self.home}/.ssh", f"{self.home}/.aws"),
+            *(
+                f"{self.home}/.config/gh",
+                f"{self.home}/notes",
+                f"{self.home}/.cargo/bin",
+                f"{self.ws}/.toolcrib",
+            ),
+            *(f"{self.ws}/sub/.git/hooks", f"{self.ws}/mountpoint"),
+        ):
+            os.makedirs(folder)
+        for name in (
+            ".ssh/id_rsa",
+            ".aws/credentials",
+            ".config/gh/hosts.yml",
+            ".bash_history",
+            "notes/passwords.txt",
+        ):
+            self._file(f"{self.home}/{name}", self.secret)
+        self._file(f"{self.home}/.cargo/credentials.toml", self.secret)
+        for name in ("overwritten", "truncated", "unlinked", "modes", "times", "attributes", "through"):
+            self._file(f"{self.outside}/{name}", "before")
+        os.chmod(f"{self.outside}/modes", 0o600)
+        self._file(f"{self.ws}/.toolcrib/policy.toml", "before")
+        self._file(f"{self.ws}/.toolcrib/remove.toml", "before")
+        plain = {"PATH": os.environ["PATH"], "HOME": self.home, "GIT_CONFIG_NOSYSTEM": "1"}
+        for folder in (
+            self.ws,
+            *(f"{self.ws}/{name}" for name in ("mine", "hostile", "renamed", "replaced")),
+        ):
+            subprocess.run(["git", "init", "-q", folder], check=True, capture_output=True, env=plain)
+        monitor = [
+            "git",
+            "-C",
+            f"{self.ws}/hostile",
+            "config",
+            "core.fsmonitor",
+            f"touch '{self.ws}/hostile-ran'; false",
+        ]
+        subprocess.run(monitor, check=True, capture_output=True, env=plain)
+
+    def _file(self, path: str, text: str) -> None:
+        with open(path, "w") as file:
+            file.write(text)
+
+    def _sockets(self) -> None:
+        unix: Any = socket.AF_UNIX
+        self.listeners = {
+            "connect_to_this_machine": socket.create_server(("127.0.0.1", 0)),
+            "connect_to_this_machine_by_ipv6": socket.create_server(("::1", 0), family=socket.AF_INET6),
+            "connect_to_daemon_socket": _bound(unix, socket.SOCK_STREAM, f"{self.base}/daemon.sock"),
+            "connect_to_daemon_socket_in_workspace": _bound(unix, socket.SOCK_STREAM, f"{self.ws}/d.sock"),
+            "connect_to_abstract_socket": _bound(unix, socket.SOCK_STREAM, f"\0{self.token}"),
+            "send_a_datagram": _bound(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
+        }
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.serve = free.getsockname()[1]
+        self.running = True
+        self.threads = [threading.Thread(target=self._accept), threading.Thread(target=self._call)]
+        for thread in self.threads:
+            thread.start()
+
+    def _accept(self) -> None:
+        with selectors.DefaultSelector() as waiting:
+            for name, listener in self.listeners.items():
+                waiting.register(listener, selectors.EVENT_READ, name)
+            while self.running:
+                for key, _ in waiting.select(0.1):
+                    listener: Any = key.fileobj
+                    self.met.add(key.data)
+                    if listener.type == socket.SOCK_DGRAM:
+                        listener.recv(64)
+                    else:
+                        listener.accept()[0].close()
+
+    def _call(self) -> None:
+        """Look whether somebody serves here who should not be able to."""
+        while self.running:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.serve), 0.5):
+                self.met.add("serve_on_this_machine")
+            time.sleep(0.05)
+
+    def given(self) -> dict[str, Any]:
+        port = {
+            name: made.getsockname()[1]
+            for name, made in self.listeners.items()
+            if made.family != socket.AF_UNIX
+        }
+        return {
+            "ws": self.ws, "outside": self.outside, "home": self.home, "secret": self.secret, "marker": MARKER,
+            "token": self.token, "parent": os.getpid(), "victim": [process.pid for process in self.victims],
+            "address": ctypes.addressof(self.memory), "tcp": port["connect_to_this_machine"],
+            "tcp6": port["connect_to_this_machine_by_ipv6"], "udp": port["send_a_datagram"], "serve": self.serve,
+            "unix": f"{self.base}/daemon.sock", "unix_inside": f"{self.ws}/d.sock", "abstract": self.token,
+            "processes": LIMITS.processes, "memory": LIMITS.memory, "file_size": LIMITS.file_size,
+            "system_file": f"{self.base}/lib/attempts.py",
+        }  # fmt: skip
+
+    def effects(self) -> dict[str, bool]:
+        """What happened outside, of the attempts that leave a trace there."""
+        there, text = os.path.lexists, _text
+        mode = lambda path: os.lstat(path).st_mode if there(path) else 0  # noqa: E731
+        seen = {name: name in self.met for name in (*self.listeners, "serve_on_this_machine")}
+        return seen | {
+            "write_outside": there(f"{self.outside}/written"),
+            "overwrite_outside": text(f"{self.outside}/overwritten") != "before",
+            "truncate_outside": text(f"{self.outside}/truncated") != "before",
+            "unlink_outside": not there(f"{self.outside}/unlinked"),
+            "chmod_outside": mode(f"{self.outside}/modes") & 0o777 == 0o777,
+            "touch_outside": os.stat(f"{self.outside}/times").st_mtime == 1,
+            "set_attribute_outside": "user.toolcrib" in os.listxattr(f"{self.outside}/attributes"),
+            "rename_out_of_workspace": there(f"{self.outside}/moved"),
+            "write_through_a_link": text(f"{self.outside}/through") != "before",
+            "write_through_proc_root": there(f"{self.outside}/by_root"),
+            "write_through_proc_cwd": there(f"{os.getcwd()}/by_cwd"),
+            "write_shared_memory": there(f"/dev/shm/{self.token}"),
+            "write_temporary_folder": there(f"/tmp/{self.token}"),
+            "write_git_hook": there(f"{self.ws}/.git/hooks/pre-commit"),
+            "write_git_configuration": text(f"{self.ws}/.git/config").endswith("[core]\n"),
+            "rename_git_folder_away": there(f"{self.ws}/renamed/.git/hooks/post-checkout"),
+            "replace_git_folder_by_a_link": os.path.islink(f"{self.ws}/replaced/.git")
+            or bool(os.listdir(f"{self.outside}/git-elsewhere")),
+            "make_directory_environment": there(f"{self.ws}/.envrc"),
+            "make_editor_tasks": there(f"{self.ws}/.vscode"),
+            "make_server_configuration": there(f"{self.ws}/.mcp.json"),
+            "write_project_configuration": text(f"{self.ws}/.toolcrib/policy.toml") != "before",
+            "remove_project_configuration": text(f"{self.ws}/.toolcrib/remove.toml") != "before",
+            "write_nested_git_hook": there(f"{self.ws}/sub/.git/hooks/pre-commit"),
+            "plant_bare_repository": there(f"{self.ws}/HEAD"),
+            "make_set_user_id_file": bool(mode(f"{self.ws}/lent") & 0o4000),
+            "create_set_user_id_file": bool(mode(f"{self.ws}/lent-at-once") & 0o4000),
+            "use_capabilities_of_root": _owner(f"{self.ws}/given-away") == 54321,
+            "make_device": there(f"{self.ws}/device"),
+            "end_another_process": self.victims[0].poll() is not None,
+            "limit_another_process": " 77 " in text(f"/proc/{self.victims[1].pid}/limits"),
+            "slow_down_another_process": os.getpriority(os.PRIO_PROCESS, self.victims[1].pid) == 19,
+            "outlive_the_command": there(f"{self.ws}/survived"),
+        }  # fmt: skip
+
+    def close(self) -> None:
+        self.running = False
+        for thread in self.threads:
+            thread.join()
+        for listener in self.listeners.values():
+            listener.close()
+        for process in self.victims:
+            process.kill()
+            process.wait()
+        for path in (f"/dev/shm/{self.token}", f"/tmp/{self.token}"):
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def _bound(family: int, kind: int, address: Any) -> socket.socket:
+    made = socket.socket(family, kind)
+    made.bind(address)
+    if kind == socket.SOCK_STREAM:
+        made.listen()
+    return made
+
+
+def _owner(path: str) -> int:
+    return os.lstat(path).st_uid if os.path.lexists(path) else -1
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def run(backend: str, base: str) -> dict[str, Any]:
+    stage = Stage(base)
+    try:
+        sandbox = BACKENDS[backend](stage.ws, stage.home)
+        env = dict(os.environ) if backend == "none" else environment(os.environ)
+        argv = [sys.executable, "-I", "-S", f"{base}/lib/attempts.py", json.dumps(stage.given())]
+        with sandbox.launch(argv, cwd=stage.ws, env=env) as launch:
+            process = subprocess.Popen(
+                launch.argv, env=launch.env, cwd=launch.cwd, pass_fds=launch.pass_fds, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+            launch.started()
+            # Not until the end of the output: who outlives the command may hold it.
+            said = b""
+            assert process.stdout is not None
+            while line := process.stdout.readline():
+                said += line
+                if line.startswith(b"@@"):
+                    break
+            process.wait(timeout=30)
+            process.stdout.close()
+        time.sleep(1.2)
+        found = said.decode("utf-8", "replace").rpartition("@@")[2]
+        try:
+            results: dict[str, Any] = json.loads(found)
+        except ValueError:
+            return {"problem": f"exit code {process.returncode}: {said[-2000:].decode('utf-8', 'replace')}"}
+        for name, happened in stage.effects().items():
+            said_so = results["attempts"][name]
+            results["attempts"][name] = ESCAPED if happened else said_so.replace(ESCAPED, "no effect outside")
+        return results
+    finally:
+        stage.close()
+
+
+if __name__ == "__main__":
+    os.chdir(sys.argv[2])
+    os.environ["HOME"] = f"{sys.argv[2]}/home"
+    sys.stdout.write(json.dumps(run(sys.argv[1], sys.argv[2])))

@@ -1,0 +1,182 @@
+"""The escape suite: each attempt must succeed without a sandbox, and must not with one, as root and as a user.
+
+What is looked at is the effect outside. The row `none` is the control: an attempt that fails there proves nothing.
+A back end that is missing is skipped out loud; in CI it fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolcrib.sandbox
+from toolcrib.sandbox.choose import ORDER, unfit
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the back ends that can be tried are Linux's")
+
+ESCAPED = "escaped"
+HERE = Path(__file__).parent / "escape"
+USER = 54_322  # an id that nobody has; no account is needed for a process to run as it
+ROWS = [
+    (backend, who)
+    for who in ("user", "root")
+    for backend in ("landlock", "bubblewrap", "bubblewrap+landlock")
+]
+
+# What nobody can do without being root, with no sandbox at all.
+FOR_ROOT = {
+    "read_password_hashes", "open_icmp_socket", "open_packet_socket", "write_core_pattern", "open_system_request",
+    "open_kernel_setting_below_sys", "mount_something", "change_root", "use_capabilities_of_root", "make_device",
+    "set_host_name", "load_bpf", "measure_others",
+}  # fmt: skip
+# What a kernel may be built or configured without.
+OF_SOME_KERNELS = {
+    "open_vsock_socket", "set_up_io_uring", "handle_page_faults", "type_into_the_terminal", "load_bpf", "measure_others",
+    "make_user_namespace", "clone_into_new_namespaces", "connect_to_this_machine_by_ipv6", "set_attribute_outside",
+    "trace_parent", "read_parents_memory", "take_parents_descriptor", "open_kernel_setting_below_sys", "use_key_store",
+    "open_by_handle", "open_system_request",
+}  # fmt: skip
+# What a back end lets through, and says so in its report.
+OPEN: dict[str, dict[str, str]] = {
+    "landlock": {
+        "chmod_outside": "Landlock has no right for modes",
+        "touch_outside": "Landlock has no right for times",
+        "set_attribute_outside": "Landlock has no right for attributes",
+        "see_that_a_secret_exists": "Landlock does not hide that a file is there",
+    },
+    "bubblewrap": {},
+    "bubblewrap+landlock": {},
+}
+OPEN_FOR_ROOT = {"start_very_many_processes": "the kernel limits no number of processes for root"}
+
+
+def in_ci() -> bool:
+    return bool(os.environ.get("CI"))
+
+
+def missing(words: str) -> None:
+    if in_ci():
+        pytest.fail(f"{words}; in CI nothing of the escape suite may be left out")
+    pytest.skip(words)
+
+
+@cache
+def results(backend: str, who: str) -> dict[str, Any]:
+    """Run the attempts once, where other users can get to, outside what sandboxes hide anyway."""
+    place = Path(tempfile.mkdtemp(prefix="toolcrib-escape-", dir="/var/lib" if os.geteuid() == 0 else None))
+    try:
+        lib = place / "lib"
+        (lib / "toolcrib").mkdir(parents=True)
+        (lib / "toolcrib" / "__init__.py").touch()
+        shutil.copytree(
+            Path(toolcrib.sandbox.__file__).parent,
+            lib / "toolcrib" / "sandbox",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        for name in ("attempts.py", "driver.py"):
+            shutil.copy(HERE / name, lib / name)
+        place.chmod(0o755)
+        other = (
+            {"user": USER, "group": USER, "extra_groups": []} if who == "user" and os.geteuid() == 0 else {}
+        )
+        if other:
+            for path in (place, *place.rglob("*")):
+                os.chown(path, USER, USER)
+        python = python_for(bool(other))
+        done = subprocess.run(
+            [python, "-B", str(lib / "driver.py"), backend, str(place)],
+            cwd="/",
+            env={
+                "PATH": "/usr/bin:/bin",
+                "PYTHONPATH": str(lib),
+                "LANG": "C.UTF-8",
+                "ESCAPE_MARKER": "sk-dummy",
+            },
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            **other,  # type: ignore[arg-type]
+        )
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+@cache
+def python_for(other: bool) -> str:
+    """An interpreter that another user can run, too."""
+    if not other:
+        return sys.executable
+    for python in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
+        check = [python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+        try:
+            if (
+                subprocess.run(
+                    check, user=USER, group=USER, extra_groups=[], cwd="/", capture_output=True
+                ).returncode
+                == 0
+            ):
+                return python
+        except OSError:
+            continue
+    return ""
+
+
+def row(backend: str, who: str) -> dict[str, Any]:
+    if who == "root" and os.geteuid() != 0:
+        missing("run as root to try escapes as root")
+    if who == "user" and os.geteuid() == 0 and not python_for(True):
+        missing("there is no Python 3.11 that other users may run")
+    if backend != "none":
+        (known,) = (known for known in ORDER if known.name == backend.partition("+")[0])
+        if problem := unfit(known):
+            missing(f"{backend} does not work here: {problem}")
+    found = results(backend, who)
+    assert "problem" not in found, found["problem"]
+    return found
+
+
+def escaped(found: dict[str, Any]) -> set[str]:
+    return {name for name, how in found["attempts"].items() if how == ESCAPED}
+
+
+@pytest.mark.parametrize("who", ["user", "root"])
+def test_without_a_sandbox_every_attempt_succeeds(who: str) -> None:
+    found = row("none", who)
+    failed = {name: how for name, how in found["attempts"].items() if how != ESCAPED}
+    excused = OF_SOME_KERNELS | (FOR_ROOT if who == "user" else set())
+    assert {name: how for name, how in failed.items() if name not in excused} == {}
+    assert set(found["abilities"].values()) == {ESCAPED}, found["abilities"]
+    assert len(escaped(found)) >= (50 if who == "user" else 60)
+
+
+@pytest.mark.parametrize(("backend", "who"), ROWS)
+def test_no_attempt_gets_out(backend: str, who: str) -> None:
+    found = row(backend, who)
+    known = {**OPEN[backend], **(OPEN_FOR_ROOT if who == "root" else {})}
+    assert escaped(found) == set(known), found["attempts"]
+
+
+@pytest.mark.parametrize(("backend", "who"), ROWS)
+def test_what_commands_need_works(backend: str, who: str) -> None:
+    found = row(backend, who)
+    assert {name: how for name, how in found["abilities"].items() if how != ESCAPED} == {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten() -> Iterator[None]:
+    yield
+    results.cache_clear()

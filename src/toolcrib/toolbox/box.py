@@ -200,10 +200,12 @@ class Toolbox:
         else:
             resolved = await resolve(self, call, key, offer, stream, deps)
         if isinstance(resolved, Refused):
+            if call.problem and not call.name:  # it never came to a name
+                resolved.result = words.unreadable_call("", call.problem)
             return resolved
         try:
             if call.problem:
-                decoded: Any = words.unreadable_arguments(call.name, call.problem)
+                decoded: Any = words.unreadable_call(call.name, call.problem)
             else:
                 decoded = decode(call.name, call.arguments, resolved.definition, offer)
             if isinstance(decoded, tuple):

@@ -83,6 +83,15 @@ def unreadable_arguments(name: str, reason: str) -> ToolResult:
     )
 
 
+def unreadable_call(name: str, problem: str) -> ToolResult:
+    """A call that its codec could not read; the problem says what to do, in the words of the model's format."""
+    which = f' of tool "{name}"' if name else ""
+    return ToolResult.of(
+        f"The call{which} could not be read: {problem.rstrip('.')}. Nothing was run.",
+        code=ErrorCode.INVALID_ARGUMENTS,
+    )
+
+
 def cut_off(name: str) -> ToolResult:
     return ToolResult.of(
         f'The call of tool "{name}" was cut off in the middle of the answer; nothing was run. '

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.growth import growth
-from tests.test_fuzz_codecs import STREAMS, Event, decoded
+from tests.test_fuzz_codecs import decoded
+from tests.wire_streams import STREAMS, Event
 from toolcrib.call import ToolCall
 from toolcrib.codecs import JSONEvents, ModelError
 from toolcrib.codecs.catalog import codec_named

@@ -175,8 +175,22 @@ def test_an_answer_that_breaks_off_runs_no_more_than_what_was_whole(name: str) -
 
 # Their calls are JSON, Python or lines of text at the beginning of an answer: there is no marker to be missed.
 UNMARKED = frozenset(
-    {"functionary_v3.2", "generic_json", "json_array", "llama3_json", "llama4_pythonic", "pythonic", "xlam"}
-    | {"granite", "lfm2", "tool_call"}  # read such a beginning too, as servers take their markers off
+    {
+        "functionary_v3.2",
+        "generic_json",
+        "json_array",
+        "llama3_json",
+        "llama4_pythonic",
+        "merged_json",
+        "pythonic",
+        "xlam",
+    }
+    | {
+        "granite",
+        "lfm2",
+        "tool_call",
+        "zeroclaw_mixed",
+    }  # read such a beginning too, as servers take their markers off
 )
 
 

@@ -675,6 +675,11 @@ async def test_an_on_partial_that_raises_harms_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["add", "nobody", ""])
 async def test_a_call_that_its_codec_could_not_read_is_answered_with_why(name: str) -> None:
+    @tool(effect=Effect.READ, secrets=())
+    def add(a: int = 0) -> int:
+        "Add."
+        return a
+
     box = Toolbox([add])
     result = await box.call(ToolCall(name, "", problem="its tag was never closed. Write the call again, whole"))
     known = {"add": 'The call of tool "add" could not be read: its tag was never closed', "": "The call could not"}

@@ -7,7 +7,7 @@ import gc
 import gzip
 import json
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,7 +71,7 @@ class Peer:
         return f"http://127.0.0.1:{self.port}"
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[Peer]:
+    async def serving(self) -> AsyncGenerator[Peer]:
         server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         async with server:

@@ -41,7 +41,8 @@ FOR_ROOT = {
 }  # fmt: skip
 # What a kernel may be built or configured without.
 OF_SOME_KERNELS = {
-    "open_vsock_socket", "set_up_io_uring", "handle_page_faults", "type_into_the_terminal", "load_bpf", "measure_others",
+    "open_vsock_socket", "set_up_io_uring", "handle_page_faults", "type_into_the_terminal", "load_bpf",
+    "measure_others",
     "make_user_namespace", "clone_into_new_namespaces", "connect_to_this_machine_by_ipv6", "set_attribute_outside",
     "trace_parent", "read_parents_memory", "take_parents_descriptor", "open_kernel_setting_below_sys", "use_key_store",
     "open_by_handle", "open_system_request",

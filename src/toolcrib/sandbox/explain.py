@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from toolcrib.sandbox.interface import Denial, Files, Launch, Level, Network
 from toolcrib.sandbox.places import View, within
 
+SOCKET = re.compile(r"\bsocket\b[^\n]*(?:\n[^\n]{0,300}){0,3}operation not permitted", re.IGNORECASE)
 LINES = 400  # of the output, from its end
 LINE = 2_000
 WRITE_WORDS = (
@@ -94,6 +95,10 @@ def explained(returncode: int | None, output: str, launch: Launch, view: View, l
         found = _of_line(line[:LINE], launch, view, level)
         if found is not None:
             return found
+    if level.network is not Network.ON and SOCKET.search(output[-LINE:]):
+        return Denial(
+            "network", "the network", "The sandbox allows no connection to the network.", "allow the network"
+        )
     return None
 
 

@@ -68,6 +68,7 @@ PROTECTED_OF_HOME = (
 )  # fmt: skip
 # Removed again when a command makes them. HEAD turns a folder into a git repository whose configuration git obeys.
 WATCHED = ("HEAD", "toolcrib.toml")
+SYSTEM_ROOTS = ("/root", "/home", "/Users", "/tmp", "/run")  # never shown as a whole, whatever PATH says
 MAX_REPOSITORIES = 64  # nested ones whose hooks and configuration are protected too
 NESTED_DEPTH = 4
 MAX_FOLDERS = 4_000  # looked into for them
@@ -126,9 +127,15 @@ def view_of(
     shown = [
         *(os.path.join(own, place) for place in SHOWN_OF_HOME),
         *interpreter(),
-        *readable,
+        *(folder for folder in os.environ.get("PATH", "").split(":") if folder.startswith("/")),
     ]
-    seen = {os.path.realpath(path) for path in shown if os.path.lexists(path)} - {own, "/"}
+    seen = {os.path.realpath(path) for path in shown if os.path.lexists(path)}
+    seen = {
+        path
+        for path in seen
+        if not within(own, path) and not any(within(place, path) for place in SYSTEM_ROOTS)
+    }
+    seen |= {os.path.realpath(path) for path in readable if os.path.lexists(path)}
     below = {path for path in seen if any(within(path, place) for place in hidden)}
     return View(
         root,

@@ -51,6 +51,7 @@ class Protection:
                 _real_folders(self.root, path)
             if _link_on_the_way(self.root, path) not in (None, path):
                 continue  # it is not there any more: where the link leads is none of our business
+            after = dict(_tree(path))
             for name in sorted(after.keys() - before.keys(), reverse=True):
                 _remove(name)
             for name, kept in sorted(before.items()):

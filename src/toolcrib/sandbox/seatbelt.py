@@ -69,6 +69,8 @@ class Seatbelt:
                 "seatbelt cannot keep to an allowlist of hosts here; bubblewrap, on Linux, can"
             )
         self.workspace = os.path.realpath(workspace)
+        if self.workspace == "/":
+            raise SandboxError("the workspace is /, so there is nothing outside it to protect")
         self.home = home
         self.readable = tuple(os.fspath(path) for path in readable)
         self.protected = protected

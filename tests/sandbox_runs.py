@@ -1,0 +1,57 @@
+"""For tests: a sandbox of each kind that works here, and a command run in one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from toolcrib.sandbox import Bubblewrap, Denial, Landlock, Sandbox, environment
+from toolcrib.sandbox.choose import ORDER, unfit
+
+BACKENDS = {"bubblewrap": Bubblewrap, "landlock": Landlock}
+
+
+def backend(name: str) -> type[Any]:
+    """The class, if it works here; in CI one that does not is a failure."""
+    if sys.platform != "linux":
+        pytest.skip("the back ends that can be tried are Linux's")
+    (row,) = (row for row in ORDER if row.name == name)
+    if problem := unfit(row):
+        if os.environ.get("CI"):
+            pytest.fail(f"{name} does not work here, and in CI it has to: {problem}")
+        pytest.skip(f"{name} does not work here: {problem}")
+    return BACKENDS[name]
+
+
+@dataclass
+class Done:
+    code: int
+    said: str
+    restored: list[str]
+    denial: Denial | None
+
+
+def run(sandbox: Sandbox, command: str | Sequence[str], cwd: object, **named: Any) -> Done:
+    """A bash command, or a whole argv, to its end."""
+    argv = ["bash", "-c", command] if isinstance(command, str) else list(command)
+    env = {**environment(os.environ), "LC_ALL": "C"}
+    with sandbox.launch(argv, cwd=str(cwd), env=env, **named) as launch, subprocess.Popen(
+        launch.argv,
+        env=launch.env,
+        cwd=launch.cwd,
+        pass_fds=launch.pass_fds,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        launch.started()
+        said = process.communicate(timeout=30)[0]
+    return Done(process.returncode, said, launch.restored, sandbox.explain(process.returncode, said, launch))

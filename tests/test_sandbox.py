@@ -1,0 +1,532 @@
+"""What sandboxes promise beside what the escape suite tries: levels, words, what is put back, what is chosen."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sandbox_runs import BACKENDS, backend, run
+from toolcrib.sandbox import (
+    Bubblewrap,
+    ExternalSandbox,
+    Landlock,
+    Level,
+    Limits,
+    NoSandbox,
+    Sandbox,
+    SandboxError,
+    SandboxReport,
+    Seatbelt,
+    Strength,
+    choose,
+    environment,
+    seccomp,
+)
+from toolcrib.sandbox.choose import Backend
+from toolcrib.sandbox.places import view_of
+from toolcrib.sandbox.seatbelt import profile
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
+
+
+@pytest.fixture(params=list(BACKENDS))
+def kind(request: pytest.FixtureRequest) -> type[Any]:
+    return backend(request.param)
+
+
+@pytest.fixture
+def ws(tmp_path: Path) -> Path:
+    made = tmp_path / "ws"
+    made.mkdir()
+    return made
+
+
+# -- levels
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("everything",), "files: expected read_only, workspace_write or danger_no_sandbox, got everything"),
+        (("off",), "files: expected .* got off"),
+        (("read_only", "maybe"), "network: expected off, allowlist or on, got maybe"),
+        (("read_only", "allowlist"), "no hosts are listed"),
+        (("read_only", "off", ["a.b"]), "hosts are listed, and network is off"),
+    ],
+)
+def test_a_level_that_is_none_is_refused(words: tuple[Any, ...], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        Level.of(*words)
+
+
+def test_read_only_writes_nothing_but_temporary_files(kind: type[Any], ws: Path) -> None:
+    sandbox = kind(ws, Level.of("read_only"))
+    done = run(sandbox, 'echo x >"$TMPDIR/t" && cat "$TMPDIR/t"; echo x >file', ws)
+    assert done.said.startswith("x\n") and done.code != 0 and not (ws / "file").exists()
+    assert done.denial is not None and (done.denial.kind, done.denial.target) == ("write", str(ws / "file"))
+
+
+def test_a_command_may_be_given_less_but_not_more(kind: type[Any], ws: Path) -> None:
+    sandbox = kind(ws)
+    assert run(sandbox, "echo x >file", ws, level=Level.of("read_only")).code != 0
+    for wider in (Level.of("workspace_write", "on"), Level.of("danger_no_sandbox")):
+        with pytest.raises(SandboxError, match="more than its sandbox was made for"):
+            sandbox.launch(["true"], cwd=str(ws), env={}, level=wider)
+
+
+@pytest.mark.parametrize("make", [Bubblewrap, Landlock, Seatbelt])
+def test_what_confines_does_not_pretend_for_the_loud_word(make: type[Any], ws: Path) -> None:
+    with pytest.raises(SandboxError, match="use NoSandbox"):
+        make(ws, Level.of("danger_no_sandbox"))
+    with pytest.raises(SandboxError, match="workspace is /"):
+        make("/")
+
+
+def test_temporary_files_stay_from_one_command_to_the_next(kind: type[Any], ws: Path) -> None:
+    sandbox = kind(ws)
+    run(sandbox, 'echo kept >"$TMPDIR/t"', ws)
+    assert run(sandbox, 'cat "$TMPDIR/t"', ws).said == "kept\n"
+    place = Path(sandbox.scratch.path())
+    assert (place / "t").exists() and place.stat().st_mode & 0o077 == 0
+    del sandbox
+    assert not place.exists()
+
+
+def test_readable_folders_can_be_read_and_not_written(kind: type[Any], ws: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "data").write_text("data\n")
+    assert run(kind(ws), f"cat {other}/data", ws).code != 0
+    opened = kind(ws, readable=[other])
+    assert run(opened, f"cat {other}/data", ws).said == "data\n"
+    assert run(opened, f"echo x >{other}/data", ws).code != 0
+    assert (other / "data").read_text() == "data\n"
+
+
+def test_a_home_that_is_the_workspace_keeps_its_secrets(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id").write_text("secret")
+    (home / ".netrc").write_text("secret")
+    (home / ".bashrc").write_text("before")
+    sandbox = backend("bubblewrap")(home, home=str(home))
+    done = run(sandbox, "cat .ssh/id .netrc; echo x >.bashrc; echo x >file", home)
+    assert "secret" not in done.said and (home / ".bashrc").read_text() == "before"
+    assert (home / "file").exists()
+    with pytest.raises(SandboxError, match="take a smaller workspace"):
+        backend("landlock")(home, home=str(home)).launch(["true"], cwd=str(home), env={})
+
+
+# -- protected files
+
+
+def test_masks_of_absent_files_leave_nothing_behind(ws: Path) -> None:
+    sandbox = backend("bubblewrap")(ws)
+    assert ".envrc" in run(sandbox, "ls -a", ws).said
+    assert list(ws.iterdir()) == []
+
+
+def test_masks_stay_as_long_as_any_command_needs_them(ws: Path) -> None:
+    sandbox = backend("bubblewrap")(ws)
+    slow = threading.Thread(target=run, args=(sandbox, "touch begun; sleep 1.5; echo x >.envrc", ws))
+    slow.start()
+    while not (ws / "begun").exists():
+        assert slow.is_alive()
+    run(sandbox, "true", ws)
+    slow.join()
+    assert sorted(path.name for path in ws.iterdir()) == ["begun"]
+
+
+def test_landlock_puts_back_what_a_command_changed_and_says_so(ws: Path) -> None:
+    (ws / ".git" / "hooks").mkdir(parents=True)
+    hook = ws / ".git" / "hooks" / "pre-commit"
+    hook.write_text("mine")
+    hook.chmod(0o755)
+    (ws / ".git" / "config").write_text("[core]\n")
+    done = run(
+        backend("landlock")(ws),
+        "echo evil >.git/hooks/pre-commit; chmod 600 .git/hooks/pre-commit; rm .git/config; "
+        "mkdir .vscode; echo x >file",
+        ws,
+    )
+    assert done.code == 0 and (ws / "file").exists()
+    assert {Path(path).name for path in done.restored} == {"hooks", "config", ".vscode"}
+    assert hook.read_text() == "mine" and hook.stat().st_mode & 0o777 == 0o755
+    assert (ws / ".git" / "config").read_text() == "[core]\n" and not (ws / ".vscode").exists()
+
+
+def test_putting_back_follows_no_link_that_a_command_made(ws: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "hooks").mkdir(parents=True)
+    (ws / ".git" / "hooks").mkdir(parents=True)
+    (ws / ".git" / "hooks" / "pre-commit").write_text("mine")
+    done = run(backend("landlock")(ws), f"mv .git away; ln -s {elsewhere} .git", ws)
+    assert done.restored
+    assert list((elsewhere / "hooks").iterdir()) == []
+    assert (ws / ".git" / "hooks" / "pre-commit").read_text() == "mine" and not (ws / ".git").is_symlink()
+
+
+def test_protected_paths_that_are_links_do_not_stop_commands(
+    kind: type[Any], ws: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "settings").mkdir()
+    (ws / ".vscode").symlink_to(tmp_path / "settings")
+    done = run(kind(ws), "rm .vscode; echo x >file", ws)
+    assert done.code == 0, done.said
+    assert (ws / ".vscode").is_symlink() and (ws / "file").exists()
+
+
+# -- processes
+
+
+def test_all_processes_of_a_command_end_with_it(kind: type[Any], ws: Path) -> None:
+    daemon = "(setsid setsid env -i /bin/sleep 271.8281 >/dev/null 2>&1 &)"
+    evil = f"{daemon}; nohup sleep 271.8281 >/dev/null 2>&1 & echo up"
+    assert "up" in run(kind(ws), evil, ws).said
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert "271.8281" not in listed
+
+
+def test_waiting_takes_no_other_childs_end(kind: type[Any], ws: Path) -> None:
+    mine = subprocess.Popen(["sh", "-c", "exit 3"])
+    run(kind(ws), "true", ws)
+    assert mine.wait() == 3
+
+
+@pytest.mark.parametrize(
+    ("command", "codes"), [("exit 7", {7}), ("kill -9 $$", {-9, 137}), ("nonesuch", {127})]
+)
+def test_exit_codes_come_through(kind: type[Any], ws: Path, command: str, codes: set[int]) -> None:
+    assert run(kind(ws), command, ws).code in codes
+
+
+def test_descriptors_of_ours_do_not_reach_a_command(kind: type[Any], ws: Path) -> None:
+    with (ws / "held").open("w") as held:
+        os.set_inheritable(held.fileno(), True)
+        look = "import os\nfor n in range(3, 64):\n try: os.fstat(n); print(n)\n except OSError: pass"
+        done = run(kind(ws), [sys.executable, "-c", look], ws)
+    assert done.said == ""
+
+
+def test_a_command_that_cannot_be_started_is_told(kind: type[Any], ws: Path) -> None:
+    done = run(kind(ws), ["nonesuch-program"], ws)
+    assert done.code != 0 and "nonesuch-program" in done.said
+
+
+# -- refusals are told apart from ordinary failures
+
+
+REFUSED = [
+    ("touch {out}/x", "write", "{out}/x"),
+    ("echo x > {out}/x", "write", "{out}/x"),
+    ("{python} -c \"open('{out}/x', 'w')\"", "write", "{out}/x"),
+    ("mkdir {out}/folder/", "write", "{out}/folder"),
+    ("cat {home}/.ssh/id_rsa", "read", "{home}/.ssh/id_rsa"),
+    ("ls {home}/notes", "read", "{home}/notes"),
+    ("{python} -c \"import socket; socket.create_connection(('192.0.2.1', 9), 1)\"", "network", None),
+    ("echo 'curl: (6) Could not resolve host: nowhere.example'; exit 6", "network", "nowhere.example"),
+    ("unshare -U true", "system", "new namespaces"),
+]  # fmt: skip
+ORDINARY = [
+    "exit 1",
+    "cat nonesuch",
+    "ls /nonesuch",
+    "touch /nonesuch/x",
+    "grep x nonesuch",
+    "false || { echo 'AssertionError: permission denied is what the test expects'; exit 1; }",
+    "echo 'error: read-only file system'; exit 1",
+    "mkdir made; chmod 0 made; exit 2",
+    "{python} -c 'raise ValueError(1)'",
+    "true",
+]
+
+
+@pytest.fixture
+def house(tmp_path: Path, ws: Path) -> dict[str, str]:
+    home, out = tmp_path / "home", tmp_path / "out"
+    for folder in (home / ".ssh", home / "notes", out):
+        folder.mkdir(parents=True)
+    (home / ".ssh" / "id_rsa").write_text("secret")
+    return {"home": str(home), "out": str(out)}
+
+
+def _filled(command: str, house: dict[str, str]) -> str:
+    for name, value in {**house, "python": sys.executable}.items():
+        command = command.replace("{" + name + "}", value)
+    return command
+
+
+@pytest.mark.parametrize(("command", "what", "target"), REFUSED)
+def test_a_refusal_is_recognised(
+    kind: type[Any], ws: Path, house: dict[str, str], command: str, what: str, target: str | None
+) -> None:
+    sandbox = kind(ws, home=house["home"], readable=[house["out"]])
+    done = run(sandbox, _filled(command, house), ws)
+    assert done.denial is not None, done.said
+    assert done.denial.kind == what, (done.denial, done.said)
+    if target is not None:
+        assert done.denial.target == target.format(**house)
+    assert done.denial.words.startswith("The sandbox ") and (done.denial.wider or what == "system")
+
+
+@pytest.mark.parametrize("command", ORDINARY)
+def test_an_ordinary_failure_is_not_blamed_on_the_sandbox(
+    kind: type[Any], ws: Path, house: dict[str, str], command: str
+) -> None:
+    done = run(kind(ws, home=house["home"]), _filled(command, house), ws)
+    assert done.denial is None, done.said
+
+
+# -- limits
+
+
+@pytest.mark.parametrize(
+    ("limits", "command", "words"),
+    [
+        (Limits(file_size=1 << 20), "head -c 2000000 /dev/zero >large", "size of a file"),
+        (Limits(memory=200 << 20), "{python} -c 'bytearray(400 << 20)'", "memory of a process"),
+    ],
+)
+def test_floods_are_stopped_and_told(
+    kind: type[Any], ws: Path, limits: Limits, command: str, words: str
+) -> None:
+    done = run(kind(ws, limits=limits), _filled(command, {}), ws)
+    assert done.code != 0 and done.denial is not None, done.said
+    assert done.denial.kind == "limit" and words in done.denial.target
+
+
+def test_the_memory_of_all_processes_together_is_watched(ws: Path) -> None:
+    hog = f"{sys.executable} -c 'import time; held = bytearray(b\"x\") * (60 << 20); time.sleep(20)'"
+    sandbox = backend("landlock")(ws, limits=Limits(together=150 << 20))
+    done = run(sandbox, f"{hog} & {hog} & {hog} & wait", ws)
+    assert done.denial is not None and "together" in done.denial.target
+
+
+# -- the filter, run by a machine of the test's own
+
+
+def verdict(steps: bytes, arch: int, number: int, *arguments: int) -> int:
+    """What classic BPF returns for a system call."""
+    data = struct.pack("<IIQ6Q", number, arch, 0, *(*arguments, 0, 0, 0, 0, 0, 0)[:6])
+    code = list(struct.iter_unpack("=HBBI", steps))
+    at = accumulator = 0
+    for _ in range(len(code)):
+        kind, yes, no, value = code[at]
+        at += 1
+        if kind == seccomp.LOAD:
+            (accumulator,) = struct.unpack_from("<I", data, value)
+        elif kind == seccomp.AND:
+            accumulator &= value
+        elif kind == seccomp.RETURN:
+            return value
+        else:
+            holds = {
+                seccomp.EQUAL: accumulator == value,
+                seccomp.ANY_BIT: bool(accumulator & value),
+                seccomp.AT_LEAST: accumulator >= value,
+            }[kind]
+            at += yes if holds else no
+    raise AssertionError("the filter does not end")
+
+
+X86, ARM = 0xC000003E, 0xC00000B7
+REFUSE, LACKS = seccomp.ERRNO | 1, seccomp.ERRNO | 38
+
+
+@pytest.mark.parametrize(
+    ("machine", "arch", "number", "arguments", "expected"),
+    [
+        ("x86_64", X86, 0, (), seccomp.ALLOW),  # read
+        ("x86_64", ARM, 0, (), seccomp.KILL),
+        ("aarch64", 0x40000028, 63, (), seccomp.KILL),  # 32-bit
+        ("aarch64", ARM, 63, (), seccomp.ALLOW),
+        ("x86_64", X86, 0x40000000, (), LACKS),  # x32
+        ("x86_64", X86, 101, (), REFUSE),
+        ("aarch64", ARM, 117, (), REFUSE),
+        ("x86_64", X86, 435, (), LACKS),  # clone3
+        ("x86_64", X86, 56, (17,), seccomp.ALLOW),
+        ("x86_64", X86, 56, (0x10000011,), REFUSE),
+        ("aarch64", ARM, 220, (0x20000000,), REFUSE),
+        ("x86_64", X86, 41, (1, 1), REFUSE),
+        ("x86_64", X86, 41, (2, 1), REFUSE),
+        ("x86_64", X86, 41, (16, 3), REFUSE),
+        ("x86_64", X86, 53, (1, 1), seccomp.ALLOW),  # socketpair
+        ("x86_64", X86, 53, (2, 1), REFUSE),
+        ("x86_64", X86, 16, (0, 0x5412), REFUSE),
+        ("x86_64", X86, 16, (0, 0x1_0000_5412), REFUSE),  # the kernel looks at the low word only
+        ("x86_64", X86, 16, (0, 0x541B), seccomp.ALLOW),
+        ("x86_64", X86, 90, (0, 0o755), seccomp.ALLOW),
+        ("x86_64", X86, 90, (0, 0o4755), REFUSE),
+        ("aarch64", ARM, 53, (0, 0, 0o2755), REFUSE),
+        ("x86_64", X86, 257, (0, 0, 0o100, 0o4644), REFUSE),
+        ("x86_64", X86, 62, (0xFFFFFFFF, 0), REFUSE),
+        ("x86_64", X86, 62, (1234, 9), seccomp.ALLOW),
+        ("x86_64", X86, 302, (0, 7), seccomp.ALLOW),
+        ("x86_64", X86, 302, (1234, 7), REFUSE),
+        ("aarch64", ARM, 140, (0, 1234, 5), REFUSE),
+    ],
+)
+def test_what_the_filter_says(
+    machine: str, arch: int, number: int, arguments: tuple[int, ...], expected: int
+) -> None:
+    assert verdict(seccomp.program(seccomp.Filter(), machine), arch, number, *arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("allowed", "arguments", "expected"),
+    [
+        (seccomp.Filter(internet=True), (2, 1), seccomp.ALLOW),
+        (seccomp.Filter(internet=True), (10, 0x80802), seccomp.ALLOW),
+        (seccomp.Filter(internet=True), (2, 3), REFUSE),  # raw
+        (seccomp.Filter(internet=True), (2, 0x80003), REFUSE),
+        (seccomp.Filter(internet=True), (1, 1), REFUSE),
+        (seccomp.Filter(unix=True), (1, 1), seccomp.ALLOW),
+        (seccomp.Filter(unix=True), (2, 1), REFUSE),
+        (seccomp.Filter(unix=True, internet=True), (40, 1), REFUSE),
+    ],
+)
+def test_which_sockets_pass(allowed: seccomp.Filter, arguments: tuple[int, int], expected: int) -> None:
+    assert verdict(seccomp.program(allowed, "x86_64"), X86, 41, *arguments) == expected
+
+
+# -- macOS, as text
+
+
+def test_the_profile_of_macos_allows_what_is_named_and_no_more(ws: Path, tmp_path: Path) -> None:
+    home = tmp_path / 'a "home"'
+    (home / ".ssh").mkdir(parents=True)
+    view = view_of(str(ws), home=str(home))
+    text = profile(view, Level(), "/private/tmp/t")
+    lines = text.splitlines()
+    assert lines[:2] == ["(version 1)", "(deny default)"]
+    assert text.count("(") == text.count(")")
+    assert f'(allow file-write* (subpath "{ws}"))' in lines
+    assert f'(subpath "{tmp_path}/a \\"home\\"")' in text
+    (denied,) = (number for number, line in enumerate(lines) if line.startswith("(deny file-write* "))
+    assert f'(subpath "{ws}/.envrc")' in lines[denied]
+    assert denied > lines.index(f'(allow file-write* (subpath "{ws}"))')  # the last rule that matches counts
+    assert "network" not in text
+    assert "(allow network* system-socket)" in profile(view, Level.of("read_only", "on"), "/t")
+    assert f'(allow file-write* (subpath "{ws}"))' not in profile(view, Level.of("read_only"), "/t")
+
+
+def test_a_path_that_would_break_the_profile_is_refused(tmp_path: Path) -> None:
+    odd = tmp_path / 'x")\n(allow default'
+    odd.mkdir()
+    with pytest.raises(SandboxError, match="line break"):
+        profile(view_of(str(odd)), Level(), "/t")
+
+
+# -- choosing
+
+
+class Leaky(NoSandbox):
+    """Says that it confines, and does not."""
+
+    def __init__(self, workspace: str, *rest: Any, **named: Any) -> None:
+        super().__init__()
+
+    def report(self) -> SandboxReport:
+        return SandboxReport("leaky", *[Strength.ENFORCED] * 5)
+
+
+class Broken(NoSandbox):
+    def __init__(self, workspace: str, *rest: Any, **named: Any) -> None:
+        super().__init__()
+
+    def launch(self, *given: Any, **named: Any) -> Any:
+        raise SandboxError("setting up uid map: Permission denied")
+
+
+LEAKY = Backend("leaky", Leaky, ("linux", "darwin"), "mend leaky")
+BROKEN = Backend("broken", Broken, ("linux", "darwin"), "mend broken")
+
+
+def test_what_only_says_that_it_confines_is_not_chosen(ws: Path) -> None:
+    chosen = choose(ws, order=[LEAKY, BROKEN])
+    assert isinstance(chosen, NoSandbox) and not chosen.wanted
+    report = chosen.report()
+    assert not report.confines and report.fix == "mend leaky; or mend broken"
+    leaky, broken = report.why_not_better
+    for words in (
+        "wrote outside",
+        "read a secret",
+        "reached a service",
+        "socket of a daemon",
+        "protected file",
+    ):
+        assert words in leaky
+    assert broken == "broken: setting up uid map: Permission denied"
+    assert any("NOTHING limits commands" in line for line in report.lines())
+
+
+def test_the_next_one_that_holds_is_chosen_and_says_why(ws: Path) -> None:
+    backend("landlock")
+    row = Backend("landlock", Landlock, ("linux",), "")
+    chosen = choose(ws, order=[BROKEN, row])
+    assert isinstance(chosen, Landlock)
+    assert chosen.report().why_not_better == ("broken: setting up uid map: Permission denied",)
+
+
+def test_an_allowlist_is_not_quietly_dropped(ws: Path) -> None:
+    row = Backend("landlock", Landlock, ("linux",), "")
+    with pytest.raises(SandboxError, match="allowlist of hosts"):
+        choose(ws, Level.of("workspace_write", "allowlist", ["example.org"]), order=[BROKEN, row])
+
+
+def test_none_is_only_had_by_its_loud_word(ws: Path) -> None:
+    chosen = choose(ws, Level.of("danger_no_sandbox"))
+    assert isinstance(chosen, NoSandbox) and chosen.wanted
+
+
+def test_an_outer_sandbox_is_declared_in_words(ws: Path) -> None:
+    chosen = choose(ws, external="a container without a network, thrown away after the run")
+    assert isinstance(chosen, ExternalSandbox)
+    report = chosen.report()
+    assert report.confines and report.fs_write is Strength.PARTIAL and "not checked" in report.gaps[0]
+    with pytest.raises(ValueError, match="what: expected words"):
+        ExternalSandbox("  ")
+
+
+@pytest.mark.parametrize("sandbox", [NoSandbox(), ExternalSandbox("a machine of its own")])
+def test_without_walls_of_ours_a_command_is_what_it_is(sandbox: Sandbox, ws: Path) -> None:
+    launch = sandbox.launch(["echo", "x"], cwd=str(ws), env={"A": "b"})
+    assert (launch.argv, launch.env, launch.pass_fds) == (["echo", "x"], {"A": "b"}, ())
+    assert sandbox.explain(1, "cat: /etc/shadow: Permission denied", launch) is None
+
+
+# -- the environment, and our own process
+
+
+def test_only_named_variables_pass() -> None:
+    ours = dict.fromkeys(
+        ["PATH", "HOME", "LC_TIME", "CI", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "LD_PRELOAD", "PYTHONPATH",
+         "NODE_OPTIONS", "BASH_ENV", "GIT_DIR", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "KEPT"], "x"
+    )  # fmt: skip
+    made = environment(ours, passed=["KEPT"], added={"GIVEN": "1"})
+    assert {name for name in made if not name.startswith("GIT_")} == {
+        "PATH",
+        "HOME",
+        "LC_TIME",
+        "CI",
+        "KEPT",
+        "GIVEN",
+    }
+    assert made.get("GIT_DIR") is None and made["GIT_CONFIG_COUNT"] == "4"
+
+
+@linux
+def test_our_own_process_can_be_hidden() -> None:
+    code = (
+        "import ctypes; from toolcrib.sandbox import hide_own_process; hide_own_process();"
+        "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0"

@@ -1,0 +1,128 @@
+"""`toolcrib secrets set | list | remove`: what is kept for tools. No value is shown, or taken from a command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolcrib.cli.flags import AsJson
+from toolcrib.cli.main import Problem
+
+if TYPE_CHECKING:
+    from toolcrib.secrets import Keyring, SecretFile
+
+secrets = typer.Typer(
+    help="Keep secrets for tools, by name: no value is ever shown.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+class Store(StrEnum):
+    """Where secrets can be kept."""
+
+    FILE = "file"
+    KEYRING = "keyring"
+
+
+Kept = Annotated[
+    Store, typer.Option("--store", help="file: only you may read it; keyring: the system's own.")
+]
+File = Annotated[Path | None, typer.Option(help="The file, if not the usual one under ~/.config.")]
+
+
+@secrets.command("set")
+def set_(name: str, store: Kept = Store.FILE, file: File = None) -> int:
+    """Keep a value, which is asked for and not shown, or read from stdin."""
+    from toolcrib.secrets import SecretError, unfit
+
+    value = _value(name)
+    if (reason := unfit(value)) is not None:
+        raise Problem(f"{name}: this value cannot be a secret: {reason}")
+    kept = _store(store, file)
+    try:
+        kept.set(name, value)
+    except (SecretError, ValueError) as problem:
+        raise Problem(str(problem)) from None
+    say(f"{name} is kept in {_where(kept)}; models name it as <secret_ref:{name}>")
+    return 0
+
+
+@secrets.command("list")
+def list_(store: Kept = Store.FILE, file: File = None, json: AsJson = False) -> int:
+    """The names of what is kept, a line each."""
+    from toolcrib.secrets import SecretError
+
+    try:
+        names = list(_store(store, file).names())
+    except SecretError as problem:
+        raise Problem(str(problem)) from None
+    if json:
+        out(dumps(names))
+    else:
+        for name in names:
+            out(name)
+        if not names:
+            say("no secrets")
+    return 0
+
+
+@secrets.command()
+def remove(name: str, store: Kept = Store.FILE, file: File = None) -> int:
+    """Forget a value; the exit code is 1 if there is none of that name."""
+    from toolcrib.secrets import SecretError
+
+    kept = _store(store, file)
+    try:
+        removed = kept.remove(name)
+    except SecretError as problem:
+        raise Problem(str(problem)) from None
+    say(
+        f"{name} is removed from {_where(kept)}"
+        if removed
+        else f"there is no secret {name!r} in {_where(kept)}"
+    )
+    return 0 if removed else 1
+
+
+def default_path() -> Path:
+    """Where secrets are kept if no file is named: `$XDG_CONFIG_HOME/toolcrib/secrets.json`, usually under ~/.config."""
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".config") / "toolcrib" / "secrets.json"
+
+
+def _store(store: Store, file: Path | None) -> SecretFile | Keyring:
+    from toolcrib.secrets import Keyring, SecretFile
+
+    return Keyring() if store is Store.KEYRING else SecretFile(file or default_path())
+
+
+def _where(store: SecretFile | Keyring) -> str:
+    return str(getattr(store, "path", "the system keyring"))
+
+
+def _value(name: str) -> str:
+    """Typed unseen, or piped in; one line break at its end is not part of it."""
+    if not sys.stdin.isatty():
+        return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    import getpass
+
+    first = getpass.getpass(f"Value of {name}: ")
+    if getpass.getpass("Once more: ") != first:
+        raise Problem("the two values differ; nothing is kept")
+    return first
+
+
+def out(text: str) -> None:
+    print(text)  # noqa: T201
+
+
+def say(text: str) -> None:
+    """For the person, beside the result."""
+    print(text, file=sys.stderr)  # noqa: T201

@@ -1,0 +1,235 @@
+"""Known secrets are masked wherever they come back, in whatever common encoding; the mark names the secret.
+
+Covered: the value as it stands in any case, reversed, hex, base64 (any offset, both alphabets, wrapped), base32,
+decimal and octal bytes, UTF-16, and whatever URL, JSON, HTML, shell, C and terminal escapes or separators make of it.
+Not covered, because the value cannot be recognised in it: compression, encryption, xor, rot13, base85, hashes, an
+encoding of an encoding (but escapes), a value cut into parts with other words between them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from . import nested
+from .find import Automaton, Blocks, Finder, Prefixes, automaton_installed
+from .forms import SHORTEST, Form, flatten, forms_of
+from .patterns import PATTERNS, Pattern, find_patterns
+from .views import View, views
+
+if TYPE_CHECKING:
+    from .stream import RedactedStream
+
+T = TypeVar("T")
+Span = tuple[int, int, str]  # first byte, one past the last, the secret's name
+
+_RUN = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
+
+
+class UnfitSecret(ValueError):
+    """A value that cannot be told from ordinary text, and so not be masked."""
+
+
+@dataclass(slots=True, frozen=True)
+class Redacted(Generic[T]):
+    """What may be shown, and which secrets (or kinds of key) were masked in it."""
+
+    value: T
+    found: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """For the model: that something was masked; empty if nothing was."""
+        if not self.found:
+            return ""
+        return f"Masked in this output, because it is secret: {', '.join(self.found)}."
+
+
+def mark(name: str) -> str:
+    """What stands in the place of a secret."""
+    return f"[secret {name}]"
+
+
+def unfit(value: str) -> str | None:
+    """Why a value cannot be a secret here; None if it can.
+
+    >>> unfit("1234")
+    'it is 4 bytes long: below 6 it cannot be told from ordinary text to be masked'
+    """
+    size = len(value.encode("utf-8", "surrogatepass"))
+    if size < SHORTEST:
+        return f"it is {size} bytes long: below {SHORTEST} it cannot be told from ordinary text to be masked"
+    if len(value.strip()) == 0 or len(set(value)) == 1:
+        return "it is one character repeated, which ordinary text holds too"
+    return None
+
+
+class Redactor:
+    """Masks secrets in texts, in JSON data and in streams. Made once for a set of values; keeps no state of texts.
+
+    `values` maps names to values; UnfitSecret is raised for one that is too short. `patterns` are the key formats
+    masked besides (`()` for none). `automaton` chooses `pyahocorasick` (True), plain Python
+    (False) or what is installed (None).
+
+    >>> redactor = Redactor({"API_KEY": "hunter2-hunter3"})
+    >>> redactor.redact_text("key: hunter2-hunter3, aHVudGVyMi1odW50ZXIz")
+    Redacted(value='key: [secret API_KEY], [secret API_KEY]', found=('API_KEY',))
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, str],
+        *,
+        patterns: Iterable[Pattern] = PATTERNS,
+        automaton: bool | None = None,
+    ) -> None:
+        flat: list[Form] = []
+        exact: list[Form] = []
+        for name, value in sorted(values.items()):
+            if (reason := unfit(value)) is not None:
+                raise UnfitSecret(f"secret {name!r} cannot be used: {reason}")
+            as_flat, as_exact = forms_of(name, value)
+            flat += as_flat
+            exact += as_exact
+        self.patterns = tuple(patterns)
+        wanted = automaton_installed() if automaton is None else automaton
+        make: type[Automaton | Blocks] = Automaton if wanted else Blocks
+        self._flat: Finder | None = make(flat) if flat else None
+        self._exact: Finder | None = make(exact) if exact else None
+        self._forms = flat, exact
+        self._prefixes: tuple[Prefixes, Prefixes] | None = None
+
+    def __repr__(self) -> str:
+        return f"Redactor({len({form.name for forms in self._forms for form in forms})} secrets)"
+
+    def redact_text(self, text: str) -> Redacted[str]:
+        """The text with every secret replaced by its mark, then every key of a known format."""
+        found: dict[str, None] = {}
+        made = self._masked(text, found)
+        return Redacted(made, tuple(found))
+
+    def redact_json(self, value: Any) -> Redacted[Any]:
+        """A copy of JSON data in which strings, dict keys and numbers are masked at any depth."""
+        found: dict[str, None] = {}
+
+        def as_text(text: str) -> str:
+            return self._masked(text, found)
+
+        def as_number(number: float) -> Any:
+            text = repr(number)
+            if len(text) < SHORTEST:
+                return number
+            made = self._masked(text, found)
+            return number if made == text else made
+
+        return Redacted(nested.mapped(value, as_text, key=as_text, number=as_number), tuple(found))
+
+    def stream(self) -> RedactedStream:
+        """Masks a text that comes in pieces: `feed` each, `finish` at the end. Known secrets only."""
+        from .stream import RedactedStream
+
+        return RedactedStream(self)
+
+    def _masked(self, text: str, found: dict[str, None]) -> str:
+        if self._flat is None and self._exact is None:
+            return self._without_keys(text, found)
+        data = text.encode("utf-8", "surrogatepass")
+        spans = merged(self.spans(data))
+        if not spans:
+            return self._without_keys(text, found)
+        out: list[str] = []
+        at = 0
+        for start, end, name in spans:
+            found[name] = None
+            out += (self._without_keys(_text(data[at:start]), found), mark(name))
+            at = end
+        out.append(self._without_keys(_text(data[at:]), found))
+        return "".join(out)
+
+    def _without_keys(self, text: str, found: dict[str, None]) -> str:
+        out: list[str] = []
+        at = 0
+        for start, end, kind in find_patterns(text, self.patterns):
+            found[kind] = None
+            out += (text[at:start], mark(kind))
+            at = end
+        return "".join((*out, text[at:])) if out else text
+
+    def spans(self, data: bytes) -> list[Span]:
+        """Where secrets stand, not merged."""
+        spans: list[Span] = []
+        for view in views(data):
+            if self._flat is not None:
+                flat = Flat(view.data)
+                for start, form in self._flat.find(flat.text):
+                    first, last = flat.origin(start), flat.origin(start + len(form.text) - 1) + 1
+                    spans.append(_widened(view, first, last, form))
+            if self._exact is not None:
+                for start, form in self._exact.find(view.data):
+                    spans.append(_widened(view, start, start + len(form.text), form))
+        return spans
+
+    @property
+    def prefixes(self) -> tuple[Prefixes, Prefixes]:
+        """Of the flat forms and the exact ones; made when a stream first needs them."""
+        if self._prefixes is None:
+            self._prefixes = Prefixes(self._forms[0]), Prefixes(self._forms[1])
+        return self._prefixes
+
+
+class Flat:
+    """Flattened bytes, and where each of them stood."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.text = flatten(data)
+        self._flat: list[int] = []
+        self._start: list[int] = []
+
+    def origin(self, index: int) -> int:
+        """Where the flat byte at `index` stood."""
+        if not self._flat or index < self._flat[0]:
+            self._map(index)
+        place = bisect_right(self._flat, index) - 1
+        return self._start[place] + index - self._flat[place]
+
+    def _map(self, index: int) -> None:
+        """Only the end is mapped where that is enough: a stream asks for its last bytes."""
+        begin = max(0, len(self.data) - 2 * (len(self.text) - index) - 1024)
+        if begin and index < len(self.text) - len(flatten(self.data[begin:])):
+            begin = 0
+        at = len(self.text) - len(flatten(self.data[begin:])) if begin else 0
+        self._flat, self._start = [], []
+        for run in _RUN.finditer(self.data, begin):
+            self._flat.append(at)
+            self._start.append(run.start())
+            at += run.end() - run.start()
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """In order, with overlapping ones made one under the name of the first (the longest of those that begin there)."""
+    out: list[Span] = []
+    for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1], span[2])):
+        if out and start < out[-1][1]:
+            if end > out[-1][1]:
+                out[-1] = (out[-1][0], end, out[-1][2])
+        else:
+            out.append((start, end, name))
+    return out
+
+
+def _widened(view: View, start: int, end: int, form: Form) -> Span:
+    """With the punctuation that belongs to the value, and mapped back to the text as it came."""
+    data = view.data
+    if form.before and data.endswith(form.before, 0, start):
+        start -= len(form.before)
+    if form.after and data.startswith(form.after, end):
+        end += len(form.after)
+    return view.origin(start), view.origin(end, end=True), form.name
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")

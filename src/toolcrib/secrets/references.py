@@ -1,0 +1,123 @@
+"""`<secret_ref:NAME>`: how a model names a secret that it never sees.
+
+`check` is asked before a call is decided, `reveal` after, at the last moment before the tool runs. What is revealed
+goes to the tool and to nobody else; calls, questions, transcripts and logs keep the reference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .nested import Path, mapped, strings
+
+if TYPE_CHECKING:
+    from .stores import SecretStore
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+REFERENCE = re.compile(rf"<secret_ref:({NAME.pattern})>")
+LOOKS_LIKE_ONE = re.compile(r"<\s{0,8}secret[_-]?ref\b[^<>\n]{0,200}>?", re.IGNORECASE)
+
+
+@dataclass(slots=True, frozen=True)
+class Reference:
+    """One reference in the arguments of a call. `name` is empty where it is written wrongly; `text` is how."""
+
+    name: str
+    path: Path
+    text: str
+    in_key: bool = False
+
+    @property
+    def parameter(self) -> str:
+        """The parameter that it stands in; empty if it stands in place of a parameter's name."""
+        return str(self.path[0]) if self.path else ""
+
+
+@dataclass(slots=True, frozen=True, repr=False)
+class Revealed:
+    """Arguments with plain values in them. Shows itself as names only, and cannot be pickled."""
+
+    arguments: Mapping[str, Any]
+    values: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"Revealed({', '.join(self.values) or 'nothing'})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("revealed secrets are not stored or sent")
+
+
+def references(arguments: Mapping[str, Any]) -> Iterator[Reference]:
+    """Every reference, well written or not, at any depth.
+
+    >>> [r.name for r in references({"command": "curl -u <secret_ref:USER>:<secret_ref:PASS> host"})]
+    ['USER', 'PASS']
+    """
+    for path, text, in_key in strings(arguments):
+        if "<" not in text:
+            continue
+        for found in LOOKS_LIKE_ONE.finditer(text):
+            whole = REFERENCE.fullmatch(found[0])
+            yield Reference(whole[1] if whole else "", path, found[0], in_key)
+
+
+def check(arguments: Mapping[str, Any], eligible: Collection[str], known: Collection[str]) -> str | None:
+    """Words for the model if a reference cannot be used as it stands; None if all can, or there is none.
+
+    Where no secret may be, a reference that is written wrongly is ordinary text: nothing would be put in its place.
+
+    >>> check({"content": "<secret_ref:KEY>"}, ["command"], ["KEY"])
+    'content: a secret may not be used here (<secret_ref:KEY>). This tool takes secrets only in: command.'
+    """
+    takes = f"only in: {', '.join(sorted(eligible))}" if eligible else "nowhere"
+    names = ", ".join(sorted(known)) or "none"
+    for reference in references(arguments):
+        where = _words(reference.path) or "arguments"
+        if reference.parameter not in eligible:
+            if reference.name:
+                return f"{where}: a secret may not be used here ({reference.text}). This tool takes secrets {takes}."
+        elif not reference.name:
+            return (
+                f"{where}: {_short(reference.text)} is not a reference to a secret. Expected "
+                f"<secret_ref:NAME> with one of the known names: {names}."
+            )
+        elif reference.in_key:
+            return f"{where}: a secret may stand in a value, not in a key ({reference.text})."
+        elif reference.name not in known:
+            return f"{where}: there is no secret named {reference.name!r}. Known names: {names}."
+    return None
+
+
+def reveal(arguments: Mapping[str, Any], eligible: Collection[str], store: SecretStore) -> Revealed:
+    """New arguments with the values in place, in eligible parameters only; the given ones are left as they are.
+
+    A value that looks like a reference itself is not looked into. Raises KeyError for a name without a value,
+    and whatever the store raises.
+    """
+    values: dict[str, str] = {}
+
+    def plain(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in values:
+            value = store.get(name)
+            if value is None:
+                raise KeyError(name)
+            values[name] = value
+        return values[name]
+
+    made = {
+        name: mapped(value, lambda text: REFERENCE.sub(plain, text)) if name in eligible else value
+        for name, value in arguments.items()
+    }
+    return Revealed(made, values)
+
+
+def _words(path: Path) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,122 @@
+"""Secrets masked in a text that comes in pieces: what may be the beginning of one is held back until it is known."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .redact import Flat, mark, merged
+from .views import LEVELS, View, unfinished
+
+if TYPE_CHECKING:
+    from .redact import Redactor
+
+AT_ONCE = 64  # a held piece up to this size is looked at again with every piece that comes
+GROWTH = 1.5  # a longer one only when it has grown by half, so that the whole stays linear
+
+# A cut must not fall into an escape, nor into one that an escape stands in.
+_INSIDE = re.compile(rb"(?:[%\\&][%\\&#;{}0-9A-Za-z]{0,80}|\x1b[\[\]][0-9;?]{0,80})\Z")
+
+
+class RedactedStream:
+    """One stream. What `feed` and `finish` give, joined, is what the whole text would have been redacted to.
+
+    Only known secrets are masked, no key formats: those have no known length to hold back.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._held = b""
+        self._masked = 0  # so many of the held bytes belong to a secret whose mark is already out
+        self._due = 0
+        self._longest = max(prefixes.longest for prefixes in redactor.prefixes)
+        self._found: dict[str, None] = {}
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The names of the secrets masked so far."""
+        return tuple(self._found)
+
+    def feed(self, piece: str) -> str:
+        """The next piece of the text; gives what may be shown by now."""
+        return self.feed_bytes(piece.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+    def finish(self) -> str:
+        """What was held back."""
+        return self.finish_bytes().decode("utf-8", "surrogatepass")
+
+    def feed_bytes(self, piece: bytes) -> bytes:
+        """The same for bytes; not to be mixed with `feed` in one stream."""
+        self._held += piece
+        if len(self._held) < self._due or not self._longest:
+            return b"" if self._longest else self.finish_bytes()
+        spans = self._redactor.spans(self._held)
+        size = len(self._held)
+        flat = self._redactor.prefixes[0]
+        cut = min([size, self._hold(), *(at for at, end, _ in spans if flat.may_go_on(self._held[end:]))])
+        return self._give(merged(spans), self._settled(cut))
+
+    def finish_bytes(self) -> bytes:
+        """What was held back, as bytes."""
+        return self._give(merged(self._redactor.spans(self._held)), len(self._held))
+
+    def _hold(self) -> int:
+        """From where on the text may be the beginning of a form, as any view shows it.
+
+        An escape that is cut off is held back, and left out before the next view is made: it may yet be anything.
+        """
+        first = len(self._held)
+        view: View | None = View(self._held)
+        for _ in range(LEVELS + 1):
+            if view is None:
+                break
+            size, open_ = len(view.data), unfinished(view.data)
+            begun = min(open_, self._begun(view.data))
+            if open_ < size:
+                view = View(view.data[:open_], view.below)
+                begun = min(begun, self._begun(view.data))
+            if begun < size:
+                first = min(first, view.origin(begun))
+            view = view.undone()
+        return first
+
+    def _begun(self, data: bytes) -> int:
+        flat, exact = self._redactor.prefixes
+        text = Flat(data)
+        begin = flat.hold(text.text)
+        held = text.origin(begin) if begin < len(text.text) else len(data)
+        return min(exact.hold(data), flat.with_before(data, held))
+
+    def _settled(self, cut: int) -> int:
+        """The cut moved to the front of the escape that it would fall into, and of a character."""
+        limit = 8 * self._longest + 4096
+        if len(self._held) - cut > limit:
+            cut = len(self._held) - limit
+        inside = _INSIDE.search(self._held, max(0, cut - 80), cut)
+        if inside and cut < len(self._held):
+            cut = inside.start()
+            while cut and self._held[cut - 1 : cut + 1] == b"\\\\":
+                cut -= 1
+        while 0 < cut < len(self._held) and self._held[cut] & 0xC0 == 0x80:
+            cut -= 1
+        return cut
+
+    def _give(self, spans: list[tuple[int, int, str]], cut: int) -> bytes:
+        data, out, at = self._held, list[bytes](), min(self._masked, cut)
+        masked = self._masked
+        for start, end, name in spans:
+            if start >= cut:
+                break
+            if start < masked:  # goes on from one whose mark is out
+                masked = max(masked, end)
+            else:
+                out += (data[at:start], mark(name).encode())
+                self._found[name] = None
+                masked = end
+            at = min(masked, cut)
+        out.append(data[at:cut])
+        self._held = data[cut:]
+        self._masked = max(0, masked - cut)
+        size = len(self._held)
+        self._due = int(size * GROWTH) if size > AT_ONCE else 0
+        return b"".join(out)

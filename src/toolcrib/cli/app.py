@@ -9,6 +9,7 @@ import typer
 
 from toolcrib.cli.flags import AsJson, Autonomy, AutonomyOption, From, Policy, Workspace
 from toolcrib.cli.safety import approvals, policy
+from toolcrib.cli.secrets import secrets
 
 app = typer.Typer(
     name="toolcrib",
@@ -25,6 +26,7 @@ tools = typer.Typer(
 app.add_typer(tools, name="tools")
 app.add_typer(policy, name="policy")
 app.add_typer(approvals, name="approvals")
+app.add_typer(secrets, name="secrets")
 
 
 def _version(asked: bool) -> None:

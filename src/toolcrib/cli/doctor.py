@@ -26,7 +26,7 @@ def examine(workspace: Path) -> int:
     _dependencies(problems)
     _models(problems)
     _workspace(workspace, problems)
-    _sandbox()
+    _sandbox(workspace, problems)
     if workspace.is_dir():
         _plugins(workspace, problems)
     out()
@@ -94,11 +94,28 @@ def _workspace(workspace: Path, problems: list[str]) -> None:
     out(shown(f"  {workspace.resolve()}" + ("" if writable else " (cannot be written to)")))
 
 
-def _sandbox() -> None:
+def _sandbox(workspace: Path, problems: list[str]) -> None:
+    """The sandbox that commands get here, after it was tried: what holds, what is weak, how to mend it."""
     out("\nSandbox")
-    out("  none: this version has no sandbox of the operating system. The file tools cannot leave the")
-    out("  workspace, but a shell command can do all that you can. That is why commands are asked about")
-    out("  (--autonomy supervised, the default); --autonomy full runs them unasked.")
+    if not workspace.is_dir():
+        out("  not tried: there is no workspace")
+        return
+    from toolcrib.sandbox import SandboxError, choose
+
+    try:
+        report = choose(workspace).report()
+    except SandboxError as refused:
+        out(shown(f"  none for this workspace: {refused}"))
+        problems.append(f"sandbox: {refused}")
+        return
+    for line in report.lines():
+        out(shown(f"  {line}"))
+    if not report.confines:
+        out(
+            "  The file tools cannot leave the workspace, but a shell command can do all that you can. That is"
+        )
+        out("  why each command is asked about.")
+        problems.append("no sandbox works here" + (f"; {report.fix}" if report.fix else ""))
 
 
 def _plugins(workspace: Path, problems: list[str]) -> None:

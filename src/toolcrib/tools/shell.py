@@ -11,7 +11,8 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,14 +128,13 @@ class Shell(
             os.close(folder)
 
     async def _run(self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox, folder: int) -> str:
-        import asyncio
 
         argv = [_shell(), "-c", _not_an_option(params.command)]
         place = self.workspace.place(params.workdir)
         named = str(Path(place.root.path, place.path))
         env = self._environment(confined=not isinstance(sandbox, NoSandbox))
         try:
-            launch = await asyncio.to_thread(sandbox.launch, argv, cwd=named, env=env)
+            launch = await _launched(partial(sandbox.launch, argv, cwd=named, env=env))
         except SandboxError as refused:
             raise ToolError(
                 f"The command was not started, for it could not be confined: {refused}."
@@ -179,6 +179,20 @@ class Shell(
         """The folder that was opened, whatever its name leads to by now, where the system can name it so."""
         pinned = f"/proc/self/fd/{folder}"
         return pinned if Path(pinned).exists() else named
+
+
+async def _launched(prepare: Callable[[], Launch]) -> Launch:
+    """Prepare a launch in a thread, for it looks through folders; if nobody waits for it any more, close it."""
+    import asyncio
+
+    preparing = asyncio.ensure_future(asyncio.to_thread(prepare))
+    try:
+        return await asyncio.shield(preparing)
+    except asyncio.CancelledError:
+        preparing.add_done_callback(
+            lambda done: None if done.cancelled() or done.exception() else done.result().close()
+        )
+        raise
 
 
 class Reporter:

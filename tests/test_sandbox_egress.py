@@ -1,0 +1,205 @@
+"""An allowlist of hosts: a proxy born inside a namespace without a way out, served from outside."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.sandbox_runs import backend, run
+from toolcrib.sandbox import Level, Sandbox, SandboxError
+from toolcrib.sandbox.egress import Allowlist, target_of
+
+# -- what a request asks for
+
+
+@pytest.mark.parametrize(
+    ("head", "target"),
+    [
+        (b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n", ("a.example", 443, b"")),
+        (b"CONNECT A.Example:443 HTTP/1.0\r\n\r\n", ("a.example", 443, b"")),
+        (b"CONNECT [::1]:443 HTTP/1.1\r\n\r\n", ("[::1]", 443, b"")),
+        (b"CONNECT a.example HTTP/1.1\r\n\r\n", None),
+        (b"CONNECT a.example:0 HTTP/1.1\r\n\r\n", None),
+        (b"CONNECT a.example:99999 HTTP/1.1\r\n\r\n", None),
+        (b"CONNECT a b:443 HTTP/1.1\r\n\r\n", None),
+        (b"CONNECT user@a.example:443 HTTP/1.1\r\n\r\n", None),
+        (b"CONNECT a.example:443\r\n\r\n", None),
+        (b"GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n", None),
+        (b"GET http://user@a.example/ HTTP/1.1\r\n\r\n", None),
+        (b"GET http://a.example@b.example/ HTTP/1.1\r\n\r\n", None),
+        (b"GET http://a.example\\@b.example/ HTTP/1.1\r\n\r\n", None),
+        (b"GET http://a.example?x HTTP/1.1\r\n\r\n", None),
+        (b"GET http:///x HTTP/1.1\r\n\r\n", None),
+        (b"GET https://a.example/ HTTP/1.1\r\n\r\n", None),
+        (b"GET http://\xc3\xa4.example/ HTTP/1.1\r\n\r\n", None),
+        (b"\x16\x03\x01\r\n\r\n", None),
+        (
+            b"GET http://a.example/X?y#z HTTP/1.1\r\nHost: o.example\r\nAccept: */*\r\nProxy-Connection: k\r\n\r\n",
+            (
+                "a.example",
+                80,
+                b"GET /X?y#z HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+            ),
+        ),
+        (
+            b"POST http://a.example:8080 HTTP/1.1\r\nConnection: keep-alive\r\n\r\n",
+            ("a.example", 8080, b"POST / HTTP/1.1\r\nHost: a.example:8080\r\nConnection: close\r\n\r\n"),
+        ),
+    ],
+)
+def test_where_a_request_wants_to_go(head: bytes, target: tuple[str, int, bytes] | None) -> None:
+    assert target_of(head) == target
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_request_or_none(head: bytes) -> None:
+    for start in (b"", b"CONNECT ", b"GET http://"):
+        target = target_of(start + head + b" HTTP/1.1\r\n\r\n")
+        if target is not None:
+            host, port, _ = target
+            assert 0 < port < 65_536 and not set(host) & set(" /@?#\\\r\n\t")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "host", "port", "allowed"),
+    [
+        (["a.example"], "a.example", 443, True),
+        (["a.example"], "a.example", 80, True),
+        (["a.example"], "a.example", 22, False),
+        (["a.example:22"], "a.example", 22, True),
+        (["a.example:22"], "a.example", 443, False),
+        (["a.example"], "A.EXAMPLE.", 443, True),
+        (["a.example"], "b.a.example", 443, False),
+        (["a.example"], "a.example.evil.example", 443, False),
+        (["*.a.example"], "b.a.example", 443, True),
+        (["*.a.example"], "c.b.a.example", 443, True),
+        (["*.a.example"], "a.example", 443, False),
+        (["*.a.example"], "ba.example", 443, False),
+        (["*.a.example"], "evila.example", 443, False),
+        (["A.Example"], "a.example", 443, True),
+    ],
+)
+def test_which_hosts_are_on_a_list(hosts: list[str], host: str, port: int, allowed: bool) -> None:
+    assert Allowlist(hosts).allows(host, port) is allowed
+
+
+@pytest.mark.parametrize(
+    "entry", ["", "*", "http://a.example", "a.example/x", "a.example:0", "a b", "*.*.example", "a:99999"]
+)
+def test_an_entry_that_is_no_host_is_refused(entry: str) -> None:
+    with pytest.raises(ValueError, match="hosts: expected a name"):
+        Allowlist([entry])
+
+
+# -- through the sandbox
+
+
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = f"{self.headers['Host']} {self.path}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *given: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as made:
+        thread = threading.Thread(target=made.serve_forever)
+        thread.start()
+        yield made.server_address[1]
+        made.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, server: int) -> Sandbox:
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        if host == "guarded.example":
+            raise OSError("its address is private")
+        return ["127.0.0.1"]
+
+    hosts = [f"a.example:{server}", f"guarded.example:{server}"]
+    made: Sandbox = backend("bubblewrap")(
+        tmp_path, Level.of("workspace_write", "allowlist", hosts), resolve=resolve
+    )
+    return made
+
+
+ASK = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=10).read().decode())"
+TUNNEL = """
+import http.client, os, sys
+host, _, port = os.environ["https_proxy"].rpartition("/")[2].partition(":")
+made = http.client.HTTPConnection(host, int(port), timeout=10)
+made.set_tunnel(sys.argv[1], int(sys.argv[2]))
+made.request("GET", "/tunnelled")
+print(made.getresponse().read().decode())
+"""
+
+
+def test_a_host_on_the_list_is_reached(sandbox: Sandbox, tmp_path: Path, server: int) -> None:
+    done = run(sandbox, [sys.executable, "-c", ASK, f"http://a.example:{server}/page"], tmp_path)
+    assert done.said.strip() == f"a.example:{server} /page" and done.denial is None
+    done = run(sandbox, [sys.executable, "-c", TUNNEL, "a.example", str(server)], tmp_path)
+    assert done.said.strip() == f"a.example:{server} /tunnelled"
+
+
+@pytest.mark.parametrize("kind", [ASK, TUNNEL])
+def test_a_host_that_is_not_is_refused_and_named(
+    sandbox: Sandbox, tmp_path: Path, server: int, kind: str
+) -> None:
+    where = [f"http://b.example:{server}/"] if kind == ASK else ["b.example", str(server)]
+    done = run(sandbox, [sys.executable, "-c", kind, *where], tmp_path)
+    assert done.code != 0 and "403" in done.said
+    assert done.denial is not None and done.denial.target == f"b.example:{server}"
+    assert done.denial.wider == f"allow the host b.example:{server}"
+
+
+def test_the_resolver_has_the_last_word(sandbox: Sandbox, tmp_path: Path, server: int) -> None:
+    done = run(sandbox, [sys.executable, "-c", ASK, f"http://guarded.example:{server}/"], tmp_path)
+    assert done.code != 0 and "502" in done.said
+
+
+def test_there_is_no_way_past_the_proxy(sandbox: Sandbox, tmp_path: Path, server: int) -> None:
+    direct = f"import socket; socket.create_connection(('127.0.0.1', {server}), 3)"
+    assert run(sandbox, [sys.executable, "-c", direct], tmp_path).code != 0
+    datagram = "import socket; socket.socket(2, 2).sendto(b'x', ('192.0.2.1', 53))"
+    assert run(sandbox, [sys.executable, "-c", datagram], tmp_path).code != 0
+
+
+def test_a_command_without_a_network_beside_costs_no_thread(sandbox: Sandbox, tmp_path: Path) -> None:
+    before = threading.active_count()
+    for _ in range(3):
+        run(sandbox, "true", tmp_path)
+    assert threading.active_count() == before
+
+
+def test_a_launch_that_is_never_started_ends_its_proxy(sandbox: Sandbox, tmp_path: Path) -> None:
+    before = threading.active_count()
+    sandbox.launch(["true"], cwd=str(tmp_path), env={}).close()
+    assert threading.active_count() == before
+
+
+def test_an_allowlist_needs_a_resolver(tmp_path: Path) -> None:
+    made = backend("bubblewrap")(tmp_path, Level.of("read_only", "allowlist", ["a.example"]))
+    with pytest.raises(SandboxError, match="needs a resolver"):
+        made.launch(["true"], cwd=str(tmp_path), env={})
+
+
+def test_servers_of_a_command_can_be_reached_by_itself(tmp_path: Path) -> None:
+    talk = (
+        "import socket; s = socket.create_server(('127.0.0.1', 0));"
+        "c = socket.create_connection(s.getsockname()); c.send(b'x'); print(s.accept()[0].recv(1))"
+    )
+    assert run(backend("bubblewrap")(tmp_path), [sys.executable, "-c", talk], tmp_path).said == "b'x'\n"

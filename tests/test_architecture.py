@@ -22,7 +22,7 @@ FLOORS: list[tuple[str, set[str]]] = [
         {
             "tool", "params", "call", "access", "messages", "events", "sink", "context", "result", "toolset", "errors", "content",
             "signature", "definition", "function", "explain", "schema", "jsonstream", "repair", "lenient_json",
-            "lenient_grammar", "json_shape", "json_values", "json_tokens", "secrets", "net", "shell", "sandbox",
+            "lenient_grammar", "json_shape", "json_values", "json_tokens", "secrets", "net", "shell", "sandbox", "audit",
         },
     ),
     ("rooms", {"tools", "codecs"}),
@@ -190,7 +190,7 @@ BESIDE = {
     "jsonstream",
     "explain",
 }
-ROOMS = {"secrets", "net", "shell", "sandbox"}  # on the ground floor, but no part of the path
+ROOMS = {"secrets", "net", "shell", "sandbox", "audit"}  # on the ground floor, but no part of the path
 BUDGETS = {"the path": 5_350, "beside it": 3_350}
 
 

@@ -229,6 +229,7 @@ class Ready:
         "fingerprint",
         "key",
         "params",
+        "why",
     )
     kind = "ready"
 
@@ -254,6 +255,7 @@ class Ready:
         self.done: ToolResult | None = None
         self.claimed = False
         self.changed = False  # a person gave it other arguments
+        self.why = ""  # the rule or the person that let it run
 
     def replace_arguments(self, arguments: Any) -> None:
         """Other arguments than the model's, as JSON data."""

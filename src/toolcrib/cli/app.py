@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from toolcrib.cli.flags import AsJson, Autonomy, AutonomyOption, From, Policy, Workspace
-from toolcrib.cli.safety import approvals, policy
+from toolcrib.cli.safety import approvals, audit, policy
 from toolcrib.cli.secrets import secrets
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.add_typer(tools, name="tools")
 app.add_typer(policy, name="policy")
 app.add_typer(approvals, name="approvals")
 app.add_typer(secrets, name="secrets")
+app.add_typer(audit, name="audit")
 
 
 def _version(asked: bool) -> None:
@@ -64,6 +65,9 @@ def run(
     budget_seconds: Annotated[float | None, typer.Option(min=0, help="Stop after this many seconds.")] = None,
     early_start: Annotated[
         bool, typer.Option("--early-start", help="Begin calls that only read while the model writes.")
+    ] = False,
+    audit: Annotated[
+        bool, typer.Option("--audit", help="Note every decision and call in your audit log.")
     ] = False,
     transcript: Annotated[
         Path | None, typer.Option(help="Write the transcript to this file as it grows.")
@@ -104,6 +108,7 @@ def run(
             budget_tokens=budget_tokens,
             budget_seconds=budget_seconds,
             early_start=early_start,
+            audit=audit,
             transcript=transcript,
             continued=continue_,
             json=json,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, Ready, Refused, ToolCall
+from toolcrib.cli.audit import state_folder
 from toolcrib.cli.main import Problem
 from toolcrib.cli.shown import on_one_line
 from toolcrib.cli.tools import assembled, out, say
@@ -34,8 +35,7 @@ def config_folder() -> Path:
 
 def approval_store() -> ApprovalStore:
     """The user's approvals that outlast a run."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return ApprovalStore(Path(state) / "toolcrib" / "approvals.json")
+    return ApprovalStore(state_folder() / "approvals.json")
 
 
 def policy_file(named: Path | None) -> RuleFile | None:

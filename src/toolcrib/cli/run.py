@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from toolcrib.agent import Agent, Budget, TranscriptFile, read_transcript
 from toolcrib.call import CallKey
 from toolcrib.cli.ask import LineAnswers, someone_is_there
+from toolcrib.cli.audit import audit_log
 from toolcrib.cli.main import Problem, debugging
 from toolcrib.cli.policy import approval_store, policy_file, policy_of
 from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_run, summary_lines
@@ -59,6 +60,7 @@ class Settings:
     budget_tokens: int | None = None
     budget_seconds: float | None = None
     early_start: bool = False
+    audit: bool = False
     transcript: Path | None = None
     continued: Path | None = None
     json: bool = False
@@ -121,6 +123,7 @@ async def _run(
         overflow=overflow,
         approvals=approval_store(),
         project=settings.workspace.resolve(),
+        audit=audit_log() if settings.audit else None,
     )
     agent = Agent(
         model,

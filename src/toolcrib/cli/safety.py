@@ -1,4 +1,4 @@
-"""The commands about what may run: `toolcrib policy` and `toolcrib approvals`."""
+"""The commands about what may run and what did: `toolcrib policy`, `toolcrib approvals` and `toolcrib audit`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ policy = typer.Typer(
     help="See what your rules decide, before anything runs.", no_args_is_help=True, rich_markup_mode=None
 )
 approvals = typer.Typer(help="What you approved beyond a run.", no_args_is_help=True, rich_markup_mode=None)
+
+
+audit = typer.Typer(help="The log of every decision and call.", no_args_is_help=True, rich_markup_mode=None)
+LogFile = Annotated[Path | None, typer.Argument(metavar="[LOG]", help="Your own log if it is left out.")]
 
 
 @policy.command()
@@ -71,3 +75,23 @@ def revoke(ids: Annotated[list[str], typer.Argument(metavar="ID...", help='Ids, 
     from toolcrib.cli.policy import revoke as forget
 
     return forget(ids)
+
+
+@audit.command()
+def verify(log: LogFile = None) -> int:
+    """Follow the chain of the log: changed, missing and moved lines show. The exit code is 1 if any are."""
+    from toolcrib.cli.audit import verify as verify_log
+
+    return verify_log(log)
+
+
+@audit.command()
+def show(
+    log: LogFile = None,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many of the last lines.")] = 50,
+    json: AsJson = False,
+) -> int:
+    """Print the last lines: who let what run, why, and how it ended."""
+    from toolcrib.cli.audit import show as show_log
+
+    return show_log(log, count, as_json=json)

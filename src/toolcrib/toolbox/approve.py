@@ -70,6 +70,7 @@ async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> Too
     refusal = await bind(box, pending)
     if refusal is None and answer.arguments is None and await outdated(pending):
         return words.outdated(name)
+    pending.why = f"approved by {answer.by or 'a person'}"
     if refusal is None and answer.verdict is Verdict.ALWAYS and pending.bound is not None:
         box.grants.add(pending.question, answer, pending.bound.entry, pending.bound.definition.identity)
     return refusal

@@ -47,6 +47,7 @@ from toolcrib.toolset import Supplied, Toolset
 if TYPE_CHECKING:
     import asyncio
 
+    from toolcrib.audit import AuditLog
     from toolcrib.toolbox.execute import Execution
     from toolcrib.toolbox.stream import CallStream
     from toolcrib.toolbox.threads import Portal, Workers
@@ -66,9 +67,10 @@ class Toolbox:
     `tools` are Tool classes, Tool instances, `@tool` functions, ToolFactories, or Toolsets. `autonomy` is
     "read_only", "supervised" (the default: what changes something asks `approver`) or "full"; a `policy`
     replaces it. An approver that is silent for `answer_timeout` seconds counts as nobody. What is approved for
-    longer than a run is kept in `approvals`, for the folder `project` or for the user. `timeout` (seconds)
-    and `max_output` hold for tools that say nothing themselves. Long outputs are kept whole below `overflow`,
-    if a folder is given. `on_event` is called with every event, on a thread of its own.
+    longer than a run is kept in `approvals`, for the folder `project` or for the user; `audit` notes every
+    decision and call. `timeout` (seconds) and `max_output` hold for tools that say nothing themselves. Long
+    outputs are kept whole below `overflow`, if a folder is given. `on_event` is called with every event, on a
+    thread of its own.
 
     >>> import asyncio
     >>> from toolcrib import Effect, Toolbox, tool
@@ -90,6 +92,7 @@ class Toolbox:
         approver: Approver | None = None,
         answer_timeout: float | None = None,
         approvals: Store | None = None,
+        audit: AuditLog | None = None,
         project: Path | None = None,
         deps: Any = None,
         timeout: float = TIMEOUT,
@@ -109,6 +112,7 @@ class Toolbox:
         self.policy = policy if policy is not None else as_policy(autonomy)
         self.approver = approver
         self.answer_timeout = answer_timeout
+        self.audit = audit
         self.deps = deps
         self.timeout = timeout
         self.max_output = max_output
@@ -458,6 +462,8 @@ class Toolbox:
             stats.count(result, 0.0)
         if refused.problem:
             self.complain(f"tool {name} failed", refused.problem)
+        if self.audit is not None:
+            self.audit.refused(refused)
         if record is not None:
             self.recorded(record, refused.key, result)
         if self.sink.listeners:

@@ -94,9 +94,11 @@ class Execution(Deadline):
         box, ready, definition = self.box, self.ready, self.bound.definition
         name = ready.call.name
         self.started = box.timer()
+        self.span = None
+        if box.audit is not None and (problem := box.audit.decided(ready, definition)):
+            raise ToolError(f"Nothing was run: {problem}.")
         if box.sink.listeners:
             box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, None, None, ready.arguments))
-        self.span = None
         if box.tracer is not None or SDK in sys.modules:
             self.span = CallSpan(box.tracer, name, definition, ready, box.record_content)
         if definition.mode != "async" or definition.facts.retry is not None:
@@ -149,6 +151,8 @@ class Execution(Deadline):
         if self.problem:
             what = "failed" if result.is_error else "gave a result that does not match its schema"
             box.complain(f"tool {name} {what}", self.problem)
+        if box.audit is not None:
+            box.audit.ended(ready, result, duration)
         if self.record is not None:
             box.recorded(self.record, key, result)
         if box.sink.listeners:

@@ -170,6 +170,7 @@ def judged(
         decision = policy.by_effect[effect]
     else:
         decision = policy.decide(Case(definition.facts, effect, ready))
+        ready.why = decision.rule
     asks = decision.verb is ASK
     if not asks and decision.verb is DENY:
         return Refused(call, key, words.denied(call.name, decision.reason))
@@ -186,6 +187,7 @@ def judged(
 
     if not decision.strict and grants.covers(key.run, bound.entry, mark, identity, reached):
         ready.fingerprint = mark
+        ready.why = "approved before"
         return ready
     return Pending(
         call,

@@ -1,0 +1,6 @@
+"""An append-only log of what was decided and done, whose lines hang together so that changes show."""
+
+from toolcrib.audit.chain import Broken, Checked, verify
+from toolcrib.audit.log import AuditError, AuditLog, read_key
+
+__all__ = ["AuditError", "AuditLog", "Broken", "Checked", "read_key", "verify"]

@@ -1,0 +1,249 @@
+"""The audit log: every decision and call leaves its lines, and whatever is done to them shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolcrib import Answer, Effect, Toolbox, Verdict, tool
+from toolcrib.audit import AuditError, AuditLog, read_key, verify
+from toolcrib.audit.chain import Chain
+from toolcrib.cli.main import main
+
+KEY = b"k" * 32
+
+
+@tool(effect=Effect.WRITE, secrets=())
+def save(path: str, text: str = "") -> str:
+    "Save."
+    if path == "bad":
+        raise RuntimeError("disk on fire")
+    return f"saved {path}"
+
+
+async def yes(question: Any) -> Answer:
+    return Answer(Verdict.YES, by="ann")
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+async def test_every_call_leaves_its_lines(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path / "audit.jsonl", key=KEY, actor="bob", clock=lambda: 1000.0)
+    box = Toolbox([save], approver=yes, audit=log)
+    await box.call("save", {"path": "a", "text": "t"})
+    await box.call("save", {"path": "bad"})
+    await box.call("save", {"pth": "a"})
+    await box.call("nothing", {})
+    noted = lines(log.path)
+    assert [(item["event"], item["tool"], item.get("outcome", "")) for item in noted] == [
+        ("decided", "save", ""),
+        ("ended", "save", "ok"),
+        ("decided", "save", ""),
+        ("ended", "save", "failed"),
+        ("refused", "save", "invalid_arguments"),
+        ("refused", "nothing", "unknown_tool"),
+    ]
+    first = noted[0]
+    assert (first["by"], first["why"], first["effect"], first["at"]) == (
+        "bob",
+        "approved by ann",
+        "write",
+        1000.0,
+    )
+    assert first["arguments"] == '{"path": "a", "text": "t"}'
+    assert len(first["fingerprint"]) == 64
+    assert log.check().ok
+
+
+async def test_what_a_rule_decided_is_noted(tmp_path: Path) -> None:
+    from toolcrib.rules import read_rules
+
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY)
+    policy = read_rules('[[rule]]\nname = "all"\nallow = true\ntool = "save"').policy()
+    await Toolbox([save], policy=policy, audit=log).call("save", {"path": "a"})
+    assert lines(log.path)[0]["why"] == "all (rules:1)"
+
+
+async def test_secrets_are_masked_before_they_are_written(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY, mask=lambda text: text.replace("hunter2", "[secret]"))
+    await Toolbox([save], autonomy="full", audit=log).call("save", {"path": "hunter2", "text": "x" * 2000})
+    assert "hunter2" not in log.path.read_text()
+    assert len(lines(log.path)[0]["arguments"]) == 501
+
+
+async def test_a_log_goes_on_where_it_ended(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    for _ in range(3):
+        await Toolbox([save], autonomy="full", audit=AuditLog(path, key=KEY)).call("save", {"path": "a"})
+    assert AuditLog(path, key=KEY).check().lines == 6
+    assert [item["n"] for item in lines(path)] == list(range(6))
+
+
+def written(count: int = 6) -> list[str]:
+    chain = Chain(KEY)
+    return [chain.sealed({"event": "x", "value": number}) for number in range(count)]
+
+
+TAMPERED = {
+    "a word changed": (lambda log: [*log[:2], log[2].replace('"value":2', '"value":9'), *log[3:]], 3),
+    "a line dropped": (lambda log: [*log[:2], *log[3:]], 3),
+    "two lines swapped": (lambda log: [*log[:2], log[3], log[2], *log[4:]], 3),
+    "a line said twice": (lambda log: [*log[:3], *log[2:]], 4),
+    "the beginning cut off": (lambda log: log[1:], 1),
+    "the end cut off": (lambda log: log[:-1], 6),
+    "a foreign line": (lambda log: [*log, "{}"], 7),
+    "no line": (lambda log: [*log, "nonsense"], 7),
+    "a key repeated": (lambda log: [*log[:2], log[2].replace("{", '{"value":9,', 1), *log[3:]], 3),
+    "all of it": (lambda log: [], 1),
+}
+
+
+@pytest.mark.parametrize(("change", "line"), TAMPERED.values(), ids=TAMPERED)
+def test_what_was_done_to_a_log_shows(change: Any, line: int) -> None:
+    log = written()
+    chain = Chain(KEY)
+    for number in range(6):
+        chain.sealed({"event": "x", "value": number})
+    head = (chain.count, chain.seal)
+    assert verify(log, KEY, head=head).ok
+    broken = verify(change(log), KEY, head=head).broken
+    assert broken is not None
+    assert broken.line == line
+
+
+def test_another_key_does_not_verify() -> None:
+    assert not verify(written(), b"x" * 32).ok
+
+
+def test_the_key_of_today_does_not_seal_yesterday() -> None:
+    """Whoever takes over the process has the key of the next line and none before it."""
+    chain = Chain(KEY)
+    for number in range(3):
+        chain.sealed({"value": number})
+    forged = Chain(chain.key)
+    assert not verify([forged.sealed({"value": number}) for number in range(3)], KEY).ok
+
+
+@given(st.binary(min_size=1, max_size=3), st.integers(0, 10_000))
+@settings(max_examples=200)
+def test_any_change_of_bytes_shows(put: bytes, at: int) -> None:
+    whole = "\n".join(written(3)).encode()
+    place = at % len(whole)
+    spoiled = whole[:place] + put + whole[place + len(put) :]
+    found = verify(
+        spoiled.decode("utf-8", "replace").split("\n"), KEY, head=(3, verify(written(3), KEY).seal)
+    )
+    assert found.ok is (spoiled == whole)
+
+
+async def test_a_log_that_cannot_be_written_stops_the_call(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path / "no" / "a.jsonl", key=KEY)
+    (tmp_path / "no").write_text("a file where a folder should be")
+    ran: list[str] = []
+
+    @tool(effect=Effect.WRITE, secrets=())
+    def touch() -> str:
+        "Touch."
+        ran.append("touch")
+        return "done"
+
+    result = await Toolbox([touch], autonomy="full", audit=log).call("touch", {})
+    assert result.is_error
+    assert ran == []
+    assert str(tmp_path) not in result.text
+
+
+async def test_or_goes_on_loudly_where_that_was_chosen(tmp_path: Path) -> None:
+    said: list[str] = []
+    (tmp_path / "no").write_text("")
+    log = AuditLog(tmp_path / "no" / "a.jsonl", key=KEY, on_failure="go_on", complain=said.append)
+    assert not (await Toolbox([save], autonomy="full", audit=log).call("save", {"path": "a"})).is_error
+    assert said
+    assert "unrecorded" in said[0]
+
+
+async def test_a_full_disk_stops_the_call_and_leaves_the_log_whole(tmp_path: Path) -> None:
+    import resource
+
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY)
+    box = Toolbox([save], autonomy="full", audit=log)
+    await box.call("save", {"path": "a"})
+    size = log.path.stat().st_size
+    import signal
+
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, before[1]))
+    try:
+        assert (await box.call("save", {"path": "b"})).is_error
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert not (await box.call("save", {"path": "c"})).is_error
+    assert log.check().ok
+    assert [
+        json.loads(item["arguments"])["path"] for item in lines(log.path) if item["event"] == "decided"
+    ] == ["a", "c"]
+
+
+async def test_a_log_that_was_changed_is_not_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    await Toolbox([save], autonomy="full", audit=AuditLog(path, key=KEY)).call("save", {"path": "a"})
+    path.write_text(path.read_text().replace('"ok"', '"no"'))
+    result = await Toolbox([save], autonomy="full", audit=AuditLog(path, key=KEY)).call("save", {"path": "b"})
+    assert result.is_error
+    path.unlink()
+    result = await Toolbox([save], autonomy="full", audit=AuditLog(path, key=KEY)).call("save", {"path": "b"})
+    assert result.is_error, "the head says that there was a log"
+
+
+def test_a_line_that_a_crash_cut_is_dropped(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY)
+    log.note({"event": "one"})
+    with log.path.open("a") as file:
+        file.write('{"event":"tw')
+    again = AuditLog(log.path, key=KEY)
+    again.note({"event": "three"})
+    assert [item["event"] for item in lines(log.path)] == ["one", "three"]
+    assert again.check().ok
+
+
+def test_keys_are_their_owners_alone(tmp_path: Path) -> None:
+    key = read_key(tmp_path / "key")
+    assert len(key) == 32
+    assert read_key(tmp_path / "key") == key
+    assert (tmp_path / "key").stat().st_mode & 0o077 == 0
+    (tmp_path / "key").chmod(0o644)
+    with pytest.raises(AuditError, match="can be read by others"):
+        read_key(tmp_path / "key")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError):
+        read_key(tmp_path / "link")
+
+
+def test_the_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert main(["audit", "verify"]) == 0
+    assert "no log" in capsys.readouterr().out
+    script = tmp_path / "script.yaml"
+    script.write_text("- calls: [{name: list_dir, arguments: {}}]\n- text: Done.\n")
+    assert main(["run", "go", "--model", f"scripted:{script}", "--workspace", str(tmp_path), "--audit"]) == 0
+    capsys.readouterr()
+    assert main(["audit", "verify"]) == 0
+    assert "2 lines hold" in capsys.readouterr().out
+    assert main(["audit", "show"]) == 0
+    shown = capsys.readouterr().out
+    assert "decided  list_dir" in shown
+    assert "ended    list_dir  ok" in shown
+    path = tmp_path / "toolcrib" / "audit.jsonl"
+    path.write_text(path.read_text().replace("list_dir", "read_file", 1))
+    assert main(["audit", "verify"]) == 1
+    assert "line 1: it was changed" in capsys.readouterr().out

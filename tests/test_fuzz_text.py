@@ -207,6 +207,14 @@ def test_without_its_markers_there_is_no_call(name: str) -> None:
         assert parse_text("As I said: " + bare, name, TOOLS).calls == [], bare
 
 
+@pytest.mark.parametrize(
+    "text", ["[TOOL_CALL]`" + "x" * 20 + "{", "<tool_call " + "x" * 80 + ">{", "```" + "x" * 70 + "\n{"]
+)
+@pytest.mark.parametrize("name", ["schoober", "tool_call"])
+def test_a_word_that_is_too_long_is_so_in_pieces_too(name: str, text: str) -> None:
+    assert read(name, text)[0] == read(name, [text])[0]
+
+
 @pytest.mark.parametrize("text", ["<|tool_call>call:f{s:[}", "<|tool_call>call:f{s:[1}}<tool_call|>"])
 def test_a_list_that_the_wrong_bracket_closes(text: str) -> None:
     [call] = parse_text(text, "gemma4", TOOLS).calls
@@ -217,7 +225,8 @@ Move = tuple[str, Any]
 TAGS = ("<a>", "<a", "</a>", "<ab>", "|", "]]", "<<")
 MOVES: list[Move] = [
     ("until", TAGS), ("until", ("<a>",)), ("accept", TAGS), ("peek", 1), ("peek", 4), ("skip", 1), ("space", None),
-    ("run", re.compile(r"[a-z]+")), ("run", re.compile(r"[^<{]+")), ("json", ()), ("json", ("</a>", "]]")),
+    ("few", re.compile(r"[a-z<]+")), ("run", re.compile(r"[a-z]+")), ("run", re.compile(r"[^<{]+")),
+    ("json", ()), ("json", ("</a>", "]]")),
     ("string", '"'),
 ]  # fmt: skip
 LETTERS = [*'ab<>/|{}[]",:\\ \n1', *TAGS, '{"a": [1, "</a>"]}', '"\\""', "\ud83d", "é"]
@@ -243,6 +252,8 @@ def walk(scan: Scanner, moves: list[Move], told: list[Any]) -> Steps[None]:
                 result = yield from scan.skip_space(out.append)
             case "run":
                 result = yield from scan.take_while(what, out.append)
+            case "few":
+                result = yield from scan.take_while(what, out.append, 3)
             case "json":
                 result = yield from scan.json_value(out.append, what)
             case _:

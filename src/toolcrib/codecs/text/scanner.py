@@ -17,6 +17,7 @@ T = TypeVar("T")
 Steps = Generator[None, None, T]  # `yield` means: more text is needed
 Into = Callable[[str], object]
 
+ENDLESS = 1 << 60
 SPACE = re.compile(r"\s+")
 SCALAR = re.compile(r"[^\s,:;\[\]{}\"'<>()|`]+")
 OPENING = ('"', "'", "{", "[")
@@ -173,16 +174,19 @@ class Scanner:
                 return found
             yield
 
-    def take_while(self, run: re.Pattern[str], into: Into | None = None) -> Steps[bool]:
-        """Read while a pattern such as `\\w+` goes on; whether there was anything."""
-        some = False
+    def take_while(self, run: re.Pattern[str], into: Into | None = None, most: int = ENDLESS) -> Steps[bool]:
+        """Read while a pattern such as `\\w+` goes on, so many characters at most; whether there was anything.
+
+        A limit within the pattern would hold for each piece of the text and not for the whole.
+        """
+        left = most
         while True:
-            match = run.match(self._text, self._pos)
+            match = run.match(self._text, self._pos, self._pos + left)
             if match is not None and match.end() > self._pos:
-                some = True
+                left -= match.end() - self._pos
                 self._read_to(match.end(), into)
-            if self._pos < len(self._text) or self.ended:
-                return some
+            if self._pos < len(self._text) or self.ended or not left:
+                return left < most
             yield
 
     def skip_space(self, into: Into | None = None) -> Steps[bool]:

@@ -30,7 +30,8 @@ VERBATIM: Final = frozenset(
 CDATA: Final = "<![CDATA["
 CDATA_END: Final = "]]>"
 NAME: Final = re.compile(r"[A-Za-z_][\w.:-]{0,127}")
-IN_TAG: Final = re.compile(r"[^<>\n]{1,64}")
+IN_TAG: Final = re.compile(r"[^<>\n]+")
+LONGEST_TAG: Final = 64
 ELEMENT: Final = re.compile(r"\s*<([A-Za-z_][\w.-]*)>(.*?)</\1>\s*", re.DOTALL)
 MAX_DEPTH: Final = 8
 
@@ -123,7 +124,7 @@ class _Reader:
             return None
         self.scan.skip(1)
         pieces: list[str] = []
-        yield from self.scan.take_while(IN_TAG, pieces.append)
+        yield from self.scan.take_while(IN_TAG, pieces.append, LONGEST_TAG)
         name = "".join(pieces)
         return name if (yield from self.scan.accept((">",))) and NAME.fullmatch(name) else None
 

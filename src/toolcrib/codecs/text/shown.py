@@ -17,7 +17,8 @@ INLINE: Final = Markers((TICK, *PARAGRAPH))
 TICKS: Final = re.compile(r"`+")
 TILDE_RUN: Final = re.compile(r"~+")
 BLANK: Final = re.compile(r"[ \t]+")
-WORD: Final = re.compile(r"[\w.:-]{1,64}")
+WORD: Final = re.compile(r"[\w.:-]+")
+LONGEST_WORD: Final = 64
 
 _TAIL: Final = 300
 _OPEN_QUOTE: Final = re.compile(r"""(?:(?:^|[\s(\[])["']|[“‘„«「『])\Z""")
@@ -161,7 +162,7 @@ class Code:
         if self._fenced is not None and run == "```":
             info: list[str] = []
             for part in (WORD, BLANK, WORD, BLANK):
-                yield from self._scan.take_while(part, info.append)
+                yield from self._scan.take_while(part, info.append, LONGEST_WORD)
             begins = (yield from self._scan.peek()) == "\n" and not self.around.for_show
             if begins and (yield from self._fenced("".join(info).split())):
                 return

@@ -27,9 +27,11 @@ from toolcrib.codecs.text.tolerant_shapes import (
 UNCLEAR: Final = (
     "a call before it could not be read, so it is not certain that this one was meant; send both again"
 )
-IN_TAG: Final = re.compile(r"[^<>\n]{1,64}")
+IN_TAG: Final = re.compile(r"[^<>\n]+")
+LONGEST_TAG: Final = 64
 BETWEEN: Final = re.compile(r"[\s,;]+")
-LANGUAGE: Final = re.compile(r"\w{1,16}")
+LANGUAGE: Final = re.compile(r"\w+")
+LONGEST_LANGUAGE: Final = 16
 ATTRIBUTE: Final = re.compile(r"""\s(?:name|tool)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 PARAMETER: Final = re.compile(
     r"""(?P<tag>[A-Za-z_][\w.:-]*)(?:\s*=\s*["']?(?P<equal>[^"'\s]+)["']?|(?P<attributes>\s[^<>]*))?\s*\Z"""
@@ -205,7 +207,7 @@ class Bodies:
         """What stands between `<` and `>`; empty where no tag ends on this line."""
         self.scan.skip(1)
         pieces: list[str] = []
-        yield from self.scan.take_while(IN_TAG, pieces.append)
+        yield from self.scan.take_while(IN_TAG, pieces.append, LONGEST_TAG)
         return "".join(pieces) if (yield from self.scan.accept((">",))) else ""
 
     def keyed_call(self, name: str) -> Steps[None]:

@@ -7,11 +7,13 @@ from typing import Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
-from toolcrib.codecs.text.shown import TICKS, WORD, Surroundings, is_example
+from toolcrib.codecs.text.shown import LONGEST_WORD, TICKS, WORD, Surroundings, is_example
 from toolcrib.codecs.text.tolerant_blocks import (
     ATTRIBUTE,
     IN_TAG,
     LANGUAGE,
+    LONGEST_LANGUAGE,
+    LONGEST_TAG,
     NAME_TAGS,
     Bodies,
     begins_json,
@@ -116,7 +118,7 @@ class Tags:
         if marker == BRACKET:
             return ""
         rest: list[str] = []
-        yield from self.scan.take_while(IN_TAG, rest.append)
+        yield from self.scan.take_while(IN_TAG, rest.append, LONGEST_TAG)
         if not (yield from self.scan.accept((">",))):
             return None
         text = "".join(rest)
@@ -139,7 +141,7 @@ class Tags:
             mark = yield from self.scan.peek()
             if mark == "`" and not block.fenced:
                 yield from self.scan.take_while(TICKS)
-                yield from self.scan.take_while(LANGUAGE)
+                yield from self.scan.take_while(LANGUAGE, most=LONGEST_LANGUAGE)
                 yield from self.scan.skip_space()
                 block.fenced = True
                 if not (yield from begins_json(self.scan)):
@@ -176,7 +178,7 @@ class Tags:
             return (yield from self._named(block, "".join(pieces).strip()))
         tag: list[str] = []
         scan.skip(1)
-        yield from scan.take_while(IN_TAG, tag.append)
+        yield from scan.take_while(IN_TAG, tag.append, LONGEST_TAG)
         name = as_word("".join(tag).strip())
         if not (yield from scan.accept((">",))) or not name or not self._may_name(block, name):
             return False
@@ -190,7 +192,7 @@ class Tags:
         tag: list[str] = []
         if (yield from scan.peek()) == "<" and not (yield from scan.accept(CLOSER_MARKS)):
             scan.skip(1)
-            yield from scan.take_while(IN_TAG, tag.append)
+            yield from scan.take_while(IN_TAG, tag.append, LONGEST_TAG)
             yield from scan.accept((">",))
         word = "".join(tag)
         if as_word(name) is None or (word and word not in ARGUMENT_KEYS):
@@ -206,7 +208,7 @@ class Tags:
         """A shortened call that begins with the tool's name, or words before the JSON."""
         scan = self.scan
         words: list[str] = []
-        yield from scan.take_while(WORD, words.append)
+        yield from scan.take_while(WORD, words.append, LONGEST_WORD)
         name = as_word("".join(words))
         after = scan.offset
         if name is not None:
@@ -229,7 +231,11 @@ class Tags:
                 if name in self.bodies.tools and (yield from scan.accept(CLOSER_MARKS)):
                     self.bodies.report(Shape(name))
                     return block.closed()
-            elif spaced and (yield from scan.take_while(WORD)) and (yield from scan.peek()) == "=":
+            elif (
+                spaced
+                and (yield from scan.take_while(WORD, most=LONGEST_WORD))
+                and (yield from scan.peek()) == "="
+            ):
                 yield from self.bodies.short_call(name, after)
                 return block.closed()
         return (yield from self._words(block)) if block.at_line_start else False

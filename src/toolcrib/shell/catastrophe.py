@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import posixpath
 import re
 from collections.abc import Sequence
 
@@ -57,11 +58,27 @@ def catastrophe(text: str, depth: int = 0) -> str | None:
     squeezed = text.replace("\\\n", "").replace("\n", " ; ")
     if BOMB.search(squeezed[:2000]) or BOMB_NAMED.search(squeezed[:2000]):
         return "a fork bomb"
+    folder = ""
     for command in loose_commands(text):
-        found = _of_command(command, depth)
+        if command.argv[:1] in (["cd"], ["pushd"]) and command.argv[1:]:
+            folder = posixpath.join(folder, command.argv[-1])
+        found = _of_command(_from(folder, command), depth)
         if found is not None:
             return found
     return None
+
+
+def _from(folder: str, command: Loose) -> Loose:
+    """After `cd /`, what a command deletes by a relative name lies there."""
+    if (
+        not folder.startswith(("/", "~"))
+        or not command.argv
+        or program(command.argv) not in ("rm", "chmod", "chown", "find")
+    ):
+        return command
+    name, *words = command.argv
+    placed = [word if word.startswith("-") else posixpath.join(folder, word) for word in words]
+    return Loose([name, *placed], command.before, command.given, command.writes)
 
 
 def _of_command(command: Loose, depth: int) -> str | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from toolcrib.shell.programs.wrappers import inner_at
+
 SETTINGS = (
     "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.editor=false",
     "core.sshCommand=false", "core.askPass=", "core.gitProxy=", "credential.helper=", "protocol.allow=never",
@@ -28,7 +30,8 @@ def guarded(argv: Sequence[str]) -> list[str]:
     """The same arguments with git's hooks, pagers, monitors and helpers off; other programs as they are."""
     argv = list(argv)
     if argv[0].rpartition("/")[2] != "git":
-        return argv
+        inner = inner_at(argv)  # timeout 5 git …
+        return argv if inner is None else [*argv[:inner], *guarded(argv[inner:])]
     at = 1
     while at < len(argv) and argv[at] in BEFORE:
         at += 1

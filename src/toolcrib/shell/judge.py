@@ -20,6 +20,7 @@ from toolcrib.shell.parse import parse
 from toolcrib.shell.parts import Judge, Part
 from toolcrib.shell.paths import Operand
 from toolcrib.shell.plan import Plan
+from toolcrib.shell.tokens import looks_secret
 from toolcrib.shell.unwrap import unwrapped
 
 Verdict = Literal["plain", "ask", "deny"]
@@ -32,7 +33,8 @@ class Judgement:
     `verdict`: `plain` may run unasked as `plan`; `ask` may run after a yes, as `plan` if there is one, else by
     a shell; `deny` must not run. `proved`: all of it was understood, so that `effect` and `operands` are all
     that its arguments name. `parts` are its commands, each with its own verdict. `catastrophic`: what it would
-    destroy.
+    destroy. `grantable`: nothing but what its parts are makes it ask, so that a yes to their prefixes may be
+    remembered.
     """
 
     verdict: Verdict
@@ -44,6 +46,7 @@ class Judgement:
     catastrophic: str | None = None
     proved: bool = False
     parts: tuple[Part, ...] = ()
+    grantable: bool = False
 
 
 def judge(
@@ -78,10 +81,14 @@ def _judge(command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspa
     judging.plan(plan, {"."})
     parts = tuple(judging.parts)
     reasons = [part.reason for part in parts if part.reason]
-    if (set_up := environment.trouble(env)) is not None:
-        reasons.insert(0, set_up)
-    if not cwd_is_workspace:
-        reasons.insert(0, "it would run outside the workspace")
+    around = [
+        "it would run outside the workspace" if not cwd_is_workspace else None,
+        "it holds what looks like a key or token, which every process could read"
+        if looks_secret(command)
+        else None,
+        environment.trouble(env),
+    ]
+    reasons = [*filter(None, around), *reasons]
     return Judgement(
         "ask" if reasons else "plain",
         _one_line(reasons),
@@ -90,8 +97,9 @@ def _judge(command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspa
         tuple(dict.fromkeys(part.program for part in parts)),
         worst(part.effect for part in parts),
         None,
-        all(part.proved for part in parts) and set_up is None,
+        all(part.proved for part in parts),
         parts,
+        not any(around) and all(part.grantable for part in parts if part.reason),
     )
 
 

@@ -18,6 +18,21 @@ from toolcrib.shell.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
 from toolcrib.shell.programs.table import find_form, program_name
 from toolcrib.shell.programs.wrappers import HARMLESS, SHELLS, WRAPPERS, inner_at
 
+DEEP = {
+    "grep",
+    "egrep",
+    "fgrep",
+    "zgrep",
+    "ls",
+    "rm",
+    "cp",
+    "diff",
+    "chmod",
+    "chown",
+    "chgrp",
+    "zip",
+    "git rm",
+}
 RECURSIVE = {"-r", "-R", "--recursive", "--dereference-recursive"}
 SUBTREES = {
     "rg",
@@ -69,7 +84,7 @@ def known_of(words: list[Word], previous: Command | None) -> Known:
 
 def _operands(name: str, form: Form, found: Arguments) -> list[tuple[str, Access, Reach, bool]]:
     touched: list[tuple[str, Access, Reach, bool]] = []
-    deep = name in SUBTREES or bool(found.options & RECURSIVE)
+    deep = name in SUBTREES or (name in DEEP and bool(found.options & RECURSIVE))
     for word, kind in found.operands:
         if kind in ("data", "name", "cd"):
             if kind == "cd" and word.literal is None:
@@ -93,12 +108,9 @@ def _pattern(word: Word) -> str:
 
 
 def _in_revision(text: str) -> str:
-    """The path of `HEAD:path`; `a..b` is a range and no way up."""
+    """The path of `HEAD:path`; anything else may be a path itself, and `a..b` is no way up."""
     before, colon, path = text.partition(":")
-    if colon and not before.startswith("/"):
-        return path or "."
-    parts = text.split("/")
-    return "/".join(part.replace("..", "_") if part != ".." else part for part in parts)
+    return (path or ".") if colon and not before.startswith("/") else text
 
 
 def _direct(words: Sequence[Word], runner: str) -> Known:

@@ -72,7 +72,8 @@ def programs_in(text: str) -> tuple[str, ...]:
 
 
 def _without_tree(text: str) -> list[Loose]:
-    return [Loose(words) for piece in BETWEEN.split(text)[:MOST] if (words := _split(piece))]
+    split = [_split(piece) for piece in BETWEEN.split(text)[:MOST]]
+    return [Loose([piece for word in words for piece in _spread(word)]) for words in split if words]
 
 
 def _split(piece: str) -> list[str]:

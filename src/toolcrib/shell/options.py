@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
-from toolcrib.shell.gate import Stopped
+from toolcrib.shell.gate import Stopped, Unknown
 from toolcrib.shell.plan import Word, show_word
 
 Access = Literal["read", "write", "delete"]
@@ -46,7 +46,7 @@ class Form:
     `plain` says whether it runs without asking; by default what only reads does. `instead`: options that
     take the place of the first operand (`grep -e`). `inert`: no argument can do harm, whatever it is.
     `contents`: False where it shows names and sizes but not what is in a file. `check` reads the arguments
-    where options do not say it all, and raises Stopped.
+    where options do not say it all, and raises Stopped. `otherwise`: why it asks, given anything else.
     """
 
     options: str = ""
@@ -57,6 +57,7 @@ class Form:
     inert: bool = False
     contents: bool = True
     check: Callable[[Arguments], None] | None = None
+    otherwise: str = ""
 
     @property
     def runs_unasked(self) -> bool:
@@ -77,6 +78,20 @@ class Arguments:
 
 def read_arguments(name: str, form: Form, words: Sequence[Word]) -> Arguments:
     """Raises Stopped for an option that is not listed, or an operand that has no place."""
+    if form.inert:
+        found = Arguments([(word, "data") for word in words])
+        if form.check is not None:
+            form.check(found)
+        return found
+    try:
+        return _read(name, form, words)
+    except Stopped:
+        if form.otherwise:
+            raise Unknown(f"{name}: {form.otherwise}") from None
+        raise
+
+
+def _read(name: str, form: Form, words: Sequence[Word]) -> Arguments:
     found = Arguments()
     rest: list[tuple[Word, bool]] = []  # operands, and whether they came after --
     listed = _listed(form.options)
@@ -98,7 +113,7 @@ def read_arguments(name: str, form: Form, words: Sequence[Word]) -> Arguments:
 
 def _is_option(name: str, word: Word, form: Form) -> bool:
     begins = word.prefix
-    if word.parts and not begins and not form.inert:
+    if word.parts and not begins:
         if not word.substitutions:
             raise Stopped(f"{name}: a pattern that could become an option")
         raise Stopped(
@@ -183,7 +198,7 @@ def _place(name: str, form: Form, rest: list[tuple[Word, bool]], found: Argument
         many = max(len(rest) - len(before) - len(after), 0)
         meanings = [*before, *([kinds[star][:-1]] * many), *after][: len(rest)]
     for (word, safe), kind in zip(rest, meanings, strict=True):
-        if word.splits and not form.inert and not (safe and kind == "data" and star is not None):
+        if word.splits and not (safe and kind == "data" and star is not None):
             raise Stopped(f"{name}: arguments that are only known when it runs")
         found.operands.append((word, kind))
 

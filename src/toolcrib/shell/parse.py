@@ -101,16 +101,19 @@ class _Reader:
         return read_plan(self._with_newlines(0, len(self.raw)))
 
     def _inner(self, node: Node) -> Plan:
-        """The inside of `$( … )`: the same rules, on its own tokens."""
+        """The inside of `$( … )` or of backticks: the same rules, on its own tokens."""
         reader = _Reader(self.raw)
-        closing = node.children[-1]
-        if closing.type != ")" or node.children[0].type != "$(" or node.child_count < 3:
+        if node.child_count < 3 or (node.children[0].type, node.children[-1].type) not in (
+            ("$(", ")"),
+            ("`", "`"),
+        ):
             raise Stopped("an odd substitution")
+        opening, closing = node.children[0], node.children[-1]
         for child in node.children[1:-1]:
             reader._node(child, 1)
         if reader.heredocs:
             raise Stopped("a here-document in a substitution")
-        return read_plan(reader._with_newlines(node.start_byte + 2, closing.start_byte))
+        return read_plan(reader._with_newlines(opening.end_byte, closing.start_byte))
 
     def _walk(self, node: Node, depth: int) -> None:
         if depth > DEEPEST:

@@ -141,8 +141,11 @@ class Judge:
 
 
 def _after_cd(command: Command, folders: set[str]) -> set[str] | None:
-    words = [word.literal for word in command.words[1:] if not (word.literal or "").startswith("-")]
-    if len(words) != 1 or words[0] is None:
+    """Where `cd DIR` or `cd -- DIR` leads from each folder, or None."""
+    words = [word.literal for word in command.words[1:]]
+    if words[:1] == ["--"]:
+        words = words[1:]
+    if len(words) != 1 or words[0] is None or words[0].startswith("-"):
         return None
     after = {paths.changed_folder(folder, words[0]) for folder in folders}
     return {folder for folder in after if folder is not None} if None not in after else None

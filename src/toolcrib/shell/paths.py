@@ -13,7 +13,7 @@ from typing import Literal
 from toolcrib.shell.options import Access
 
 SECRET = re.compile(
-    r"(?:^|/)(?:\.env(?:\.(?!example|sample|template|dist|defaults?$)[^/]*)?|\.envrc|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure"
+    r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist|defaults?)(?:/|$))[^/]*|[^/]+\.env|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure"
     r"|\.gnupg|\.kube|\.docker|\.config/gcloud|\.netrc|_netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc|\.pgpass|\.my\.cnf"
     r"|\.git-credentials|\.htpasswd|\.password-store|\.vault-token|\.terraformrc|\.bash_history|\.zsh_history"
     r"|\.python_history|\.psql_history|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|credentials(?:\.json)?|secrets?\.[^/]+"

@@ -61,6 +61,9 @@ RUNS = {
 }  # fmt: skip
 
 
+RUNNERS = {"uv", "poetry", "pdm", "hatch", "pipenv", "rye", "pixi", "conda"}  # `uv run X` is as X is
+
+
 def arity(words: Sequence[str]) -> int:
     """How many leading words say what a command is; the longest row of the table counts.
 
@@ -77,7 +80,7 @@ def arity(words: Sequence[str]) -> int:
 def prefix_of(argv: Sequence[str]) -> Prefix | None:
     """The prefix that may stand for a command later on, or None where only the very command may."""
     name = argv[0]
-    if "/" in name or name in SHELLS or name in WRAPPERS or not re.fullmatch(r"[\w.+-]+", name):
+    if "/" in name or name in SHELLS or name in WRAPPERS or not re.fullmatch(r"\w[\w+-]*(?:\.\d+)*", name):
         return None
     count = arity(argv)
     words = tuple(argv[:count])
@@ -87,6 +90,8 @@ def prefix_of(argv: Sequence[str]) -> Prefix | None:
             return None
     if len(words) < count and count > 1 and len(argv) < 2:
         return None  # a program's name alone would stand for all of its sub-commands
+    if words[1:2] == ("run",) and name in RUNNERS and (len(argv) < 3 or prefix_of(argv[2:]) is None):
+        return None
     if any(word.startswith("-") for word in words[1:]) or set(words[1:]) & RUNS:
         return None
     return words
@@ -94,7 +99,7 @@ def prefix_of(argv: Sequence[str]) -> Prefix | None:
 
 def prefixes(judgement: Judgement) -> tuple[Prefix, ...] | None:
     """One prefix for each command that asks, or None where "always" must not be offered."""
-    if judgement.verdict != "ask" or judgement.plan is None or not judgement.parts:
+    if judgement.verdict != "ask" or not judgement.grantable:
         return None
     found: list[Prefix] = []
     for part in judgement.parts:
@@ -116,8 +121,10 @@ def covered(judgement: Judgement, remembered: Collection[Sequence[str]]) -> bool
         return False
     if judgement.verdict == "plain":
         return True
-    known = {tuple(prefix) for prefix in remembered}
-    return bool(judgement.parts) and all(
+    known = {tuple(prefix) for prefix in remembered if prefix}
+    if not judgement.grantable:
+        return False
+    return all(
         not part.reason or (_of_part(part) in known and _of_part(part) is not None)
         for part in judgement.parts
     )

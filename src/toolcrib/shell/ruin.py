@@ -31,6 +31,8 @@ def is_ruinous(path: str) -> bool:
     if text.startswith("~"):
         user, _, rest = text[1:].partition("/")
         text = f"{HOME}/{rest}" if not re.search(r"[^\w.-]", user) else text
+    if re.fullmatch(r"(?:\./)*[*.]+", text) and "*" in text:
+        return False  # all that is in the workspace: a person may mean that
     text = re.sub(r"(?:/(?:\*|\.\*|\.\[!?\.?\]\*|\.\?\*|\{\*,\.\*\}))+$", "/", text)
     if text.startswith(HOME):
         return posixpath.normpath(text).rstrip("/") in (HOME, ".") or posixpath.normpath(text).startswith(

@@ -163,11 +163,10 @@ async def _stage(stage: Stage, shell: _Shell, streams: Streams) -> int:
     opened: list[int] = []
     try:
         argv = await _argv(stage, shell, streams) if isinstance(stage, Command) else []
-        try:
-            streams = _redirected(stage.redirects, shell, streams, opened)
-        except OSError as failed:
-            _complain(streams[2], f"{failed.filename or ''}: {failed.strerror}")
+        redirected = _redirected(stage.redirects, shell, streams, opened)
+        if redirected is None:
             return 1
+        streams = redirected
         if isinstance(stage, Group):
             own = _Shell(shell.host, shell.folder, shell.env, shell.harden_git, shell.children)
             return await _plan(stage.plan, own, streams)
@@ -251,27 +250,39 @@ def _cd(args: list[str], shell: _Shell, errors: int | None) -> int:
     return 0
 
 
-def _redirected(redirects: Sequence[Redirect], shell: _Shell, streams: Streams, opened: list[int]) -> Streams:
-    """The descriptors after all redirections, in their order; what is opened is added to `opened`."""
+def _redirected(
+    redirects: Sequence[Redirect], shell: _Shell, streams: Streams, opened: list[int]
+) -> Streams | None:
+    """The descriptors after all redirections, in their order, or None where one failed, which has been said
+    where errors went by then; what is opened is added to `opened`."""
     now = list(streams)
     for redirect in redirects:
-        if redirect.kind == "dup":
-            target = None if redirect.target == "-" else now[int(str(redirect.target))]
-            if target is None and redirect.target != "-":
-                raise OSError(9, "Bad file descriptor", str(redirect.target))
-            now[redirect.fd] = target
-            continue
-        text = redirect.target.literal or "" if isinstance(redirect.target, Word) else redirect.target
-        if redirect.kind == "null":
-            fd = os.open(os.devnull, os.O_RDWR)
-        elif redirect.kind == "text":
-            fd = _document(text)
-        else:
-            flags = {"read": READ, "write": WRITE, "append": APPEND}[redirect.kind]
-            fd = shell.host.open(text, folder=shell.folder, flags=flags)
-        opened.append(fd)
-        now[redirect.fd] = fd
+        try:
+            now[redirect.fd] = _target(redirect, shell, now, opened)
+        except OSError as failed:
+            _complain(now[2], f"{failed.filename or ''}: {failed.strerror}")
+            return None
     return (now[0], now[1], now[2])
+
+
+def _target(redirect: Redirect, shell: _Shell, now: list[int | None], opened: list[int]) -> int | None:
+    if redirect.kind == "dup":
+        if redirect.target == "-":
+            return None
+        copied = now[int(str(redirect.target))]
+        if copied is None:
+            raise OSError(9, "Bad file descriptor", str(redirect.target))
+        return copied
+    text = redirect.target.literal or "" if isinstance(redirect.target, Word) else redirect.target
+    if redirect.kind == "null" or (redirect.kind == "text" and not text):
+        fd = os.open(os.devnull, os.O_RDWR)
+    elif redirect.kind == "text":
+        fd = _document(text)
+    else:
+        flags = {"read": READ, "write": WRITE, "append": APPEND}[redirect.kind]
+        fd = shell.host.open(text, folder=shell.folder, flags=flags)
+    opened.append(fd)
+    return fd
 
 
 def _document(text: str) -> int:

@@ -143,7 +143,10 @@ def _double_text(raw: bytes) -> str:
 
 def _ansi(text: str) -> str:
     decoded: list[str] = []
-    for sign in ANSI.findall(text):
+    signs = ANSI.findall(text)
+    if "".join(signs) != text:
+        raise Stopped("an odd $'…'")  # it ends with a backslash: its quote was not the end
+    for sign in signs:
         if sign[0] != "\\":
             decoded.append(sign)
         elif sign[1] in ANSI_NAMED and len(sign) == 2:
@@ -159,8 +162,9 @@ def _ansi(text: str) -> str:
 
 
 def _substitution(node: Node, inner: Inner, *, quoted: bool) -> Substitution:
-    if not source(node).startswith("$("):
-        raise Stopped("a backtick substitution")
+    text = source(node)
+    if not text.startswith("$(") and ("\\" in text or '"' in text):
+        raise Stopped("a backtick substitution with quotes in it")  # they are read twice there
     return Substitution(inner(node), quoted)
 
 

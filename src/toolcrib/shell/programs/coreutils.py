@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolcrib.shell.options import Form
-from toolcrib.shell.programs.languages import awk, date, jq, sed, tar, unzip
+from toolcrib.shell.programs.languages import awk, date, jq, printf, ps, sed, tar, unzip
 
 FORMS: dict[str, Form] = {
     # names and sizes
@@ -31,7 +31,7 @@ FORMS: dict[str, Form] = {
     "basename": Form("-az -s= --multiple --suffix= --zero", "data*", contents=False),
     "dirname": Form("-z --zero", "data*"),
     "pwd": Form("-LP", ""),
-    "cd": Form("-LPe", "cd", contents=False),
+    "cd": Form("", "cd", contents=False),
     "realpath": Form("-emLPqsz --relative-to=< --relative-base=< --canonicalize-existing --canonicalize-missing"
                      " --no-symlinks --quiet", contents=False),
     "readlink": Form("-efmnqsvz --canonicalize --canonicalize-existing --no-newline", contents=False),
@@ -47,7 +47,7 @@ FORMS: dict[str, Form] = {
     "uptime": Form("-ps --pretty --since", ""),
     "free": Form("-bkmghtlw --human --mega --giga --total", ""),
     "tty": Form("-s", ""),
-    "ps": Form("-AaedfFjlTuxwHyNLmZ -o= -p= -u= -C= -t= -U= --sort= --no-headers --forest --pid= --ppid=", "data*"),
+    "ps": Form("-AaedfFjlTuxwHyNLmZ -p= -u= -C= -t= -U= --no-headers --forest --pid= --ppid=", "data*", check=ps),
     "locale": Form("-am", "data*"),
     "date": Form("-uR -d= -I? --date= --utc --universal --rfc-email --rfc-3339= --iso-8601? -r=< --reference=<",
                  "data", check=date),
@@ -78,11 +78,11 @@ FORMS: dict[str, Form] = {
     "sum": Form("-rs"),
     "less": Form("-NSRFXiIeEMmnrs", plain=False),
     "more": Form("-dfpcsu -#", plain=False),
-    "bat": Form("-pnA -l= -r= --plain --number --language= --line-range= --style= --theme= --color= --paging=never"
+    "bat": Form("-pnA -l= -r= --plain --number --language= --line-range= --style= --theme= --color="
                 " --decorations= --wrap= --highlight-line=", plain=False),
     # made of contents
     "echo": Form("", "data*", inert=True),
-    "printf": Form("", "data*", inert=True),
+    "printf": Form("", "data*", inert=True, check=printf),
     "true": Form("", "data*"),
     "false": Form("", "data*"),
     ":": Form("", "data*", inert=True),

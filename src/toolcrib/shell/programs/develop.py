@@ -55,7 +55,7 @@ FORMS: dict[str, Form] = {
     "tox": Form("-q -v -e= --recreate", "", "exec"),
     "make": Form("-s -k -j? -B -i -n --silent --quiet --keep-going --jobs? --dry-run --always-make"
                  " --no-print-directory --version -v", "data*", "exec", plain=True, check=_goals),
-    "just": Form("--list -l --summary --version", "", "read"),
+    "just": Form("--list -l --summary --version", "", "exec"),
     **{f"{name} test": _SCRIPT for name in ("npm", "pnpm", "yarn", "bun")},
     "npm t": _SCRIPT,
     **{f"{name} run {script}": _SCRIPT for name in ("npm", "pnpm", "yarn")
@@ -71,10 +71,10 @@ FORMS: dict[str, Form] = {
        for verb in ("view", "info", "show", "outdated", "search", "ping", "audit")},
     **{f"{tool} {verb}": Form("--json", "data*", "network")
        for tool in ("yarn", "pnpm") for verb in ("info", "why", "outdated", "audit", "view")},
-    "yarn": Form("-v --version", "", check=_version),
-    "yarn list": Form("--depth= --json --pattern=", ""),
-    "pnpm": Form("-v --version", ""),
-    "pnpm list": Form("--depth= --json -r", ""),
+    "yarn": Form("-v --version", "", "exec", check=_version),
+    "yarn list": Form("--depth= --json --pattern=", "", "exec"),
+    "pnpm": Form("-v --version", "", "exec"),
+    "pnpm list": Form("--depth= --json -r", "", "exec"),
     **{f"npm {verb}": Form("-g -D -E -O --save-dev --save-exact --no-save --save --global --omit= --legacy-peer-deps"
                            " --production --ignore-scripts", "data*", "exec")
        for verb in ("install", "i", "ci", "add", "update", "uninstall", "remove")},
@@ -94,10 +94,10 @@ FORMS: dict[str, Form] = {
         "uninstall": Form("-y --yes", "data*", "exec"),
         "download": Form("", "data*", "exec"),
     }.items()},
-    "uv pip list": Form("--format= -q", ""),
+    "uv pip list": Form("--format= -q", "", "exec"),
     "uv --version": Form("", ""),
-    "cargo": Form("-V --version", ""),
-    "cargo --version": Form("", ""),
+    "cargo": Form("-V --version", "", "exec", plain=True),
+    "cargo --version": Form("", "", "exec", plain=True),
     **{f"cargo {verb}": Form(_CARGO, "data", "exec", plain=True) for verb in ("test", "check", "build", "clippy", "bench")},
     "cargo fmt": Form("--check --all -q", "", "write"),
     "cargo tree": Form("-q -i= -p= -e= -d --depth= --invert= --package= --edges= --duplicates --workspace --locked"
@@ -105,8 +105,8 @@ FORMS: dict[str, Form] = {
     "cargo metadata": Form("--no-deps --format-version= --offline --locked", "", "exec"),
     "cargo add": Form("--dev --features=", "data*", "network"),
     "cargo run": Form(_CARGO, "data*", "exec"),
-    "rustc": Form("-V -v --version --verbose", "", check=_version),
-    "rustup show": Form("", ""),
+    "rustc": Form("-V -v --version --verbose", "", "exec", plain=True, check=_version),
+    "rustup show": Form("", "", "exec"),
     "go version": Form("", "", "exec", plain=True),
     "go env": Form("-json!", "data*", "exec", plain=True),
     **{f"go {verb}": Form(_GO, "read*", "exec", plain=True) for verb in ("test", "vet", "build")},
@@ -119,9 +119,9 @@ FORMS: dict[str, Form] = {
                        " --no-fix --diff", "read*", "exec", plain=True),
     "ruff format": Form("--check --diff --quiet -q --no-cache", "read*", "write"),
     "mypy": Form("--strict --no-color-output --pretty --show-error-codes --version", "read*", "exec", plain=True),
-    **{python: Form("-V --version", "", check=_version) for python in ("python", "python3", "node", "ruby", "deno", "perl", "php")},
+    **{python: Form("-V --version", "", check=_version, otherwise="runs code") for python in ("python", "python3", "node", "ruby", "deno", "perl", "php")},
     "java": Form("-version! --version", "", check=_version),
-    **{tool: Form("--version -V -v", "", check=_version) for tool in (
+    **{tool: Form("--version -V -v", "", check=_version, otherwise="only its version is asked for unasked") for tool in (
         "gcc", "g++", "clang", "clang++", "cmake", "ninja", "gh", "hg", "uv", "rustup", "terraform",
         "helm", "aws", "gcloud", "poetry", "hatch", "ruff", "eslint", "prettier", "black", "isort", "bash",
         "zsh", "nano", "vim", "emacs", "sqlite3", "psql", "mysql", "redis-cli", "docker", "kubectl")},

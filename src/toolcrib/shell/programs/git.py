@@ -45,6 +45,7 @@ _SHOW = (
     " --log-size --show-pulls --no-mailmap --use-mailmap --decorate-refs= --decorate-refs-exclude= -m -c"
     " --cc --dd --first-parent --remerge-diff --expand-tabs? --no-expand-tabs --clear-decorations"
 )
+_LINES = "--oneline --no-decorate --decorate? --pretty? --format= --abbrev-commit --date= --relative-date"
 _LIST = "--contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --color? --no-color --column?"
 
 _LOOKING: dict[str, Form] = {
@@ -86,8 +87,8 @@ _LOOKING: dict[str, Form] = {
     "git remote get-url": Form("--push --all", "data"),
     "git stash list": Form("--oneline -n= -# --stat -p --format= --date=", ""),
     "git stash show": Form(f"{_DIFF} --include-untracked", "ref"),
-    "git reflog": Form(f"{_LIMIT} {_SHOW}", "ref*", check=_no_verb),
-    "git reflog show": Form(f"{_LIMIT} {_SHOW}", "ref*"),
+    "git reflog": Form(f"{_LIMIT} {_LINES}", "ref*", check=_no_verb),
+    "git reflog show": Form(f"{_LIMIT} {_LINES}", "ref*"),
     "git rev-parse": Form("-q --verify --quiet --short? --abbrev-ref? --symbolic --symbolic-full-name --all"
                           " --branches? --tags? --remotes? --show-toplevel --show-prefix --show-cdup --git-dir"
                           " --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository"
@@ -104,14 +105,13 @@ _LOOKING: dict[str, Form] = {
     "git show-ref": Form("-d -s --head --heads --tags --verify --hash? --abbrev? --quiet --branches", "data*"),
     "git show-branch": Form("-a -r --all --remotes --current --list --topics --no-color --sha1-name", "ref*"),
     "git cherry": Form("-v --abbrev?", "ref*"),
-    "git range-diff": Form("--no-color --stat --creation-factor= --no-dual-color --left-only --right-only", "ref*"),
     "git count-objects": Form("-v -H --verbose --human-readable", ""),
     "git check-ignore": Form("-q -v -n -z --quiet --verbose --non-matching --no-index", contents=False),
     "git check-attr": Form("-a -z --all --cached", "data*"),
     "git worktree list": Form("-v -z --verbose --porcelain", ""),
-    "git config --get": Form("--local --show-origin --show-scope --type=", "data"),
+    "git config --get": Form("--local --show-origin --show-scope --type=", "data", plain=False),
     "git config --list": Form("--local --show-origin --show-scope --name-only -z", "", plain=False),
-    "git config get": Form("--local --show-origin --show-scope --type= --all", "data"),
+    "git config get": Form("--local --show-origin --show-scope --type= --all", "data", plain=False),
     "git version": Form("--build-options", ""),
     "git var": Form("", "data", plain=False),
     "git help": Form("-a -g", "data", plain=False),

@@ -8,18 +8,21 @@ from toolcrib.shell.gate import Stopped
 from toolcrib.shell.options import Arguments
 
 # One sed command: an address, another, and a command that neither runs nor writes nor reads a file.
-_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)"
-_SUBSTITUTE = (
-    r"s(?P<d>[/|,#:!@%])(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiIMm0-9]*"
-)
-_TRANSLATE = r"y(?P<y>[/|,#:])(?:(?!(?P=y))[^\\\n]|\\.)*(?P=y)(?:(?!(?P=y))[^\\\n]|\\.)*(?P=y)"
+# A delimiter inside [ ] ends a pattern for GNU and not for BSD: such a pattern has no single reading.
+_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n[]|\\.|\[\^?\]?[^]/\\\n[]*\])*/I?)"
+_PATTERN = r"(?:(?!(?P=d))[^\\\n[]|\\.|\[\^?\]?(?:(?!(?P=d))[^]\\\n[])*\])*"
+_TEXT = r"(?:(?!(?P=d))[^\\\n]|\\.)*"
+_SUBSTITUTE = rf"s(?P<d>[/|,#:!@%]){_PATTERN}(?P=d){_TEXT}(?P=d)[gpiIMm0-9]*"
+_LETTERS = _TEXT.replace("=d", "=y")
+_TRANSLATE = rf"y(?P<y>[/|,#:]){_LETTERS}(?P=y){_LETTERS}(?P=y)"
 SED_COMMAND = re.compile(
-    rf"(?:{_ADDRESS}(?:\s*,\s*(?:{_ADDRESS}|[+~]\d+))?)?\s*!?\s*"
+    rf"(?:{_ADDRESS}(?:,(?:{_ADDRESS}|[+~]\d+))?)?\s*!?\s*"
     rf"(?:[pdPDnNgGhHx=lz]|[qQ]\d*|{_SUBSTITUTE}|{_TRANSLATE})\s*(?:[;\n]\s*|\Z)"
 )
 AWK_WORDS = re.compile(
     r"\b(?:system|getline|close|fflush|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension|load|include)\b|@"
 )
+BRACKETS = re.compile(r"\\.|\[\^?\]?[^]]*\]")
 AWK_KEYWORDS = {"print", "printf", "return", "in", "do", "else", "case", "exit", "delete", "getline", "next"}
 JQ_WORDS = re.compile(
     r"(?<![.\w\"])env\b|\$ENV|\$__prog_args|\b(?:import|include|modulemeta|get_search_list)\b"
@@ -62,8 +65,8 @@ def _awk_only_prints(script: str) -> bool:
     before = ""  # the last thing that was not a blank
     while at < len(script):
         sign = script[at]
-        if sign == "#":
-            return False  # a comment: nothing here is worth the risk of misreading where it ends
+        if sign in "#\\":
+            return False  # a comment or a continued line: not worth the risk of misreading where it ends
         if sign in '"/':
             if sign == "/" and not _regex_may_begin(before):
                 if not re.search(r"[\w)\]]$", before) or before in AWK_KEYWORDS:
@@ -71,7 +74,8 @@ def _awk_only_prints(script: str) -> bool:
                 before, at = sign, at + 1
                 continue
             end = re.compile(rf"(?:[^{sign}\\\n]|\\.)*{sign}").match(script, at + 1)
-            if end is None:
+            # A / inside [ ] does not end a pattern: what stands after it would be misread.
+            if end is None or (sign == "/" and "[" in BRACKETS.sub("", end[0])):
                 return False
             before, at = "0)", end.end()
             continue
@@ -109,6 +113,21 @@ def date(found: Arguments) -> None:
         raise Stopped("date: an operand that would set the clock")
 
 
+def ps(found: Arguments) -> None:
+    """In BSD style, `e` shows the variables of every process."""
+    if not all(re.fullmatch("[auxfwjlv]+", text) for text in found.of("data")):
+        raise Stopped("ps: letters that are not on its list")
+
+
+def printf(found: Arguments) -> None:
+    """bash's own printf can assign (-v), and what it assigns to is evaluated."""
+    first = found.operands[0][0] if found.operands else None
+    if first is not None and not (
+        first.literal == "--" or (first.prefix and not first.prefix.startswith("-"))
+    ):
+        raise Stopped("printf: a format that may be an option")
+
+
 def tar(found: Arguments) -> None:
     """Listing only: `tar -tf x`, `tar tf x`."""
     words = found.of("data")
@@ -119,6 +138,8 @@ def tar(found: Arguments) -> None:
             at = next(i for i, (_, kind) in enumerate(found.operands) if kind == "data")
             if at + 1 < len(found.operands):
                 found.operands[at + 1] = (found.operands[at + 1][0], "read")
+    if any(":" in text.partition("/")[0] for text in found.of("read")):
+        raise Stopped("tar: an archive on another machine")
     if not listing:
         raise Stopped("tar: only listing (tar -tf FILE) is known to change nothing")
 

@@ -48,7 +48,7 @@ def find_form(argv: Sequence[str | None]) -> tuple[str, Form, int]:
         if None in words:
             continue
         key = " ".join([name, *(word for word in words if word is not None)])
-        if key in FORMS:
+        if key in FORMS and (verbs or at >= len(argv) or (argv[at] or "").startswith("-")):
             return key, FORMS[key], at + verbs
-    shown = argv[at] if at < len(argv) else ""
+    shown = (argv[at] or "…") if at < len(argv) else ""
     raise Unknown(f"{name} {shown}".strip() + ": not on its list")

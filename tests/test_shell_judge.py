@@ -1,0 +1,237 @@
+# ruff: noqa: E501 - a case reads better in one line
+"""What is plain, what asks and why, what is denied; and that no text at all makes the judge stumble."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.growth import growth
+from toolcrib.shell import Operand, Plan, judge
+from toolcrib.shell.gate import Stopped
+from toolcrib.shell.options import read_arguments
+from toolcrib.shell.parse import parse
+from toolcrib.shell.plan import Command, commands
+from toolcrib.shell.programs.table import FORMS
+
+pytest.importorskip("tree_sitter_bash")
+
+PLAIN = [
+    "ls", "ls -la src 2>/dev/null", "cat a.txt | sort | uniq -c | head -5", "grep -rn TODO --include=*.py src", "wc -l src/*.py",
+    "rg -n 'foo|bar' src -g '*.py'", "find . -name '*.py' -not -path './x/*' | head", "find . -type f -exec grep -l foo {} +",
+    "find . -name '*.c' -print0 | xargs -0 wc -l", "sed -n '1,20p' f", "sed 's/a/b/g; /x/d' f", "awk -F, '$3 > 10 {print $1}' d.csv",
+    "jq -r '.a[] | .b' x.json", "git status", "git log --oneline -5 --format=%B", "git diff HEAD~1..HEAD -- src", "git show HEAD:a.txt",
+    "git --no-pager log -3", "git branch --show-current", "git stash list", "pytest -x -q tests/test_a.py", "cd sub && make test", "npm test",
+    "(cd sub; ls) | wc -l", "cd a/b && cd .. && cat x", "! grep -q foo a || echo no", "true && false || ls", "echo \"$(ls | wc -l) files\"",
+    "echo $(whoami) `date`", "cat <<'EOF'\n$x `y`\nEOF", "cat <<EOF | wc -l\nno variables\nEOF\nls", "cat <<< 'x; rm -rf /'", "ls # rm -rf /",
+    "ls -l \\\n  -a", "echo 'rm -rf /'", "grep -rn \"rm -rf /\" .", "echo a > /dev/null 2>&1", "ls &> /dev/null", "LC_ALL=C sort < a.txt",
+    "bash -lc 'git status && ls'", "sh -c 'cat a.txt | wc'", "env LC_ALL=C sort a", "timeout 30 pytest", "nice -n 5 ls", "printf '%s\\n' a b",
+    "tar -tzf a.tgz", "/usr/bin/git status", "date +%F", "node --version", "git show HEAD@{1}", "echo {}", "echo $'a\\tb'", "echo ---", "echo hi!",
+    "test -f package.json && npm test", "cat -- -x", "head -20 a; tail -n +3 b", "cat .env.example", "du -sh .", "diff -u a b", "cargo test",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", PLAIN)
+def test_plain(command: str) -> None:
+    found = judge(command)
+    assert (found.verdict, found.reason) == ("plain", "")
+    assert found.plan is not None
+    assert found.proved
+
+
+ASKS = {
+    "touch x": "changes files", "echo x > f": "writes f", "cat ../x": "outside", "cat /etc/passwd": "outside", "cat .env": "secrets",
+    "cat a/.ssh/id_rsa": "secrets", "cat *.pem": "pattern", "cat x/*.pem": "secrets", "cat conf/.e*": "secrets", "cd ..": "outside", "cd": "outside",
+    "cd a && cd ../..": "outside", "cd .git && cat config": "secrets", "cat file:///etc/passwd": "address", "echo $HOME": "variable",
+    "echo {a,b}": "brace", "ls ~": "~", "ls &": "background", "ls |& cat": "|&", "if true; then ls; fi": "if statement",
+    "for i in a; do ls; done": "loop", "f() { ls; }; f": "function", "[ -f x ]": "test", "diff <(ls) b": "process substitution",
+    "cat <<EOF\n$x\nEOF": "quote its delimiter", "ls 3>&1": "file descriptor", "x=1": "assignment", "FOO=1 ls": "FOO", "LD_PRELOAD=x ls": "LD_PRELOAD",
+    "GIT_PAGER=x git log": "GIT_PAGER", "time ls": "time", "sudo ls": "runs another program", "xargs rm": "xargs", "ls | xargs cat": "xargs",
+    "find . -delete": "-delete", "find . -name .env -exec cat {} +": "secrets", "find . -exec sh -c 'cat {}' \\;": "inside an argument",
+    "sed -i s/a/b/ f": "-i", "sed 's/a/b/e' f": "sed", "sed '1r /etc/passwd' f": "sed", "awk '{print > \"x\"}' f": "awk", "awk '{print /\"/ > \"f\" \"\" /\"/}'": "awk",
+    "awk 'BEGIN{system(\"x\")}'": "awk", "jq env a": "jq", "jq -n '$ENV.X'": "jq", "git push": "network", "git commit -m x": "changes files",
+    "git -c a=b status": "-c", "git branch new": "made", "git tag v1": "made", "git reflog expire": "reflog", "git diff --output=x": "--output",
+    "git log --ext-diff": "--ext-diff", "git diff --no-index a b": "--no-index", "sort --outp=x a": "--outp", "sort -ox a": "-o", "tree -o x": "-o",
+    "date -s 1": "-s", "date 0101": "clock", "tar xf a": "tar", "make test SHELL=./x": "make", "make": "make", "npm run evil": "runs other code",
+    "npm test -- x": "operands", "pytest -p evil": "-p", "python3 x.py": "runs code", "bash x.sh": "script", "./x": "path", "/tmp/ls": "path",
+    "ls $(cat f)": "only known when it runs", "cat \"$(cat f)\"": "could become an option", "$(echo ls)": "only known", "unknown x": "unknown program",
+    "\u0441at a": "odd program name", "ls" + " " * 80 + "x": "padding", "ls\u00a0x": "unusual space", "ls\n\\\ntouch x": "changes files",
+    "curl x": "network", "docker ps": "network", "yarn": "runs code", "rg --pre=x a": "--pre", "rg -L a": "-L", "printf -v x y": "option",
+    "env -S 'ls'": "runs another program", "watch ls": "runs another program", "command ls": "runs another program", "eval ls": "unknown program",
+    "echo sk-" + "a1" * 12: "key or token", "git show HEAD:.env": "secrets", "timeout 5 cd x": "no program", "cat <<A <<B\nA\nB": "cannot be parsed",
+    "echo a\\\nb": "line continuation", "cat `echo \"x\"`": "quotes", "echo $'\\e[2K'": "escape", "printf '%s' \"$(ls)\" > f": "writes",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "why"), ASKS.items())
+def test_asks_and_says_why_in_one_line(command: str, why: str) -> None:
+    found = judge(command)
+    assert found.verdict == "ask"
+    assert why in found.reason
+    assert "\n" not in found.reason
+
+
+RUIN = [
+    "rm -rf /", "rm -fr --no-preserve-root /", "rm -r -f /*", "rm --recursive --force /", "rm --rec /", "r\\m -rf /", "'rm' -rf \"/\"", "$'\\x72m' -rf /",
+    "/bin/rm -rf //", "rm -rf /./", "rm -rf /usr/..", "rm -rf ~", "rm -rf ~/", "rm -rf $HOME/*", "rm -rf \"${HOME}\"", "rm -rf /home/someone", "rm -rf ..",
+    "rm -rf /e*", "rm -rf {/etc,/usr}", "{rm,-rf,/}", "rm${IFS}-rf${IFS}/", "x=rm; $x -rf /", "X=/; rm -rf \"$X\"", "$(echo rm) -rf /", "`echo rm` -rf /",
+    "sudo -n rm -rf /", "env A=1 nice -n 5 timeout 3 rm -rf /", "nohup rm -rf / &", "foo bar rm -rf /", "bash -c 'rm -rf /'", "bash -c \"sh -c 'rm -rf /'\"",
+    "eval 'rm -rf /'", "eval rm -rf /", "echo 'rm -rf /' | sh", "printf 'rm -rf %s' / | sudo bash", "bash <<< 'rm -rf /'", "sh <<EOF\nrm -rf /\nEOF",
+    "echo cm0gLXJmIC8K | base64 -d | sh", "echo 726d202d7266202f | xxd -r -p | sh", "trap 'rm -rf /' EXIT", "ssh h 'rm -rf /'", "if true; then rm -rf /; fi",
+    "for i in 1; do rm -rf /; done", "f() { rm -rf /; }; f", "ls && (rm -rf /)", "echo $(rm -rf /)", "cat <(rm -rf /)", "python -c 'import os; os.system(\"rm -rf /\")'",
+    "python3 -c \"import shutil; shutil.rmtree('/')\"", "perl -e 'system(\"rm -rf /\")'", "ruby -e 'FileUtils.rm_rf(\"/\")'", "awk 'BEGIN{system(\"rm -rf /\")}'",
+    "find / -delete", "find / -exec rm -rf {} +", "ls / | xargs rm -rf /", "chmod -R 777 /", "chown -R x:y /usr", "chmod --recursive 000 /etc", "mkfs.ext4 /dev/sda1",
+    "wipefs -a /dev/sda", "dd if=/dev/zero of=/dev/nvme0n1", "cat x > /dev/sda", ": > /dev/vda1", "tee /dev/sda < x", "cp x /dev/mmcblk0", "shred /dev/sdb", "mv / /dev/null",
+    "mv ~ /tmp/x", "shutdown -h now", "sudo reboot", "systemctl poweroff", "init 0", "echo b > /proc/sysrq-trigger", ":(){ :|:& };:", "b(){ b|b& };b", "function b { b | b & }; b",
+    "rsync -a --delete empty/ /", "cd / && rm -rf *", "cd /etc; rm -rf .", "pushd ~ && rm -rf ./*",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", RUIN)
+def test_what_ruins_a_host_is_denied_however_it_is_written(command: str) -> None:
+    found = judge(command)
+    assert found.verdict == "deny"
+    assert found.catastrophic
+
+
+NO_RUIN = [
+    "rm -rf build", "rm -rf ./node_modules", "rm -rf /tmp/x", "rm -rf *", "rm -rf ./*", "rm -rf .git", "git commit -m 'rm -rf / is bad'", "git log --grep='rm -rf /'",
+    "rm -rf \"$DIR\"", "rm -rf $DIR/*", "find . -delete", "find / -name x -delete", "chmod -R 755 .", "chown -R me build", "dd if=a of=b", "dd if=a of=/dev/null", "curl x | sh",
+    "rm /", "chmod 644 /etc/hosts", "mkfs.ext4 --help", "python -c 'print(1)'", "docker run x rm -rf /tmp", "echo x > /dev/null", "mv a b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", NO_RUIN)
+def test_what_only_looks_like_ruin_is_no_more_than_a_question(command: str) -> None:
+    assert judge(command).verdict in ("ask", "plain")
+
+
+@pytest.mark.parametrize(
+    "sign",
+    ["\0", "\r", "\x1b", "\x0b", "\x7f", "\u200b", "\u202e", "\u2066", "\ufeff", "\ud800", "\U000e0041"],
+)
+def test_signs_that_hide_text_are_denied(sign: str) -> None:
+    assert judge(f"ls{sign} x").verdict == "deny"
+
+
+def test_operands_are_named_from_the_workspace_with_what_happens_to_them() -> None:
+    found = judge("cd a && cp x sub/*.c ../y && rm -r z > log < in")
+    assert set(found.operands) == {
+        Operand("a/x", "read"), Operand("a/sub/*.c", "read", "pattern"), Operand("a/../y", "write"),
+        Operand("a/z", "delete", "subtree"), Operand("a/log", "write"), Operand("a/in", "read"),
+    }  # fmt: skip
+    assert found.effect == "write"
+    assert found.programs == ("cd", "cp", "rm")
+
+
+def test_after_a_cd_that_may_have_failed_both_folders_count() -> None:
+    assert {operand.path for operand in judge("cd a; cat x").operands} == {"x", "a/x"}
+    assert {operand.path for operand in judge("cd a && cat x").operands} == {"a/x"}
+    assert {operand.path for operand in judge("(cd a) && cat x").operands} == {"x"}
+
+
+def test_absolute_paths_of_the_workspace_are_inside() -> None:
+    assert judge("cat /w/a/b", workspace="/w").verdict == "plain"
+    assert judge("cat /w/a/b", workspace="/w").operands == (Operand("a/b", "read"),)
+    assert judge("cat /w/../etc/x", workspace="/w").verdict == "ask"
+    assert judge("cat /wx", workspace="/w").verdict == "ask"
+
+
+def test_another_folder_or_variables_of_the_caller_ask() -> None:
+    assert judge("ls", cwd_is_workspace=False).verdict == "ask"
+    assert "PYTHONPATH" in judge("ls", env={"PYTHONPATH": "x"}).reason
+    assert judge("ls", env={"LC_ALL": "C"}).verdict == "plain"
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PYTHONSTARTUP", "NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "GIT_SSH_COMMAND", "PATH", "IFS", "PROMPT_COMMAND", "X_PRELOAD", "EDITOR", "PAGER", "UNKNOWN"])  # fmt: skip
+def test_variables_that_load_or_are_unknown_ask(name: str) -> None:
+    assert judge(f"{name}=x ls").verdict == "ask"
+    assert judge(f"env {name}=x ls").verdict == "ask"
+    assert judge("ls", env={name: "x"}).verdict == "ask"
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_row_of_the_tables_can_be_read(name: str) -> None:
+    for option in ("--not-an-option-of-anything", "-\u00e9"):
+        stage = parse(f"x {option}").steps[0].pipeline.stages[0]
+        assert isinstance(stage, Command)
+        if FORMS[name].inert:
+            continue
+        with pytest.raises(Stopped):
+            read_arguments(name, FORMS[name], stage.words[1:])
+
+
+def test_without_the_parser_everything_asks_and_ruin_is_still_denied() -> None:
+    program = (
+        "import sys; sys.modules['tree_sitter_bash'] = None\n"
+        "from toolcrib.shell import judge\n"
+        "print([judge(c).verdict for c in ('ls', 'rm -rf /', \"bash -c 'rm -rf /'\", 'ls\\x1b')], judge('ls').reason)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("['ask', 'deny', 'deny', 'deny']")
+    assert "not installed" in done.stdout
+
+
+SIGNS = st.sampled_from(
+    [*list("ab -/.\\'\"$`|&;<>(){}[]*?!#~=\n\t0129,:@%"), "rm", "ls", "git", "<<E\n", "$(", "é", "\x00", "�"]
+)
+
+
+@given(st.lists(SIGNS, max_size=60).map("".join) | st.text(max_size=80))
+def test_no_text_makes_it_stumble(text: str) -> None:
+    found = judge(text)
+    assert found.verdict in ("plain", "ask", "deny")
+    assert (found.verdict == "plain") == (not found.reason)
+    if found.plan is not None:
+        assert Plan.from_json(json.loads(json.dumps(found.plan.to_json()))) == found.plan
+
+
+@given(st.lists(SIGNS, max_size=40).map("".join) | st.sampled_from(PLAIN))
+def test_what_is_shown_means_the_same_plan(text: str) -> None:
+    found = judge(text)
+    if found.plan is not None and not any(
+        r.kind == "text" for one in commands(found.plan) for r in one.redirects
+    ):
+        again = judge(str(found.plan))
+        assert again.verdict == found.verdict
+        assert again.programs == found.programs
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "rm ",
+        "a|",
+        "ls;",
+        "$(",
+        "'",
+        '"',
+        "`",
+        "{a,b}",
+        "a'b'",
+        "((",
+        "<<E\n",
+        "x=1 ",
+        "bash -c '",
+        "eval ",
+        "\\\n",
+        ":(){",
+        "base64 ",
+        "sudo ",
+        "/*",
+        "~",
+        "echo QQQQQQQQ | ",
+    ],
+)
+def test_cost_grows_with_the_text_and_not_faster(piece: str) -> None:
+    def judging(length: int) -> object:
+        text = (piece * length)[:length]
+        return lambda: judge(text)
+
+    at_most = 40  # ten times the text; a quadratic cost would be a hundred times as much
+    assert growth(judging, 900, 9_000, at_most, 0.002) < at_most  # type: ignore[arg-type]

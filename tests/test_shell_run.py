@@ -1,0 +1,241 @@
+# ruff: noqa: E501 - a case reads better in one line
+"""A plan runs without a shell, ends as bash would, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from toolcrib.shell import Child, Local, Plan, judge, run_plan
+from toolcrib.shell.gitguard import guarded
+from toolcrib.shell.parse import parse
+from toolcrib.shell.run import Streams
+
+pytest.importorskip("tree_sitter_bash")
+ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
+BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
+Run = Callable[..., "asyncio.Future[tuple[int, str, str]]"]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.txt").write_text("one\ntwo\nthree\n")
+    (folder / "sub" / "b.c").write_text("b\n")
+    (folder / "sub" / ".hidden").write_text("")
+    (folder / "way-out").symlink_to(tmp_path)
+    (tmp_path / "outside").write_text("outside\n")
+    return folder
+
+
+async def run(plan: Plan, work: Path, timeout: float = 20, **more: bool) -> tuple[int, str, str]:
+    out, err = work.parent / "out", work.parent / "err"
+    with out.open("wb") as to, err.open("wb") as errors, Path(os.devnull).open("rb") as null:  # noqa: ASYNC230
+        status = await run_plan(
+            plan,
+            Local(str(work)),
+            env=ENV,
+            stdin=null.fileno(),
+            stdout=to.fileno(),
+            stderr=errors.fileno(),
+            timeout=timeout,
+            **more,
+        )
+    return status, out.read_text(), err.read_text()
+
+
+SAME_AS_BASH = [
+    "echo a b | tr a-z A-Z", "false", "! false", "true && echo yes || echo no", "false && echo yes || echo no", "false; echo on",
+    "cat < a.txt | head -2 | tail -1", "cat nothere || echo missing", "ls nothere 2>/dev/null", "ls nothere 2>&1 >/dev/null | wc -l", "echo x >&2",
+    "cd sub && ls", "cd sub; cd ..; ls", "(cd sub && ls); ls", "cd nowhere || echo stayed", "cd sub | cat; ls", "echo sub/*.c no/*.c a.t?t",
+    "echo \"$(cat a.txt | wc -l)\" $(cat a.txt)", "echo \"$(printf 'a\\n\\n')\" x$(echo 1 2)y", "cat <<'EOF'\n$x `y`\nEOF", "cat <<< 'a b' | wc -c",
+    "nosuchprogram; echo $(nosuchprogram2)z", "yes | head -1", "test -f a.txt && echo there", "printf '%s|' a '' 'b c'", "sh -c 'exit 3' | true",
+    "true | sh -c 'exit 3'", "sh -c 'kill -9 $$' || echo killed", "echo $'t\\tx' 'q\"q' \\*", "LC_ALL=C sort -r a.txt", "cat a.txt sub/b.c | sort | uniq -c | wc -l", "cat < nothere",
+    "cat >&- a.txt", "(echo a; echo b >&2) 2>&1 | sort", ":", "echo ''", "cat <&0", "/usr/bin/env | wc -l >/dev/null", "cd -- sub && cat b.c",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(not BASH, reason="needs bash")
+@pytest.mark.parametrize("command", SAME_AS_BASH)
+async def test_the_same_output_and_status_as_bash(command: str, work: Path) -> None:
+    theirs = subprocess.run(
+        [BASH, "-c", command], cwd=work, env=ENV, stdin=subprocess.DEVNULL, capture_output=True
+    )
+    status, out, err = await run(parse(command), work)
+    assert (status, out) == (theirs.returncode, theirs.stdout.decode())
+    assert bool(err) == bool(theirs.stderr)
+
+
+async def test_a_stored_plan_runs_as_well(work: Path) -> None:
+    plan = Plan.from_json(parse("cd sub && cat b.c | wc -l").to_json())
+    assert (await run(plan, work))[:2] == (0, "1\n")
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"version": 2, "steps": []}, {"version": 1, "steps": [{}]}, {"version": 1}]
+)
+def test_what_is_no_plan_is_not_read(data: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="plan"):
+        Plan.from_json(data)
+
+
+async def test_time_that_is_up_ends_all_of_it(work: Path) -> None:
+    with pytest.raises(TimeoutError):
+        await run(parse("sleep 987.125 | cat | (sleep 987.125; echo no) | cat"), work, timeout=0.3)
+    assert not left_over("987.125")
+
+
+async def test_a_cancelled_run_leaves_nothing(work: Path) -> None:
+    task = asyncio.ensure_future(run(parse("echo $(sleep 987.25)"), work))
+    while not left_over("987.25"):
+        assert not task.done()
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not left_over("987.25")
+
+
+def left_over(mark: str) -> list[str]:
+    shown = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True).stdout
+    return [line for line in shown.splitlines() if f"sleep {mark}" in line and not line.startswith("Z")]
+
+
+def descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+async def test_no_descriptor_is_left_open(work: Path) -> None:
+    await run(parse("ls | cat"), work)
+    before = descriptors()
+    for command in SAME_AS_BASH:
+        await run(parse(command), work)
+    assert descriptors() <= before
+
+
+@pytest.mark.parametrize("command", ["cat < way-out/outside", "cd way-out && ls", "cd .. && ls", "cat < ../outside", "cd /etc && ls", "cat < /etc/hosts"])  # fmt: skip
+async def test_redirections_and_cd_do_not_leave_the_root(command: str, work: Path) -> None:
+    status, out, err = await run(parse(command), work)
+    assert status
+    assert out == ""
+    assert err
+
+
+async def test_patterns_do_not_look_outside(work: Path) -> None:
+    assert (await run(parse("echo way-out/out* sub/b* sub/.h*"), work))[
+        1
+    ] == "way-out/out* sub/b.c sub/.hidden\n"
+
+
+async def test_files_are_written_only_below_the_root(work: Path) -> None:
+    assert (await run(parse("echo x > sub/new && echo y >> sub/new"), work))[0] == 0
+    assert (work / "sub" / "new").read_text() == "x\ny\n"
+    assert (await run(parse("echo x > way-out/outside"), work))[0] == 1
+    assert (work.parent / "outside").read_text() == "outside\n"
+
+
+class Recording(Local):
+    """A host that notes what it is asked to start."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.started: list[tuple[list[str], dict[str, str]]] = []
+
+    async def spawn(
+        self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
+    ) -> Child:
+        self.started.append((list(argv), dict(env)))
+        return await super().spawn(["true"], folder=folder, env=env, streams=streams)
+
+
+async def test_programs_get_what_they_were_proved_with_and_nothing_of_ours(work: Path) -> None:
+    host = Recording(str(work))
+    with Path(os.devnull).open("r+b") as null:  # noqa: ASYNC230
+        fd = null.fileno()
+        await run_plan(
+            parse("TZ=UTC ls 'a b' && git status"), host, env={"A": "1"}, stdin=fd, stdout=fd, stderr=fd
+        )
+    assert host.started[0] == (["ls", "a b"], {"A": "1", "TZ": "UTC"})
+    assert host.started[1][0][0] == "git"
+    assert "core.hooksPath=/dev/null" in host.started[1][0]
+
+
+def test_git_is_hardened_behind_wrappers_too() -> None:
+    assert "core.fsmonitor=false" in guarded(["timeout", "5", "nice", "git", "status"])
+    assert guarded(["timeout", "5", "ls"]) == ["timeout", "5", "ls"]
+    assert guarded(["git", "diff", "HEAD"])[-3:] == ["--no-ext-diff", "--no-textconv", "HEAD"]
+
+
+GIT = shutil.which("git", path="/bin:/usr/bin:/usr/local/bin") or ""
+
+
+@pytest.mark.skipif(not GIT, reason="needs git")
+@pytest.mark.parametrize(
+    ("setting", "command"),
+    [
+        ("core.fsmonitor", "git status"), ("core.pager", "git log -1"), ("diff.external", "git diff"), ("diff.x.command", "git diff"),
+        ("diff.x.textconv", "git diff"), ("diff.x.textconv", "git log -p"), ("diff.x.textconv", "git show"), ("diff.x.textconv", "git blame a.x"),
+        ("gpg.program", "git log --format=%G? --show-notes -1"), ("core.hooksPath", "git status"), ("core.fsmonitor", "timeout 5 git diff"),
+        ("diff.x.textconv", "cd sub && git log -p"), ("core.fsmonitor", "git ls-files -o"), ("alias.status", "git status"),
+    ],
+)  # fmt: skip
+async def test_git_runs_no_program_of_the_repository(setting: str, command: str, tmp_path: Path) -> None:
+    work, fired = repository(tmp_path, setting)
+    await run(parse(command), work)
+    assert not fired.exists()
+
+
+@pytest.mark.skipif(not GIT, reason="needs git")
+@pytest.mark.parametrize(
+    ("setting", "command"),
+    [("core.fsmonitor", "git status"), ("diff.external", "git diff"), ("diff.x.textconv", "git log -p"),
+     ("core.fsmonitor", "timeout 5 git diff")],
+)  # fmt: skip
+async def test_without_hardening_it_would(setting: str, command: str, tmp_path: Path) -> None:
+    work, fired = repository(tmp_path, setting)
+    await run(parse(command), work, harden_git=False)
+    assert fired.exists()
+
+
+def repository(tmp_path: Path, setting: str) -> tuple[Path, Path]:
+    """One whose configuration names a program for a setting; the file appears when that runs."""
+    work = tmp_path / "work"
+    (work / "sub").mkdir(parents=True)
+    fired = tmp_path / "fired"
+    evil = tmp_path / "evil.sh"
+    evil.write_text(f'#!/bin/sh\n: > {fired}\ncat "$1" 2>/dev/null\n')
+    evil.chmod(0o755)
+
+    def git(*args: str) -> None:
+        own = {**ENV, "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
+        named = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run([GIT, *named, *args], cwd=work, env=own, check=True, capture_output=True)
+
+    git("init", "-q")
+    (work / "a.x").write_text("1\n")
+    (work / "sub" / "b.x").write_text("1\n")
+    (work / ".gitattributes").write_text("*.x diff=x\n")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    (work / "a.x").write_text("2\n")
+    git("config", setting, f"!{evil}" if setting.startswith("alias") else str(evil))
+    if setting == "gpg.program":
+        git("config", "log.showSignature", "true")
+    return work, fired
+
+
+async def test_what_is_plain_is_run_as_it_was_unwrapped(work: Path) -> None:
+    found = judge("bash -lc 'cat a.txt | wc -l'")
+    assert found.plan is not None
+    host = Recording(str(work))
+    with Path(os.devnull).open("r+b") as null:  # noqa: ASYNC230
+        fd = null.fileno()
+        await run_plan(found.plan, host, env=ENV, stdin=fd, stdout=fd, stderr=fd)
+    assert sorted(argv for argv, _ in host.started) == [["cat", "a.txt"], ["wc", "-l"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import time
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     import asyncio
 
     from toolcrib.audit import AuditLog
+    from toolcrib.secrets import SecretStore
+    from toolcrib.secrets.masking import Masking
     from toolcrib.toolbox.execute import Execution
     from toolcrib.toolbox.stream import CallStream
     from toolcrib.toolbox.threads import Portal, Workers
@@ -68,9 +71,10 @@ class Toolbox:
     "read_only", "supervised" (the default: what changes something asks `approver`) or "full"; a `policy`
     replaces it. An approver that is silent for `answer_timeout` seconds counts as nobody. What is approved for
     longer than a run is kept in `approvals`, for the folder `project` or for the user; `audit` notes every
-    decision and call. `timeout` (seconds) and `max_output` hold for tools that say nothing themselves. Long
-    outputs are kept whole below `overflow`, if a folder is given. `on_event` is called with every event, on a
-    thread of its own.
+    decision and call. `secrets` are what `<secret_ref:NAME>` stands for in parameters that a tool declared for
+    them; their values are masked in all that tools give. `timeout` (seconds) and `max_output` hold for tools
+    that say nothing themselves. Long outputs are kept whole below `overflow`, if a folder is given. `on_event`
+    is called with every event, on a thread of its own.
 
     >>> import asyncio
     >>> from toolcrib import Effect, Toolbox, tool
@@ -93,6 +97,7 @@ class Toolbox:
         answer_timeout: float | None = None,
         approvals: Store | None = None,
         audit: AuditLog | None = None,
+        secrets: SecretStore | None = None,
         project: Path | None = None,
         deps: Any = None,
         timeout: float = TIMEOUT,
@@ -113,6 +118,7 @@ class Toolbox:
         self.approver = approver
         self.answer_timeout = answer_timeout
         self.audit = audit
+        self.masking = _masking(secrets) if secrets is not None else None
         self.deps = deps
         self.timeout = timeout
         self.max_output = max_output
@@ -212,6 +218,8 @@ class Toolbox:
                 decoded: Any = words.unreadable_call(call.name, call.problem)
             else:
                 decoded = decode(call.name, call.arguments, resolved.definition, offer)
+            if isinstance(decoded, tuple) and (self.masking is not None or resolved.definition.facts.secrets):
+                decoded = self._with_secrets(call, resolved, decoded)
             if isinstance(decoded, tuple):
                 prepared = judged(call, key, resolved, decoded, self.policy, self.grants)
             else:
@@ -223,6 +231,16 @@ class Toolbox:
         if resolved.entry.owned and type(prepared) is Refused:
             await close_tool(resolved.tool)
         return prepared
+
+    def _with_secrets(self, call: ToolCall, bound: Bound, decoded: Any) -> Any:
+        """Decoded arguments as they are, or the refusal of a reference that cannot be used."""
+        arguments = decoded[1]
+        if isinstance(arguments, str | bytes):
+            arguments = json.loads(arguments or "{}")
+        from toolcrib.secrets.masking import problem_of
+
+        problem = problem_of(self.masking, arguments, bound.definition)
+        return words.wrong_secret(call.name, problem) if problem else decoded
 
     async def execute(
         self,
@@ -504,3 +522,10 @@ class Toolbox:
             if self.grants.covers(pending.key.run, bound.entry, mark, identity, lambda: accesses_of(pending)):
                 return Answer(Verdict.YES, by="always")
         return await self.ask(pending.question)
+
+
+def _masking(store: SecretStore) -> Masking:
+    """Loaded where there are secrets."""
+    from toolcrib.secrets.masking import Masking
+
+    return Masking(store)

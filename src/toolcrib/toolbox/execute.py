@@ -38,7 +38,18 @@ class Execution(Deadline):
     It is its own deadline and its own generator, as ten thousand of them may wait at once.
     """
 
-    __slots__ = ("bound", "box", "problem", "ready", "record", "seconds", "span", "started", "to_raise")
+    __slots__ = (
+        "bound",
+        "box",
+        "params",
+        "problem",
+        "ready",
+        "record",
+        "seconds",
+        "span",
+        "started",
+        "to_raise",
+    )
 
     def __init__(
         self, box: Toolbox, ready: Ready, bound: Bound, deps: Any, seconds: float, record: Record | None
@@ -95,6 +106,7 @@ class Execution(Deadline):
         name = ready.call.name
         self.started = box.timer()
         self.span = None
+        self.params = ready.params if box.masking is None else box.masking.revealed(ready, definition)
         if box.audit is not None and (problem := box.audit.decided(ready, definition)):
             raise ToolError(f"Nothing was run: {problem}.")
         if box.sink.listeners:
@@ -102,9 +114,9 @@ class Execution(Deadline):
         if box.tracer is not None or SDK in sys.modules:
             self.span = CallSpan(box.tracer, name, definition, ready, box.record_content)
         if definition.mode != "async" or definition.facts.retry is not None:
-            return _coroutine(box, ready, self.bound, self.ctx, self.span)
+            return _coroutine(box, ready, self.bound, self.params, self.ctx, self.span)
         try:
-            coro = definition.start(self.bound.tool, ready.params, self.ctx)
+            coro = definition.start(self.bound.tool, self.params, self.ctx)
         except StopIteration as odd:
             raise RuntimeError("the tool raised StopIteration") from odd
         # An awaitable object cannot be stepped by hand, and a wrapper may have hidden a plain function.
@@ -134,6 +146,9 @@ class Execution(Deadline):
         """Cap, count, record and report; the terminal state comes after the result is recorded."""
         box, ready, facts = self.box, self.ready, self.bound.definition.facts
         key, name = ready.key, ready.call.name
+        if box.masking is not None:
+            result = box.masking.of_result(result)
+            self.problem = box.masking.masked(self.problem)
         limit = facts.max_output or box.max_output
         text = result.parts[0].text if len(result.parts) == 1 and type(result.parts[0]) is Text else None
         # What is short and plain fits: no character takes more than 4 bytes, or is more than one line.
@@ -173,16 +188,16 @@ class Execution(Deadline):
 
 
 def _coroutine(
-    box: Toolbox, ready: Ready, bound: Bound, ctx: Context[Any] | None, span: CallSpan | None
+    box: Toolbox, ready: Ready, bound: Bound, params: Any, ctx: Context[Any] | None, span: CallSpan | None
 ) -> Any:
     """The coroutine that does the work: one attempt, or as many as the tool's retry allows."""
     if bound.definition.facts.retry is not None:
-        return _retried(box, ready, bound, ctx, span)
-    return MODES[bound.definition.mode](box, bound, ready.params, ctx)
+        return _retried(box, ready, bound, params, ctx, span)
+    return MODES[bound.definition.mode](box, bound, params, ctx)
 
 
 async def _retried(
-    box: Toolbox, ready: Ready, bound: Bound, ctx: Context[Any] | None, span: CallSpan | None
+    box: Toolbox, ready: Ready, bound: Bound, params: Any, ctx: Context[Any] | None, span: CallSpan | None
 ) -> Any:
     """Run again after transient failures, as the tool declared; the deadline is the same for all attempts."""
     definition, name = bound.definition, ready.call.name
@@ -191,8 +206,8 @@ async def _retried(
     while True:
         try:
             if definition.mode == "async":
-                return await definition.start(bound.tool, ready.params, ctx)
-            return await MODES[definition.mode](box, bound, ready.params, ctx)
+                return await definition.start(bound.tool, params, ctx)
+            return await MODES[definition.mode](box, bound, params, ctx)
         except Exception as error:
             if attempt >= retry.attempts or not retry.is_transient(error):
                 raise
@@ -202,10 +217,16 @@ async def _retried(
                 span.retried(attempt, delay)
             if box.sink.listeners:
                 tip = f"attempt {attempt} failed, trying again in {delay:.1f} s"
-                box.emit(ready.key.run, CallRetried(ready.key, name, attempt, delay, in_full(error)))
+                box.emit(ready.key.run, CallRetried(ready.key, name, attempt, delay, _told(box, error)))
                 box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, tip))
         await asyncio.sleep(delay)
         attempt += 1
+
+
+def _told(box: Toolbox, error: BaseException) -> str:
+    """An error for the operator."""
+    text = in_full(error)
+    return text if box.masking is None else str(box.masking.masked(text))
 
 
 async def _inline(box: Toolbox, bound: Bound, params: Any, ctx: Any) -> Any:

@@ -34,12 +34,16 @@ class BoxHost:
         box = self._box
         if box.sink:
             state = CallState.DOING if type(ctx) is Context else CallState.WAIT
+            if box.masking is not None:
+                named = {name: box.masking.masked(value) for name, value in named.items()}
             box.emit(ctx.key.run, StatusChanged(ctx.key, ctx.tool, state, **_reportable(**named)))
 
     async def ask(self, ctx: Context[Any], action: str, patterns: tuple[str, ...]) -> None:
         from toolcrib.toolbox.policy import Case, Verb
 
         box = self._box
+        if box.masking is not None:
+            action, patterns = box.masking.masked(action), tuple(map(box.masking.masked, patterns))
         definition = ctx._definition
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
         effect = max(definition.facts.effect, Effect.WRITE)

@@ -92,6 +92,12 @@ def unreadable_call(name: str, problem: str) -> ToolResult:
     )
 
 
+def wrong_secret(name: str, problem: str) -> ToolResult:
+    return ToolResult.of(
+        f'The call of tool "{name}" was not run: {problem}', code=ErrorCode.INVALID_ARGUMENTS
+    )
+
+
 def cut_off(name: str) -> ToolResult:
     return ToolResult.of(
         f'The call of tool "{name}" was cut off in the middle of the answer; nothing was run. '

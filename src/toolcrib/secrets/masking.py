@@ -1,0 +1,139 @@
+"""Secrets on the path of a call: references are checked before, revealed for the tool alone, masked in all it gives.
+
+A toolbox without a store has none of this, and its calls pay nothing for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from toolcrib.call import Ready
+from toolcrib.content import Json, Part, Text
+from toolcrib.definition import Definition
+from toolcrib.errors import ToolError
+from toolcrib.result import ToolResult
+from toolcrib.secrets import Redactor, SecretError, SecretStore, check, references, reveal, unfit
+
+
+class Masking:
+    """The secrets of one toolbox. Values are read when they are needed, and known to nobody else."""
+
+    def __init__(self, store: SecretStore) -> None:
+        self._store = store
+        self._known: dict[str, str] = {}
+        self._names: frozenset[str] = frozenset()
+        self._redactor: Redactor | None = None
+
+    def __repr__(self) -> str:
+        return f"Masking({len(self._names)} secrets)"
+
+    def names(self) -> Collection[str]:
+        """The names that can be referred to; none while the store cannot be read."""
+        try:
+            return self._store.names()
+        except SecretError:
+            return ()
+
+    def revealed(self, ready: Ready, definition: Definition) -> Any:
+        """The params of a call with the values in place, validated once more. Raises ToolError."""
+        arguments = ready.arguments
+        if not isinstance(arguments, dict) or next(iter(references(arguments)), None) is None:
+            return ready.params
+        try:
+            made = reveal(arguments, definition.facts.secrets, self._store)
+        except (KeyError, SecretError) as problem:
+            name = problem.args[0] if isinstance(problem, KeyError) else ""
+            logging.getLogger("toolcrib").warning(
+                "a secret of tool %s cannot be had: %s", ready.call.name, problem
+            )
+            raise ToolError(f"Nothing was run: the secret {name!r} has no value now.") from None
+        for name, value in made.values.items():
+            if reason := unfit(value):
+                raise ToolError(f"Nothing was run: the secret {name!r} cannot be used: {reason}.")
+            self._learn(name, value)
+        try:
+            from pydantic_core import to_json
+
+            return definition.params.parse(to_json(made.arguments))
+        except ValueError:
+            raise ToolError("Nothing was run: with its secrets in place, an argument is not valid.") from None
+
+    def masked(self, value: Any) -> Any:
+        """JSON data or text without secrets; what is neither is given back as it is."""
+        redactor = self._redacting()
+        if isinstance(value, str):
+            return redactor.redact_text(value).value
+        if isinstance(value, dict | list | tuple | int | float):
+            return redactor.redact_json(value).value
+        return value
+
+    def of_result(self, result: ToolResult) -> ToolResult:
+        """A result without secrets; the model is told when something was masked."""
+        redactor = self._redacting()
+        found: dict[str, None] = {}
+        parts: list[Part] = []
+        for part in result.parts:
+            if isinstance(part, Text):
+                text = redactor.redact_text(part.text)
+                found.update(dict.fromkeys(text.found))
+                parts.append(part if text.value == part.text else replace(part, text=text.value))
+            elif isinstance(part, Json):
+                data = redactor.redact_json(part.value)
+                found.update(dict.fromkeys(data.found))
+                parts.append(replace(part, value=data.value) if data.found else part)
+            else:
+                named = redactor.redact_json([part.url, part.name])
+                found.update(dict.fromkeys(named.found))
+                url, name = named.value
+                parts.append(replace(part, url=url, name=name) if named.found else part)
+        if not found:
+            return result
+        note = Text(f"[Masked in this output, because it is secret: {', '.join(found)}.]")
+        structured = redactor.redact_json(result.structured).value if result.structured is not None else None
+        return ToolResult(
+            (*parts, note),
+            is_error=result.is_error,
+            code=result.code,
+            structured=structured,
+            edits=result.edits,
+            extras=result.extras,
+        )
+
+    def _redacting(self) -> Redactor:
+        """A redactor of all that the store knows by now."""
+        names = frozenset(self.names()) or self._names
+        if self._redactor is None or names != self._names:
+            self._names = names
+            for name in names.difference(self._known):
+                self._read(name)
+            self._redactor = Redactor(self._known)
+        return self._redactor
+
+    def _read(self, name: str) -> None:
+        try:
+            value = self._store.get(name)
+        except SecretError as problem:
+            logging.getLogger("toolcrib").warning("secret %s cannot be read, nor masked: %s", name, problem)
+            return
+        if value is not None and not unfit(value):
+            self._known[name] = value
+
+    def _learn(self, name: str, value: str) -> None:
+        """A value as it is now; an older one stays known under a name of its own."""
+        if self._known.get(name) == value:
+            return
+        if name in self._known:
+            self._known[f"{name} (before)"] = self._known[name]
+        self._known[name] = value
+        self._redactor = Redactor(self._known)
+
+
+def problem_of(masking: Masking | None, arguments: Any, definition: Definition) -> str:
+    """Words for the model if a reference in the arguments cannot be used as it stands; "" if all can."""
+    if not isinstance(arguments, Mapping):
+        return ""
+    known = masking.names() if masking is not None else ()
+    return check(arguments, definition.facts.secrets, known) or ""

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
+
+MEDIA_TYPE = re.compile(r"(image|audio|application|text|video)/[\w.+;=-]+")
+BEGINNINGS = {  # of base64, and what it is then
+    "iVBORw0KGgo": "image/png",
+    "/9j/": "image/jpeg",
+    "R0lGODdh": "image/gif",
+    "R0lGODlh": "image/gif",
+    "JVBERi0": "application/pdf",
+}
 
 
 @dataclass(slots=True)
@@ -33,7 +44,14 @@ class Json:
 
 @dataclass(slots=True)
 class Media:
-    """Bytes or an address of something that is not text; `data` is base64, `url` an address."""
+    """Bytes or an address of something that is not text; `data` is base64, `url` an address.
+
+    `of` takes bytes. What an address of the kind `data:` holds becomes data. The `media_type` of PNG, JPEG, GIF,
+    WebP and PDF is seen in the data, if none is said.
+
+    >>> Image.of(b"GIF89a, and so on").media_type
+    'image/gif'
+    """
 
     data: str = ""
     url: str = ""
@@ -41,6 +59,41 @@ class Media:
     name: str = ""
     extras: dict[str, Any] = field(default_factory=dict)
     kind: ClassVar[str] = "media"
+
+    @classmethod
+    def of(cls, data: bytes | str, media_type: str = "", *, name: str = "") -> Self:
+        """A picture, sound or document of its bytes, or of their base64; its type is seen, if none is said."""
+        return cls(data if isinstance(data, str) else base64.b64encode(data).decode(), "", media_type, name)
+
+    def __post_init__(self) -> None:
+        raw: Any = self.data
+        if isinstance(
+            raw, (bytes, bytearray)
+        ):  # what no type checker lets through is understood all the same
+            self.data = base64.b64encode(raw).decode()
+        for field_name in ("data", "url"):
+            address: Any = getattr(self, field_name)
+            if isinstance(address, str) and address.startswith("data:"):
+                head, mark, data = address.partition(";base64,")
+                if mark and "," not in head and not data.startswith("data:"):
+                    setattr(self, field_name, "")
+                    self.data, self.media_type = (
+                        data,
+                        self.media_type or head[len("data:") :].partition(";")[0],
+                    )
+        if not self.media_type:
+            self._see_type(self.data, self.url)
+
+    def _see_type(self, data: Any, url: Any) -> None:
+        if not data or not isinstance(data, str):
+            return
+        if isinstance(url, str) and MEDIA_TYPE.fullmatch(url):  # where many expect to say the type
+            self.media_type, self.url = url, ""
+        elif data.startswith("UklGR") and data[11:16] == "XRUJQ":  # RIFF....WEBP
+            self.media_type = "image/webp"
+        else:
+            kinds = (kind for beginning, kind in BEGINNINGS.items() if data.startswith(beginning))
+            self.media_type = next(kinds, "")
 
     def as_text(self) -> str:
         label = " ".join(word for word in (self.kind, self.media_type, self.name or self.url) if word)

@@ -1,0 +1,51 @@
+"""Pictures and documents as people hand them over: bytes, base64, addresses, with their type or without."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcrib.content import Audio, File, Image, part_from_dict, part_to_dict
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+DATA = b64encode(PNG).decode()
+WHOLE = Image(data=DATA, media_type="image/png")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (Image.of(PNG), WHOLE),
+        (Image(DATA), WHOLE),
+        (Image.of(PNG, "image/png"), WHOLE),
+        (Image(DATA, "image/png"), WHOLE),
+        (Image(f"data:image/png;base64,{DATA}"), WHOLE),
+        (Image(url=f"data:image/png;charset=x;base64,{DATA}"), WHOLE),
+        (Image.of(b"\xff\xd8\xff\xe0").media_type, "image/jpeg"),
+        (Image.of(b"GIF87a...").media_type, "image/gif"),
+        (Image.of(b"RIFF\x07\xff\0\x01WEBPVP8 ").media_type, "image/webp"),
+        (Audio.of(b"RIFF\x07\xff\0\x01WAVEfmt ").media_type, ""),
+        (File.of(b"%PDF-1.7").media_type, "application/pdf"),
+        (Image(DATA, media_type="image/x-mine").media_type, "image/x-mine"),
+        (Image(DATA, "https://example.org/a/b").url, "https://example.org/a/b"),
+        (Image(url="https://example.org/plan.png"), Image("", "https://example.org/plan.png", "")),
+        (Image(url="data:,not base64").url, "data:,not base64"),
+    ],
+)
+def test_what_was_meant(given: object, meant: object) -> None:
+    assert given == meant
+
+
+@given(
+    st.sampled_from([Image, Audio, File]),
+    st.text()
+    | st.binary()
+    | st.sampled_from(["data:", "data:;base64,", "UklGR", "data:a;base64,data:b;base64,c"]),
+    st.text() | st.sampled_from(["image/png", "data:x;base64,", "https://x/y"]),
+)
+def test_whatever_is_handed_over_can_be_saved(cls: type[Image | Audio | File], data: str, url: str) -> None:
+    part = cls(data, url)
+    assert part_from_dict(part_to_dict(part)) == part

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH102, PTH106, PTH110, PTH112, PTH114, PTH116, PTH120 - paths are text and descriptors here
+# ruff: noqa: PTH102, PTH106, PTH110, PTH112, PTH114, PTH116, PTH120, PTH208 - paths are text and descriptors here
 """Bubblewrap: own namespaces, a file system that is read-only but for the workspace, and our seccomp filter.
 
 Needs the `bwrap` program and unprivileged user namespaces. Everything a command starts lives in its process
@@ -15,9 +15,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from toolcrib.sandbox import kernel, seccomp
-from toolcrib.sandbox.egress import Egress, Resolver
 from toolcrib.sandbox.explain import explained
 from toolcrib.sandbox.interface import (
     Denial,
@@ -36,6 +36,9 @@ from toolcrib.sandbox.places import View, view_of, within
 from toolcrib.sandbox.plan import Confinement, Plan, handed
 from toolcrib.sandbox.protect import Protection
 from toolcrib.sandbox.scratch import Scratch
+
+if TYPE_CHECKING:
+    from toolcrib.sandbox.egress import Resolver
 
 NAME = "bubblewrap"
 FIX = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and allow unprivileged user namespaces"
@@ -130,7 +133,8 @@ class Bubblewrap:
             launch.closing.append(self.masks.hold(view.protected))
         wrapped += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
         for knob in KERNEL_KNOBS:
-            if os.path.exists(knob):
+            # Nobody else may write there; and each of these mounts costs more than all else here.
+            if os.geteuid() == 0 and os.path.exists(knob):
                 wrapped += ["--ro-bind", knob, knob]
         wrapped += self._mounts(view, level)
         wrapped += ["--chdir", launch.cwd]
@@ -142,6 +146,8 @@ class Bubblewrap:
         if level.network is Network.ALLOWLIST:
             if self.resolve is None:
                 raise SandboxError("an allowlist of hosts needs a resolver, and none was given")
+            from toolcrib.sandbox.egress import Egress
+
             egress = Egress(level.hosts, self.resolve, refused=launch.refused_hosts)
             launch.closing.append(lambda launch: egress.close())
             theirs, proxy = egress.begin()
@@ -160,13 +166,13 @@ class Bubblewrap:
         """All that is laid over the root, the outer before the inner."""
         laid: dict[str, list[str]] = {}
         for path in view.hidden:
-            if self._covered(path, view):
+            if _covered(path, view):
                 continue
             if os.path.isdir(path):
                 room = self.limits.scratch if path == view.home else SMALL
                 sized = ["--size", str(room)] if room is not None and knows("--size") else []
                 laid[path] = [*sized, "--tmpfs", path]
-            else:
+            elif os.access(path, os.R_OK):
                 laid[path] = ["--ro-bind", "/dev/null", path]
         for path in view.shown:
             laid[path] = ["--ro-bind-try", path, path]
@@ -185,7 +191,7 @@ class Bubblewrap:
                 for outer in _between(view.workspace, path):
                     # A folder that is no mount point could be renamed, with what is protected in it.
                     laid.setdefault(outer, ["--bind-try", outer, outer])
-                laid[path] = ["--ro-bind-try", path, path]
+                laid[path] = _unwritable(path)
         return [word for path in sorted(laid, key=lambda path: path.split("/")) for word in laid[path]]
 
     def _landlock(self, view: View, level: Level) -> Confinement:
@@ -196,15 +202,6 @@ class Bubblewrap:
         if level.files is Files.WORKSPACE_WRITE:
             write.append(view.workspace)
         return (files, 0, scopes), [("/", LOOKING), *((path, CHANGING) for path in write)], of_a_file
-
-    def _covered(self, path: str, view: View) -> bool:
-        """Whether a hidden path lies in what is hidden anyway."""
-        around = [
-            place
-            for place in (*view.hidden, *view.shown, view.workspace)
-            if place != path and within(path, place)
-        ]
-        return bool(around) and max(around, key=len) in view.hidden
 
     def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
         return explained(returncode, output, launch, self.view(), self.level)
@@ -231,6 +228,20 @@ class Bubblewrap:
             NAME, Strength.ENFORCED, Strength.ENFORCED, network, strong, Strength.ENFORCED,
             tuple(gaps), self.why_not_better,
         )  # fmt: skip
+
+
+def _unwritable(path: str) -> list[str]:
+    """What keeps a protected path; for an empty folder one that is empty in memory, which is quicker laid."""
+    if knows("--perms") and knows("--size") and os.path.isdir(path) and not os.listdir(path):
+        return ["--perms", "0555", "--size", "4096", "--tmpfs", path]
+    return ["--ro-bind-try", path, path]
+
+
+def _covered(path: str, view: View) -> bool:
+    """Whether a hidden path lies in what is hidden anyway."""
+    places = (*view.hidden, *view.shown, view.workspace)
+    around = [place for place in places if place != path and within(path, place)]
+    return bool(around) and max(around, key=len) in view.hidden
 
 
 class Masks:

@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from toolcrib.sandbox import bubblewrap, landlock, seatbelt
-from toolcrib.sandbox.canary import failings
-from toolcrib.sandbox.egress import Resolver
 from toolcrib.sandbox.external import ExternalSandbox
 from toolcrib.sandbox.interface import Files, Level, Limits, Network, Sandbox, SandboxError
 from toolcrib.sandbox.none import NoSandbox
+
+if TYPE_CHECKING:
+    from toolcrib.sandbox.egress import Resolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +91,6 @@ def choose(
 @cache
 def unfit(backend: Backend) -> str:
     """Why a back end is not to be used here, in its own words; "" if it held. Tried once in a process."""
+    from toolcrib.sandbox.canary import failings
+
     return "; ".join(failings(lambda workspace, home: backend.make(workspace, home=home)))

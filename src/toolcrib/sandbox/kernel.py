@@ -1,6 +1,7 @@
 """System calls for confining oneself, by ctypes: privileges, capabilities, Landlock, seccomp.
 
-Also loaded by `launcher`, alone, in an interpreter without site packages: it imports nothing of ours.
+Also loaded by `launcher`, alone, in an interpreter without site packages: it imports nothing of ours, and nothing
+that takes long to load (`typing`, `signal` and `functools` load `re` and `enum`, which double a start).
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections.abc import Iterable
-from functools import cache
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 SET_PDEATHSIG, SET_DUMPABLE, SET_SECCOMP, CAPBSET_DROP, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVS, CAP_AMBIENT = (
     1, 4, 22, 24, 36, 38, 47,
@@ -22,16 +25,13 @@ LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 VERSION_ONLY, PATH_BENEATH = 1, 1
 
 
-@cache
-def libc() -> Any:
-    loaded = ctypes.CDLL(None, use_errno=True)
-    loaded.syscall.restype = ctypes.c_long
-    return loaded
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.syscall.restype = ctypes.c_long
 
 
 def prctl(option: int, value: int = 0) -> None:
     """Raises OSError."""
-    if libc().prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)):
+    if LIBC.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)):
         raise _failed(f"prctl {option}")
 
 
@@ -54,7 +54,7 @@ def drop_capabilities() -> None:
         except OSError:
             break  # past the last that this kernel knows, or not ours to drop: then there is none to lose
     prctl(CAP_AMBIENT, AMBIENT_CLEAR)
-    if libc().capset(struct.pack("=Ii", CAPABILITY_VERSION, 0), b"\0" * 24):
+    if LIBC.capset(struct.pack("=Ii", CAPABILITY_VERSION, 0), b"\0" * 24):
         raise _failed("capset")
 
 
@@ -70,7 +70,7 @@ def apply_filter(steps: bytes) -> None:
     held = ctypes.create_string_buffer(steps, len(steps))
     program = _Program(len(steps) // 8, ctypes.cast(held, ctypes.c_void_p))
     zero = ctypes.c_ulong(0)
-    if libc().prctl(SET_SECCOMP, ctypes.c_ulong(SECCOMP_FILTER), ctypes.byref(program), zero, zero):
+    if LIBC.prctl(SET_SECCOMP, ctypes.c_ulong(SECCOMP_FILTER), ctypes.byref(program), zero, zero):
         raise _failed("seccomp")
 
 
@@ -109,7 +109,7 @@ def landlock(handled: tuple[int, int, int], rules: Iterable[tuple[str, int]], fi
 
 
 def _call(number: int, *arguments: Any) -> int:
-    given = int(libc().syscall(ctypes.c_long(number), *arguments))
+    given = int(LIBC.syscall(ctypes.c_long(number), *arguments))
     if given < 0:
         raise _failed(f"system call {number}")
     return given

@@ -10,7 +10,10 @@ from __future__ import annotations
 import marshal
 import os
 import sys
-from typing import Any, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 FAILED = 125
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
@@ -83,7 +86,7 @@ def hand_over_a_listener(fd: int) -> None:
 
 def _end(code: int) -> NoReturn:
     if code < 0:
-        import signal
+        import _signal as signal  # type: ignore[import-not-found] # pyright: ignore[reportMissingImports]
 
         if -code not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-code, signal.SIG_DFL)

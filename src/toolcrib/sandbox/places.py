@@ -68,6 +68,7 @@ PROTECTED_OF_HOME = (
 )  # fmt: skip
 # Removed again when a command makes them. HEAD turns a folder into a git repository whose configuration git obeys.
 WATCHED = ("HEAD", "toolcrib.toml")
+SYSTEM_PARTS = ("/usr", "/bin", "/sbin", "/lib", "/etc", "/dev", "/proc", "/sys", "/nonexistent")
 SYSTEM_ROOTS = ("/root", "/home", "/Users", "/tmp", "/run")  # never shown as a whole, whatever PATH says
 MAX_REPOSITORIES = 64  # nested ones whose hooks and configuration are protected too
 NESTED_DEPTH = 4
@@ -116,10 +117,11 @@ def view_of(
     """The view from a workspace. `readable` are further folders to see; `protected` is relative to the workspace."""
     root = os.path.realpath(workspace)
     own = os.path.realpath(home or os.path.expanduser("~"))  # the path stays text
+    homes = [own, *_homes_of_the_account()]
     candidates = [
         *(path for place in SECRETS_OF_SYSTEM for path in (glob.glob(place) if "*" in place else [place])),
-        own,
-        *(os.path.join(own, place) for place in SECRETS_OF_HOME),
+        *homes,
+        *(os.path.join(folder, place) for folder in homes for place in SECRETS_OF_HOME),
     ]
     hidden = {os.path.realpath(path) for path in candidates if os.path.lexists(path)}
     # A folder that holds the workspace is hidden all the same, around it; the workspace itself is not.
@@ -137,6 +139,7 @@ def view_of(
     }
     seen |= {os.path.realpath(path) for path in readable if os.path.lexists(path)}
     below = {path for path in seen if any(within(path, place) for place in hidden)}
+    below = {path for path in below if not _shown_anyway(path, below, hidden)}
     return View(
         root,
         own,
@@ -145,6 +148,24 @@ def view_of(
         tuple(_protected(root, (*protected, *(PROTECTED_OF_HOME if root == own else ())))),
         tuple(f"{root}/{name}" for name in WATCHED),
     )
+
+
+def _shown_anyway(path: str, shown: set[str], hidden: set[str]) -> bool:
+    """Whether a path lies in another one that is shown, with nothing hidden between the two."""
+    around = [place for place in (*shown, *hidden) if place != path and within(path, place)]
+    return bool(around) and max(around, key=len) in shown
+
+
+@cache
+def _homes_of_the_account() -> tuple[str, ...]:
+    """The home folder that the system has for us, wherever HOME points; not one that belongs to the system."""
+    import pwd
+
+    try:
+        home = os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return ()
+    return () if home == "/" or any(within(home, place) for place in SYSTEM_PARTS) else (home,)
 
 
 @cache

@@ -36,7 +36,7 @@ class Plan:
     def argv(self, launch: Launch) -> list[str]:
         """The launcher's command line; the plan itself is handed over in a descriptor of the launch."""
         told: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        return [sys.executable, "-I", "-S", "-B", LAUNCHER, str(handed(launch, marshal.dumps(told)))]
+        return [sys.executable, "-I", "-S", LAUNCHER, str(handed(launch, marshal.dumps(told)))]
 
 
 def handed(launch: Launch, data: bytes) -> int:

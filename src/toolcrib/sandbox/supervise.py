@@ -8,12 +8,15 @@ its own, so it takes nobody else's. Loaded by `launcher`: it imports nothing of 
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found] # pyright: ignore[reportMissingImports] # see kernel
 import os
-import signal
 import time
-from collections.abc import Callable
 
 from toolcrib.sandbox import kernel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TICK = 0.25  # seconds between looks at the memory
 GRACE = 0.2  # seconds between asking to end and ending
@@ -59,11 +62,19 @@ def supervise(become: Callable[[], None], *, memory: int | None = None) -> int:
 def sweep() -> None:
     """End every descendant; again and again, for one may start another while it is ended."""
     deadline = time.monotonic() + STUCK
-    while (left := descendants(os.getpid())) and time.monotonic() < deadline:
-        _signal(left, signal.SIGKILL)
-        _reap_all()
+    while _any_left() and time.monotonic() < deadline:
+        _signal(descendants(os.getpid()), signal.SIGKILL)
         time.sleep(0.001)
-    _reap_all()
+
+
+def _any_left() -> bool:
+    """Take away what ended; whether something is left that did not."""
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                return True
+        except ChildProcessError:
+            return False
 
 
 def descendants(root: int) -> list[int]:
@@ -125,7 +136,3 @@ def _reaped(child: int) -> int | None:
             return code
         if pid == child:
             code = os.waitstatus_to_exitcode(status)
-
-
-def _reap_all() -> None:
-    _reaped(0)

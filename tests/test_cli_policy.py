@@ -148,3 +148,21 @@ def test_a_run_goes_by_the_rules(rules: Path, capsys: pytest.CaptureFixture[str]
     assert called("run", "go", "--model", f"scripted:{script}", "--policy", str(rules)) == 0
     assert (rules.parent / "docs" / "a.md").read_text() == "hello"
     assert "keys stay where they are" in capsys.readouterr().out
+
+
+def test_a_run_masks_the_users_secrets(
+    rules: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from toolcrib.cli.secrets import default_path
+    from toolcrib.secrets import SecretFile
+
+    monkeypatch.setenv("HOME", str(rules.parent))
+    SecretFile(default_path()).set("API_KEY", "hunter2-hunter3-xyz")
+    (rules.parent / "a.txt").write_text("the key is hunter2-hunter3-xyz\n")
+    script = rules.parent / "script.yaml"
+    script.write_text("- calls: [{name: read_file, arguments: {path: a.txt}}]\n- text: Done.\n")
+    transcript = rules.parent / "transcript.jsonl"
+    assert called("run", "go", "--model", f"scripted:{script}", "--transcript", str(transcript)) == 0
+    shown = capsys.readouterr().out
+    assert "hunter2-hunter3-xyz" not in shown + transcript.read_text()
+    assert "[secret API_KEY]" in transcript.read_text()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
     from toolcrib.cli.view import View
     from toolcrib.models import Model
+    from toolcrib.secrets import SecretStore
 
 INSTRUCTIONS = """\
 You work in a folder, the workspace, through tools. Paths are relative to it.
@@ -124,6 +125,7 @@ async def _run(
         approvals=approval_store(),
         project=settings.workspace.resolve(),
         audit=audit_log() if settings.audit else None,
+        secrets=_secrets(),
     )
     agent = Agent(
         model,
@@ -158,6 +160,18 @@ def _policy(settings: Settings, assembly: Assembly) -> Policy:
     if policy_file(settings.policy) is None:
         return AutonomyPolicy(settings.autonomy)
     return policy_of(settings.policy, settings.autonomy, assembly.toolbox(autonomy="full"))
+
+
+def _secrets() -> SecretStore | None:
+    """What `toolcrib secrets set` keeps, if there is anything."""
+    from toolcrib.cli.secrets import default_path
+    from toolcrib.secrets import SecretError, SecretFile
+
+    store = SecretFile(default_path())
+    try:
+        return store if default_path().exists() and store.names() else None
+    except SecretError as problem:
+        raise Problem(str(problem)) from problem
 
 
 def _model(name: str | None) -> Model:

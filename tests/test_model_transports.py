@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -200,3 +203,37 @@ def test_one_model_serves_several_loops() -> None:
         return model
 
     asyncio.run(once(asyncio.run(once(None))))
+
+
+@pytest.mark.parametrize("cls", [OpenAIChat, AnthropicMessages])
+def test_a_model_outlives_its_loops_in_silence(cls: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """The client of a loop that ended is forgotten; nothing tries to close it in another."""
+    answer = json.dumps(HELLO | MESSAGE).encode()
+    reply = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(answer)
+
+    class OneByOne(BaseHTTPRequestHandler):
+        def handle(self) -> None:
+            while head := self.rfile.readline():  # the connection stays open, as servers keep it
+                size = 0
+                while head.strip():
+                    if head.lower().startswith(b"content-length:"):
+                        size = int(head.split(b":")[1])
+                    head = self.rfile.readline()
+                self.rfile.read(size)
+                self.wfile.write(reply + answer)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), OneByOne) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        model = cls("m", base_url=f"http://127.0.0.1:{server.server_port}/v1")
+
+        async def once() -> str:
+            said = (await model.respond(REQUEST)).message.text
+            gc.collect()
+            await asyncio.sleep(0)
+            return said
+
+        assert [asyncio.run(once()) for _ in range(3)] == ["Hello."] * 3
+        server.shutdown()
+        asyncio.run(model.aclose())
+    gc.collect()
+    assert caplog.text == ""

@@ -11,7 +11,7 @@ from toolcrib.codecs.anthropic_messages import MAX_TOKENS, AnthropicMessagesCode
 from toolcrib.codecs.codec import ModelError
 from toolcrib.models.openai import headers_in
 from toolcrib.models.providers import key_variables
-from toolcrib.models.transport import RawResponse, Transport, host_of
+from toolcrib.models.transport import RawResponse, Transport, closed_by_its_loop, host_of
 
 OFFICIAL = "https://api.anthropic.com"
 NO_KEY = "none"
@@ -62,9 +62,14 @@ class AnthropicMessages(Transport):
         self._options: dict[str, Any] = {"timeout": timeout, "max_retries": 0}
 
     def _make_client(self) -> Any:
-        from anthropic import AsyncAnthropic
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
-        client = AsyncAnthropic(api_key=self._api_key, base_url=self.base_url, **self._options)
+        client = AsyncAnthropic(
+            api_key=self._api_key,
+            base_url=self.base_url,
+            http_client=closed_by_its_loop(DefaultAsyncHttpxClient)(),
+            **self._options,
+        )
         if not any(getattr(client, name, None) for name in ("api_key", "auth_token", "credentials")):
             raise ModelError(f"no key for {self.name}: set ANTHROPIC_API_KEY, or pass api_key=")
         return client

@@ -10,7 +10,7 @@ from typing import Any
 from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.codecs.openai_chat import OpenAIChatCodec
 from toolcrib.models.providers import OPENAI_URL, key_for, missing_key, provider_at
-from toolcrib.models.transport import RawResponse, Transport
+from toolcrib.models.transport import RawResponse, Transport, closed_by_its_loop
 
 NO_KEY = "none"  # local servers ask for no key, the SDK insists on one
 
@@ -46,11 +46,16 @@ class OpenAITransport(Transport):
         raise NotImplementedError
 
     def _make_client(self) -> Any:
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         if self._api_key is None and (variable := missing_key(self.base_url)):
             raise ModelError(f"no key for {self.name}: set {variable}, or pass api_key=")
-        return AsyncOpenAI(api_key=self._api_key or NO_KEY, base_url=self.base_url, **self._options)
+        return AsyncOpenAI(
+            api_key=self._api_key or NO_KEY,
+            base_url=self.base_url,
+            http_client=closed_by_its_loop(DefaultAsyncHttpxClient)(),
+            **self._options,
+        )
 
 
 class OpenAIChat(OpenAITransport):

@@ -11,9 +11,10 @@ import random
 import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -290,6 +291,26 @@ class Transport:
         extras = with_extras(own_extras(request, provider), self._body)
         whole = replace(request, extras={**request.extras, provider: extras})
         return dict(encodable(self.codec.request(whole, model=self.model, stream=stream)))
+
+
+@cache
+def closed_by_its_loop(client_class: Any) -> Any:
+    """An SDK's class of HTTP clients, whose objects are closed by the loop that opened them and by no other.
+
+    The SDKs' own, when it is forgotten, is closed by any loop that happens to run: that ends in a traceback.
+    """
+
+    class OfOneLoop(client_class):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.opened_by = asyncio.get_running_loop()
+
+        def __del__(self) -> None:
+            with suppress(RuntimeError):  # no loop runs here
+                if asyncio.get_running_loop() is self.opened_by and not self.is_closed:
+                    self.closing = self.opened_by.create_task(self.aclose())
+
+    return OfOneLoop
 
 
 async def within(

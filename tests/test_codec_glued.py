@@ -11,12 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.growth import growth
-from toolcrib.codecs import AnthropicMessagesCodec, Codec, OpenAIChatCodec
+from toolcrib.codecs import Codec
+from toolcrib.codecs.catalog import codec_named
 from toolcrib.codecs.glued import glued_objects
 from toolcrib.messages import CallChunk, Chunk, Response
 
 A, B, C = '{"a":1}', '{"b":"}{"}', "{}"
-CODECS: dict[str, Codec] = {"chat": OpenAIChatCodec(), "messages": AnthropicMessagesCodec()}
+CODECS: dict[str, Codec] = {
+    "chat": codec_named("openai_chat"),
+    "messages": codec_named("anthropic_messages"),
+    "responses": codec_named("openai_responses"),
+    "converse": codec_named("bedrock_converse"),
+    "cohere": codec_named("cohere"),
+}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +68,84 @@ def messages_events(pieces: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-EVENTS = {"chat": chat_events, "messages": messages_events}
+def responses_events(pieces: list[str]) -> list[dict[str, Any]]:
+    item = {"type": "function_call", "id": "fc", "call_id": "x", "name": "f"}
+    place = {"item_id": "fc", "output_index": 0}
+    kind = "response.function_call_arguments.delta"
+    last = {**item, "arguments": "".join(pieces)}
+    return [
+        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "arguments": ""}},
+        *({"type": kind, **place, "delta": piece} for piece in pieces),
+        {"type": "response.output_item.done", "output_index": 0, "item": last},
+        {"type": "response.completed", "response": {"status": "completed", "output": [last]}},
+    ]
+
+
+def converse_events(pieces: list[str]) -> list[dict[str, Any]]:
+    place = {"contentBlockIndex": 0}
+    deltas = ({**place, "delta": {"toolUse": {"input": piece}}} for piece in pieces)
+    return [
+        {"contentBlockStart": {**place, "start": {"toolUse": {"toolUseId": "x", "name": "f"}}}},
+        *({"contentBlockDelta": delta} for delta in deltas),
+        {"contentBlockStop": place},
+        {"messageStop": {"stopReason": "tool_use"}},
+    ]
+
+
+def cohere_events(pieces: list[str]) -> list[dict[str, Any]]:
+    first = {"id": "x", "function": {"name": "f", "arguments": ""}}
+    calls = [("start", first), *(("delta", {"function": {"arguments": piece}}) for piece in pieces)]
+    return [
+        *(
+            {"type": f"tool-call-{kind}", "index": 0, "delta": {"message": {"tool_calls": call}}}
+            for kind, call in calls
+        ),
+        {"type": "tool-call-end", "index": 0},
+        {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}},
+    ]
+
+
+EVENTS = {
+    "chat": chat_events,
+    "messages": messages_events,
+    "responses": responses_events,
+    "converse": converse_events,
+    "cohere": cohere_events,
+}
+
+
+def chat_answer(arguments: str) -> dict[str, Any]:
+    call = {"id": "x", "function": {"name": "f", "arguments": arguments}}
+    return {"choices": [{"message": {"tool_calls": [call]}}]}
+
+
+def messages_answer(arguments: str) -> dict[str, Any]:
+    block = {"type": "tool_use", "id": "x", "name": "f", "input": arguments}
+    return {"content": [block], "stop_reason": "tool_use"}
+
+
+def responses_answer(arguments: str) -> dict[str, Any]:
+    call = {"type": "function_call", "call_id": "x", "name": "f", "arguments": arguments}
+    return {"status": "completed", "output": [call]}
+
+
+def converse_answer(arguments: str) -> dict[str, Any]:
+    block = {"toolUse": {"toolUseId": "x", "name": "f", "input": arguments}}
+    return {"output": {"message": {"content": [block]}}, "stopReason": "tool_use"}
+
+
+def cohere_answer(arguments: str) -> dict[str, Any]:
+    call = {"id": "x", "function": {"name": "f", "arguments": arguments}}
+    return {"message": {"tool_calls": [call]}, "finish_reason": "TOOL_CALL"}
+
+
+ANSWERS = {
+    "chat": chat_answer,
+    "messages": messages_answer,
+    "responses": responses_answer,
+    "converse": converse_answer,
+    "cohere": cohere_answer,
+}
 
 
 def streamed(name: str, pieces: list[str]) -> tuple[list[Chunk], Response]:
@@ -71,11 +155,7 @@ def streamed(name: str, pieces: list[str]) -> tuple[list[Chunk], Response]:
 
 
 def whole(name: str, arguments: str) -> Response:
-    if name == "chat":
-        call = {"id": "x", "function": {"name": "f", "arguments": arguments}}
-        return CODECS[name].response({"choices": [{"message": {"tool_calls": [call]}}]})
-    block = {"type": "tool_use", "id": "x", "name": "f", "input": arguments}
-    return CODECS[name].response({"content": [block], "stop_reason": "tool_use"})
+    return CODECS[name].response(ANSWERS[name](arguments))
 
 
 @pytest.mark.parametrize("name", CODECS)

@@ -289,12 +289,19 @@ def test_streams_that_break(name: str) -> None:
     assert caught.value.partial.message.text == "So"
 
 
-@pytest.mark.parametrize("body", [{}, {"response": "So", "done": True}, {"error": "no"}, {"message": "no"}])
+@pytest.mark.parametrize("body", [{}, {"done": True}, {"error": "no"}, {"message": "no"}])
 def test_no_answers(body: dict[str, Any]) -> None:
     with pytest.raises(ModelError):
         CODEC.response(body)
     with pytest.raises(ModelError):
         decoded(body)
+
+
+def test_an_answer_of_generate_is_read_too() -> None:
+    response = CODEC.response({"response": "So.", "thinking": "Hm.", "done": True, "done_reason": "stop"})
+    assert [getattr(part, "text", "") for part in response.message.parts] == ["Hm.", "So."]
+    streamed = decoded({"response": "S"}, {"response": "o.", "done": True, "done_reason": "stop"})
+    assert streamed[1].message.text == "So."
 
 
 def test_errors() -> None:

@@ -46,7 +46,7 @@ def test_whole_answers(record: dict[str, Any]) -> None:
         error = CODEC.error(body, status)
         assert error.message == body["error"] if isinstance(body, dict) and "error" in body else True
         return
-    if not isinstance(body.get("message"), dict):
+    if not isinstance(body.get("message"), dict) and "response" not in body:
         with pytest.raises(ModelError):  # of another interface of the server
             CODEC.response(body)
         return
@@ -71,7 +71,7 @@ def fed(data: bytes, step: int) -> Iterator[dict[str, Any]]:
 def test_streamed_answers(record: dict[str, Any]) -> None:
     events = list(recorded_events(record["response"]))
     chunks, response = decode(CODEC, iter(events))
-    if not any(isinstance(event.get("message"), dict) for event in events):
+    if not any(isinstance(event.get("message"), dict) or "response" in event for event in events):
         return  # of another interface of the server: a ModelError, which `decode` met
     check_answer(record, response)
     check_chunks(chunks, response)

@@ -69,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(data[start : start + 500])
             self.wfile.flush()
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         pass
 
 
@@ -118,9 +118,9 @@ def sample() -> list[Any]:
 
 def model_for(group: list[dict[str, Any]], server: Server) -> Any:
     address = f"http://127.0.0.1:{server.server_port}"
-    cls = APIS[group[0]["api"]][0]
-    more = {"region": "us-east-1"} if cls in (BedrockConverse, BedrockMessages) else {}
-    return cls("m", base_url=address, api_key="a-key-of-ours", max_retries=0, **more)
+    api = group[0]["api"]
+    more = {"region": "us-east-1"} if api in ("converse", "invoke") else {}
+    return APIS[api][0]("m", base_url=address, api_key="a-key-of-ours", max_retries=0, **more)
 
 
 @pytest.mark.parametrize("group", sample())

@@ -43,6 +43,7 @@ STOP_REASONS: dict[str, StopReason] = {
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
     "pause_turn": "pause",
+    "compaction": "pause",  # a summary took the place of what came before; it goes on when asked
 }
 # Which piece of a block each delta carries, and the field of the block that it belongs to.
 TEXT_DELTAS = {

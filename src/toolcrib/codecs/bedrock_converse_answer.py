@@ -6,6 +6,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
+from toolcrib.codecs.glued import apart
 from toolcrib.codecs.loose import as_count, as_dict, as_index, as_str, compact, dicts
 from toolcrib.codecs.pairing import MISSING_IDS
 from toolcrib.content import Image, Text
@@ -59,11 +60,19 @@ def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) ->
     message = as_dict(as_dict(body.get("output")).get("message"))
     if not isinstance(message.get("content"), list):
         raise read_error(body) if is_error(body) else _no_answer()
-    parts = [part_of(block, None, provider, names) for block in dicts(message["content"])]
+    parts = [part for block in dicts(message["content"]) for part in parts_of(block, None, provider, names)]
     return finished(response_of(parts, body, provider))
 
 
-def part_of(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> MessagePart:
+def parts_of(
+    block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]
+) -> list[MessagePart]:
+    """One content block as neutral parts: one, but for calls that are glued together."""
+    part = _part_of(block, arguments, provider, names)
+    return [*apart(part)] if isinstance(part, ToolCall) else [part]
+
+
+def _part_of(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> MessagePart:
     """One content block as a neutral part; what it holds beyond that goes into the extras."""
     if isinstance(block.get("text"), str):
         return Text(block["text"])

@@ -13,13 +13,16 @@ from toolcrib.codecs.bedrock_converse_answer import (
     SERVER_TOOL,
     finished,
     id_of,
-    part_of,
+    parts_of,
     read_error,
     response_of,
 )
 from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.glued import GrowingArguments
 from toolcrib.codecs.loose import as_dict, as_index, as_list, as_str, compact, joined, json_object
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, Response, TextChunk
+
+GLUED = -1  # stands for the place of a call that was glued to another's arguments
 
 
 class ConverseDecoder:
@@ -66,7 +69,7 @@ class ConverseDecoder:
         before = self._open.get(index)
         block = self._open[index] = _Block(kind, start)
         self._blocks.append(block)
-        chunks = _close(before) if before is not None else []
+        chunks = self._close(before) if before is not None else []
         if block.is_call:
             block.number = self._calls
             self._calls += 1
@@ -96,26 +99,43 @@ class ConverseDecoder:
             chunks.append(TextChunk(piece))
         elif kind == "reasoningContent" and field == "text":
             chunks.append(ReasoningChunk(piece))
-        elif block.is_call and field == "input":
-            chunks.append(CallChunk(block.number, arguments=piece))
+        elif block.is_call and field == "input" and (shown := block.arguments.add(piece)):
+            chunks.append(CallChunk(block.number, arguments=shown))
         return chunks
 
     def _block_stop(self, data: dict[str, Any]) -> list[Chunk]:
         block = self._open.pop(as_index(data.get("contentBlockIndex")), None)
-        return _close(block) if block is not None else []
+        return self._close(block) if block is not None else []
 
     def _message_stop(self, data: dict[str, Any]) -> list[Chunk]:
         self._ended = True
         self._fields |= data
         still_open, self._open = self._open, {}
-        return [chunk for block in still_open.values() for chunk in _close(block)]
+        return [chunk for block in still_open.values() for chunk in self._close(block)]
 
     def _metadata(self, data: dict[str, Any]) -> list[Chunk]:
         self._fields |= data
         return []
 
+    def _close(self, block: _Block) -> list[Chunk]:
+        """The end of a block; of a call, with the others that are glued to its arguments."""
+        if block.closed or not block.is_call:
+            return []
+        block.closed = True
+        rest, others = block.arguments.settle(final=True)
+        chunks: list[Chunk] = [CallChunk(block.number, arguments=rest)] if rest else []
+        chunks.append(CallChunk(block.number, done=True))
+        if others:
+            block.texts["input"] = list(block.arguments.pieces)
+        for arguments in others:
+            chunks += self._begin(GLUED, "toolUse", {"name": block.start.get("name")})
+            chunks += self._take(GLUED, "toolUse", "input", arguments)
+            chunks += self._close(self._open.pop(GLUED))
+        return chunks
+
     def _response(self) -> Response:
-        parts = [part_of(*block.whole(), self._provider, self._names) for block in self._blocks]
+        whole = (parts_of(*block.whole(), self._provider, self._names) for block in self._blocks)
+        parts = [part for parts in whole for part in parts]
         return response_of(parts, self._fields, self._provider)
 
 
@@ -131,7 +151,7 @@ _EVENTS = {
 class _Block:
     """A content block in the making: texts grow as lists of pieces, lists by their items."""
 
-    __slots__ = ("closed", "is_call", "kind", "lists", "number", "start", "texts")
+    __slots__ = ("arguments", "closed", "is_call", "kind", "lists", "number", "start", "texts")
 
     def __init__(self, kind: str, start: dict[str, Any]) -> None:
         self.kind = kind
@@ -139,6 +159,7 @@ class _Block:
         self.is_call = kind == "toolUse" and start.get("type") != SERVER_TOOL
         self.number = -1
         self.closed = False
+        self.arguments = GrowingArguments()
         self.texts: dict[str, list[str]] = {}
         self.lists: dict[str, list[Any]] = {}
 
@@ -206,10 +227,3 @@ def _bytes(pieces: list[str]) -> str:
         return b64encode(b"".join(b64decode(piece) for piece in pieces)).decode()
     except ValueError:
         return "".join(pieces)
-
-
-def _close(block: _Block) -> list[Chunk]:
-    if block.closed or not block.is_call:
-        return []
-    block.closed = True
-    return [CallChunk(block.number, done=True)]

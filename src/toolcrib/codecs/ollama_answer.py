@@ -75,8 +75,9 @@ class OllamaDecoder:
             error.partial = self._response("other")
             raise error
         self._model = self._model or as_str(event.get("model"))
-        self._spoke = self._spoke or isinstance(event.get("message"), dict)
-        chunks = self._add(as_dict(event.get("message")))
+        message = _message_in(event)
+        self._spoke = self._spoke or message is not None
+        chunks = self._add(message or {})
         self._logprobs += [read for item in dicts(event.get("logprobs")) if (read := _logprob(item))]
         if event.get("done"):
             self._last = event
@@ -137,6 +138,14 @@ class OllamaDecoder:
             as_str(self._last.get("done_reason")),
             tuple(self._logprobs),
         )
+
+
+def _message_in(event: dict[str, Any]) -> dict[str, Any] | None:
+    """The message of a line; `POST /api/generate` has its text beside everything else."""
+    message = event.get("message")
+    if not isinstance(message, dict) and isinstance(event.get("response"), str):
+        return {"content": event["response"], "thinking": event.get("thinking")}
+    return message if isinstance(message, dict) else None
 
 
 def _rest(fields: dict[str, Any], known: frozenset[str]) -> dict[str, Any]:

@@ -49,6 +49,8 @@ def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) ->
     if body.get("error"):
         raise read_error(body)
     choice = next((choice for choice in dicts(body.get("choices")) if _is_first(choice)), None)
+    if choice is not None and choice.get("error"):
+        raise read_error(choice)
     if choice is None:
         raise ModelError("the answer holds no choices: it is not a chat completion", retryable=True)
     answer = _Answer(provider)
@@ -85,28 +87,29 @@ class ChatDecoder:
         if event.get(DONE):
             self._ended = True
             return [*self._slots.done()]
-        if event.get("error") or event.get("object") == "error":
-            error = read_error(event)
-            error.partial = self._partial()
-            raise error
+        if (said := _error_in(event)) is not None:
+            raise self._broken(read_error(said))
         self._answer.start(event)
-        # A server may leave the stop reason out; usage in the last event then says that it was the last.
-        self._ended = bool(self._answer.stop) or bool(event.get("usage"))
         chunks: list[Chunk] = []
         for choice in dicts(event.get("choices")):
             if _is_first(choice):
                 chunks.extend(self._choice(choice))
+        # A server may leave the stop reason out; usage in an event that brings nothing says that it was the last.
+        self._ended = bool(self._answer.stop) or (bool(event.get("usage")) and not chunks)
         return chunks
 
     def finish(self) -> Response:
         """The whole answer."""
         if not self._ended:
-            raise ModelError(
-                "the stream ended before the answer was complete", retryable=True, partial=self._partial()
-            )
+            raise self._broken(ModelError("the stream ended before the answer was complete", retryable=True))
+        if not self._answer.stop and self._answer.is_empty() and not self._slots:
+            raise ModelError("the stream held no answer", retryable=True)
         return self._answer.response(self._slots.calls())
 
     def _choice(self, choice: dict[str, Any]) -> list[Chunk]:
+        if choice.get("error"):
+            raise self._broken(read_error(choice))
+        self._answer.start(choice)  # Moonshot's usage stands in the choice
         delta = as_dict(choice.get("delta"))
         if not delta and self._answer.is_empty() and not self._slots:
             delta = as_dict(choice.get("message"))  # some servers stream a whole answer as one event
@@ -115,12 +118,12 @@ class ChatDecoder:
         chunks.extend(self._slots.feed(tool_calls(delta)))
         if stop := as_str(choice.get("finish_reason")):
             self._answer.stop = stop
-            self._ended = True
             chunks.extend(self._slots.done())
         return chunks
 
-    def _partial(self) -> Response:
-        return self._answer.response(self._slots.calls(), broken=True)
+    def _broken(self, error: ModelError) -> ModelError:
+        error.partial = self._answer.response(self._slots.calls(), broken=True)
+        return error
 
 
 class _Answer:
@@ -261,6 +264,15 @@ def _joined(detail: dict[str, Any]) -> dict[str, Any]:
 
 def _is_first(choice: dict[str, Any]) -> bool:
     return choice.get("index") in (0, None)
+
+
+def _error_in(event: dict[str, Any]) -> Any:
+    """What an event says went wrong, in the shapes of several servers; None for any other."""
+    groq = as_dict(event.get("x_groq")).get("error")
+    if event.get("error") or groq:
+        return event if event.get("error") else {"error": groq}
+    bare = "choices" not in event and (as_str(event.get("message")) or as_str(event.get("detail")))
+    return event if event.get("object") == "error" or bare else None
 
 
 def tool_calls(message: dict[str, Any]) -> list[dict[str, Any]]:

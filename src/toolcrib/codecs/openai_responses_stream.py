@@ -11,6 +11,7 @@ from collections import Counter
 from typing import Any
 
 from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.glued import GrowingArguments
 from toolcrib.codecs.loose import as_dict, as_index, as_list, as_str, compact, dicts, joined
 from toolcrib.codecs.openai_chat_answer import read_error
 from toolcrib.codecs.openai_responses_answer import (
@@ -46,7 +47,7 @@ SPOKEN = frozenset({"output_text", "refusal"})
 class _Slot:
     """One output item in the making."""
 
-    __slots__ = ("done", "index", "item", "kind", "lengths", "number", "pieces")
+    __slots__ = ("arguments", "done", "glued", "index", "item", "kind", "lengths", "number", "pieces")
 
     def __init__(self, item: dict[str, Any], kind: str, index: int) -> None:
         self.item = item
@@ -54,6 +55,9 @@ class _Slot:
         self.index = index
         self.number = -1  # of a call that was announced
         self.done = False
+        self.glued = False  # to the call before it, and no item of the server's
+        self.arguments = GrowingArguments()
+        self.arguments.plain = kind != "function_call"
         self.pieces: dict[Place, list[str]] = {}
         self.lengths: dict[Place, int] = {}
 
@@ -181,8 +185,9 @@ class ResponsesDecoder:
             return []
         slot.grow(place, piece)
         if slot.kind in CALLS:
+            shown = slot.arguments.add(piece)
             # A call whose name is not known yet is told of once it is.
-            return [CallChunk(slot.number, arguments=piece)] if slot.number >= 0 else []
+            return [CallChunk(slot.number, arguments=shown)] if shown and slot.number >= 0 else []
         return [TextChunk(piece) if place[0] in SPOKEN else ReasoningChunk(piece)]
 
     def _open(self, item: dict[str, Any], kind: str, index: int | None) -> _Slot:
@@ -206,7 +211,7 @@ class ResponsesDecoder:
             return []
         slot.number = len(self._calls)
         self._calls.append(slot)
-        came = "".join(slot.pieces.get((CALLS[slot.kind], 0), ()))
+        came = "".join(slot.arguments.pieces)
         return [CallChunk(slot.number, self._names.get(name, name), call_id(slot.item), came)]
 
     def _settle(self, slot: _Slot, item: dict[str, Any]) -> list[Chunk]:
@@ -217,7 +222,23 @@ class ResponsesDecoder:
         chunks = self._announce(slot)
         for place, text in slot.texts():
             chunks.extend(self._piece(slot, place, slot.rest(place, text)))
-        return [*chunks, CallChunk(slot.number, done=True)] if slot.kind in CALLS else chunks
+        return [*chunks, *self._apart(slot)] if slot.kind in CALLS else chunks
+
+    def _apart(self, slot: _Slot) -> list[Chunk]:
+        """The end of a call, and the others that are glued to its arguments."""
+        rest, others = slot.arguments.settle(final=True)
+        chunks: list[Chunk] = [CallChunk(slot.number, arguments=rest)] if rest else []
+        chunks.append(CallChunk(slot.number, done=True))
+        if others:
+            slot.item = {**slot.item, CALLS[slot.kind]: slot.arguments.text}
+        for arguments in others:
+            item = {"type": slot.kind, "name": slot.item.get("name"), CALLS[slot.kind]: arguments}
+            other = _Slot(item, slot.kind, slot.index)
+            other.glued = other.done = True
+            other.arguments.add(arguments)
+            self._slots.append(other)
+            chunks += [*self._announce(other), CallChunk(other.number, done=True)]
+        return chunks
 
     def _settle_all(self) -> list[Chunk]:
         waiting = [slot for slot in self._slots if not slot.done]
@@ -235,7 +256,7 @@ class ResponsesDecoder:
         items = dicts(body.get("output"))
         # Where nothing tells items apart, their number does: what was streamed is not taken for more.
         missing = Counter(map(kind_of, items))
-        missing.subtract(slot.kind for slot in self._slots)
+        missing.subtract(slot.kind for slot in self._slots if not slot.glued)
         chunks: list[Chunk] = []
         for index, item in enumerate(items):
             slot = self._match(item, index)

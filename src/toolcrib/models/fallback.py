@@ -74,8 +74,11 @@ class Fallback:
         if len(errors) == 1:
             return errors[0]
         said = "; ".join(
-            f"{model.name}: {error.message}" for model, error in zip(self.models, errors, strict=True)
+            error.message if model.name in error.message else f"{model.name}: {error.message}"
+            for model, error in zip(self.models, errors, strict=True)
         )
         last = errors[-1]
         words = f"none of {len(errors)} models answered: {said}"
-        return ModelError(words, any(e.retryable for e in errors), last.status, last.retry_after, last.partial)
+        return ModelError(
+            words, any(e.retryable for e in errors), last.status, last.retry_after, last.partial
+        )

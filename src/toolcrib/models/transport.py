@@ -178,7 +178,7 @@ class Transport:
                 yield chunk
             yield self._priced(decoder.finish())
         except ModelError as known:
-            raise self._without_keys(known) from None
+            raise self._named(self._without_keys(known)) from None
         except Exception as problem:
             error, cause = self._problem(problem)
             error.partial = _partial(decoder)
@@ -193,7 +193,7 @@ class Transport:
                 data = await raw.read()
             return self._whole(data, request)
         except ModelError as known:
-            raise self._without_keys(known) from None
+            raise self._named(self._without_keys(known)) from None
         except Exception as problem:
             error, cause = self._problem(problem)
             raise error from cause
@@ -277,6 +277,13 @@ class Transport:
         for key in self._keys():
             error.message = error.message.replace(key, "[key]")
         error.args = (error.message,)
+        return error
+
+    def _named(self, error: ModelError) -> ModelError:
+        """The error with the model's name in its words: a codec knows what was said, and not by whom."""
+        if self.name not in error.message:
+            error.message = f"{self.name}: {error.message}"
+            error.args = (error.message,)
         return error
 
     def _keys(self) -> set[str]:

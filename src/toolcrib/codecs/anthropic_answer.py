@@ -89,9 +89,7 @@ class MessagesDecoder:
         """The chunks that one event brings; ModelError for an error in the middle."""
         kind = as_str(event.get("type"))
         if kind == "error" or event.get("error"):
-            error = read_error(event)
-            error.partial = self._response()
-            raise error
+            raise self._broken(read_error(event))
         if kind == "message_stop" or event.get(DONE):
             self._ended = True
             return self._close_all()
@@ -101,9 +99,7 @@ class MessagesDecoder:
     def finish(self) -> Response:
         """The whole answer."""
         if not (self._ended or self._message.get("stop_reason")):
-            raise ModelError(
-                "the stream ended before the answer was complete", retryable=True, partial=self._response()
-            )
+            raise self._broken(ModelError("the stream ended before the answer was complete", retryable=True))
         if not self._message:
             raise ModelError("the stream held no message", retryable=True)
         return self._response()
@@ -113,9 +109,7 @@ class MessagesDecoder:
         if self._message:
             if message.get("id") == self._message.get("id"):
                 return []
-            raise ModelError(
-                "the stream holds the beginnings of two answers", retryable=True, partial=self._response()
-            )
+            raise self._broken(ModelError("the stream holds the beginnings of two answers", retryable=True))
         self._message = {"id": "", **message}
         self._usage = dict(as_dict(message.get("usage")))
         chunks: list[Chunk] = []
@@ -199,6 +193,11 @@ class MessagesDecoder:
             other.arguments.add(arguments)
             chunks += [*opened, CallChunk(other.number, arguments=arguments), *self._close(other)]
         return chunks
+
+    def _broken(self, error: ModelError) -> ModelError:
+        error.partial = self._response()
+        error.partial.stop_reason = "other"
+        return error
 
     def _response(self) -> Response:
         parts: list[MessagePart] = []

@@ -43,8 +43,7 @@ class ConverseDecoder:
         for name, data in event.items():
             if name.lower().endswith(ERROR_ENDINGS):
                 error = read_error({"__type": name, "message": as_str(data), **as_dict(data)})
-                error.partial = self._response()
-                raise error
+                raise self._broken(error)
             handle = _EVENTS.get(name)
             if handle is not None:  # padding, and kinds yet to be invented, say nothing
                 chunks += handle(self, as_dict(data))
@@ -53,9 +52,7 @@ class ConverseDecoder:
     def finish(self) -> Response:
         """The whole answer."""
         if not self._ended:
-            raise ModelError(
-                "the stream ended before the answer was complete", retryable=True, partial=self._response()
-            )
+            raise self._broken(ModelError("the stream ended before the answer was complete", retryable=True))
         return finished(self._response())
 
     def _block_start(self, data: dict[str, Any]) -> list[Chunk]:
@@ -132,6 +129,11 @@ class ConverseDecoder:
             chunks += self._take(GLUED, "toolUse", "input", arguments)
             chunks += self._close(self._open.pop(GLUED))
         return chunks
+
+    def _broken(self, error: ModelError) -> ModelError:
+        error.partial = self._response()
+        error.partial.stop_reason = "other"
+        return error
 
     def _response(self) -> Response:
         whole = (parts_of(*block.whole(), self._provider, self._names) for block in self._blocks)

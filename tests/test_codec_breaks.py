@@ -1,0 +1,186 @@
+"""How answers end before their end, format by format; and every reason to stop that the SDKs know of."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from toolcrib.codecs.catalog import codec_named
+from toolcrib.codecs.codec import ModelError, last_chunks
+from toolcrib.codecs.sse import END
+from toolcrib.messages import Response
+
+SAID = "Hel"
+
+
+def chat(*, finish: str | None = None, **beside: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"content": SAID}, "finish_reason": finish}], **beside}
+
+
+USAGE = {"prompt_tokens": 1, "completion_tokens": 1}
+BEGUN: dict[str, list[dict[str, Any]]] = {
+    "openai_chat": [chat()],
+    "openai_responses": [
+        {"type": "response.created", "response": {"id": "r", "status": "in_progress"}},
+        {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "delta": SAID},
+    ],
+    "anthropic_messages": [
+        {"type": "message_start", "message": {"id": "m", "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": SAID}},
+    ],
+    "gemini": [{"candidates": [{"content": {"parts": [{"text": SAID}]}}]}],
+    "gemini_interactions": [
+        {"event_type": "step.start", "index": 0, "step": {"type": "model_output"}},
+        {"event_type": "step.delta", "index": 0, "delta": {"type": "text", "text": SAID}},
+    ],
+    "bedrock_converse": [{"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": SAID}}}],
+    "cohere": [{"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": SAID}}}}],
+    "ollama": [{"message": {"content": SAID}, "done": False}],
+}
+# What breaks an answer that has begun: the format, the event, words of the error, whether to try again, status.
+BREAKS: list[tuple[str, dict[str, Any], str, bool, int | None]] = [
+    ("openai_chat", {"error": {"code": 502, "message": "gone"}, "choices": []}, "gone", True, 502),
+    (
+        "openai_chat",
+        {"choices": [{"finish_reason": "error", "error": {"code": 502, "message": "gone"}}]},
+        "gone",
+        True,
+        502,
+    ),
+    ("openai_chat", chat(finish="error"), "broke off", True, None),
+    ("openai_chat", {"choices": [], "x_groq": {"error": "over capacity"}}, "over capacity", False, None),
+    ("openai_chat", {"detail": "too many"}, "too many", False, None),
+    ("openai_chat", {"message": "crashed", "code": 500}, "crashed", True, 500),
+    ("openai_chat", {"object": "error", "message": "too long", "code": 400}, "too long", False, 400),
+    ("openai_responses", {"type": "error", "code": "server_error", "message": "boom"}, "boom", True, None),
+    (
+        "openai_responses",
+        {
+            "type": "response.failed",
+            "response": {"error": {"code": "rate_limit_exceeded", "message": "slow"}},
+        },
+        "slow",
+        True,
+        None,
+    ),
+    ("openai_responses", {"type": "response.cancelled", "response": {}}, "cancelled", False, None),
+    (
+        "anthropic_messages",
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+        "Overloaded",
+        True,
+        None,
+    ),
+    (
+        "anthropic_messages",
+        {"type": "error", "error": {"type": "invalid_request_error", "message": "bad"}},
+        "bad",
+        False,
+        None,
+    ),
+    ("gemini", {"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}}, "busy", True, 503),
+    ("gemini_interactions", {"event_type": "error", "error": {"message": "boom"}}, "boom", False, None),
+    ("bedrock_converse", {"throttlingException": {"message": "slow"}}, "slow", True, None),
+    ("bedrock_converse", {"modelStreamErrorException": {"message": "boom"}}, "boom", True, None),
+    ("bedrock_converse", {"validationException": {"message": "bad"}}, "bad", False, None),
+    ("cohere", {"type": "message-end", "delta": {"finish_reason": "ERROR"}}, "broke off", True, None),
+    ("cohere", {"message": "internal error"}, "internal error", True, None),
+    ("ollama", {"error": "the runner has stopped"}, "the runner has stopped", True, None),
+]
+
+
+def read(name: str, events: list[dict[str, Any]]) -> Response:
+    decoder = codec_named(name).decoder()
+    for event in events:
+        decoder.feed(event)
+    last_chunks(decoder)
+    return decoder.finish()
+
+
+@pytest.mark.parametrize(("name", "event", "words", "retryable", "status"), BREAKS)
+def test_an_error_in_the_middle_is_told_and_what_came_is_kept(
+    name: str, event: dict[str, Any], words: str, retryable: bool, status: int | None
+) -> None:
+    with pytest.raises(ModelError, match=words) as caught:
+        read(name, [*BEGUN[name], event])
+    assert (caught.value.retryable, caught.value.status) == (retryable, status)
+    assert caught.value.partial is not None
+    assert caught.value.partial.message.text.startswith(SAID)
+    assert caught.value.partial.stop_reason == "other"
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_a_stream_that_just_ends_is_no_answer(name: str) -> None:
+    with pytest.raises(ModelError, match="ended before") as caught:
+        read(name, BEGUN[name])
+    assert caught.value.retryable
+    assert caught.value.partial is not None
+    assert caught.value.partial.message.text == SAID
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_a_stream_of_nothing_is_no_answer(name: str) -> None:
+    for events in ([], [{}]):
+        with pytest.raises(ModelError):
+            read(name, events)
+
+
+def test_a_stream_of_an_end_mark_alone_is_no_answer() -> None:
+    with pytest.raises(ModelError, match="no answer"):
+        read("openai_chat", [END])
+
+
+def test_counting_tokens_in_every_event_is_no_end() -> None:
+    """vLLM and xAI do; the end is where nothing more is said."""
+    call = {"index": 0, "id": "a", "function": {"name": "rm", "arguments": '{"path": "/tm'}}
+    cut = {"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": None}], "usage": USAGE}
+    for events in ([chat(usage=USAGE)], [cut]):
+        with pytest.raises(ModelError, match="ended before"):
+            read("openai_chat", events)
+    assert read("openai_chat", [chat(usage=USAGE), {"choices": [], "usage": USAGE}]).message.text == SAID
+
+
+def test_usage_that_stands_in_the_choice_is_read() -> None:
+    last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": USAGE}]}
+    assert read("openai_chat", [chat(), last]).usage.total_tokens == 2
+
+
+# Reasons that say nothing which our words have one for.
+WITHOUT_A_WORD = {
+    "FINISH_REASON_UNSPECIFIED", "LANGUAGE", "OTHER", "IMAGE_OTHER", "NO_IMAGE", "TOO_MANY_TOOL_CALLS",
+}  # fmt: skip
+
+
+def known_reasons() -> list[tuple[str, str]]:
+    from anthropic.types.beta import BetaStopReason
+    from botocore.session import get_session
+    from google.genai.types import FinishReason
+    from openai.types.chat.chat_completion import Choice
+
+    stop: Any = get_session().get_service_model("bedrock-runtime").shape_for("StopReason")
+    return [
+        *(("anthropic_messages", reason) for reason in get_args(BetaStopReason)),
+        *(("bedrock_converse", reason) for reason in stop.enum),
+        *(("gemini", reason.value) for reason in FinishReason),
+        *(("openai_chat", reason) for reason in get_args(Choice.model_fields["finish_reason"].annotation)),
+    ]
+
+
+@pytest.mark.parametrize(("name", "reason"), known_reasons())
+def test_every_reason_to_stop_has_a_word(name: str, reason: str) -> None:
+    bodies: dict[str, dict[str, Any]] = {
+        "anthropic_messages": {"content": [{"type": "text", "text": SAID}], "stop_reason": reason},
+        "bedrock_converse": {"output": {"message": {"content": [{"text": SAID}]}}, "stopReason": reason},
+        "gemini": {"candidates": [{"content": {"parts": [{"text": SAID}]}, "finishReason": reason}]},
+        "openai_chat": {"choices": [{"message": {"content": SAID}, "finish_reason": reason}]},
+    }
+    try:
+        response = codec_named(name).response(bodies[name])
+    except ModelError as failed:  # an answer that is none
+        assert failed.partial is not None
+        assert failed.partial.message.text == SAID
+        return
+    assert response.raw_stop_reason == reason
+    assert (response.stop_reason == "other") is (reason in WITHOUT_A_WORD)

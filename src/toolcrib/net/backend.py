@@ -1,0 +1,146 @@
+"""Where a pool of `httpcore2` (or `httpcore`) connects: to the guard's addresses, within the time of a request."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+from .guard import NetGuard
+from .journey import UNTIL
+from .urls import NetworkRefused
+
+
+class AsyncBackend:
+    """Connects to checked addresses only. Also of use by itself, as `network_backend` of an `httpcore2` pool."""
+
+    def __init__(self, guard: NetGuard, inner: Any, core: ModuleType) -> None:
+        self._guard = guard
+        self._inner = inner
+        self._core = core
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> Any:
+        import anyio
+
+        try:
+            with anyio.fail_after(_left(timeout)):
+                addresses = await self._guard.resolve(host, port)
+        except TimeoutError:
+            raise self._core.ConnectTimeout(f"{host} could not be resolved in time") from None
+        for number, address in enumerate(addresses, 1):
+            try:
+                stream = await self._inner.connect_tcp(
+                    address, port, _left(timeout), local_address, socket_options
+                )
+            except (self._core.ConnectError, self._core.ConnectTimeout):
+                if number == len(addresses):
+                    raise
+            else:
+                return AsyncStream(stream)
+        raise NetworkRefused(f"{host} has no address")
+
+    async def connect_unix_socket(self, path: str, *_: Any, **__: Any) -> Any:
+        raise NetworkRefused("unix sockets are not allowed")
+
+    async def sleep(self, seconds: float) -> None:
+        await self._inner.sleep(seconds)
+
+
+class AsyncStream:
+    """A connection that waits no longer than the current request may."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        data: bytes = await self._inner.read(max_bytes, _left(timeout))
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        await self._inner.write(buffer, _left(timeout))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def start_tls(
+        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+    ) -> Any:
+        return AsyncStream(await self._inner.start_tls(ssl_context, server_hostname, _left(timeout)))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+class SyncBackend:
+    """The same for `httpcore2.ConnectionPool`."""
+
+    def __init__(self, guard: NetGuard, inner: Any, core: ModuleType) -> None:
+        self._guard = guard
+        self._inner = inner
+        self._core = core
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> Any:
+        addresses = self._guard.resolve_sync(host, port)
+        for number, address in enumerate(addresses, 1):
+            try:
+                stream = self._inner.connect_tcp(address, port, _left(timeout), local_address, socket_options)
+            except (self._core.ConnectError, self._core.ConnectTimeout):
+                if number == len(addresses):
+                    raise
+            else:
+                return SyncStream(stream)
+        raise NetworkRefused(f"{host} has no address")
+
+    def connect_unix_socket(self, path: str, *_: Any, **__: Any) -> Any:
+        raise NetworkRefused("unix sockets are not allowed")
+
+    def sleep(self, seconds: float) -> None:
+        self._inner.sleep(seconds)
+
+
+class SyncStream:
+    """The same for a connection without an event loop."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        data: bytes = self._inner.read(max_bytes, _left(timeout))
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, _left(timeout))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+    ) -> Any:
+        return SyncStream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout)))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+def _left(timeout: float | None) -> float | None:
+    until = UNTIL.get()
+    if until is None:
+        return timeout
+    left = max(0.001, until - time.monotonic())
+    return left if timeout is None else min(timeout, left)

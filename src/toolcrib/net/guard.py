@@ -1,0 +1,221 @@
+"""The one guard of everything that speaks to the network: which hosts, which ports, which addresses.
+
+It is asked at the moment of connecting and gives the addresses to connect to, so that nothing can change between the
+check and the connection: a name that resolves to something else a moment later, a redirect, another reading of a URL.
+"""
+
+from __future__ import annotations
+
+import inspect
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any, cast
+
+from .addresses import OPENABLE, Address, kind_of, nat64_prefix, parse_address
+from .urls import Host, NetworkRefused, Target, parse_host, parse_url, shown
+
+Resolver = Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]]
+"""Numeric addresses of a host; raises OSError if there are none. May be async."""
+
+# Names that belong to somebody's own network whatever they resolve to (RFC 6761, 6762, 8375; ICANN on .internal).
+LOCAL_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "home.arpa", "lan")
+USUAL_PORTS = (80, 443)
+ANY = "*"
+
+
+def system_resolver(host: str, port: int) -> list[str]:
+    """What the system's own resolver answers."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in found))
+
+
+@dataclass(slots=True, frozen=True)
+class Limits:
+    """What a request may take: redirects, seconds from its start to the last byte, decoded bytes of the answer."""
+
+    redirects: int = 5
+    seconds: float = 60.0
+    bytes: int = 10_000_000
+
+
+class NetGuard:
+    """Decides where connections may go. Made once, handed to every tool that speaks to the network.
+
+    `allow_hosts` None is any host of the open internet. "example.org" is that host, "*.example.org" every name below
+    it (and not itself), "example.org:8443" another port than `ports`. `deny_hosts` wins, and holds for all names below
+    as well. `allow_private` opens networks ("10.1.0.0/16"), hosts ("db.internal", wherever they resolve to) or
+    everything ("*"); metadata, link-local and multicast addresses stay closed. `nat64` are prefixes of one's own
+    translator. TypeError or ValueError is raised for entries that cannot be read.
+
+    >>> NetGuard(allow_hosts=["example.org"]).check_url("https://example.org/a").port
+    443
+    >>> NetGuard().check_url("http://2130706433/")
+    Traceback (most recent call last):
+    toolcrib.net.urls.NetworkRefused: 127.0.0.1 is refused: it is a loopback address
+    """
+
+    def __init__(
+        self,
+        allow_hosts: Sequence[str] | None = None,
+        deny_hosts: Sequence[str] = (),
+        *,
+        allow_private: Sequence[str] = (),
+        ports: Sequence[int] = USUAL_PORTS,
+        nat64: Sequence[str] = (),
+        limits: Limits = Limits(),
+        resolver: Resolver = system_resolver,
+    ) -> None:
+        for name, given in (
+            ("allow_hosts", allow_hosts),
+            ("deny_hosts", deny_hosts),
+            ("allow_private", allow_private),
+        ):
+            if isinstance(given, str):
+                raise TypeError(f"{name} is a list of names, got the string {given!r}")
+        self.limits = limits
+        self._allow = None if allow_hosts is None else [_entry(text) for text in allow_hosts]
+        self._deny = [_entry(text)[0] for text in deny_hosts]
+        self._ports = frozenset(ports)
+        self._nat64 = [nat64_prefix(text) for text in nat64]
+        self._networks: list[IPv4Network | IPv6Network] = []
+        self._private_hosts: list[str] = []
+        for text in allow_private:
+            if (network := _network(text)) is not None:
+                self._networks.append(network)
+            else:
+                self._private_hosts.append(_entry(text)[0])
+        self._resolver = resolver
+
+    def check_url(self, url: str) -> Target:
+        """What a URL points at, if it is allowed as far as can be said before resolving. Raises NetworkRefused."""
+        target = parse_url(url)
+        self.check_host(target.host, target.port)
+        return target
+
+    def check_host(self, host: str | Host, port: int) -> Host:
+        """The same for a host and port."""
+        found = parse_host(host) if isinstance(host, str) else host
+        name = found.name
+        if any(_is_below(name, denied) for denied in self._deny):
+            raise NetworkRefused(f"{name} is on the list of hosts that are not allowed")
+        if self._allow is not None and not any(self._listed(name, port, entry) for entry in self._allow):
+            named = any(_matches(name, pattern) for pattern, _ in self._allow)
+            what = f"port {port} of {name}" if named else name
+            raise NetworkRefused(f"{what} is not on the list of allowed hosts ")
+        if self._allow is None and port not in self._ports:
+            raise NetworkRefused(
+                f"port {port} is not allowed; allowed: {', '.join(map(str, sorted(self._ports)))}"
+            )
+        if found.address is not None:
+            self._check_address(found, found.address)
+        elif not self._private(name) and any(_is_below(name, local) for local in LOCAL_NAMES):
+            raise NetworkRefused(f"{name} is refused: it is a local name")
+        return found
+
+    def check_addresses(self, host: Host, answers: Sequence[str]) -> list[str]:
+        """The addresses that a host resolved to, if every one of them is good. Raises NetworkRefused."""
+        if not answers:
+            raise NetworkRefused(f"{host.name} has no address")
+        good: list[str] = []
+        for answer in answers:
+            try:
+                address = parse_address(answer)
+            except ValueError:
+                address = None
+            if address is None:
+                raise NetworkRefused(f"{host.name} resolves to something that is no address")
+            self._check_address(host, address)
+            good.append(str(address))
+        return good
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        """The checked numeric addresses to connect to, and to nothing else. Raises NetworkRefused."""
+        found = self.check_host(host, port)
+        if found.address is not None:
+            return [found.name]
+        try:
+            if inspect.iscoroutinefunction(self._resolver):
+                answers = await self._resolver(found.name, port)
+            else:
+                import asyncio
+
+                answers = await asyncio.to_thread(cast("Any", self._resolver), found.name, port)
+        except NetworkRefused:
+            raise
+        except OSError:
+            raise NetworkRefused(f"{found.name} cannot be resolved") from None
+        return self.check_addresses(found, cast("Sequence[str]", answers))
+
+    def resolve_sync(self, host: str, port: int) -> list[str]:
+        """The same without an event loop; the resolver must not be async."""
+        found = self.check_host(host, port)
+        if found.address is not None:
+            return [found.name]
+        try:
+            answers = self._resolver(found.name, port)
+        except NetworkRefused:
+            raise
+        except OSError:
+            raise NetworkRefused(f"{found.name} cannot be resolved") from None
+        if not isinstance(answers, Sequence):
+            raise TypeError("this guard's resolver is async; use it in async clients")
+        return self.check_addresses(found, answers)
+
+    def _check_address(self, host: Host, address: Address) -> None:
+        kind = kind_of(address, self._nat64)
+        if kind is None or (kind in OPENABLE and self._opened(host.name, address)):
+            return
+        if host.address is not None:
+            raise NetworkRefused(f"{shown(host.name)} is refused: it is {kind.value}")
+        raise NetworkRefused(f"{host.name} is refused: it resolves to {kind.value}")
+
+    def _opened(self, name: str, address: Address) -> bool:
+        return self._private(name) or any(address in network for network in self._networks)
+
+    def _private(self, name: str) -> bool:
+        return any(_matches(name, pattern) for pattern in self._private_hosts)
+
+    def _listed(self, name: str, port: int, entry: tuple[str, int | None]) -> bool:
+        pattern, own = entry
+        return _matches(name, pattern) and (port == own if own is not None else port in self._ports)
+
+
+def _entry(text: str) -> tuple[str, int | None]:
+    """A name or pattern in its one spelling, and its port if it has one. Raises ValueError."""
+    below = text.startswith("*.")
+    rest = text.removeprefix("*.")
+    if text == ANY:
+        return ANY, None
+    host, colon, port = rest.rpartition(":")
+    own: int | None = None
+    if colon and port.isdigit() and ("[" in host or ":" not in host):
+        rest, own = host, int(port)
+    try:
+        name = parse_host(rest)
+    except NetworkRefused as problem:
+        raise ValueError(f"{text!r} is no host, *.host or host:port: {problem.reason}") from None
+    if below and name.address is not None:
+        raise ValueError(f"{text!r}: there are no names below an address")
+    return ("*." if below else "") + name.name, own
+
+
+def _network(text: str) -> IPv4Network | IPv6Network | None:
+    try:
+        return ip_network(text)
+    except ValueError:
+        if "/" in text:
+            raise ValueError(f"allow_private: {text!r} is no network, such as 10.1.0.0/16") from None
+        return None
+
+
+def _matches(name: str, pattern: str) -> bool:
+    if pattern.startswith("*."):
+        return name.endswith(pattern[1:]) and len(name) > len(pattern) - 1
+    return pattern in (ANY, name)
+
+
+def _is_below(name: str, parent: str) -> bool:
+    """Itself too; a pattern means what it says."""
+    return _matches(name, parent) or name.endswith(f".{parent}")

@@ -138,7 +138,7 @@ def python_for(other: bool) -> str:
 
 def row(backend: str, who: str) -> dict[str, Any]:
     if who == "root" and os.geteuid() != 0:
-        missing("run as root to try escapes as root")
+        pytest.skip("escapes as root can be tried by root only")
     if who == "user" and os.geteuid() == 0 and not python_for(True):
         missing("there is no Python 3.11 that other users may run")
     if backend != "none":

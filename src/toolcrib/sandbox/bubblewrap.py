@@ -204,7 +204,7 @@ class Bubblewrap:
         return (files, 0, scopes), [("/", LOOKING), *((path, CHANGING) for path in write)], of_a_file
 
     def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
-        return explained(returncode, output, launch, self.view(), self.level)
+        return explained(returncode, output, launch, self.view, self.level)
 
     def report(self) -> SandboxReport:
         gaps = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from toolcrib.sandbox.interface import Denial, Files, Launch, Level, Network
 from toolcrib.sandbox.places import View, within
@@ -79,8 +79,13 @@ ADDRESS = re.compile(
 )
 
 
-def explained(returncode: int | None, output: str, launch: Launch, view: View, level: Level) -> Denial | None:
-    """The refusal that a command met, if it met one; the last one said where there are several."""
+def explained(
+    returncode: int | None, output: str, launch: Launch, look: Callable[[], View], level: Level
+) -> Denial | None:
+    """The refusal that a command met, if it met one; the last one said where there are several.
+
+    `look` gives what the command could see; it is only called for a command that failed.
+    """
     if launch.refused_hosts:
         host = launch.refused_hosts[-1]
         return Denial(
@@ -91,6 +96,7 @@ def explained(returncode: int | None, output: str, launch: Launch, view: View, l
         )
     if returncode == 0:
         return None
+    view = look()
     for line in output[-LINES * LINE :].splitlines()[: -LINES - 1 : -1]:
         found = _of_line(line[:LINE], launch, view, level)
         if found is not None:

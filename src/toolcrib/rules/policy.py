@@ -89,7 +89,9 @@ class Rule:
         if self.commands and access.reach is Reach.RUN:
             if not access.argv:
                 return PARTLY  # nobody knows what an opaque command runs
-            return YES if any(pattern.matches(access.argv) for pattern in self.commands) else NO
+            if any(pattern.surely_matches(access.argv) for pattern in self.commands):
+                return YES
+            return PARTLY if any(pattern.may_match(access.argv) for pattern in self.commands) else NO
         if self.hosts and access.reach is Reach.CONNECT:
             return YES if any(host_matches(pattern, access.target) for pattern in self.hosts) else NO
         return NO if self.paths or self.commands or self.hosts else YES
@@ -135,6 +137,7 @@ class RulePolicy:
         self.rules = tuple(rules)
         self._denies = [rule for rule in self.rules if rule.verb is Verb.DENY]
         self._asks = [rule for rule in self.rules if rule.verb is Verb.ASK]
+        self.tracks_taint = any(rule.tainted is not None for rule in self.rules)
         self._allows = [rule for rule in self.rules if rule.verb is Verb.ALLOW]
 
     def narrowed(self, rules: Iterable[Rule] = (), autonomy: Autonomy | str | None = None) -> RulePolicy:
@@ -197,7 +200,7 @@ class RulePolicy:
     def _allowed(
         self, case: Case, accesses: Sequence[Access] | None, default: Decision, steps: list[str] | None
     ) -> tuple[Decision, Rule | None]:
-        waiting = list(accesses or ())
+        waiting = [access for access in accesses or () if not access.free]
         by: Rule | None = None
         for rule in self._allows:
             if not rule.counts(case):

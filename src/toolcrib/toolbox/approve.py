@@ -70,6 +70,7 @@ async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> Too
     refusal = await bind(box, pending)
     if refusal is None and answer.arguments is None and await outdated(pending):
         return words.outdated(name)
+    pending.approved = True
     pending.why = f"approved by {answer.by or 'a person'}"
     if refusal is None and answer.verdict is Verdict.ALWAYS and pending.bound is not None:
         box.grants.add(pending.question, answer, pending.bound.entry, pending.bound.definition.identity)
@@ -139,7 +140,8 @@ async def bind(box: Toolbox, prepared: Ready) -> ToolResult | None:
         return words.tool_changed(name)
     bound = prepared.bound
     assert bound is not None
-    decision = box.policy.decide(Case(bound.definition.facts, prepared.effect, prepared))
+    taint = box.taint_of(prepared.key.run)
+    decision = box.policy.decide(Case(bound.definition.facts, prepared.effect, prepared, taint=taint))
     return words.denied(name, decision.reason) if decision.verb is Verb.DENY else None
 
 

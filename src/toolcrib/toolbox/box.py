@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WAIT = CallState.WAIT
+NO_TAINT: frozenset[str] = frozenset()
 MAX_ASKED = 3  # times that one call is asked about while what it rests on changes
 TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
 
@@ -136,6 +137,7 @@ class Toolbox:
             self.sink.outermost, store=approvals, project=str(project) if project else "", clock=clock
         )
         self.host = BoxHost(self)
+        self._taint: dict[str, frozenset[str]] = {}
         self._stats: dict[str, ToolStats] = {}
         self._offer: tuple[Any, Policy, Offer] | None = None
         self._warned: set[str] = set()
@@ -221,7 +223,8 @@ class Toolbox:
             if isinstance(decoded, tuple) and (self.masking is not None or resolved.definition.facts.secrets):
                 decoded = self._with_secrets(call, resolved, decoded)
             if isinstance(decoded, tuple):
-                prepared = judged(call, key, resolved, decoded, self.policy, self.grants)
+                taint = self.taint_of(key.run)
+                prepared = judged(call, key, resolved, decoded, self.policy, self.grants, taint)
             else:
                 prepared = Refused(call, key, decoded)
         except BaseException as problem:  # a precheck or a policy of the user's that raised
@@ -433,6 +436,7 @@ class Toolbox:
     def forget(self, run: str) -> None:
         """A run is over: drop what was remembered for it (always-answers, event numbers)."""
         self.grants.forget(run)
+        self._taint.pop(run, None)
         self.sink.forget(run)
 
     # -- used by the parts of the path
@@ -451,6 +455,16 @@ class Toolbox:
 
             self._workers = Workers()
         return self._workers
+
+    def taint_of(self, run: str) -> frozenset[str]:
+        """The tools through which a run has taken in something from outside."""
+        return self._taint.get(self.sink.outermost(run), NO_TAINT) if self._taint else NO_TAINT
+
+    def tainted(self, run: str, name: str) -> None:
+        """A tool that speaks to the world outside gave a run something; noted where a rule asks for it."""
+        if getattr(self.policy, "tracks_taint", False):
+            outermost = self.sink.outermost(run)
+            self._taint[outermost] = self._taint.get(outermost, NO_TAINT) | {name}
 
     def stats_of(self, name: str) -> ToolStats:
         stats = self._stats.get(name)

@@ -67,6 +67,7 @@ class Execution(Deadline):
         if bound.definition.wants_context:
             self.ctx = Context(deps, key=ready.key, tool=ready.call.name, host=box.host)
             self.ctx._definition = bound.definition
+            self.ctx.approved = ready.approved
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
         closing = False
@@ -146,6 +147,8 @@ class Execution(Deadline):
         """Cap, count, record and report; the terminal state comes after the result is recorded."""
         box, ready, facts = self.box, self.ready, self.bound.definition.facts
         key, name = ready.key, ready.call.name
+        if facts.open_world:
+            box.tainted(key.run, name)
         if box.masking is not None:
             result = box.masking.of_result(result)
             self.problem = box.masking.masked(self.problem)

@@ -47,7 +47,8 @@ class BoxHost:
         definition = ctx._definition
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
         effect = max(definition.facts.effect, Effect.WRITE)
-        case = Case(definition.facts, effect, action=action, patterns=patterns)
+        taint = box.taint_of(ctx.key.run)
+        case = Case(definition.facts, effect, action=action, patterns=patterns, taint=taint)
         decision = box.policy.decide(case)
         if decision.verb is Verb.ALLOW:
             return

@@ -158,8 +158,28 @@ def needs_question(decision: Decision, effect: Effect, edits: tuple[Edit, ...]) 
     return ""
 
 
+def doubted(bound: Bound, params: Any, reason: str) -> str:
+    """Why a person must be asked, with what the tool says of the call; a tool that cannot tell asks."""
+    try:
+        said = bound.definition.hooks["doubt"](bound.tool, params)
+        if said is None or not (reason or said.must_ask):
+            return reason
+        return f"{reason}: {said.reason}" if reason else said.reason or "its tool wants a person to decide"
+    except Exception:
+        import logging
+
+        logging.getLogger("toolcrib").exception("doubt of tool %s failed", bound.entry.name)
+        return reason or "its tool could not say whether it is harmless"
+
+
 def judged(
-    call: ToolCall, key: CallKey, bound: Bound, arguments: Arguments, policy: Any, grants: Any
+    call: ToolCall,
+    key: CallKey,
+    bound: Bound,
+    arguments: Arguments,
+    policy: Any,
+    grants: Any,
+    taint: frozenset[str] = frozenset(),
 ) -> Prepared:
     """Decide, precheck, and make of it Ready, Pending or Refused."""
     params, json, edits = arguments
@@ -169,7 +189,7 @@ def judged(
     if type(policy) is AutonomyPolicy:  # one word decides by the effect alone
         decision = policy.by_effect[effect]
     else:
-        decision = policy.decide(Case(definition.facts, effect, ready))
+        decision = policy.decide(Case(definition.facts, effect, ready, taint=taint))
         ready.why = decision.rule
     asks = decision.verb is ASK
     if not asks and decision.verb is DENY:
@@ -177,6 +197,8 @@ def judged(
     if definition.precheck is not None and (refusal := prechecked(bound, params, call.name)) is not None:
         return Refused(call, key, refusal)
     reason = needs_question(decision, effect, edits) if asks or edits else ""
+    if "doubt" in definition.hooks:
+        reason = doubted(bound, params, reason)
     if not reason:
         return ready
     mark = fingerprint(bound.definition.identity, ready.arguments)
@@ -187,6 +209,7 @@ def judged(
 
     if not decision.strict and grants.covers(key.run, bound.entry, mark, identity, reached):
         ready.fingerprint = mark
+        ready.approved = True
         ready.why = "approved before"
         return ready
     return Pending(

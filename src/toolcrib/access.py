@@ -16,6 +16,7 @@ class Reach(StrEnum):
     CONNECT = "connect"
 
 
+UNKNOWN_WORD = "\ufffd"  # none, one or several words that are only known when a command runs
 PATHS = frozenset({Reach.READ, Reach.WRITE, Reach.DELETE})
 
 
@@ -24,10 +25,12 @@ class Access:
     """One thing that a call reaches.
 
     `target` is a path (relative to the workspace, or absolute), a command line, or a host (`name:port`).
-    `argv` holds the words of a command that was proved plain; without them nobody knows what it would do.
+    `argv` holds the words of a command as far as they are known (`UNKNOWN_WORD` stands for those that are
+    not); without them nobody knows what it would do.
     `subtree` says that everything below the path is meant, `pattern` narrows that to what matches it.
     `prefix` are the words of a command that an approval may remember; empty: none is broad enough to be
-    useful and narrow enough to be safe.
+    useful and narrow enough to be safe. What is `free` needs no yes of its own, because it was proved harmless
+    or belongs to something that is listed as well: only rules that deny or ask look at it.
     """
 
     reach: Reach
@@ -36,6 +39,7 @@ class Access:
     subtree: bool = False
     pattern: str = ""
     prefix: tuple[str, ...] = ()
+    free: bool = False
 
     def __str__(self) -> str:
         below = f"/{self.pattern or '**'}" if self.subtree else ""

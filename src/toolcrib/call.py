@@ -132,6 +132,17 @@ class Preview:
     digest: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a call should be looked at, in one line for the person who is asked.
+
+    With `must_ask` a person is asked whatever the policy allows.
+    """
+
+    reason: str
+    must_ask: bool = False
+
+
 class Scope(StrEnum):
     """What "always" is said of: these arguments, commands that begin with the same words, or the whole tool."""
 
@@ -219,6 +230,7 @@ class Ready:
 
     __slots__ = (
         "_arguments",
+        "approved",
         "bound",
         "call",
         "changed",
@@ -255,6 +267,7 @@ class Ready:
         self.done: ToolResult | None = None
         self.claimed = False
         self.changed = False  # a person gave it other arguments
+        self.approved = False  # a person said yes, to this call or before to such calls
         self.why = ""  # the rule or the person that let it run
 
     def replace_arguments(self, arguments: Any) -> None:

@@ -42,6 +42,7 @@ class Context(Generic[Deps]):
         "_inner",
         "_loop",
         "_waiting",
+        "approved",
         "deps",
         "key",
         "tool",
@@ -59,6 +60,7 @@ class Context(Generic[Deps]):
         self.key = key if key is not None else CallKey("", 0, 0)
         self.tool = tool
         self._host = host
+        self.approved = False  # a person said yes, to this call or before to such calls
         self._cancelled = False
         self._inner = 0
         self._definition: Any = None

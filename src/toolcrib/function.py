@@ -35,6 +35,7 @@ class Hooks(TypedDict, total=False):
     resources: Callable[[Any], Any]
     accesses: Callable[[Any], Any]
     preview: Callable[[Any], Any]
+    doubt: Callable[[Any], Any]
     on_partial: Callable[[Any, Context[Any]], None]
     dynamic_description: Callable[[Context[Any]], Any]
     dynamic_schema: Callable[[dict[str, Any], Context[Any]], Any]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from toolcrib.access import Access
-    from toolcrib.call import Preview
+    from toolcrib.call import Doubt, Preview
     from toolcrib.context import Context
     from toolcrib.definition import Definition
 
@@ -338,6 +338,10 @@ class Tool(Generic[P, R]):
         on a worker thread; called only when a question is asked, and never shown to the model."""
         return None
 
+    def doubt(self, params: P, /) -> Doubt | None:
+        """Why one call should be looked at; said in the question, and reason to ask one if it `must_ask`. Pure."""
+        return None
+
     def on_partial(self, partial: Any, ctx: Context[Any], /) -> None:
         """Called as the arguments stream in, unvalidated, on the object that will execute: report, never act."""
 
@@ -385,6 +389,7 @@ HOOKS = (
     "resources",
     "accesses",
     "preview",
+    "doubt",
     "on_partial",
     "dynamic_description",
     "dynamic_schema",

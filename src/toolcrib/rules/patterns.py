@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from toolcrib.access import Access
+from toolcrib.access import UNKNOWN_WORD, Access
 
 MAX_ALTERNATIVES = 64
 BRACES = re.compile(r"\{([^{}]*)\}")
@@ -248,6 +248,21 @@ class CommandPattern:
         if len(argv) < len(self.words) or (len(argv) > len(self.words) and not self.open):
             return False
         return all(_fits(pattern, word) for pattern, word in zip(self.words, argv, strict=False))
+
+    def may_match(self, argv: Sequence[str]) -> bool:
+        """Whether it matches for some of what the words that are not known may be."""
+        known = argv[: argv.index(UNKNOWN_WORD)] if UNKNOWN_WORD in argv else argv
+        if len(known) == len(argv):
+            return self.matches(argv)
+        fits = all(_fits(pattern, word) for pattern, word in zip(self.words, known, strict=False))
+        return fits and (self.open or len(known) <= len(self.words))
+
+    def surely_matches(self, argv: Sequence[str]) -> bool:
+        """Whether it matches whatever the words are that are not known."""
+        if UNKNOWN_WORD not in argv:
+            return self.matches(argv)
+        known = argv[: argv.index(UNKNOWN_WORD)]
+        return self.open and len(self.words) <= len(known) and self.matches(known)
 
     def __repr__(self) -> str:
         return f"CommandPattern({self.text!r})"

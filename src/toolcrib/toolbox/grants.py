@@ -48,19 +48,24 @@ class Approval:
 
 def prefixes_of(accesses: Iterable[Access] | None) -> tuple[tuple[str, ...], ...]:
     """What an approval by prefix would remember of a call; empty where one of its commands has no such words."""
-    commands = [access for access in accesses or () if access.reach is Reach.RUN]
+    commands = _asking(accesses)
     prefixes = tuple(dict.fromkeys(access.prefix for access in commands))
     return prefixes if commands and all(prefixes) else ()
 
 
 def begins(prefixes: Iterable[tuple[str, ...]], accesses: Iterable[Access] | None) -> bool:
     """Whether each command of a call was proved plain and begins with words that were approved."""
-    commands = [access for access in accesses or () if access.reach is Reach.RUN]
+    commands = _asking(accesses)
     known = tuple(prefixes)
     return bool(commands) and all(
         access.argv and access.prefix and any(access.argv[: len(prefix)] == prefix for prefix in known)
         for access in commands
     )
+
+
+def _asking(accesses: Iterable[Access] | None) -> list[Access]:
+    """The commands that need a yes."""
+    return [access for access in accesses or () if access.reach is Reach.RUN and not access.free]
 
 
 class Store(Protocol):

@@ -1,32 +1,21 @@
 """Running a child process to its end, with all that it started: bounded in time and in memory.
 
 A child runs in a session of its own, without input, its output and errors in one pipe in the order that
-they came. Its descendants are known by their session, by a mark in their environment, and by holding the
-pipe, so that one that made itself a daemon is found as well (on Linux; elsewhere only the process group).
+they came.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import asyncio
+from toolcrib.tools.family import GRACE, MARK, Family, end, end_rest, shielded, start
 
-GRACE = 2.0  # seconds between asking to end and ending
 DRAIN = 0.25  # seconds for output that is still in the pipe after the child's end
-STUCK = 5.0  # seconds after which a killed process that does not go is left to the system
-POLL = 0.02
 CHUNK = 65_536
-MARK = "TOOLCRIB_PROCESS"
-PROC = Path("/proc")
-STARTED = 19  # where in a line of the process table, counted from the state
 
 ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
@@ -139,28 +128,13 @@ async def run(
     mark = secrets.token_hex(16)
     read_end, write_end = os.pipe()
     try:
-        starting = asyncio.ensure_future(
-            asyncio.create_subprocess_exec(
-                *argv,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=write_end,
-                stderr=write_end,
-                cwd=cwd,
-                env={**env, MARK: mark},
-                start_new_session=True,
-                pass_fds=pass_fds,
-            )
+        child, cancelled = await start(
+            argv,
+            cwd=cwd,
+            env={**env, MARK: mark},
+            streams=(asyncio.subprocess.DEVNULL, write_end, write_end),
+            pass_fds=pass_fds,
         )
-        # A child that is half started can be neither ended nor waited for: first it starts, then it is ended.
-        cancelled: BaseException | None = None
-        while not starting.done():
-            try:
-                await asyncio.wait([starting])
-            except asyncio.CancelledError as stop:
-                cancelled = stop
-        if cancelled is not None and starting.exception() is not None:
-            raise cancelled
-        child = starting.result()
         if on_start is not None:
             on_start()
     except BaseException:
@@ -170,7 +144,7 @@ async def run(
         os.close(write_end)
     output = HeadTail(keep)
     family = Family(child.pid, f"{MARK}={mark}".encode(), os.fstat(read_end).st_ino)
-    pipe = _Pipe(read_end, output, on_output)
+    pipe = Pipe(read_end, output, on_output)
     code: int | None = None
     left = 0
     try:
@@ -186,199 +160,15 @@ async def run(
             pass
     finally:
         if code is None:
-            await _shielded(_end(child, family, grace), family)
+            await shielded(end(child, family, grace), family)
         elif left or family.group_alive():
-            await _shielded(_end_rest(family, grace), family)
+            await shielded(end_rest(family, grace), family)
         await pipe.drained(DRAIN)
         pipe.close()
     return Outcome(code, output, time.monotonic() - started, left)
 
 
-class Family:
-    """A child and what it started, found in the process table when needed."""
-
-    __slots__ = ("below", "leader", "mark", "pipe")
-
-    def __init__(self, leader: int, mark: bytes, pipe_inode: int) -> None:
-        self.leader = leader
-        self.mark = mark
-        self.pipe = f"pipe:[{pipe_inode}]"
-        self.below: set[tuple[int, bytes]] = set()
-
-    def seize(self) -> None:
-        """Stop the leader for a moment and note what it has started, which its end would hide from us.
-
-        A sandbox's program that is ended while it still sets up would leave the command behind, and no mark,
-        session or pipe may lead to that.
-        """
-        if not _table():
-            return
-        try:
-            os.kill(self.leader, signal.SIGSTOP)
-        except (ProcessLookupError, PermissionError):
-            return
-        self.below |= _descendants(self.leader)
-
-    def let_go(self) -> None:
-        try:
-            os.kill(self.leader, signal.SIGCONT)
-        except (ProcessLookupError, PermissionError):
-            pass
-
-    def group_alive(self) -> bool:
-        try:
-            os.killpg(self.leader, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
-
-    def attached(self) -> list[int]:
-        """Those that did not detach: in the child's session, or holding its output."""
-        return [pid for pid in _table() if self._attached(pid)]
-
-    def all(self) -> list[int]:
-        return [pid for pid in _table() if self._attached(pid) or self._marked(pid) or self._noted(pid)]
-
-    def signal(self, number: int, pids: list[int]) -> None:
-        if not _table() and self.group_alive():
-            os.killpg(self.leader, number)
-        for pid in pids:
-            try:
-                os.kill(pid, number)
-            except (ProcessLookupError, PermissionError):
-                continue
-
-    def _attached(self, pid: int) -> bool:
-        fields = _stat(pid)
-        if fields is None:
-            return False
-        group, session = fields[2:4]
-        return int(session) == self.leader or int(group) == self.leader or self._holds_output(pid)
-
-    def _noted(self, pid: int) -> bool:
-        return (
-            bool(self.below) and (fields := _stat(pid)) is not None and (pid, fields[STARTED]) in self.below
-        )
-
-    def _holds_output(self, pid: int) -> bool:
-        for fd in ("1", "2"):
-            try:
-                if str((PROC / str(pid) / "fd" / fd).readlink()) == self.pipe:
-                    return True
-            except OSError:
-                continue
-        return False
-
-    def _marked(self, pid: int) -> bool:
-        try:
-            return self.mark in (PROC / str(pid) / "environ").read_bytes().split(b"\0")
-        except OSError:
-            return False
-
-
-def _stat(pid: int) -> list[bytes] | None:
-    """What the process table says of a process, from its state on; None for one that is gone."""
-    try:
-        fields = (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in (b"Z", b"X") else fields
-
-
-def _descendants(root: int) -> set[tuple[int, bytes]]:
-    """All below a process, each with the time at which it started: an id alone may be given to another."""
-    below: dict[int, list[tuple[int, bytes]]] = {}
-    for pid in _table():
-        if (fields := _stat(pid)) is not None:
-            below.setdefault(int(fields[1]), []).append((pid, fields[STARTED]))
-    found: set[tuple[int, bytes]] = set()
-    todo = [root]
-    while todo:
-        inner = below.get(todo.pop(), [])
-        found.update(inner)
-        todo += [pid for pid, _ in inner]
-    return found
-
-
-def _table() -> list[int]:
-    """All processes but this one; empty where there is no /proc."""
-    try:
-        pids = [int(path.name) for path in PROC.iterdir() if path.name.isdigit()]
-    except OSError:
-        return []
-    return [pid for pid in pids if pid != os.getpid()]
-
-
-async def _end(child: asyncio.subprocess.Process, family: Family, grace: float) -> None:
-    """Ask the whole family to end, then make it."""
-    import asyncio
-
-    family.seize()
-    asked = family.all()
-    family.signal(signal.SIGTERM, asked)
-    family.let_go()
-
-    def ended() -> bool:
-        # What was only being started is asked as soon as it is there.
-        left = family.all()
-        if late := [pid for pid in left if pid not in asked]:
-            family.signal(signal.SIGTERM, late)
-            asked.extend(late)
-        return child.returncode is not None and not left
-
-    await _until(ended, grace)
-    await _kill(family.all, family)
-    try:
-        async with asyncio.timeout(STUCK):
-            await child.wait()
-    except TimeoutError:
-        pass
-
-
-async def _end_rest(family: Family, grace: float) -> None:
-    family.signal(signal.SIGTERM, family.attached())
-    await _until(lambda: not family.attached(), grace)
-    await _kill(family.attached, family)
-
-
-async def _kill(members: Callable[[], list[int]], family: Family) -> None:
-    """Again and again until none is left: one may start another while it is killed."""
-    deadline = time.monotonic() + STUCK
-    while (pids := members()) or (not _table() and family.group_alive()):
-        family.signal(signal.SIGKILL, pids)
-        if time.monotonic() > deadline:
-            return
-        await _pause()
-
-
-async def _until(done: Callable[[], bool], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not done() and time.monotonic() < deadline:
-        await _pause()
-
-
-async def _pause() -> None:
-    import asyncio
-
-    await asyncio.sleep(POLL)
-
-
-async def _shielded(work: Any, family: Family) -> None:
-    """Finish ending the family even if the task is cancelled again; a second cancel only hurries it."""
-    import asyncio
-
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        family.signal(signal.SIGKILL, family.all())
-        await task
-        raise
-
-
-class _Pipe:
+class Pipe:
     """The reading end, taken as it fills."""
 
     __slots__ = ("_closed", "_fd", "_kept", "_loop", "_on_output")

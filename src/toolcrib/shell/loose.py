@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 UNKNOWN = "\ufffd"
 SPLIT = "\x1f"  # what $IFS stands for
 LONGEST = 100_000  # characters read
+BEFORE = 8  # stages of a pipeline that are remembered for the next
 MOST = 500  # commands, and words that braces become
 BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 ESCAPES = re.compile(
@@ -139,7 +140,7 @@ class _Reader:
                 inner_before = list(before)
                 children: list[tuple[Node, list[list[str]], str, list[str]]] = []
                 for child in node.named_children:
-                    children.append((child, list(inner_before), inner_given, inner_writes))
+                    children.append((child, inner_before[-BEFORE:], inner_given, inner_writes))
                     inner_before += self._argvs(child)
                 waiting += reversed(children)
                 continue

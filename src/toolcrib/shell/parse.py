@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from toolcrib.shell.gate import Stopped, gate
+from toolcrib.shell.gate import LONGEST, Stopped, gate
 from toolcrib.shell.grammar import read_plan
 from toolcrib.shell.plan import Plan, Word
 from toolcrib.shell.words import BARE, UNEXPANDED, decode, source
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 DEEPEST = 40  # levels of a tree; deeper is not reviewed by anybody
+MOST_OPERATORS = 400
+OPERATOR = re.compile(r"[|&;(){}<>`]|\$")
 
 CONTAINERS = {
     "program", "list", "pipeline", "command", "command_name", "redirected_statement", "subshell",
@@ -65,7 +67,10 @@ def parse(text: str) -> Plan:
 
 
 def tree_of(text: str) -> Node:
-    """The syntax tree, whatever its errors. Raises Stopped where tree-sitter-bash is not installed."""
+    """The syntax tree, whatever its errors. Raises Stopped where tree-sitter-bash is not installed, and for a
+    text that would keep it busy: its time grows with the square of the operators in a row."""
+    if len(text) > LONGEST or len(OPERATOR.findall(text)) > MOST_OPERATORS:
+        raise Stopped("too long or too intricate to review")
     return _parser().parse(text.encode("utf-8", "replace")).root_node
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 HOME = "~"
+LONGEST_PATTERN = 200  # what is longer names nothing short
 SYSTEM = {
     "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc", "/root",
     "/run", "/sbin", "/srv", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/sbin", "/usr/local",
@@ -46,7 +47,8 @@ def is_ruinous(path: str) -> bool:
     plain = "/" + posixpath.normpath(text).lstrip("/")
     if plain in SYSTEM or re.fullmatch(r"/(?:home|Users)/[^/]+", plain):
         return True
-    return any(sign in plain for sign in "*?[") and any(fnmatchcase(place, plain) for place in SYSTEM)
+    patterned = len(plain) < LONGEST_PATTERN and any(sign in plain for sign in "*?[")
+    return patterned and any(fnmatchcase(place, plain) for place in SYSTEM)
 
 
 def program(argv: Sequence[str]) -> str:
@@ -60,7 +62,7 @@ def overwrites_device(path: str) -> bool:
 def ruined_by(argv: Sequence[str]) -> str | None:
     """What one command would destroy, its arguments being known."""
     name = program(argv)
-    if any(sign in name for sign in "*?["):
+    if len(name) < LONGEST_PATTERN and any(sign in name for sign in "*?["):
         name = next((known for known in ("rm", *ENDS) if fnmatchcase(known, name)), name)
     if name in ENDS and not {"--help", "--version"} & set(argv[1:]):
         return f"{name} stops the machine"

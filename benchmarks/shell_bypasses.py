@@ -1,0 +1,116 @@
+"""Bypasses and false alarms of shell policies on recorded commands: ours beside what others do.
+
+    python benchmarks/shell_bypasses.py FOLDER
+
+FOLDER holds the files of recorded commands: each `{"allowlist": [...], "cases": [{input, expected, verified}]}`.
+The baselines are given the files' allow list; ours needs none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from toolcrib.shell import judge
+from toolcrib.shell.parse import tree_of
+from toolcrib.shell.words import source
+
+Allowed = Callable[[str, list[str]], bool]
+META = re.compile(r"[;&|`$<>(){}\n\\]")
+SEGMENTS = {"&&", "||", ";", "|", "&", "\n"}
+
+
+def string_prefix(command: str, allowed: list[str]) -> bool:
+    return any(command.strip().startswith(name) for name in allowed)
+
+
+def prefix_without_metacharacters(command: str, allowed: list[str]) -> bool:
+    return string_prefix(command, allowed) and not META.search(command)
+
+
+def tokens_per_segment(command: str, allowed: list[str]) -> bool:
+    try:
+        lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=";&|")
+        lexer.whitespace_split = True
+        tokens = list(lexer)
+    except ValueError:
+        return False
+    segment: list[str] = []
+    segments = [segment]
+    for token in tokens:
+        if token in SEGMENTS:
+            segment = []
+            segments.append(segment)
+        else:
+            segment.append(token)
+    return all(_begins(words, allowed) for words in segments if words)
+
+
+def every_node(command: str, allowed: list[str]) -> bool:
+    texts = [source(node) for node in _nodes(tree_of(command)) if node.type == "command"]
+    return bool(texts) and all(_begins(text.split(), allowed) for text in texts)
+
+
+def every_node_without_redirects(command: str, allowed: list[str]) -> bool:
+    kinds = {node.type for node in _nodes(tree_of(command))}
+    more = {"file_redirect", "command_substitution", "process_substitution", "ERROR"}
+    return every_node(command, allowed) and not kinds & more
+
+
+def ours(command: str, allowed: list[str]) -> bool:
+    return judge(command).verdict == "plain"
+
+
+def _begins(words: list[str], allowed: list[str]) -> bool:
+    return any(words[: len(name.split())] == name.split() for name in allowed)
+
+
+def _nodes(root: Any) -> Iterator[Any]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += node.children
+
+
+STRATEGIES: dict[str, Allowed] = {
+    "prefix of the string": string_prefix,
+    "prefix, no metacharacters": prefix_without_metacharacters,
+    "tokens per segment (shlex)": tokens_per_segment,
+    "tree-sitter, every command by prefix": every_node,
+    "  and no redirections, substitutions": every_node_without_redirects,
+    "toolcrib": ours,
+}
+
+
+def main(folder: Path) -> None:
+    files = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
+    cases = [(case, file["allowlist"]) for file in files for case in file["cases"]]
+    harmful = [case for case, _ in cases if case["expected"] != "allow"]
+    proven = [case for case in harmful if case.get("verified")]
+    harmless = len(cases) - len(harmful)
+    print(f"{len(harmful)} that must not run unasked, {len(proven)} of them proven, {harmless} harmless\n")
+    print(f"| {'policy':36} | wrongly allowed | proven exploits allowed | harmless stopped | median µs |")
+    print(f"| {'---':36} | ---: | ---: | ---: | ---: |")
+    for name, strategy in STRATEGIES.items():
+        wrong = exploits = stopped = 0
+        spent: list[float] = []
+        for case, allowed in cases:
+            started = time.perf_counter()
+            verdict = strategy(case["input"], allowed)
+            spent.append((time.perf_counter() - started) * 1e6)
+            wrong += verdict and case["expected"] != "allow"
+            exploits += verdict and bool(case.get("verified")) and case["expected"] != "allow"
+            stopped += not verdict and case["expected"] == "allow"
+        print(f"| {name:36} | {wrong} | {exploits} | {stopped} | {statistics.median(spent):.0f} |")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

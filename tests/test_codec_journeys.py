@@ -333,3 +333,18 @@ def test_any_journey_is_legal(
     route: str, conversation: list[Message], tools: list[ToolSpec], choice: ToolChoice
 ) -> None:
     CHECKERS[route](body_for(route, conversation, tools, choice))
+
+
+@pytest.mark.parametrize(
+    ("data", "carried"),
+    [
+        ("aGVsbG8=", {"type": "text", "media_type": "text/plain", "data": "hello"}),
+        ("/w==", None),
+        ("?", None),
+    ],
+)
+def test_a_file_of_text_reaches_claude_as_one(data: str, carried: dict[str, Any] | None) -> None:
+    note = File(data=data, media_type="text/csv", name="note.csv")
+    block = body_for("anthropic", [Message.user(note)], [])["messages"][0]["content"][0]
+    assert block.get("source") == carried
+    assert block.get("title", block.get("text", "")).count("note.csv") == 1

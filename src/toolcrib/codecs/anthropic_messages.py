@@ -6,6 +6,7 @@ Source: https://docs.anthropic.com/en/api/messages.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable
 from typing import Any
 
@@ -260,8 +261,16 @@ def _media_block(part: Media) -> dict[str, Any] | None:
     source = base64 if part.data else {"type": "url", "url": part.url}
     if isinstance(part, Image):
         return {"type": "image", "source": source} if part.url or part.media_type in PICTURES else None
-    if not isinstance(part, File) or part.media_type not in ("application/pdf", ""):
+    if not isinstance(part, File):
         return None
-    if part.data:
+    if part.data and part.media_type.startswith("text/"):
+        try:
+            text = b64decode(part.data).decode()
+        except ValueError:
+            return None
+        source = {"type": "text", "media_type": "text/plain", "data": text}  # the one type that it may name
+    elif part.media_type not in ("application/pdf", ""):
+        return None
+    elif part.data:
         source = {**base64, "media_type": "application/pdf"}
     return {"type": "document", "source": source, **({"title": part.name} if part.name else {})}

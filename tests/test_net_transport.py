@@ -244,6 +244,12 @@ async def test_credentials_stay_with_the_host_they_were_meant_for(ask: Asker) ->
     assert "abc" not in returned.text
 
 
+async def test_a_host_header_cannot_name_another_host(ask: Asker) -> None:
+    with pytest.raises(NetworkRefused, match="the Host header names another host"):
+        await ask.get(ask.url(), headers={"Host": "other.test"})
+    assert (await ask.get(ask.url("/x"), headers={"Host": "Public.test"})).text == "Public.test /x"
+
+
 async def test_a_clients_cookies_do_not_travel_either(ask: Asker) -> None:
     answer = await ask.get(
         ask.url("/r?" + ask.url("/headers", "other.test")), client={"cookies": {"s": "abc"}}

@@ -117,6 +117,11 @@ def test_base32_at_every_offset(redactor: Redactor, before: int) -> None:
         assert redactor.redact_text(written).found == (name,)
 
 
+def test_white_space_around_a_value_is_no_part_of_it() -> None:
+    redactor = Redactor({"A": " p4ss-w\n", "B": "Zk3vQ9xW2mL7pR4t\r\n"})
+    assert redactor.redact_text("p4ss-w and Zk3vQ9xW2mL7pR4t").value == "[secret A] and [secret B]"
+
+
 def test_every_line_of_a_key_is_a_secret_too() -> None:
     lines = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj", "AgEAAoIBAQC7VJTUt9Us8cKjMzEfYyjiWA4R4/M2bS"]
     key = "\n".join(["-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----"])

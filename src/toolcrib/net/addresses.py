@@ -177,8 +177,6 @@ def nat64_prefix(text: str) -> IPv6Network:
         raise ValueError(
             f"a NAT64 prefix is an IPv6 network of length 32, 40, 48, 56, 64 or 96; got {text!r}"
         )
-    if int(prefix.network_address) >> 56 & 0xFF:
-        raise ValueError(f"bits 64 to 71 of a NAT64 prefix are zero (RFC 6052); got {text!r}")
     return prefix
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .backend import AsyncBackend, SyncBackend
 from .guard import NetGuard
 from .journey import UNTIL, Body, Journey, journey_of
+from .urls import NetworkRefused, parse_url
 
 if TYPE_CHECKING:
     import httpx2
@@ -168,6 +169,8 @@ def _libraries(library: ModuleType | None) -> tuple[Any, Any]:
 def _begun(guard: NetGuard, request: Any) -> Journey:
     """Check the request itself, and what it takes over from the one that was redirected to it."""
     target = guard.check_url(str(request.url))
+    if parse_url(f"{target.scheme}://{request.headers.get('host', target.host.name)}").host != target.host:
+        raise NetworkRefused(f"the Host header names another host than the URL ({target.host.name})")
     journey = journey_of(request.extensions, guard)
     journey.step(target, request.headers, body=_has_body(request.headers))
     request.extensions["timeout"] = journey.timeouts(request.extensions.get("timeout", {}))

@@ -54,19 +54,20 @@ def forms_of(name: str, value: str) -> tuple[list[Form], list[Form]]:
     exact: dict[bytes, Form] = {}
     lines = [line.strip() for line in value.splitlines()]
     more = [line for line in lines if len(line) >= LINE and not line.startswith("-----")]
-    for part in dict.fromkeys([value, *more]):
+    stripped = value.strip()  # a line break at the end of a variable or a file is seldom printed
+    for part in dict.fromkeys([value, *([stripped] if len(stripped) >= SHORTEST else ()), *more]):
         for turned in (part, part[::-1]):
             raw = turned.encode("utf-8", "surrogatepass")
-            bare = flatten(raw)
-            if len(bare) >= LONG:
-                flat.setdefault(bare, Form(bare, name, *_dropped_ends(raw)))
+            letters = flatten(raw)
+            if len(letters) >= LONG:
+                flat.setdefault(letters, Form(letters, name, *_dropped_ends(raw)))
             else:
                 for spelling in _spellings(turned):
                     exact.setdefault(spelling, Form(spelling, name))
         for text in _encodings(part):
-            bare = flatten(text)
-            if len(bare) >= ENCODED:
-                flat.setdefault(bare, Form(bare, name))
+            letters = flatten(text)
+            if len(letters) >= ENCODED:
+                flat.setdefault(letters, Form(letters, name))
             elif len(text) >= SHORTEST:
                 exact.setdefault(text, Form(text, name))
     return list(flat.values()), list(exact.values())

@@ -59,10 +59,10 @@ def unfit(value: str) -> str | None:
     >>> unfit("1234")
     'it is 4 bytes long: below 6 it cannot be told from ordinary text to be masked'
     """
-    size = len(value.encode("utf-8", "surrogatepass"))
+    size = len(value.strip().encode("utf-8", "surrogatepass"))
     if size < SHORTEST:
         return f"it is {size} bytes long: below {SHORTEST} it cannot be told from ordinary text to be masked"
-    if len(value.strip()) == 0 or len(set(value)) == 1:
+    if len(set(value.strip())) == 1:
         return "it is one character repeated, which ordinary text holds too"
     return None
 

@@ -268,6 +268,8 @@ def _media_block(part: Media) -> dict[str, Any] | None:
             text = b64decode(part.data).decode()
         except ValueError:
             return None
+        if not text.strip():  # refused, as blank texts are
+            return None
         source = {"type": "text", "media_type": "text/plain", "data": text}  # the one type that it may name
     elif part.media_type not in ("application/pdf", ""):
         return None

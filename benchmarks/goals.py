@@ -23,6 +23,18 @@ GOALS: dict[tuple[str, str], Goal] = {
     ("loop", "turn 200"): Goal("ms a turn", 0.05),
     ("stream", "write, 1 MB"): Goal("× append", 30),
     ("stream", "edits, 1 MB"): Goal("× append", 30),
+    ("answers", "chat, 4 calls"): Goal("× floor", 15),
+    ("answers", "chat, 100 calls of 1 kB"): Goal("× floor", 10),
+    ("answers", "messages, 4 calls"): Goal("× floor", 10),
+    ("answers", "messages, 100 calls of 1 kB"): Goal("× floor", 10),
+    **{
+        # "linear": a busy machine makes it up to 1.5; what is quadratic grows a hundredfold
+        ("text", f"{name}, many calls"): Goal("× growth", 2)
+        for name in (
+            *("hermes", "tool_call", "llama3_json", "mistral", "pythonic", "harmony", "deepseek_v3.1"),
+            *("qwen3_coder_xml", "glm47", "invoke", "schoober"),
+        )
+    },
     ("imports", "import toolcrib"): Goal("× pydantic", 1.25),
     ("imports", "tool and Toolbox"): Goal("× pydantic", 1.25),
     ("define", "definition"): Goal("µs", 60),

@@ -8,6 +8,8 @@
 | `loop(function, turns, mark)` | an async function that runs an agent so many turns; its model calls `mark` at each |
 | `stream()` | label -> a function that makes a reader: called with a chunk, it gives the value so far |
 | `define(function)`, `use(tool)` | declares a tool; schema and first validation |
+| `answers()` | "chat" or "messages" -> label -> a function from frames, and `step` to call at each, to calls |
+| `text()` | label -> a `Reader` (measures/text.py) of texts with calls in them |
 | `definitions(functions)` | what a model is sent: name, description and parameters of each |
 | `registry(function, count)` | a `Registry` (measures/registry.py) of so many tools that are built already |
 """

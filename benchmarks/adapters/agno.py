@@ -1,7 +1,7 @@
 """agno: a Function, the FunctionCall that its models run, and its agent."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 import workload
@@ -77,6 +77,22 @@ def loop(function: Callable[..., Any], turns: int, mark: Callable[[], None]) -> 
         await agent.arun("go")
 
     return run
+
+
+def text() -> dict[str, Any]:
+    from agno.utils.tools import extract_tool_call_from_string
+    from measures.text import Calls, Reader
+
+    def write(calls: Calls) -> str:
+        said = json.dumps({"name": calls[0][0], "arguments": calls[0][1]})
+        return f"<tool_call>\n{said}\n</tool_call>"
+
+    def read(pieces: Iterable[str]) -> Calls:
+        said = json.loads(extract_tool_call_from_string("".join(pieces)))
+        return [(said["name"], said["arguments"])]
+
+    row = "one call in `<tool_call>`"
+    return {"extract_tool_call_from_string, at once": Reader(row, write, read, many=False, piece=0)}
 
 
 def definitions(functions: list[Callable[..., Any]]) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import workload
@@ -13,7 +13,15 @@ from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 NAME = "langchain / langgraph"
-PACKAGES = ("langchain", "langchain-core", "langgraph")
+PACKAGES = (
+    "langchain",
+    "langchain-core",
+    "langgraph",
+    "langchain-openai",
+    "langchain-anthropic",
+    "openai",
+    "anthropic",
+)
 IMPORTS = {
     "tool and Toolbox": "from langchain_core.tools import tool; from langgraph.prebuilt import ToolNode",
     "agent": "from langchain.agents import create_agent",
@@ -101,6 +109,67 @@ def stream() -> dict[str, Any]:
         return step
 
     return {"AIMessageChunk +=, tool_calls": make}
+
+
+def answers() -> dict[str, dict[str, Any]]:
+    import answer_streams
+    from answer_streams import Calls, Memory
+    from langchain_anthropic import ChatAnthropic
+    from langchain_openai import ChatOpenAI
+
+    memory = Memory()
+    parameters = {"type": "object", "properties": {}}
+    tools = [
+        {"type": "function", "function": {"name": name, "description": name, "parameters": parameters}}
+        for name in answer_streams.TOOLS
+    ]
+    openai = ChatOpenAI(model="m", api_key="none", http_client=memory.client(), use_responses_api=False)
+    anthropic = ChatAnthropic(model="m", api_key="none")
+    anthropic.__dict__["_client"] = answer_streams.anthropic_client(memory)  # it takes no client of ours
+
+    def reader(model: Any) -> Any:
+        bound = model.bind_tools(tools)
+
+        def read(frames: list[bytes], step: Callable[[], None]) -> Calls:
+            memory.frames = frames
+            whole = None
+            for chunk in bound.stream("go"):
+                whole = chunk if whole is None else whole + chunk
+                step()
+            return [(call["name"], call["args"]) for call in whole.tool_calls]
+
+        return read
+
+    return {
+        "chat": {"ChatOpenAI.stream, chunks added": reader(openai)},
+        "messages": {"ChatAnthropic.stream, chunks added": reader(anthropic)},
+    }
+
+
+def text() -> dict[str, Any]:
+    from langchain_core.output_parsers import JsonOutputParser
+    from measures.text import Calls, Reader
+
+    parser = JsonOutputParser()
+
+    def write(calls: Calls) -> str:
+        return json.dumps({"name": calls[0][0], "arguments": calls[0][1]})
+
+    def streamed(pieces: Iterable[str]) -> Calls:
+        said: Any = {}
+        for value in parser.transform(iter(pieces)):
+            said = value
+        return [(said["name"], said["arguments"])]
+
+    def whole(pieces: Iterable[str]) -> Calls:
+        said = parser.parse("".join(pieces))
+        return [(said["name"], said["arguments"])]
+
+    row = "one call as JSON"
+    return {
+        "JsonOutputParser.transform, in pieces": Reader(row, write, streamed, many=False),
+        "JsonOutputParser.parse, at once": Reader(row, write, whole, many=False, piece=0),
+    }
 
 
 def definitions(functions: list[Callable[..., Any]]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 NAME = "openai-agents"
-PACKAGES = ("openai-agents", "openai")
+PACKAGES = ("openai-agents", "openai", "anthropic")
 IMPORTS = {
     "tool and Toolbox": "from agents import function_tool, FunctionTool",
     "agent": "from agents import Agent, Runner",
@@ -103,6 +103,51 @@ def stream() -> dict[str, Any]:
         return step
 
     return {"openai ChatCompletionStreamState, strict tool": make}
+
+
+def answers() -> dict[str, dict[str, Any]]:
+    """The providers' own SDKs, on which the agents of this SDK and others stand."""
+    import answer_streams
+    from answer_streams import Calls, Memory
+
+    memory = Memory()
+    openai, anthropic = answer_streams.openai_client(memory), answer_streams.anthropic_client(memory)
+    asked: Any = [{"role": "user", "content": "go"}]
+
+    def chat(frames: list[bytes], step: Callable[[], None]) -> Calls:
+        memory.frames = frames
+        with openai.chat.completions.stream(model="m", messages=asked) as stream:
+            for _ in stream:
+                step()
+            calls = stream.get_final_completion().choices[0].message.tool_calls
+        return [(call.function.name, call.function.arguments) for call in calls]
+
+    def chunks_alone(frames: list[bytes], step: Callable[[], None]) -> Calls:
+        memory.frames = frames
+        found: list[tuple[str, list[str]]] = []
+        for chunk in openai.chat.completions.create(model="m", messages=asked, stream=True):
+            for call in chunk.choices[0].delta.tool_calls or ():
+                if call.index == len(found):
+                    found.append((call.function.name, []))
+                found[call.index][1].append(call.function.arguments or "")
+            step()
+        return [(name, "".join(pieces)) for name, pieces in found]
+
+    def messages(frames: list[bytes], step: Callable[[], None]) -> Calls:
+        memory.frames = frames
+        with anthropic.messages.stream(model="m", max_tokens=9, messages=asked) as stream:
+            for _ in stream:
+                step()
+            blocks = stream.get_final_message().content
+        return [(block.name, block.input) for block in blocks if block.type == "tool_use"]
+
+    return {
+        "chat": {
+            "openai, chat.completions.stream": chat,
+            "openai, chunks of create, joined by hand": chunks_alone,
+        },
+        "messages": {"anthropic, messages.stream": messages},
+    }
 
 
 def definitions(functions: list[Callable[..., Any]]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from pydantic_ai.usage import RequestUsage, RunUsage
 from pydantic_core import from_json
 
 NAME = "pydantic-ai"
-PACKAGES = ("pydantic-ai-slim",)
+PACKAGES = ("pydantic-ai-slim", "openai", "anthropic")
 IMPORTS = {
     "tool and Toolbox": "from pydantic_ai import Tool, FunctionToolset",
     "agent": "from pydantic_ai import Agent",
@@ -100,6 +100,49 @@ def stream() -> dict[str, Any]:
         return step
 
     return {"parts manager, from_json of its parts": make}
+
+
+def answers() -> dict[str, dict[str, Any]]:
+    import answer_streams
+    from answer_streams import Calls, Memory
+    from pydantic_ai.direct import model_request_stream
+    from pydantic_ai.messages import ModelRequest
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    memory, loop = Memory(), asyncio.new_event_loop()
+    openai = answer_streams.openai_client(memory, use_async=True)
+    anthropic = answer_streams.anthropic_client(memory, use_async=True)
+    asked = [ModelRequest.user_text_prompt("go")]
+
+    def reader(model: Any) -> Any:
+        async def answered(step: Callable[[], None]) -> Calls:
+            async with model_request_stream(model, asked) as stream:
+                async for _ in stream:
+                    step()
+                parts = stream.get().parts
+            return [(part.tool_name, part.args) for part in parts if isinstance(part, ToolCallPart)]
+
+        def read(frames: list[bytes], step: Callable[[], None]) -> Calls:
+            memory.frames = frames
+            return loop.run_until_complete(answered(step))
+
+        return read
+
+    return {
+        "chat": {
+            "OpenAIChatModel, model_request_stream": reader(
+                OpenAIChatModel("m", provider=OpenAIProvider(openai_client=openai))
+            )
+        },
+        "messages": {
+            "AnthropicModel, model_request_stream": reader(
+                AnthropicModel("m", provider=AnthropicProvider(anthropic_client=anthropic))
+            )
+        },
+    }
 
 
 define = Tool

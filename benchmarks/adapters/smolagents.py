@@ -1,7 +1,7 @@
 """smolagents: sync tools only, run where they are called; nested models are not understood, only passed on."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import workload
@@ -14,7 +14,7 @@ from smolagents.models import (
 from smolagents.monitoring import LogLevel
 
 NAME = "smolagents"
-PACKAGES = ("smolagents",)
+PACKAGES = ("smolagents", "openai")
 IMPORTS = {
     "tool and Toolbox": "from smolagents import Tool, tool",
     "agent": "from smolagents import ToolCallingAgent",
@@ -78,6 +78,41 @@ def loop(function: Callable[..., Any], turns: int, mark: Callable[[], None]) -> 
         agent.run("go")
 
     return run
+
+
+def answers() -> dict[str, dict[str, Any]]:
+    from answer_streams import Calls, Memory
+    from smolagents import OpenAIModel
+    from smolagents.models import agglomerate_stream_deltas
+
+    memory = Memory()
+    model = OpenAIModel("m", api_key="none", client_kwargs={"http_client": memory.client()})
+    asked = [ChatMessage(role=MessageRole.USER, content="go")]
+
+    def read(frames: list[bytes], step: Callable[[], None]) -> Calls:
+        memory.frames = frames
+        deltas = []
+        for delta in model.generate_stream(asked):
+            deltas.append(delta)
+            step()
+        calls = agglomerate_stream_deltas(deltas).tool_calls or []
+        return [(call.function.name, call.function.arguments) for call in calls]
+
+    return {"chat": {"OpenAIModel.generate_stream, deltas agglomerated once": read}}
+
+
+def text() -> dict[str, Any]:
+    from measures.text import Calls, Reader
+    from smolagents.models import get_tool_call_from_text
+
+    def write(calls: Calls) -> str:
+        return json.dumps({"name": calls[0][0], "arguments": calls[0][1]})
+
+    def read(pieces: Iterable[str]) -> Calls:
+        call = get_tool_call_from_text("".join(pieces), "name", "arguments")
+        return [(call.function.name, call.function.arguments)]
+
+    return {"get_tool_call_from_text, at once": Reader("one call as JSON", write, read, many=False, piece=0)}
 
 
 def definitions(functions: list[Callable[..., Any]]) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """toolcrib itself, from this checkout."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.jsonstream import JsonStream
 
 NAME = "toolcrib"
-PACKAGES = ("toolcrib",)
+PACKAGES = ("toolcrib", "openai", "anthropic")
 SOURCE = Path(toolcrib.__file__).parent
 IMPORTS = {
     "import toolcrib": "import toolcrib",
@@ -118,6 +118,118 @@ def stream() -> dict[str, Any]:
         return make
 
     return {"JsonStream.value": reader(False), "JsonStream.value and its events": reader(True)}
+
+
+def answers() -> dict[str, dict[str, Any]]:
+    import asyncio
+
+    import answer_streams
+    from answer_streams import Calls, Memory
+
+    from toolcrib.codecs import JSONEvents
+    from toolcrib.codecs.catalog import codec_named
+    from toolcrib.messages import Message, Request, Response
+    from toolcrib.models.anthropic import AnthropicMessages
+    from toolcrib.models.openai import OpenAIChat
+
+    def told(response: Response) -> Calls:
+        return [(call.name, call.arguments) for call in response.message.calls]
+
+    def by_codec(name: str) -> Any:
+        def read(frames: list[bytes], step: Callable[[], None]) -> Calls:
+            events, decoder = JSONEvents(), codec_named(name).decoder()
+            for frame in frames:
+                for event in events.feed(frame):
+                    decoder.feed(event)
+                step()
+            for event in events.finish():
+                decoder.feed(event)
+            return told(decoder.finish())
+
+        return read
+
+    memory, loop = Memory(), asyncio.new_event_loop()
+
+    class Chat(OpenAIChat):
+        def _make_client(self) -> Any:
+            return answer_streams.openai_client(memory, use_async=True)
+
+    class Messages(AnthropicMessages):
+        def _make_client(self) -> Any:
+            return answer_streams.anthropic_client(memory, use_async=True)
+
+    def by_model(model: Any) -> Any:
+        async def answered(step: Callable[[], None]) -> Calls:
+            last: Any = None
+            async for item in model.stream(Request([Message.user("go")])):
+                last = item
+                step()
+            assert isinstance(last, Response)
+            return told(last)
+
+        def read(frames: list[bytes], step: Callable[[], None]) -> Calls:
+            memory.frames = frames
+            return loop.run_until_complete(answered(step))
+
+        return read
+
+    return {
+        "chat": {
+            "JSONEvents and the decoder": by_codec("openai_chat"),
+            "OpenAIChat.stream over HTTP": by_model(Chat("m", api_key="none")),
+        },
+        "messages": {
+            "JSONEvents and the decoder": by_codec("anthropic_messages"),
+            "AnthropicMessages.stream over HTTP": by_model(Messages("m", api_key="none")),
+        },
+    }
+
+
+TEXT_FORMATS = (
+    "hermes",
+    "tool_call",
+    "llama3_json",
+    "mistral",
+    "pythonic",
+    "harmony",
+    "deepseek_v3.1",
+    "qwen3_coder_xml",
+    "glm47",
+    "invoke",
+    "schoober",
+)
+
+
+def text() -> dict[str, Any]:
+    import json
+
+    from measures.text import Calls, Reader
+
+    from toolcrib.codecs.text import format_named, text_parser
+
+    schema = {"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}}
+
+    def write(name: str) -> Callable[[Calls], str]:
+        return lambda calls: format_named(name).write_calls(
+            [ToolCall(called, json.dumps(given), str(number)) for number, (called, given) in enumerate(calls)]
+        )
+
+    def read(name: str) -> Callable[[Iterable[str]], Calls]:
+        def reading(pieces: Iterable[str]) -> Calls:
+            parser = text_parser(name, {"edit_file": schema})
+            for piece in pieces:
+                parser.feed(piece)
+            parser.finish()
+            assert not any(call.problem for call in parser.parsed().calls)
+            return [(call.name, call.arguments) for call in parser.parsed().calls]
+
+        return reading
+
+    found = {name: Reader(f"{name}, many calls", write(name), read(name)) for name in TEXT_FORMATS}
+    for name, row in (("generic_json", "one call as JSON"), ("hermes", "one call in `<tool_call>`")):
+        found[f"{name}, in pieces"] = Reader(row, write(name), read(name), many=False)
+        found[f"{name}, at once"] = Reader(row, write(name), read(name), many=False, piece=0)
+    return found
 
 
 def definitions(functions: list[Callable[..., Any]]) -> list[dict[str, Any]]:

@@ -36,6 +36,23 @@ MEASURES = {
         "square of the length.",
         3,
     ),
+    "answers": Measure(
+        "A streamed answer with calls",
+        "From the bytes of server-sent events, an event at a time, to complete calls: CPU ms of one answer, and "
+        'its ratio to `json.loads` of each event\'s data and joining the strings, in the same process. "chat" is '
+        "OpenAI's Chat Completions, \"messages\" Anthropic's; 4 calls of 60 to 330 bytes after some text, in deltas "
+        "of 5 characters, and 100 calls of 1 kB in deltas of 16. All but the rows that say otherwise go through "
+        "the provider's SDK and its HTTP client, with a transport that plays the bytes from memory. `~` is "
+        "extrapolated as above.",
+        3,
+    ),
+    "text": Measure(
+        "Calls that are written as text",
+        "CPU µs a kilobyte of text, at three lengths, and how that grows from the first to the last: 1 is linear. "
+        'Pieces are 16 characters. "many calls" are calls of 1 kB one after the other, "one call" is a single one '
+        "of the whole length. `~` is extrapolated as above.",
+        3,
+    ),
     "imports": Measure(
         "Import",
         "CPU ms of the statement alone in a fresh process with compiled bytecode, and its ratio to "

@@ -23,6 +23,7 @@ from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_r
 from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, say
 from toolcrib.messages import Message, ResultPart
+from toolcrib.sandbox.kernel import hide_own_process
 from toolcrib.toolbox.policy import AutonomyPolicy, Policy
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Settings:
 
 def run_task(settings: Settings) -> int:
     """Run a task and give the exit code. Raises Problem for what cannot be begun."""
+    hide_own_process()  # keys of providers lie in our environment
     task = _task(settings)
     if settings.answers and not settings.json:
         raise Problem("--answers is for --json; on a terminal, questions are asked there")

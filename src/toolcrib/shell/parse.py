@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from toolcrib.shell.gate import LONGEST, Stopped, gate
@@ -19,11 +19,11 @@ from toolcrib.shell.plan import Plan, Word
 from toolcrib.shell.words import BARE, UNEXPANDED, decode, source
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
 DEEPEST = 40  # levels of a tree; deeper is not reviewed by anybody
 MOST_OPERATORS = 400
-OPERATOR = re.compile(r"[|&;(){}<>`]|\$")
+OPERATOR = re.compile(r"[|&;(){}<>`$[]")
 
 CONTAINERS = {
     "program", "list", "pipeline", "command", "command_name", "redirected_statement", "subshell",
@@ -66,27 +66,20 @@ def parse(text: str) -> Plan:
     return _Reader(text.encode()).plan(root)
 
 
+@lru_cache(maxsize=8)  # the same text is read for what it ruins, for its plan, and for its programs
 def tree_of(text: str) -> Node:
     """The syntax tree, whatever its errors. Raises Stopped where tree-sitter-bash is not installed, and for a
     text that would keep it busy: its time grows with the square of the operators in a row."""
     if len(text) > LONGEST or len(OPERATOR.findall(text)) > MOST_OPERATORS:
         raise Stopped("too long or too intricate to review")
-    return _parser().parse(text.encode("utf-8", "replace")).root_node
-
-
-@cache
-def _grammar() -> Parser:
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-
-
-def _parser() -> Parser:
     try:
-        return _grammar()
+        import tree_sitter
+        import tree_sitter_bash
     except ImportError:
         raise Stopped("commands cannot be read: tree-sitter-bash is not installed") from None
+    # A parser for each text: one must not be used by two threads.
+    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    return parser.parse(text.encode("utf-8", "replace")).root_node
 
 
 class _Reader:

@@ -24,6 +24,7 @@ from toolcrib.messages import (
     Response,
     ResultPart,
     TextChunk,
+    ToolChoice,
     Usage,
     messages_from_json,
     messages_to_json,
@@ -687,3 +688,49 @@ def test_the_cost_of_a_sum_is_known_only_if_all_of_it_is(
     one: Usage, other: Usage, cost: float | None
 ) -> None:
     assert (one + other).cost == cost
+
+
+@tool(effect=READ, secrets=())
+def weigh(item: str) -> int:
+    """Weigh an item."""
+    return len(item)
+
+
+WEIGH = {"calls": [{"name": "weigh", "arguments": {"item": "saw"}}]}
+
+
+@pytest.mark.parametrize(
+    ("choice", "asked"),
+    [
+        ("required", ["required", "required"]),
+        (ToolChoice("required", ("weigh",)), ["required", "auto"]),  # once: or nothing could be answered
+        (ToolChoice("auto", ("weigh",)), ["auto", "auto"]),
+        ("none", ["none", "none"]),
+    ],
+)
+async def test_a_choice_of_tools_lets_the_run_end(choice: Any, asked: list[str]) -> None:
+    seen: list[str] = []
+
+    def say(request: Request) -> Any:
+        seen.append(request.tool_choice.mode)
+        return WEIGH if len(seen) == 1 else "Three."
+
+    assert (await Agent(Scripted(say), [weigh], tool_choice=choice).run("x")).finished
+    assert seen == asked
+
+
+async def test_a_choice_of_a_tool_that_there_is_not_is_said() -> None:
+    agent = Agent(Scripted(["Three."]), [weigh], tool_choice=ToolChoice("required", ("wiegh",)))
+    with pytest.raises(
+        ValueError, match="'wiegh', which is not offered; tools are attempt_completion, weigh"
+    ):
+        await agent.run("x")
+
+
+def test_a_choice_that_means_nothing_is_said() -> None:
+    with pytest.raises(
+        ValueError, match=r"expected one of 'auto', 'none', 'required', got 'weigh'; .*ToolChoice"
+    ):
+        Agent(Scripted([]), [weigh], tool_choice="weigh")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"\('weigh',\)"):
+        ToolChoice("required", "weigh")  # type: ignore[arg-type]

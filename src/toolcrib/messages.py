@@ -187,12 +187,28 @@ class RestartChunk:
 Chunk = TextChunk | ReasoningChunk | CallChunk | RestartChunk
 
 
+MODES = ("auto", "none", "required")
+
+
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """Whether the model may, must or must not call; `names` narrows it to some tools."""
+    """Whether the model may, must or must not call; `names` narrows it to some tools.
+
+    Raises ValueError for a mode that there is not, TypeError for names that are one text.
+    """
 
     mode: Literal["auto", "none", "required"] = "auto"
     names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(
+                f"tool_choice: expected one of {', '.join(map(repr, MODES))}, got {self.mode!r}; "
+                "some tools are named by ToolChoice('required', ('NAME',))"
+            )
+        names: Any = self.names
+        if isinstance(names, str):
+            raise TypeError(f"tool_choice: names are a tuple, as in ({names!r},), got {names!r}")
 
 
 @dataclass(slots=True)

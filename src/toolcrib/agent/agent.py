@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolcrib.agent.begun import Begun
 from toolcrib.agent.completion import COMPLETION, attempt_completion
@@ -99,7 +99,7 @@ class Agent:
         budget: Budget = Budget(),  # noqa: B008 - frozen
         max_tokens: int | None = None,
         temperature: float | None = None,
-        tool_choice: ToolChoice = ToolChoice(),  # noqa: B008 - frozen
+        tool_choice: ToolChoice | Literal["auto", "none", "required"] = "auto",
         parallel_calls: bool | None = None,
         stats_hint: bool = False,
         early_start: bool = False,
@@ -126,7 +126,7 @@ class Agent:
         self.budget = budget
         self.max_tokens = max_tokens
         self.temperature = temperature
-        self.tool_choice = tool_choice
+        self.tool_choice = tool_choice if isinstance(tool_choice, ToolChoice) else ToolChoice(tool_choice)
         self.parallel_calls = parallel_calls
         self.stats_hint = stats_hint
         self.early_start = early_start
@@ -185,6 +185,7 @@ class Run:
         self.deps = deps
         self._transcript = transcript
         self._failures: dict[str, int] = {}
+        self._chosen = False
         self._task: asyncio.Task[Outcome] | None = None
         self._stopped = False
 
@@ -296,7 +297,7 @@ class Run:
         request = Request(
             messages=self.messages,
             tools=offer.specs if offer is not None else (),
-            tool_choice=agent.tool_choice if offer is not None else ToolChoice("none"),
+            tool_choice=self._choice(offer),
             parallel_calls=agent.parallel_calls,
             max_tokens=agent.max_tokens,
             temperature=agent.temperature,
@@ -309,6 +310,7 @@ class Run:
             raise
         self.usage = self.usage + response.usage
         self._append(response.message)
+        self._chosen |= any(call.name in request.tool_choice.names for call in response.message.calls)
         if response.message.calls:
             # Answered from the first moment: what is recorded replaces it, what is not was interrupted.
             waiting = [ResultPart(call, words.cancelled(call.name)) for call in response.message.calls]
@@ -321,6 +323,21 @@ class Run:
             done = TurnFinished(self.turns, len(response.message.calls), response.stop_reason, tokens)
             box.emit(self.id, done)
         return response, begun
+
+    def _choice(self, offer: Offer | None) -> ToolChoice:
+        """What this turn may call. A tool that has to be called has to be once: else nothing could be answered."""
+        choice = self.agent.tool_choice
+        if offer is None:
+            return ToolChoice("none")
+        if choice.mode == "required" and choice.names and self._chosen:
+            return ToolChoice()
+        offered = [spec.name for spec in offer.specs]
+        if choice.names and not any(name in offered for name in choice.names):
+            names = " or ".join(map(repr, choice.names))
+            raise ValueError(
+                f"tool_choice asks for {names}, which is not offered; tools are {', '.join(offered)}"
+            )
+        return choice
 
     async def execute(
         self, calls: list[ToolCall], offer: Offer, begun: Begun, *, cut_off: bool = False

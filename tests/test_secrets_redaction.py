@@ -190,6 +190,11 @@ def test_what_could_not_be_masked_is_refused_with_the_reason(value: str) -> None
         Redactor({"PIN": value})
 
 
+def test_a_value_that_its_mark_would_show_is_refused() -> None:
+    with pytest.raises(UnfitSecret, match="part of its own name"):
+        Redactor({"my_password": "Password"})
+
+
 def test_a_redactor_shows_no_value(redactor: Redactor) -> None:
     shown = repr(redactor) + str(redactor)
     assert not any(value in shown for value in VALUES.values())

@@ -34,6 +34,7 @@ REFUSED = [
     ({"command": "<secret_ref:A B>"}, "is not a reference to a secret"),
     ({"command": "< secret_ref:KEY>"}, "is not a reference to a secret"),
     ({"command": "<SECRET_REF:KEY>"}, "is not a reference to a secret"),
+    ({"command": "&lt;secret_ref:KEY&gt;"}, "is not a reference to a secret"),
     ({"command": "<secret-ref:KEY>"}, "is not a reference to a secret"),
     ({"command": "<secret_ref:KEY"}, "is not a reference to a secret"),
     ({"command": "<secret_ref:" + "A" * 65 + ">"}, "is not a reference to a secret"),

@@ -116,6 +116,8 @@ def test_a_command_prints_the_value() -> None:
         (python("import sys; print('hidden'); sys.exit(3)"), "gave no value for 'A': exit code 3"),
         (python("import sys; sys.stdout.buffer.write(b'\\xff')"), "gave no text"),
         (python("import time; time.sleep(60)"), "gave no value within 0.3 s"),
+        (python("import os, time; os.close(1); time.sleep(60)"), "gave no value within 0.3 s"),
+        (python("while True: print('hidden' * 1000)"), "gave more than 1048576 bytes"),
     ],
 )
 def test_a_command_that_fails_says_so_without_its_output(argv: list[str], words: str) -> None:

@@ -89,7 +89,10 @@ class Redactor:
         flat: list[Form] = []
         exact: list[Form] = []
         for name, value in sorted(values.items()):
-            if (reason := unfit(value)) is not None:
+            reason = unfit(value)
+            if reason is None and value.strip().lower() in mark(name).lower():
+                reason = "it is part of its own name, which is shown"
+            if reason is not None:
                 raise UnfitSecret(f"secret {name!r} cannot be used: {reason}")
             as_flat, as_exact = forms_of(name, value)
             flat += as_flat

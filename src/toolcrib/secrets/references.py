@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 REFERENCE = re.compile(rf"<secret_ref:({NAME.pattern})>")
-LOOKS_LIKE_ONE = re.compile(r"<\s{0,8}secret[_-]?ref\b[^<>\n]{0,200}>?", re.IGNORECASE)
+LOOKS_LIKE_ONE = re.compile(r"(?:<|&lt;)\s{0,8}secret[_-]?ref\b[^<>\n]{0,200}>?", re.IGNORECASE)
 
 
 @dataclass(slots=True, frozen=True)
@@ -57,7 +57,7 @@ def references(arguments: Mapping[str, Any]) -> Iterator[Reference]:
     ['USER', 'PASS']
     """
     for path, text, in_key in strings(arguments):
-        if "<" not in text:
+        if "<" not in text and "&" not in text:
             continue
         for found in LOOKS_LIKE_ONE.finditer(text):
             whole = REFERENCE.fullmatch(found[0])

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import selectors
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -219,11 +221,13 @@ class Command:
         except OSError as problem:
             raise SecretError(f"{program} cannot be started: {problem.strerror}") from None
         try:
-            printed, _ = child.communicate(timeout=self._deadline)
-        except subprocess.TimeoutExpired:
-            raise SecretError(f"{program} gave no value within {self._deadline:g} s") from None
+            printed = _printed(child, time.monotonic() + self._deadline)
         finally:
             _end(child)
+        if printed is None:
+            raise SecretError(f"{program} gave no value within {self._deadline:g} s")
+        if len(printed) > VALUE_LIMIT:
+            raise SecretError(f"{program} gave more than {VALUE_LIMIT} bytes for {name!r}")
         if child.returncode != 0:
             raise SecretError(f"{program} gave no value for {name!r}: exit code {child.returncode}")
         try:
@@ -264,6 +268,26 @@ def _unsafe(found: os.stat_result) -> str | None:
     if found.st_size > VALUE_LIMIT:
         return f"it is larger than {VALUE_LIMIT} bytes"
     return None
+
+
+def _printed(child: subprocess.Popen[bytes], until: float) -> bytes | None:
+    """All that a program prints until it ends, or a little more than a value may have; None when the time is up."""
+    assert child.stdout is not None
+    out = bytearray()
+    with selectors.DefaultSelector() as ready:
+        ready.register(child.stdout, selectors.EVENT_READ)
+        while len(out) <= VALUE_LIMIT:
+            if not ready.select(max(0.0, until - time.monotonic())):
+                return None
+            data = os.read(child.stdout.fileno(), 65_536)
+            if not data:
+                try:
+                    child.wait(max(0.0, until - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    return None
+                break
+            out += data
+    return bytes(out)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -61,6 +61,7 @@ RUNS = {
 }  # fmt: skip
 
 
+DESTROYS = {("git", "clean"), ("git", "reset"), ("git", "rm"), ("git", "restore"), ("git", "checkout")}
 RUNNERS = {"uv", "poetry", "pdm", "hatch", "pipenv", "rye", "pixi", "conda"}  # `uv run X` is as X is
 
 
@@ -91,6 +92,8 @@ def prefix_of(argv: Sequence[str]) -> Prefix | None:
     if len(words) < count and count > 1 and len(argv) < 2:
         return None  # a program's name alone would stand for all of its sub-commands
     if words[1:2] == ("run",) and name in RUNNERS and (len(argv) < 3 or prefix_of(argv[2:]) is None):
+        return None
+    if words[:2] in DESTROYS or not all(re.fullmatch(r"[\w@.:/+-]+", word) for word in words[1:]):
         return None
     if any(word.startswith("-") for word in words[1:]) or set(words[1:]) & RUNS:
         return None

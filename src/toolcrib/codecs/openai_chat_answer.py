@@ -41,6 +41,7 @@ BROKEN = frozenset({"error", "insufficient_system_resource"})
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 KEPT_FIELDS = ("annotations", "extra_content")
 TICKS_PER_DOLLAR = 10_000_000_000
+CALLS_ALONE = frozenset({"tool_calls", "role"})
 GROWING = frozenset({"text", "summary", "data"})
 
 
@@ -155,6 +156,8 @@ class _Answer:
 
     def add(self, message: dict[str, Any]) -> list[Chunk]:
         """Take a message, or a piece of one."""
+        if message.keys() <= CALLS_ALONE:  # nearly every piece of a long call
+            return []
         chunks: list[Chunk] = []
         self._add_reasoning(message, chunks)
         content = message.get("content")

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolcrib.secrets import Redactor, UnfitSecret
+from toolcrib.secrets import Redactor, UnfitSecret, unfit
 
 VALUES = {
     "TOKEN": "sk-live-9f8A/7+z\"Q&=xx Y'w",
@@ -190,9 +190,9 @@ def test_what_could_not_be_masked_is_refused_with_the_reason(value: str) -> None
         Redactor({"PIN": value})
 
 
-def test_a_value_that_its_mark_would_show_is_refused() -> None:
-    with pytest.raises(UnfitSecret, match="part of its own name"):
-        Redactor({"my_password": "Password"})
+def test_a_value_that_its_mark_would_show_is_unfit() -> None:
+    assert unfit("Password", "my_password") == "it is part of its own name, which is shown"
+    assert unfit("Password", "other") is None
 
 
 def test_a_redactor_shows_no_value(redactor: Redactor) -> None:

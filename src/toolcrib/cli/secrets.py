@@ -43,7 +43,7 @@ def set_(name: str, store: Kept = Store.FILE, file: File = None) -> int:
     from toolcrib.secrets import SecretError, unfit
 
     value = _value(name)
-    if (reason := unfit(value)) is not None:
+    if (reason := unfit(value, name)) is not None:
         raise Problem(f"{name}: this value cannot be a secret: {reason}")
     kept = _store(store, file)
     try:

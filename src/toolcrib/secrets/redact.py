@@ -53,8 +53,8 @@ def mark(name: str) -> str:
     return f"[secret {name}]"
 
 
-def unfit(value: str) -> str | None:
-    """Why a value cannot be a secret here; None if it can.
+def unfit(value: str, name: str = "") -> str | None:
+    """Why a value cannot be a secret (of that name) here; None if it can.
 
     >>> unfit("1234")
     'it is 4 bytes long: below 6 it cannot be told from ordinary text to be masked'
@@ -64,6 +64,8 @@ def unfit(value: str) -> str | None:
         return f"it is {size} bytes long: below {SHORTEST} it cannot be told from ordinary text to be masked"
     if len(set(value.strip())) == 1:
         return "it is one character repeated, which ordinary text holds too"
+    if name and value.strip().lower() in mark(name).lower():
+        return "it is part of its own name, which is shown"
     return None
 
 
@@ -89,10 +91,7 @@ class Redactor:
         flat: list[Form] = []
         exact: list[Form] = []
         for name, value in sorted(values.items()):
-            reason = unfit(value)
-            if reason is None and value.strip().lower() in mark(name).lower():
-                reason = "it is part of its own name, which is shown"
-            if reason is not None:
+            if (reason := unfit(value)) is not None:
                 raise UnfitSecret(f"secret {name!r} cannot be used: {reason}")
             as_flat, as_exact = forms_of(name, value)
             flat += as_flat

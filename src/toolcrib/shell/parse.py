@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from toolcrib.shell.gate import LONGEST, Stopped, gate
@@ -19,7 +19,7 @@ from toolcrib.shell.plan import Plan, Word
 from toolcrib.shell.words import BARE, UNEXPANDED, decode, source
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Language, Node
 
 DEEPEST = 40  # levels of a tree; deeper is not reviewed by anybody
 MOST_OPERATORS = 400
@@ -74,12 +74,20 @@ def tree_of(text: str) -> Node:
         raise Stopped("too long or too intricate to review")
     try:
         import tree_sitter
-        import tree_sitter_bash
+
+        language = _language()
     except ImportError:
         raise Stopped("commands cannot be read: tree-sitter-bash is not installed") from None
     # A parser for each text: one must not be used by two threads.
-    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-    return parser.parse(text.encode("utf-8", "replace")).root_node
+    return tree_sitter.Parser(language).parse(text.encode("utf-8", "replace")).root_node
+
+
+@cache
+def _language() -> Language:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Language(tree_sitter_bash.language())
 
 
 class _Reader:

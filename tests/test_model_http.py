@@ -270,7 +270,7 @@ async def test_what_may_pass_is_tried_again_on_the_same_connection(case: Case) -
 
 
 async def test_nobody_listens() -> None:
-    with pytest.raises(ModelError, match="connection to ollama:m failed") as caught:
+    with pytest.raises(ModelError, match=r"connection to ollama:m failed: .*, at 127\.0\.0\.1:9$") as caught:
         await Ollama("m", base_url="http://127.0.0.1:9", max_retries=0).respond(REQUEST)
     assert caught.value.retryable
 

@@ -205,6 +205,30 @@ def test_one_model_serves_several_loops() -> None:
     asyncio.run(once(asyncio.run(once(None))))
 
 
+@pytest.mark.parametrize(
+    ("cls", "path", "status", "key", "words"),
+    [
+        (OpenAIChat, "/v1", "401 Unauthorized", None, "no key was sent: pass api_key="),
+        (AnthropicMessages, "", "401 Unauthorized", None, "no key was sent: pass api_key="),
+        (OpenAIChat, "/v1", "401 Unauthorized", "sk-1234567890", ""),
+        (OpenAIChat, "", "404 Not Found", None, "most servers want /v1 at the end of their address"),
+        (OpenAIChat, "/v1", "404 Not Found", None, ""),
+        (AnthropicMessages, "/v1", "404 Not Found", None, "the address is wanted without /v1"),
+        (AnthropicMessages, "", "404 Not Found", None, ""),
+    ],
+)
+async def test_what_was_missed_is_said(cls: Any, path: str, status: str, key: str | None, words: str,
+                                       monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    """A key of the environment goes nowhere but to its provider, so a server of one's own may have got none."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, "sk-of-somebody-else")
+    async with serving(b'{"error": {"message": "no"}}', status=status) as peer:
+        with pytest.raises(ModelError) as caught:
+            await cls("m", base_url=f"{peer.address}{path}", api_key=key).respond(REQUEST)
+    assert words in str(caught.value)
+    assert str(caught.value).endswith(")") == bool(words)
+
+
 @pytest.mark.parametrize("cls", [OpenAIChat, AnthropicMessages])
 def test_a_model_outlives_its_loops_in_silence(cls: Any, caplog: pytest.LogCaptureFixture) -> None:
     """The client of a loop that ended is forgotten; nothing tries to close it in another."""

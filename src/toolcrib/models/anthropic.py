@@ -74,6 +74,13 @@ class AnthropicMessages(Transport):
             raise ModelError(f"no key for {self.name}: set ANTHROPIC_API_KEY, or pass api_key=")
         return client
 
+    def _advice(self, status: int) -> str:
+        if status == 401 and self._api_key == NO_KEY:
+            return "no key was sent: pass api_key="
+        if status == 404 and self.base_url.rstrip("/").endswith("/v1"):
+            return "the address is wanted without /v1: the SDK adds it"
+        return ""
+
     def _send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[RawResponse]:
         named = ("model", "messages", "max_tokens", "stream", "betas", "extra_headers")
         send: AbstractAsyncContextManager[RawResponse] = client.messages.with_streaming_response.create(

@@ -6,10 +6,11 @@ import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
+from urllib.parse import urlsplit
 
 from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.codecs.openai_chat import OpenAIChatCodec
-from toolcrib.models.providers import OPENAI_URL, key_for, missing_key, provider_at
+from toolcrib.models.providers import OPENAI_URL, key_for, key_variables, missing_key, provider_at
 from toolcrib.models.transport import RawResponse, Transport, closed_by_its_loop
 
 NO_KEY = "none"  # local servers ask for no key, the SDK insists on one
@@ -56,6 +57,14 @@ class OpenAITransport(Transport):
             http_client=closed_by_its_loop(DefaultAsyncHttpxClient)(),
             **self._options,
         )
+
+    def _advice(self, status: int) -> str:
+        if status == 401 and not self._api_key:
+            return "no key was sent: pass api_key="
+        elsewhere = not key_variables(self.base_url)
+        if status == 404 and elsewhere and not urlsplit(self.base_url).path.strip("/"):
+            return "most servers want /v1 at the end of their address"
+        return ""
 
 
 class OpenAIChat(OpenAITransport):

@@ -260,17 +260,25 @@ class Transport:
             headers = getattr(getattr(problem, "response", None), "headers", {})
             said = self.codec.error(_body_of(problem), status, _retry_after(headers))
             words = f"{self.name} answered {status}: {said.message}"
+            if advice := self._advice(status):
+                words += f" ({advice})"
             told = {"true": True, "false": False}.get(headers.get("x-should-retry", ""), said.retryable)
             error = ModelError(words, told, status, said.retry_after)
         elif module == self.sdk_name or module in HTTP_MODULES or isinstance(problem, OSError):
             words = str(problem) or type(problem).__name__
             below = str(problem.__cause__ or "")
             cause = f" ({below})" if below and below not in words else ""
-            error = ModelError(f"the connection to {self.name} failed: {words}{cause}", retryable=True)
+            host = host_of(getattr(self, "base_url", ""))
+            at = f", at {host}" if host not in self.name else ""
+            error = ModelError(f"the connection to {self.name} failed: {words}{cause}{at}", retryable=True)
         else:
             raise problem
         words = error.message
         return self._without_keys(error), problem if error.message == words else None
+
+    def _advice(self, status: int) -> str:
+        """What the caller may have missed, where an answer of this status often comes of it."""
+        return ""
 
     def _without_keys(self, error: ModelError) -> ModelError:
         """The error with our keys taken out of its words: servers echo headers, and so do HTTP clients."""

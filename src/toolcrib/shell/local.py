@@ -50,6 +50,8 @@ class Local:
     def open(self, path: str, *, folder: str, flags: int) -> int:
         parent, name = os.path.split(self._below(path, folder))
         at = self._walk(parent)
+        if not name:
+            return at  # the root itself: a shell opens a folder too
         try:
             return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666, dir_fd=at)
         finally:

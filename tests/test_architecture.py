@@ -178,7 +178,7 @@ def lines_of(*packages: str) -> int:
 
 # The plan says "about 4,000" for ground, toolbox and agent; what stands beside the path of a call (schemas,
 # repair, the streaming parser) is counted on its own. A ratchet: lower it when something moves out. What moved in
-# last: calls begun while the model writes, answers that begin again, what a call reaches, approvals that last.
+# last: answers that begin again, what a call reaches, approvals that last, why a tool wants a call looked at.
 BESIDE = {
     "schema",
     "repair",
@@ -191,7 +191,7 @@ BESIDE = {
     "explain",
 }
 ROOMS = {"secrets", "net", "shell", "sandbox", "audit"}  # on the ground floor, but no part of the path
-BUDGETS = {"the path": 5_500, "beside it": 3_350}
+BUDGETS = {"the path": 5_520, "beside it": 3_350}
 
 
 def test_the_core_can_be_read_in_an_afternoon() -> None:

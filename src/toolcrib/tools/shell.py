@@ -1,5 +1,7 @@
 """`shell`: a command in the workspace, run to its end, in a sandbox.
 
+A command that was proved plain runs as what was proved, without a shell and, where a sandbox holds, without
+asking; one that would destroy the host never runs; all others are the policy's to decide on.
 What a command starts ends with it, whatever it did to get away. Only where a caller passed `NoSandbox` itself
 does a process that detached itself stay. Where no sandbox works, each command is asked about. `secrets` is
 empty on purpose: a command line is seen by every process of the machine.
@@ -9,19 +11,34 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import time
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
+import threading
+from collections.abc import Collection, Mapping
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
+from toolcrib.access import Access
+from toolcrib.call import Doubt, Preview
 from toolcrib.errors import ToolError
-from toolcrib.sandbox import Denial, Launch, NoSandbox, Sandbox, SandboxError, choose, environment
+from toolcrib.sandbox import (
+    Files,
+    Launch,
+    Level,
+    Network,
+    NoSandbox,
+    Sandbox,
+    SandboxError,
+    choose,
+    environment,
+)
+from toolcrib.shell import Judgement, judge, paths
 from toolcrib.tool import Effect, MaxOutput, Tool
-from toolcrib.tools.process import HeadTail, Outcome, run
+from toolcrib.tools.process import Outcome, run
+from toolcrib.tools.shell_accesses import accesses_of
+from toolcrib.tools.shell_plan import PlanHost, launched, pinned, run_as_plan
+from toolcrib.tools.shell_words import Reporter, refusals, shown, told
 
 if TYPE_CHECKING:
     from typing import Any
@@ -32,12 +49,10 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT = 120
 MAX_TIMEOUT = 600
 KEPT = 1 << 20  # bytes of output kept: half from its beginning, half from its end
-PREVIEW = 8_000  # bytes of it in a live report
-REPORT_EVERY = 0.2  # seconds
-ON_TIMEOUT = 20_000  # characters of output shown when the time is up
 MAX_COMMAND = 120_000  # bytes; the system's own limit is a little above
 EXPLAINED = 20_000  # bytes from the end of the output that are looked through for a refusal
-WORTH_TELLING = 10.0  # seconds of a successful run
+READING = Level(Files.READ_ONLY, Network.OFF)  # what a command gets that was proved only to read
+NO_SANDBOX = "no sandbox works here, so nothing would limit it"
 
 SAFE_ENV_VARS = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "TZ",
@@ -96,6 +111,8 @@ class Shell(
         self.env = dict(env or {})
         self.passthrough = tuple(passthrough)
         self.grace = grace
+        self._choosing = threading.Lock()
+        self._confined: bool | None = None
 
     def precheck(self, params: ShellParams) -> str | None:
         if not params.command.strip():
@@ -110,7 +127,45 @@ class Shell(
             return (
                 f"command is {size:,} bytes long; at most {MAX_COMMAND:,} are possible. Write it to a file."
             )
+        judgement = self._judged(params)
+        if judgement.verdict == "deny":
+            return f"The command was not run and never will be, whoever asks for it: {judgement.reason}."
         return None
+
+    def effect_for(self, params: ShellParams) -> Effect:
+        plain = self._judged(params).verdict == "plain"
+        return Effect.READ if plain and self._confines() else self.facts.effect
+
+    def accesses(self, params: ShellParams) -> tuple[Access, ...]:
+        judgement = self._judged(params)
+        unasked = judgement.verdict != "plain" or self._confines()
+        return accesses_of(params.command, judgement, self._folder(params)[0], unasked=unasked)
+
+    def doubt(self, params: ShellParams) -> Doubt | None:
+        reason = self._judged(params).reason
+        if not self._confines():
+            return Doubt(f"{NO_SANDBOX}; {reason}" if reason else NO_SANDBOX, must_ask=True)
+        return Doubt(reason) if reason else None
+
+    def preview(self, params: ShellParams) -> Preview:
+        """What exactly would run, bound to the very folder that it would run in."""
+        folder = self.workspace.stat(params.workdir)
+        digest = f"{folder.st_dev}:{folder.st_ino}" if folder is not None else "no such folder"
+        text = shown(params.command, self._judged(params), self._folder(params)[0], self._chosen())
+        return Preview(text, digest)
+
+    def _folder(self, params: ShellParams) -> tuple[str, bool]:
+        """Where it would run, from the workspace's root, and whether what lies there is the workspace's own."""
+        try:
+            place = self.workspace.place(params.workdir)
+        except ToolError:  # it will not run at all
+            return params.workdir, False
+        if place.root is not self.workspace.root:
+            return place.shown, False
+        return place.path, paths.trouble(place.path) is None
+
+    def _judged(self, params: ShellParams) -> Judgement:
+        return _judged(params.command, self.workspace.root.path, *self._folder(params))
 
     async def execute(self, params: ShellParams, ctx: Context[Any]) -> str:
         import asyncio
@@ -121,29 +176,72 @@ class Shell(
         folder = self.workspace.open_folder(params.workdir)
         try:
             sandbox = await asyncio.to_thread(self._chosen)
-            if isinstance(sandbox, NoSandbox) and not sandbox.wanted:
+            if isinstance(sandbox, NoSandbox) and not sandbox.wanted and not ctx.approved:
                 await ctx.ask("run a command that no sandbox confines", [params.command])
             return await self._run(params, ctx, sandbox, folder)
         finally:
             os.close(folder)
 
     async def _run(self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox, folder: int) -> str:
-
-        argv = [_shell(), "-c", _not_an_option(params.command)]
         place = self.workspace.place(params.workdir)
         named = str(Path(place.root.path, place.path))
-        env = self._environment(confined=not isinstance(sandbox, NoSandbox))
+        reporter = Reporter(ctx)
+        judgement = self._judged(params)
         try:
-            launch = await _launched(partial(sandbox.launch, argv, cwd=named, env=env))
+            if judgement.verdict == "plain" and judgement.plan is not None:
+                ran = self._as_plan(params, judgement, sandbox, folder, named, reporter)
+            else:
+                ran = self._by_shell(params, sandbox, folder, named, reporter)
+            outcome, launch, restored = await ran
         except SandboxError as refused:
             raise ToolError(
                 f"The command was not started, for it could not be confined: {refused}."
             ) from None
-        reporter = Reporter(ctx)
+        except OSError as refused:
+            raise ToolError(f"The command could not be started: {refused.strerror}.") from None
+        denial = (
+            sandbox.explain(outcome.code, outcome.output.ending(EXPLAINED), launch)
+            if launch is not None
+            else None
+        )
+        reporter.end(outcome, denial)
+        said = refusals(denial, restored, self.workspace.root.path)
+        return told(outcome, params.timeout, MAX_TIMEOUT, said)
+
+    async def _as_plan(
+        self,
+        params: ShellParams,
+        judgement: Judgement,
+        sandbox: Sandbox,
+        folder: int,
+        named: str,
+        reporter: Reporter,
+    ) -> tuple[Outcome, Launch | None, list[str]]:
+        assert judgement.plan is not None
+        level = READING if judgement.effect == "read" else None
+        host = PlanHost(named, folder, sandbox, level=level, grace=self.grace)
+        outcome = await run_as_plan(
+            judgement.plan,
+            host,
+            env=self._environment(confined=not isinstance(sandbox, NoSandbox)),
+            timeout=params.timeout,
+            keep=KEPT,
+            on_output=reporter.output,
+        )
+        if host.refused:
+            raise SandboxError(host.refused)
+        return outcome, host.launch, host.restored
+
+    async def _by_shell(
+        self, params: ShellParams, sandbox: Sandbox, folder: int, named: str, reporter: Reporter
+    ) -> tuple[Outcome, Launch, list[str]]:
+        argv = [_shell(), "-c", _not_an_option(params.command)]
+        env = self._environment(confined=not isinstance(sandbox, NoSandbox))
+        launch = await launched(partial(sandbox.launch, argv, cwd=named, env=env))
         try:
             outcome = await run(
                 launch.argv,
-                cwd=self._cwd(folder, named),
+                cwd=pinned(folder, named),
                 env=launch.env,
                 timeout=params.timeout,
                 keep=KEPT,
@@ -152,18 +250,23 @@ class Shell(
                 pass_fds=launch.pass_fds,
                 on_start=launch.started,
             )
-        except OSError as refused:
-            raise ToolError(f"The command could not be started: {refused.strerror}.") from None
         finally:
             launch.close()
-        denial = sandbox.explain(outcome.code, outcome.output.ending(EXPLAINED), launch)
-        reporter.end(outcome, denial)
-        return _told(outcome, params.timeout, _refusals(denial, launch, self.workspace.root.path))
+        return outcome, launch, launch.restored
 
     def _chosen(self) -> Sandbox:
         if self.sandbox is None:
-            self.sandbox = choose(self.workspace.root.path)
+            with self._choosing:
+                if self.sandbox is None:
+                    self.sandbox = choose(self.workspace.root.path)
         return self.sandbox
+
+    def _confines(self) -> bool:
+        """Whether commands are kept from anything, or the operator said in so many words that they need not be."""
+        if self._confined is None:
+            sandbox = self._chosen()
+            self._confined = sandbox.wanted if isinstance(sandbox, NoSandbox) else sandbox.report().confines
+        return self._confined
 
     def _environment(self, *, confined: bool) -> dict[str, str]:
         if confined:
@@ -175,61 +278,10 @@ class Shell(
         }
         return {**passed, "PATH": _path(), **SET_ENV_VARS, **self.env}
 
-    def _cwd(self, folder: int, named: str) -> str:
-        """The folder that was opened, whatever its name leads to by now, where the system can name it so."""
-        pinned = f"/proc/self/fd/{folder}"
-        return pinned if Path(pinned).exists() else named
 
-
-async def _launched(prepare: Callable[[], Launch]) -> Launch:
-    """Prepare a launch in a thread, for it looks through folders; if nobody waits for it any more, close it."""
-    import asyncio
-
-    preparing = asyncio.ensure_future(asyncio.to_thread(prepare))
-    try:
-        return await asyncio.shield(preparing)
-    except asyncio.CancelledError:
-        preparing.add_done_callback(
-            lambda done: None if done.cancelled() or done.exception() else done.result().close()
-        )
-        raise
-
-
-class Reporter:
-    """Tells the person what comes, not more often than one can look."""
-
-    def __init__(self, ctx: Context[Any]) -> None:
-        self.ctx = ctx
-        self.last = 0.0
-
-    def output(self, kept: HeadTail) -> None:
-        now = time.monotonic()
-        if now - self.last >= REPORT_EVERY:
-            self.last = now
-            self.ctx.report(result={"output": kept.ending(PREVIEW)})
-
-    def end(self, outcome: Outcome, denial: Denial | None) -> None:
-        """What came of it; after a refusal by the sandbox also what would allow it, which is the person's to give."""
-        result: dict[str, Any] = {
-            "output": outcome.output.ending(PREVIEW),
-            "exit_code": outcome.code,
-            "seconds": round(outcome.seconds, 3),
-        }
-        if denial is None:
-            self.ctx.report(result=result)
-            return
-        result["refused"] = {"kind": denial.kind, "target": denial.target, "wider": denial.wider}
-        self.ctx.report(
-            tip=denial.words + (f" To {denial.wider}, widen it." if denial.wider else ""), result=result
-        )
-
-
-def _refusals(denial: Denial | None, launch: Launch, root: str) -> list[str]:
-    """What the sandbox did, for the model: paths as it knows them."""
-    said = [denial.words] if denial else []
-    if launch.restored:
-        said.append(f"Put back as they were, for commands may not change them: {', '.join(launch.restored)}.")
-    return [words.replace(f"{root}/", "") for words in said]
+@lru_cache(64)
+def _judged(command: str, root: str, folder: str, inside: bool) -> Judgement:
+    return judge(command, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
 
 
 def _path() -> str:
@@ -242,40 +294,3 @@ def _shell() -> str:
 
 def _not_an_option(command: str) -> str:
     return f" {command}" if command[0] in "-+" else command
-
-
-def _told(outcome: Outcome, timeout: int, refusals: list[str]) -> str:
-    text = outcome.output.text().rstrip()
-    if outcome.code is None:
-        if len(text) > ON_TIMEOUT:
-            text = "[...]" + text[-ON_TIMEOUT:]
-        if refusals:
-            text = f"{text}\n[sandbox: {' '.join(refusals)}]".lstrip()
-        raise ToolError(
-            f"The command was stopped because it ran longer than {timeout} seconds. Give it a longer timeout "
-            f"(at most {MAX_TIMEOUT}) if it needs one. What it printed:\n{text or '(nothing)'}"
-        )
-    notes: list[str] = []
-    if outcome.code < 0:
-        notes.append(f"ended by signal {-outcome.code} ({_signal_name(-outcome.code)})")
-    elif outcome.code:
-        notes.append(f"exit code {outcome.code}")
-    if outcome.code or outcome.seconds >= WORTH_TELLING:
-        notes.append(f"{outcome.seconds:.1f} s")
-    if outcome.left:
-        notes.append(f"stopped what it left running in the background ({_processes(outcome.left)})")
-    body = text or "(no output)"
-    if refusals:
-        body += f"\n\n[sandbox: {' '.join(refusals)} This was not your command's fault; do not try to get around it.]"
-    return body if not notes else f"{body}\n\n[{'; '.join(notes)}]"
-
-
-def _processes(count: int) -> str:
-    return "1 process" if count == 1 else f"{count} processes"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unknown"

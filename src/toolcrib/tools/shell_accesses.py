@@ -1,0 +1,162 @@
+"""What a command line reaches, for rules: the commands in it, the paths and hosts that they name.
+
+What is to be allowed and what is only to be seen by rules that deny are kept apart: a command is allowed by
+its very words, and denied by every form in which it could be recognised (without a path before its name,
+without options before its action, behind a wrapper, in a script).
+"""
+
+from __future__ import annotations
+
+import itertools
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from toolcrib.access import UNKNOWN_WORD, Access, Reach
+from toolcrib.shell import Judgement, Operand, Part, paths
+from toolcrib.shell.loose import UNKNOWN, loose_commands
+from toolcrib.shell.plan import Command, Word, commands, show_word
+from toolcrib.shell.prefix import RUNNERS, prefix_of
+from toolcrib.shell.programs.wrappers import ASSIGNMENT, SHELLS, WRAPPERS, script_of
+
+MOST = 300  # commands seen inside of others
+DEEPEST = 3  # scripts inside scripts
+MOST_WORDS = 200  # of a command, that are taken for paths
+NEAR = 8  # words among which a command is looked for behind options
+URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/\s@]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\]]+)(?::(\d+))?")
+BY_SSH = re.compile(r"(?:[\w.-]+@)([A-Za-z0-9][A-Za-z0-9.-]*):(?!//)")
+PORTS = {"http": "80", "https": "443", "ftp": "21", "ssh": "22", "git": "9418", "ws": "80", "wss": "443"}
+WORDS = re.compile(r"[\s;|&()<>{}\"'`=,$]+")
+GLOB = re.compile(r"[*?\[]")
+ACCESS = {"read": Reach.READ, "write": Reach.WRITE, "delete": Reach.DELETE}
+# What these run is in their arguments, at a place that is not known for certain.
+CARRIERS = set(WRAPPERS) | SHELLS | {"find", "eval", "trap", "fd", "fdfind", "ssh", "source", "."}
+
+
+def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: bool) -> tuple[Access, ...]:
+    """What a command reaches that runs in a folder of the workspace.
+
+    `unasked`: whether commands that were proved plain run without a yes here.
+    """
+    if judgement.plan is None:
+        words = WORDS.split(command)
+        found = [Access(Reach.RUN, command), *_seen(_loosely(command)), *_hosts(command.split())]
+        return tuple(dict.fromkeys([*found, *_perhaps(words, folder)]))
+    found = []
+    written = commands(judgement.plan)
+    grantable = judgement.grantable and judgement.verdict == "ask"
+    for part in judgement.parts:
+        free = unasked and judgement.verdict != "deny" and not part.reason
+        redirected: tuple[str, ...] = ()
+        if part.argv:
+            command_of = next(written)
+            redirected = _written(command_of)
+            found += _of_command(command_of, part, free=free, grantable=grantable)
+            if not part.proved:
+                found += _perhaps([word.prefix for word in command_of.words[1:]], folder)
+        for operand in part.operands:
+            of_command = bool(part.argv) and not _is_one_of(operand, redirected)
+            found += _paths(operand, folder, free or (of_command and paths.trouble(operand.path) is None))
+    return tuple(dict.fromkeys(found))
+
+
+def _of_command(command: Command, part: Part, *, free: bool, grantable: bool) -> Iterator[Access]:
+    argv = tuple(UNKNOWN_WORD if word.literal is None else word.literal for word in command.words)
+    prefix = prefix_of(part.argv) if grantable and part.grantable else None
+    yield Access(Reach.RUN, " ".join(map(show_word, command.words)), argv, prefix=prefix or (), free=free)
+    forms = itertools.islice(_forms(list(argv)), MOST)
+    yield from _seen(form for form in forms if form != argv)
+    if not part.proved and argv[0].rpartition("/")[2] in CARRIERS:
+        yield Access(Reach.RUN, shlex.join(argv), free=True)
+    yield from _hosts(part.argv)
+
+
+def _seen(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
+    return (Access(Reach.RUN, shlex.join(argv), argv, free=True) for argv in itertools.islice(found, MOST))
+
+
+def _loosely(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:
+    """Every command that can be made out in a text, in all its forms."""
+    for command in loose_commands(text):
+        if command.argv:
+            yield from _forms([UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv], depth)
+
+
+def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
+    """A command, what it runs, and the words by which a rule may know it."""
+    yield tuple(argv)
+    name = argv[0].rpartition("/")[2]
+    if name != argv[0]:
+        yield (name, *argv[1:])
+    if len(argv) > 2 and argv[1].startswith("-"):
+        yield from ((name, *argv[at:]) for at in range(2, min(len(argv), NEAR)) if argv[at][:1] != "-")
+    if depth >= DEEPEST:
+        return
+    if (script := script_of(list(argv))) is not None:
+        yield from _loosely(script, depth + 1)
+    elif name == "eval":
+        yield from _loosely(" ".join(argv[1:]), depth + 1)
+    elif name in CARRIERS or (name in RUNNERS and "run" in argv[:3]):
+        for at in range(1, min(len(argv), 3 * NEAR)):
+            if argv[at][:1] not in ("-", "") and not ASSIGNMENT.fullmatch(argv[at]):
+                yield from _forms(argv[at:], DEEPEST if argv[at] not in SHELLS else depth + 1)
+
+
+def _written(command: Command) -> tuple[str, ...]:
+    """The files that its redirections write: no rule for the command's words is about these."""
+    targets = (redirect.target for redirect in command.redirects if redirect.kind in ("write", "append"))
+    return tuple(target.literal or "" for target in targets if isinstance(target, Word))
+
+
+def _is_one_of(operand: Operand, targets: Sequence[str]) -> bool:
+    path = f"/{operand.path}"
+    return operand.access == "write" and any(
+        path.endswith(f"/{target}") or f"/{target}".endswith(path) for target in targets
+    )
+
+
+def _paths(operand: Operand, folder: str, free: bool) -> Iterator[Access]:
+    """A path from the folder that the command runs in."""
+    path = operand.path
+    if path in paths.HARMLESS_DEVICES or path == "-":
+        return
+    if "://" in path:
+        yield from _hosts([path])
+        return
+    path = paths.join(folder, path)
+    reach = ACCESS[operand.access]
+    if operand.reach == "file" or (operand.reach == "subtree" and not GLOB.search(path)):
+        yield Access(reach, path, subtree=operand.reach == "subtree", free=free)
+        return
+    pieces = path.split("/")
+    at = next((at for at, piece in enumerate(pieces) if GLOB.search(piece)), len(pieces) - 1)
+    below = "/".join([*pieces[at:], *(["**"] if operand.reach == "subtree" else [])])
+    start = "/".join(pieces[:at]) or ("/" if path.startswith("/") else ".")
+    yield Access(reach, start, subtree=True, pattern=f"./{below}", free=free)
+
+
+def _perhaps(words: Sequence[str], folder: str) -> Iterator[Access]:
+    """Words that may be paths, of a command of which nobody knows what it does with them."""
+    for word in dict.fromkeys(words[:MOST_WORDS]):
+        path = word.partition("=")[2] if word.startswith("-") else word
+        if path and path not in paths.HARMLESS_DEVICES and not path.startswith("-") and "://" not in path:
+            whole = posixpath.normpath(paths.join(folder, path))
+            start = "/" if whole.startswith("/") else "."
+            below = "**" if whole.strip("/") in ("", ".") else f"{whole.lstrip('/')}/**"
+            for reach in (Reach.READ, Reach.WRITE):
+                yield Access(reach, start, subtree=True, pattern=f"./{below}", free=True)
+    if len(words) > MOST_WORDS:
+        yield Access(Reach.WRITE, ".", subtree=True, free=True)
+
+
+def _hosts(words: Sequence[str]) -> Iterator[Access]:
+    """The hosts that words name as addresses; not all that a command may speak to."""
+    for word in words:
+        for scheme, host, port in URL.findall(word):
+            number = port or PORTS.get(scheme.lower().partition("+")[2] or scheme.lower(), "")
+            name = host.strip("[]").lower()
+            if scheme.lower() != "file":
+                yield Access(Reach.CONNECT, f"{name}:{number}" if number else name, free=True)
+        if (match := BY_SSH.match(word)) is not None:
+            yield Access(Reach.CONNECT, f"{match[1].lower()}:22", free=True)

@@ -10,8 +10,11 @@ import pytest
 
 from toolcrib.codecs import Codec, Decoder, ModelError, OpenAIChatCodec
 from toolcrib.codecs.catalog import CODECS, codec_named
+from toolcrib.codecs.text import TextCodec
+from toolcrib.codecs.text.json_blocks import Blocks
+from toolcrib.codecs.text.json_formats import Row
 from toolcrib.messages import Chunk, Request, Response, TextChunk
-from toolcrib.testing import check_codec
+from toolcrib.testing import Scripted, check_codec
 
 PROVIDERS = [
     *((name, "") for name in CODECS),
@@ -160,3 +163,26 @@ def test_a_recorded_error_is_no_finding() -> None:
     with pytest.raises(ModelError):
         OpenAIChatCodec().response({"error": {"message": "no"}})
     assert check_codec(OpenAIChatCodec(), exchanges=[exchange], count=1).ok
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "words"),
+    [
+        ("<call>", "</call>", ""),
+        ("<kall>", "</call>", "calls, 0 are read as they were written"),
+        ("<call>", "</kall>", "'</call>' is left over"),
+    ],
+)
+def test_a_text_format_that_does_not_read_what_it_teaches(begin: str, end: str, words: str) -> None:
+    mine = Row(
+        name="mine", blocks=Blocks(begin=(begin,), end=(end,)), before="<call>", after="</call>"
+    ).format()
+    said = " ".join(map(str, check_codec(TextCodec(OpenAIChatCodec("s"), mine), count=3).findings))
+    assert words in said
+    assert bool(said) == bool(words)
+
+
+@pytest.mark.parametrize("thing", [OpenAIChatCodec, "openai_chat", Scripted([])])
+def test_what_is_no_codec_is_refused(thing: Any) -> None:
+    with pytest.raises(TypeError, match="expected a codec, such as"):
+        check_codec(thing)

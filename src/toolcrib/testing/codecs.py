@@ -54,18 +54,23 @@ def check_codec(
     `count` conversations are made, the same for the same `seed`: well-formed ones, of which every text,
     argument, result and picture has to arrive, in order and once; and broken ones (missing ids, orphans,
     odd names), which must give a body all the same. What `codec.features` claims is tried. Recorded
-    `exchanges` (see `toolcrib.models.Replay`) are read whole and streamed, and their answers sent back.
-    Raises nothing for a bad codec: see `Report`.
+    `exchanges` (see `toolcrib.models.Replay`) are read whole and streamed, and their answers sent back. A text
+    format has to read its own calls. Raises nothing for a bad codec (see `Report`), TypeError for what is none.
 
     >>> from toolcrib.codecs import AnthropicMessagesCodec
     >>> check_codec(AnthropicMessagesCodec()).ok
     True
     """
+    if isinstance(codec, type) or not hasattr(codec, "features"):
+        raise TypeError(
+            f"expected a codec, such as codec_named('openai_chat') or a model's .codec, got {codec!r}"
+        )
     bench = _Bench(codec, model, Report(f"codec {codec.name}"), random.Random(seed))
     for _ in range(count):
         bench.arrives()
         bench.survives()
         bench.reads_junk()
+        bench.rereads()
     bench.claims()
     for exchange in exchanges:
         bench.replays(exchange)
@@ -107,6 +112,36 @@ class _Bench:
         if '"tool_calls": []' in text:
             self.report.error(check, "an empty list of tool calls is sent", alike="empty")
         return text
+
+    def rereads(self) -> None:
+        """A text format: the calls of a turn as it writes them, which is how it teaches them, are read as those."""
+        from toolcrib.codecs.text.format import TextFormat
+        from toolcrib.codecs.text.reader import parse_text
+
+        format = getattr(self.codec, "format", None)
+        if not isinstance(format, TextFormat):
+            return
+        specs = [ToolSpec(name, "Does it.", SCHEMA) for name in ("search", "read_file")]
+        calls = [
+            ToolCall(self.dice.choice(specs).name, json.dumps({"q": f'{self.mark()} is "it"'}))
+            for _ in range(self.dice.randint(1, 3))
+        ]
+        try:
+            read = parse_text(format.write_calls(calls), format, specs)
+        except Exception as problem:
+            self.report.error("rereads", f"{type(problem).__name__}: {problem}", alike="rereads")
+            return
+        named = [(call.name, call.arguments) for call in read.calls if not call.problem]
+        if [(name, _loaded(arguments)) for name, arguments in named] != [
+            (call.name, _loaded(call.arguments)) for call in calls
+        ]:
+            self.report.error(
+                "rereads", f"of {len(calls)} calls, {len(named)} are read as they were written", alike="calls"
+            )
+        if left := "".join(part.text for part in read.parts if isinstance(part, Text)).strip():
+            self.report.error(
+                "rereads", f"{left[:40]!r} is left over from calls as it writes them", alike="left"
+            )
 
     # -- what is sent
 
@@ -202,7 +237,9 @@ class _Bench:
             return None if plain is None or other is None else plain != other
 
         for kind, choice in CHOICES.items():
-            must = kind in self.features.tool_choice or kind != "required"  # the others by sending fewer tools
+            must = (
+                kind in self.features.tool_choice or kind != "required"
+            )  # the others by sending fewer tools
             if kind != "auto" and must and differs(tool_choice=choice) is False:
                 self.report.error("claims", f"tool_choice {kind!r} makes no difference in the body")
         tried: dict[str, tuple[bool, dict[str, Any]]] = {
@@ -328,3 +365,10 @@ class _Bench:
                 self.report.error(
                     "replays", f"{where}: call {index} is never said to be complete", alike="done"
                 )
+
+
+def _loaded(arguments: Any) -> Any:
+    try:
+        return json.loads(arguments)
+    except (TypeError, ValueError):
+        return arguments

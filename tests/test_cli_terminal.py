@@ -206,3 +206,11 @@ def test_shown_text_is_safe_and_says_all_that_was_there(text: str) -> None:
     assert "\n" not in on_one_line(text)
     plain = "".join(char for char in text if not UNSHOWN.match(char))
     assert all(char in shown(text) for char in plain)
+
+
+def test_nothing_that_has_to_be_set_is_cut_off(tmp_path: Path) -> None:
+    for columns in (40, 80):
+        came = Pty(tmp_path, "models", columns=columns).until("what it misses.")
+        assert "AWS_BEARER_TOKEN_BEDROCK\n" in came
+        assert "…" not in came.partition("Other ways")[0]
+        assert all(len(line) <= columns for line in came.partition("Other ways")[0].splitlines())

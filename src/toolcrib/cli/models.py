@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 from dataclasses import fields
 from importlib.util import find_spec
 from typing import Any
@@ -37,6 +38,8 @@ FOUND_BY_NAME = {
     name: ", ".join(alias for alias, meant in ALIASES.items() if meant == name) for name in ALIASES.values()
 }
 
+NARROWEST = 30  # columns in which words can still be read
+
 
 def list_models(*, as_json: bool) -> int:
     """Print every provider, whether it is configured, and how a model of it is named."""
@@ -52,12 +55,12 @@ def list_models(*, as_json: bool) -> int:
             out(head)
         for row in mine:
             also = f" (also {row['alias']}:NAME)" if row["alias"] else ""
-            out(_fitted(f"  {row['model']:<24} {row['class']:<18} {row['needs']}{also}"))
+            out(_fitted(f"  {row['model']:<24} {row['class']:<18} ", f"{row['needs']}{also}"))
         if mine:
             out()
     out("Other ways to name a model")
     for way, meaning in WAYS:
-        out(_fitted(f"  {way:<24} {meaning}"))
+        out(_fitted(f"  {way:<24} ", meaning))
     out()
     out(f"Prices are those of {prices.known}; a file of your own can be named by {VARIABLE}.")
     if trouble:
@@ -223,6 +226,10 @@ def _plain(url: str) -> str:
     return f"{parts.scheme}://{host_of(url)}{parts.path}" if parts.netloc else on_one_line(url)
 
 
-def _fitted(line: str) -> str:
+def _fitted(head: str, rest: str) -> str:
+    """A line of which nothing is cut off: on a narrow terminal it goes on below."""
     wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
-    return on_one_line(line, max(wide, 40))
+    words = on_one_line(rest, 10_000)
+    below = " " * (len(head) if wide - len(head) >= NARROWEST else 4)
+    return textwrap.fill(head + words, max(wide, 40), subsequent_indent=below, break_long_words=False,
+                         break_on_hyphens=False, drop_whitespace=True)  # fmt: skip

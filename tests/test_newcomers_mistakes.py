@@ -114,3 +114,15 @@ async def test_a_class_may_take_no_params() -> None:
     box = Toolbox([Now])
     assert (await box.call("now")).text == "noon"
     assert (await box.call("now", {"x": 1})).code is ErrorCode.INVALID_ARGUMENTS
+
+
+@pytest.mark.parametrize("messages", [[{"role": "user", "content": "Hi"}], [{}], "Hi"])
+def test_messages_as_other_libraries_take_them_are_answered_with_ours(messages: Any) -> None:
+    with pytest.raises(TypeError, match="are Message objects"):
+        Agent(Scripted([])).start("x", messages=messages)
+
+
+def test_a_budget_that_is_a_number_is_answered_with_what_it_is() -> None:
+    spend: Any = 5
+    with pytest.raises(TypeError, match=r"budget must be a Budget, as in Budget\(cost=0.50"):
+        Agent(Scripted([]), budget=spend)

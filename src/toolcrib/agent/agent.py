@@ -113,6 +113,8 @@ class Agent:
             raise TypeError(f"model must be a Model or a string such as 'openai:gpt-5', got {model!r}")
         if toolbox is not None and (box or tools):
             raise TypeError("give tools and options, or a toolbox that has them, not both")
+        if not isinstance(budget, Budget):
+            raise TypeError(f"budget must be a Budget, as in Budget(cost=0.50, seconds=600), got {budget!r}")
         self.model = model
         try:
             self.toolbox = toolbox if toolbox is not None else Toolbox(tools, **box)
@@ -142,7 +144,13 @@ class Agent:
         """A run of the task: `await` it for its Outcome, iterate over it for its events, or `cancel` it."""
         if not isinstance(task, str | Message):
             raise TypeError(f"a task is text or a Message, got {task!r}")
-        return Run(self, task, messages, deps, transcript)
+        given: list[Any] = list(messages)
+        if odd := [message for message in given if not isinstance(message, Message)]:
+            raise TypeError(
+                "messages are Message objects, as in outcome.messages or [Message.user('Hi')]; "
+                f"saved ones come back by messages_from_json; got {odd[0]!r}"
+            )
+        return Run(self, task, given, deps, transcript)
 
     async def run(self, task: str | Message, **named: Any) -> Outcome:
         """Work on a task until it ends; `messages=` continues an earlier outcome's transcript."""

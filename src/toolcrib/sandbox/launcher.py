@@ -46,12 +46,21 @@ def become(plan: dict[str, Any]) -> NoReturn:
     except OSError as problem:
         _fail(f"the sandbox could not be set up: {problem}")
     argv: list[str] = plan["exec"]
+    _as_signals_are_at_first()
     try:
         os.execvp(argv[0], argv)
     except FileNotFoundError:
         _fail(f"{argv[0]}: command not found", NOT_FOUND)
     except OSError as problem:
         _fail(f"{argv[0]}: {problem.strerror}", NOT_EXECUTABLE)
+
+
+def _as_signals_are_at_first() -> None:
+    """Python ignores these, and a command would inherit that: `yes | head` would complain."""
+    import _signal as signal  # type: ignore[import-not-found] # pyright: ignore[reportMissingImports]
+
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _confine(plan: dict[str, Any]) -> None:
@@ -86,7 +95,7 @@ def hand_over_a_listener(fd: int) -> None:
 
 def _end(code: int) -> NoReturn:
     if code < 0:
-        import _signal as signal  # type: ignore[import-not-found] # pyright: ignore[reportMissingImports]
+        import _signal as signal  # pyright: ignore[reportMissingImports]
 
         if -code not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-code, signal.SIG_DFL)

@@ -14,9 +14,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
-from toolcrib.shell import Judgement, Operand, Part, paths
+from toolcrib.shell import Judgement, Operand, Part, environment, paths
 from toolcrib.shell.loose import UNKNOWN, loose_commands
-from toolcrib.shell.plan import Command, Word, commands, show_word
+from toolcrib.shell.plan import Command, Word, commands, quoted, show_word
 from toolcrib.shell.prefix import RUNNERS, prefix_of
 from toolcrib.shell.programs.wrappers import ASSIGNMENT, SHELLS, WRAPPERS, script_of
 
@@ -24,7 +24,9 @@ MOST = 300  # commands seen inside of others
 DEEPEST = 3  # scripts inside scripts
 MOST_WORDS = 200  # of a command, that are taken for paths
 NEAR = 8  # words among which a command is looked for behind options
-URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/\s@]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\]]+)(?::(\d+))?")
+URL = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/\s@]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\];|&()<>'\"`,{}]+)(?::(\d+))?"
+)
 BY_SSH = re.compile(r"(?:[\w.-]+@)([A-Za-z0-9][A-Za-z0-9.-]*):(?!//)")
 PORTS = {"http": "80", "https": "443", "ftp": "21", "ssh": "22", "git": "9418", "ws": "80", "wss": "443"}
 WORDS = re.compile(r"[\s;|&()<>{}\"'`=,$]+")
@@ -64,9 +66,14 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
 def _of_command(command: Command, part: Part, *, free: bool, grantable: bool) -> Iterator[Access]:
     argv = tuple(UNKNOWN_WORD if word.literal is None else word.literal for word in command.words)
     prefix = prefix_of(part.argv) if grantable and part.grantable else None
-    yield Access(Reach.RUN, " ".join(map(show_word, command.words)), argv, prefix=prefix or (), free=free)
+    shown = " ".join(
+        [*(f"{name}={quoted(value)}" for name, value in command.env), *map(show_word, command.words)]
+    )
+    # With a variable that changes what runs, the words are no longer all that a rule would have to know.
+    known = () if environment.trouble(dict(command.env)) else argv
+    yield Access(Reach.RUN, shown, known, prefix=prefix or (), free=free)
     forms = itertools.islice(_forms(list(argv)), MOST)
-    yield from _seen(form for form in forms if form != argv)
+    yield from _seen(form for form in forms if form != known)
     if not part.proved and argv[0].rpartition("/")[2] in CARRIERS:
         yield Access(Reach.RUN, shlex.join(argv), free=True)
     yield from _hosts(part.argv)

@@ -1,0 +1,495 @@
+# ruff: noqa: E501 - a case reads better in one line
+"""The shell tool, its judge, the policy and the sandbox together: what runs unasked, what asks, what never runs."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sandbox_runs import BACKENDS, backend, run
+from toolcrib import Toolbox
+from toolcrib.access import Reach
+from toolcrib.call import Answer, Lasting, Pending, Prepared, Question, Ready, Scope, ToolCall, Verdict
+from toolcrib.context import Context
+from toolcrib.errors import ErrorCode, ToolError
+from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy
+from toolcrib.sandbox import Files, Launch, Level, Network, NoSandbox, Sandbox, choose
+from toolcrib.toolbox.policy import Verb
+from toolcrib.tools import Shell, ShellParams, Workspace
+
+pytest.importorskip("tree_sitter_bash")
+BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
+
+Approve = Callable[[Question], Answer | None]
+
+
+@pytest.fixture
+def ws(tmp_path: Path) -> Workspace:
+    root = tmp_path / "ws"
+    for folder in ("sub", "secrets", "build"):
+        (root / folder).mkdir(parents=True)
+    (root / "a.txt").write_text("one\ntwo\nthree\n")
+    (root / "sub" / "b.c").write_text("b\n")
+    (root / "secrets" / "plan").write_text("hidden\n")
+    (root / "build" / "out").write_text("")
+    return Workspace(root)
+
+
+SANDBOXES = [*BACKENDS, "wanted none", "none"]
+
+
+def sandbox_of(name: str, ws: Workspace) -> Sandbox:
+    if name == "wanted none":
+        return NoSandbox()
+    made: Sandbox = choose(ws.root.path, order=[]) if name == "none" else backend(name)(ws.root.path)
+    return made
+
+
+def boxed(
+    ws: Workspace, sandbox: Sandbox | None = None, approve: Approve | None = None, **named: Any
+) -> Toolbox:
+    async def approver(question: Question) -> Answer | None:
+        return approve(question) if approve is not None else None
+
+    shell = Shell(ws, sandbox=sandbox or NoSandbox(), grace=0.3)
+    return Toolbox([shell], approver=approver if approve is not None else None, **named)
+
+
+async def prepared(box: Toolbox, command: str, **named: Any) -> Prepared:
+    return await box.prepare(ToolCall("shell", {"command": command, **named}))
+
+
+def params_of(command: str, **named: Any) -> ShellParams:
+    return ShellParams(command=command, **named)
+
+
+PLAIN = ["ls -la", "cat a.txt | wc -l", "cd sub && cat b.c", "git status 2>/dev/null", "LC_ALL=C sort a.txt", "grep -rn x . | head -3", "echo $(cat a.txt)"]  # fmt: skip
+ASKS = [
+    "rm a.txt", "echo x > a.txt", "for f in *; do cat $f; done", "cat /etc/hostname", "cat ../x", "LD_PRELOAD=x ls", "PATH=. ls",
+    "git -c core.pager=x log", "sudo ls", "python3 -c 'print(1)'", "bash script.sh", "mytool", "cat .env", "sleep 1 &", "curl http://127.0.0.1",
+]  # fmt: skip
+NEVER = ["rm -rf /", ":(){ :|:& };:", "sudo rm -rf --no-preserve-root /", "bash -c 'rm -rf /*'", "ls\u200b", "cat a\u202etxt.sh"]  # fmt: skip
+RUNS, ASKED, DENIED = "ready", "pending", "refused"
+BY_AUTONOMY = {"supervised": (RUNS, ASKED), "full": (RUNS, RUNS), "read_only": (RUNS, DENIED)}
+WITH_NONE = {"supervised": (ASKED, ASKED), "full": (ASKED, ASKED), "read_only": (DENIED, DENIED)}
+
+
+@pytest.mark.parametrize("autonomy", BY_AUTONOMY)
+@pytest.mark.parametrize("name", SANDBOXES)
+async def test_what_runs_what_asks_and_what_never_runs(ws: Workspace, name: str, autonomy: str) -> None:
+    box = boxed(ws, sandbox_of(name, ws), autonomy=autonomy)
+    plain, asks = (WITH_NONE if name == "none" else BY_AUTONOMY)[autonomy]
+    wanted = {**dict.fromkeys(PLAIN, plain), **dict.fromkeys(ASKS, asks), **dict.fromkeys(NEVER, DENIED)}
+    assert {command: (await prepared(box, command)).kind for command in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("rm a.txt", "rm changes files"),
+        ("LD_PRELOAD=x ls", "sets LD_PRELOAD"),
+        ("for f in *; do cat $f; done", "a loop"),
+        ("cat /etc/hostname", "outside the workspace"),
+    ],
+)
+async def test_the_question_says_why(ws: Workspace, command: str, said: str) -> None:
+    asked = await prepared(boxed(ws), command)
+    assert isinstance(asked, Pending)
+    assert said in asked.question.reason and "\n" not in asked.question.reason
+
+
+async def test_what_never_runs_is_told_why(ws: Workspace) -> None:
+    refused = await boxed(ws, autonomy="full").call("shell", {"command": "rm -rf / --no-preserve-root"})
+    assert refused.is_error and "deletes /" in refused.text
+
+
+async def test_without_a_sandbox_one_question_is_asked_and_not_two(ws: Workspace) -> None:
+    for autonomy in ("supervised", "full"):
+        asked: list[str] = []
+
+        def yes(question: Question, asked: list[str] = asked) -> Answer:
+            asked.append(question.reason)
+            return Answer(Verdict.YES)
+
+        box = boxed(ws, sandbox_of("none", ws), yes, autonomy=autonomy)
+        done = await box.call("shell", {"command": "cat a.txt"})
+        assert not done.is_error and done.text == "one\ntwo\nthree"
+        assert len(asked) == 1 and "no sandbox works here" in asked[0]
+
+
+async def test_without_a_sandbox_no_rule_lets_a_command_run_unasked(ws: Workspace) -> None:
+    policy = RulePolicy("full", [Rule(verb=Verb.ALLOW, commands=(CommandPattern("ls *"),))])
+    assert (await prepared(boxed(ws, sandbox_of("none", ws), policy=policy), "ls")).kind == ASKED
+
+
+# Rules.
+
+
+def deny_paths(*patterns: str, reach: frozenset[Reach] = frozenset()) -> Rule:
+    return Rule(verb=Verb.DENY, paths=tuple(map(PathPattern, patterns)), reach=reach)
+
+
+SECRETS = [
+    ("cat secrets/plan", DENIED), ("cat ./secrets//plan | wc -l", DENIED), ("cd secrets && cat plan", DENIED),
+    ("cat < secrets/plan", DENIED), ("echo x > secrets/new", DENIED), ("rm -rf secrets", DENIED),
+    ("bash -c 'cat secrets/plan'", DENIED), ("echo \"$(cat secrets/plan)\"", DENIED), ("timeout 5 cat secrets/plan", DENIED),
+    ("diff a.txt SECRETS/plan", DENIED), ("head -c 5 secrets/plan", DENIED),
+    ("grep -r x .", ASKED), ("ls -R", ASKED), ("find . -name '*.c'", ASKED), ("rm -rf ./*", ASKED), ("ls ./*", ASKED),
+    ("mytool secrets/plan", ASKED), ("mytool --in=secrets/plan", ASKED), ("for f in secrets/*; do cat $f; done", ASKED),
+    ("x=secrets; cat $x/plan", ASKED), ("mytool .", ASKED), ("for f in *; do cat $f/plan; done", ASKED),
+    ("cat a.txt", RUNS), ("grep -r x sub", RUNS), ("cat sub/*.c", RUNS), ("echo secrets", RUNS), ("rm a.txt", RUNS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "wanted"), SECRETS)
+async def test_rules_on_paths_bind_the_operands_of_commands(ws: Workspace, command: str, wanted: str) -> None:
+    box = boxed(ws, policy=RulePolicy("full", [deny_paths("secrets/**")]))
+    assert (await prepared(box, command)).kind == wanted
+
+
+async def test_paths_count_from_the_folder_that_the_command_runs_in(ws: Workspace) -> None:
+    box = boxed(ws, policy=RulePolicy("full", [deny_paths("secrets/**")]))
+    assert (await prepared(box, "cat plan", workdir="secrets")).kind == DENIED
+    assert (await prepared(box, "cat plan", workdir="sub")).kind == RUNS
+    assert (await prepared(box, "grep -r x .", workdir="sub")).kind == RUNS
+    assert (await prepared(box, "mytool plan", workdir="secrets")).kind == ASKED
+
+
+async def test_a_rule_on_writing_lets_reading_be(ws: Workspace) -> None:
+    rule = deny_paths("build/**", reach=frozenset({Reach.WRITE, Reach.DELETE}))
+    box = boxed(ws, policy=RulePolicy("full", [rule]))
+    wanted = {
+        "cat build/out": RUNS,
+        "rm -rf build": DENIED,
+        "echo x > build/out": DENIED,
+        "mytool build": ASKED,
+    }
+    assert {command: (await prepared(box, command)).kind for command in wanted} == wanted
+
+
+NO_RM = [
+    "rm x", "/bin/rm x", "ls; rm x", "ls | rm x", "ls && (cd sub; rm x)", "sudo rm x", "sudo -u root rm x", "env A=b rm x", "timeout 5 rm x",
+    "bash -c 'rm x'", "sh -c \"ls; rm x\"", "eval 'rm x'", "for f in *; do rm $f; done", "if true; then rm x; fi", "f() { rm x; }; f",
+    "find . -exec rm {} +", "find . -print0 | xargs -0 rm", "echo $(rm x)", "command rm x", "nohup rm x", "'r'm x", "\\rm x", "rm *.o", "xargs rm < a.txt",
+    "uv run rm x", "nice -n 5 rm x", "ls & rm x", "cat <(rm x)", "bash -c 'bash -c \"rm x\"'", "{ rm x; }", "! rm x", "time rm x", "rm $x",
+]  # fmt: skip
+NO_PUSH = ["git push", "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pattern", "commands"), [("rm *", NO_RM), ("git push *", NO_PUSH)], ids=["rm", "git push"]
+)
+async def test_a_denied_command_is_denied_wherever_it_can_be_seen(
+    ws: Workspace, pattern: str, commands: list[str]
+) -> None:
+    rule = Rule(verb=Verb.DENY, commands=(CommandPattern(pattern),))
+    box = boxed(ws, policy=RulePolicy("full", [rule]))
+    found = {command: (await prepared(box, command)).kind for command in commands}
+    assert {command: kind for command, kind in found.items() if kind != DENIED} == {}
+
+
+@pytest.mark.parametrize(
+    "command", ["ls", "echo rm x", "git commit -m 'rm x'", "grep rm a.txt", "git log | head", "git status"]
+)
+async def test_a_rule_against_a_command_lets_others_be(ws: Workspace, command: str) -> None:
+    rules = [Rule(verb=Verb.DENY, commands=(CommandPattern("rm *"), CommandPattern("git push *")))]
+    assert (await prepared(boxed(ws, policy=RulePolicy("full", rules)), command)).kind == RUNS
+
+
+ALLOWED = {
+    "git commit -m a": RUNS, "git add a.txt && git commit -m a": RUNS, "cd sub && git commit -m a | cat": RUNS, "git add sub/*.c": RUNS,
+    "git commit -m \"$(cat a.txt)\"": RUNS, "git -c a=b commit -m a": ASKED, "git commit -m a > b": ASKED, "git commit -m a && rm a.txt": ASKED,
+    "git add ../x": ASKED, "GIT_DIR=x git commit -m a": ASKED, "git commit -m a; for f in *; do git commit; done": ASKED, "./git commit": ASKED,
+    "sudo git commit -m a": ASKED,
+}  # fmt: skip
+
+
+async def test_an_allowed_command_brings_its_operands_and_nothing_else(ws: Workspace) -> None:
+    allowed = (CommandPattern("git commit *"), CommandPattern("git add *"))
+    box = boxed(ws, policy=RulePolicy("supervised", [Rule(verb=Verb.ALLOW, commands=allowed)]))
+    assert {command: (await prepared(box, command)).kind for command in ALLOWED} == ALLOWED
+
+
+async def test_a_denied_host_is_seen_in_an_address(ws: Workspace) -> None:
+    box = boxed(
+        ws, policy=RulePolicy("full", [Rule(verb=Verb.DENY, hosts=("*.example.org", "evil.test:22"))])
+    )
+    wanted = {
+        "curl https://a.example.org/x": DENIED, "git clone https://u@b.example.org:8443/r": DENIED, "git clone git@evil.test:r": DENIED,
+        "curl https://example.com/": RUNS, "for i in 1 2; do curl http://a.example.org; done": DENIED,
+    }  # fmt: skip
+    assert {command: (await prepared(box, command)).kind for command in wanted} == wanted
+
+
+# Approvals.
+
+
+async def test_always_remembers_the_words_of_the_command(ws: Workspace) -> None:
+    asked: list[Question] = []
+
+    def always(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(Verdict.ALWAYS, scope=Scope.PREFIX, lasting=Lasting.RUN)
+
+    box = boxed(ws, approve=always)
+    await box.call("shell", {"command": "git commit -m a"})
+    assert asked[0].prefixes == (("git", "commit"),)
+    wanted = {
+        "git commit -m b": RUNS, "cd sub && git commit -m c | cat": RUNS, "git commit -m 'a b' --allow-empty": RUNS,
+        "git -c core.editor=x commit": ASKED, "git push": ASKED, "git commit -m a && rm a.txt": ASKED, "git commit > a.txt": ASKED,
+        "git commit -m a; for f in *; do :; done": ASKED, "LD_PRELOAD=x git commit": ASKED, "git commit -F /etc/hostname": ASKED,
+    }  # fmt: skip
+    assert {command: (await prepared(box, command)).kind for command in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["python3 -c 'print(1)'", "sudo ls", "for f in *; do :; done", "rm a.txt", "echo x > a.txt", "cat .env"],
+)
+async def test_always_is_not_offered_by_words_that_would_mean_too_much(ws: Workspace, command: str) -> None:
+    asked = await prepared(boxed(ws), command)
+    assert isinstance(asked, Pending) and asked.question.prefixes == ()
+
+
+async def test_a_person_sees_the_exact_thing(ws: Workspace) -> None:
+    shell = Shell(ws, sandbox=NoSandbox())
+    text = shell.preview(params_of("cd sub && rm -r 'a b' | cat\nrm c")).text
+    for line in (
+        "1. cd sub",
+        "2. rm -r 'a b'",
+        "   delete sub/a b and all below it",
+        "in .",
+        "NOTHING limits",
+    ):
+        assert line in text
+    hidden = shell.preview(params_of("echo 'a\u202eb' \x1b[2K\u3164", workdir="sub")).text
+    assert "\\u202e" in hidden and "\\x1b" in hidden and "\\u3164" in hidden and "in sub" in hidden
+    assert all(char.isprintable() or char == "\n" for char in hidden)
+
+
+async def test_a_folder_that_was_replaced_is_asked_about_again(ws: Workspace) -> None:
+    asked: list[str] = []
+    folder = Path(ws.root.path) / "sub"
+
+    def replaced(question: Question) -> Answer:
+        asked.append(question.digest)
+        if len(asked) == 1:
+            folder.rename(folder.with_name("old"))
+            folder.mkdir()
+        return Answer(Verdict.YES)
+
+    done = await boxed(ws, approve=replaced).call("shell", {"command": "touch new", "workdir": "sub"})
+    assert not done.is_error and len(asked) == 2 and (folder / "new").exists()
+
+    def gone(question: Question) -> Answer:
+        if folder.exists():
+            shutil.rmtree(folder)
+        return Answer(Verdict.YES)
+
+    done = await boxed(ws, approve=gone).call("shell", {"command": "touch new", "workdir": "sub"})
+    assert done.is_error and not folder.exists()
+
+
+# Running.
+
+
+class Recording(NoSandbox):
+    """What was launched, and at which level."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.launched: list[tuple[list[str], Level | None]] = []
+
+    def launch(self, argv: Any, *, cwd: str, env: Any, level: Level | None = None) -> Launch:
+        self.launched.append((list(argv), level))
+        return super().launch(argv, cwd=cwd, env=env, level=level)
+
+
+async def sh(
+    ws: Workspace, sandbox: Sandbox, command: str, ctx: Context[Any] | None = None, **named: Any
+) -> str:
+    shell = Shell(ws, sandbox=sandbox, grace=0.3)
+    return await shell.execute(ShellParams(command=command, **named), ctx or Context())
+
+
+async def test_what_is_plain_runs_without_a_shell_and_less_may_do_less(ws: Workspace) -> None:
+    recording = Recording()
+    assert await sh(ws, recording, "cat a.txt | wc -l") == "3"
+    only_reading = Level(Files.READ_ONLY, Network.OFF)
+    assert sorted(recording.launched) == [(["cat", "a.txt"], only_reading), (["wc", "-l"], only_reading)]
+    await sh(ws, recording, "echo x > new")
+    assert recording.launched[-1] == ([BASH, "-c", "echo x > new"], None)
+
+
+SAME_AS_BASH = [
+    "ls", "ls -la | wc -l", "cat a.txt | sort -r | head -2", "cd sub && ls && cat b.c", "cd sub && cd .. && ls", "(cd sub && pwd); pwd",
+    "false || echo no", "true && echo yes || echo no", "! true", "cat nothere 2>/dev/null || echo missing", "echo $(cat a.txt) \"$(cat a.txt)\"",
+    "cat <<'E'\n$x\nE", "cat <<< 'a b'", "cat < a.txt | tail -1", "echo sub/*.c no/*.c", "LC_ALL=C sort -r a.txt", "grep -c o a.txt", "grep zzz a.txt",
+    "echo a >&2", "ls a.txt 2>&1 >/dev/null", "test -f a.txt && echo there", "printf '%s|' a '' 'b c'", "yes | head -3", "find . -name '*.c'", "wc -l a.txt",
+    "bash -c 'cat a.txt | wc -l'", "env LC_ALL=C sort a.txt", "echo 'a  b' # comment", "cat a.txt |\nwc -l", "seq 1 3; echo; seq 2",
+]  # fmt: skip
+
+
+def by_bash(command: str, cwd: str) -> subprocess.CompletedProcess[str]:
+    pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+    argv = [BASH, "-c", command]
+    return subprocess.run(argv, cwd=cwd, stdin=nothing, stdout=pipe, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.mark.skipif(not BASH, reason="needs bash")
+@pytest.mark.parametrize("name", [*BACKENDS, "wanted none"])
+async def test_a_plan_gives_what_bash_gives(ws: Workspace, name: str) -> None:
+    sandbox = sandbox_of(name, ws)
+    shell = Shell(ws, sandbox=sandbox)
+    for command in SAME_AS_BASH:
+        params = params_of(command)
+        assert shell.precheck(params) is None and shell.doubt(params) is None, command
+        bash = by_bash(command, ws.root.path)
+        got, _, note = (await shell.execute(params, Context())).partition("\n\n[exit code ")
+        assert got == (bash.stdout.rstrip() or "(no output)"), command
+        assert int(note.partition(";")[0] or 0) == bash.returncode, command
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_what_only_reads_can_write_nothing(ws: Workspace, name: str) -> None:
+    """Were something proved to read that writes, the sandbox would not let it."""
+    reading = Level(Files.READ_ONLY, Network.OFF)
+    done = run(sandbox_of(name, ws), ["touch", "new"], ws.root.path, level=reading)
+    assert done.code and not (Path(ws.root.path) / "new").exists()
+
+
+@pytest.fixture
+def hostile(ws: Workspace) -> Path:
+    """A repository whose own configuration would run programs."""
+    root = Path(ws.root.path)
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    for setting in ("core.fsmonitor", "core.pager", "pager.status", "diff.external"):
+        subprocess.run(["git", "-C", str(root), "config", setting, "touch ran; false"], check=True)
+    return root
+
+
+@pytest.mark.parametrize("name", [*BACKENDS, "wanted none"])
+async def test_git_runs_nothing_of_the_repository(ws: Workspace, hostile: Path, name: str) -> None:
+    for command in ("git status --short", "git diff", "git log --oneline -1"):
+        await sh(ws, sandbox_of(name, ws), command)
+    assert "a.txt" in await sh(ws, sandbox_of(name, ws), "git status --short")
+    assert not (hostile / "ran").exists()
+
+
+@pytest.mark.parametrize("command", ["cat < out/x", "cd out && ls"])
+async def test_no_link_leads_a_plan_out(ws: Workspace, command: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("outside\n")
+    (Path(ws.root.path) / "out").symlink_to(tmp_path)
+    recording = Recording()
+    assert "exit code 1" in await sh(ws, recording, command)
+    assert recording.launched == []
+
+
+def listed() -> str:
+    """The command lines of all processes."""
+    return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
+async def nothing_left(mark: str) -> bool:
+    for _ in range(200):
+        if mark not in listed():
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+SLEEPERS = ["sleep 287.31", "sleep 287.31 | cat | cat", "echo $(sleep 287.31)", "(sleep 287.31; ls) | cat", "cd sub && sleep 287.31", "yes | sleep 287.31"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*BACKENDS, "wanted none"])
+@pytest.mark.parametrize("command", SLEEPERS)
+async def test_a_timeout_ends_a_whole_plan(ws: Workspace, name: str, command: str) -> None:
+    with pytest.raises(ToolError, match="longer than 1 seconds"):
+        await sh(ws, sandbox_of(name, ws), f"echo begun; {command}", timeout=1)
+    assert await nothing_left("287.31")
+
+
+@pytest.mark.parametrize("name", [*BACKENDS, "wanted none"])
+@pytest.mark.parametrize("moment", [0.0, 0.01, 0.03, 0.06, 0.3])
+async def test_a_cancel_at_any_moment_leaves_nothing(ws: Workspace, name: str, moment: float) -> None:
+    sandbox = sandbox_of(name, ws)
+    task = asyncio.create_task(sh(ws, sandbox, "sleep 287.32 | sleep 287.32 | (sleep 287.32; ls)"))
+    await asyncio.sleep(moment)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await nothing_left("287.32")
+
+
+async def test_much_output_of_a_plan_keeps_its_beginning_and_its_end(ws: Workspace) -> None:
+    got = await sh(ws, NoSandbox(), "seq 1 400000 | cat; cat < nothere")
+    assert got.startswith("1\n2\n3\n") and "\n400000\n" in got and "bytes left out ...]" in got
+    assert "exit code 1" in got and len(got) < 1_200_000
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.told: list[dict[str, Any]] = []
+
+    def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
+        self.told.append(named["result"])
+
+
+async def test_output_of_a_plan_comes_live(ws: Workspace) -> None:
+    listener = Listener()
+    ctx: Context[Any] = Context(host=listener)  # type: ignore[arg-type]
+    await sh(ws, NoSandbox(), "echo first; sleep 0.4; seq 1 2000", ctx)
+    assert listener.told[0]["output"] == "first\n"
+    assert listener.told[-1]["exit_code"] == 0 and listener.told[-1]["output"].endswith("2000\n")
+    assert len(listener.told) < 40
+
+
+async def test_descriptors_are_given_back(ws: Workspace) -> None:
+    def held() -> int:
+        return len(list(Path("/dev/fd").iterdir()))
+
+    await sh(ws, NoSandbox(), "ls | cat")
+    before = held()
+    for command in (
+        "ls | cat",
+        "echo $(ls)",
+        "cat < nothere",
+        "cd nowhere",
+        "(cd sub; ls) >/dev/null",
+        "cat nothere",
+    ):
+        await sh(ws, NoSandbox(), command)
+    with pytest.raises(ToolError):
+        await sh(ws, NoSandbox(), "sleep 9 | sleep 9", timeout=1)
+    assert held() <= before
+
+
+async def test_a_sandbox_that_cannot_be_made_starts_nothing(ws: Workspace) -> None:
+    class Refusing(NoSandbox):
+        def launch(self, *given: Any, **named: Any) -> Any:
+            from toolcrib.sandbox import SandboxError
+
+            raise SandboxError("bwrap is not installed")
+
+    for command in ("ls", "ls | cat; ls"):
+        with pytest.raises(ToolError, match="could not be confined: bwrap is not installed"):
+            await sh(ws, Refusing(), command)
+
+
+async def test_commands_of_one_turn_that_only_read_run_side_by_side(ws: Workspace) -> None:
+    box = boxed(ws)
+    results = await box.call_turn([ToolCall("shell", {"command": f"echo {number}"}) for number in range(6)])
+    assert [result.text for result in results] == [str(number) for number in range(6)]
+
+
+async def test_a_denial_in_the_middle_of_a_turn_runs_nothing(ws: Workspace) -> None:
+    box = boxed(ws)
+    done = await box.call("shell", {"command": "touch new"})
+    assert done.code is ErrorCode.NOBODY_TO_ASK and not (Path(ws.root.path) / "new").exists()
+    assert isinstance(await prepared(box, "ls"), Ready)

@@ -12,7 +12,7 @@ from toolcrib import Agent, Effect
 from toolcrib.call import ToolCall
 from toolcrib.codecs import AnthropicMessagesCodec, ModelError, OpenAIChatCodec
 from toolcrib.codecs.codec import last_chunks
-from toolcrib.codecs.text import TextCodec, formats
+from toolcrib.codecs.text import TextCodec, format_named, formats, text_parser
 from toolcrib.content import Image, Text
 from toolcrib.function import tool
 from toolcrib.messages import (
@@ -338,3 +338,29 @@ async def test_a_broken_call_is_answered_and_the_run_goes_on() -> None:
     assert "What you wrote as a call could not be read" in told[1]
     assert "get_weather" in told[2]
     assert "Bern: 1 sunny" in told[3]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Before.\n\n{}\n\nAfter.", "Before.\n\nAfter."),
+        ("Before. {}After.", "Before. After."),
+        ("Before.{}\nAfter.", "Before.\nAfter."),
+        ("Before.\n{}\n{}\n\nAfter.\n", "Before.\n\nAfter.\n"),
+        ("Before.\n{}{}After.{}\nAnd.", "Before.\nAfter.\nAnd."),
+        ("Before. <think>hm</think> {} After.", "Before. After."),
+        ("<think>hm</think>\n\nAfter.\n{}", "After."),
+        ("\n{}\nAfter.", "After."),
+        ("Before.{}After.", "Before.After."),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_what_separates_text_from_text_is_kept_around_calls(text: str, said: str, size: int) -> None:
+    weather = ToolCall("get_weather", {"city": "Bern"}, "functions.get_weather:0")
+    for format in ("hermes", "tool_call", "mistral", "gemma4", "invoke", "kimi_k2", "schoober"):
+        written = text.replace("{}", format_named(format).write_calls([weather]))
+        parser = text_parser(format, SPECS)
+        pieces = [written[at : at + size] for at in range(0, len(written), size)]
+        chunks = [*(chunk for piece in pieces for chunk in parser.feed(piece)), *parser.finish()]
+        assert parser.parsed().text == said, format
+        assert "".join(chunk.text for chunk in chunks if isinstance(chunk, TextChunk)) == said

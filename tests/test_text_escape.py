@@ -138,7 +138,9 @@ def test_code_and_markup_stay_as_they_are(text: str) -> None:
 
 @given(
     value=st.recursive(
-        st.none() | st.booleans() | PIECES, lambda inner: st.lists(inner) | st.dictionaries(PIECES, inner)
+        st.none() | st.booleans() | PIECES,
+        lambda inner: st.lists(inner) | st.dictionaries(PIECES, inner),
+        max_leaves=8,
     )
 )
 @settings(max_examples=50)

@@ -215,7 +215,7 @@ def test_prose_is_text_in_every_format(name: str) -> None:
         ("pythonic", "[f(x) for x in y]", []),
         ("pythonic", "[1, 2, 3]", []),
         ("pythonic", "[f](http://x)", []),
-        ("pythonic", "Call [now()]", [("now", {}, True)]),
+        ("pythonic", "Call [now()]", []),
         ("pythonic", "Call [now()] if you must", []),
         ("pythonic", "Call [f(a=1)]", []),
         (

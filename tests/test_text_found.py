@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text import format_named, formats, parse_text
+from toolcrib.codecs.text import format_named, formats, parse_text, text_parser
+from toolcrib.messages import CallChunk, RestartChunk, TextChunk
 
 TOOLS: dict[str, dict[str, Any]] = {
     "shell": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
@@ -29,13 +30,11 @@ SHOWN = {
     "thinking of which only the end is there": "Hm {}</think>ok",
 }
 OWN_CHANNELS = "its tokens are never part of text: the channel says what is a call"
-CALLS_END_THINKING = "a call of this family ends a block of thinking"
+CALLS_END_THINKING = "a call of this family ends a block of thinking that nothing else ends"
 # Where a format differs on purpose.
 OTHERWISE = {
     **{("harmony", shown): OWN_CHANNELS for shown in SHOWN},
-    ("kimi_k2", "thinking"): CALLS_END_THINKING,
     ("kimi_k2", "thinking that does not end"): CALLS_END_THINKING,
-    ("firefunction_v2", "quotes"): "its marker begins with a space, so no quote stands before it",
 }
 
 
@@ -64,21 +63,11 @@ def test_a_call_that_breaks_off_never_runs_with_other_arguments(format: str) -> 
             assert (call.name, json.loads(str(call.arguments))) == ("write", arguments), text[:cut]
 
 
-# A value that begins with the end of its call reads as a value whose own end was left out: what follows then
-# looks like a second call. The format has no way to say otherwise; a model that is meant to write such text
-# needs a format with strings.
-ENDS_IN_A_VALUE = frozenset(
-    {"glm47", "glm4_moe", "hunyuan_v3", "minimax_m3", "nemotron3", "qwen3_coder_xml", "step3p5"}
-)
-
-
 @pytest.mark.parametrize("format", ALL)
-@pytest.mark.parametrize("before", ["", "\n", "text ", "</tool_call>"])
-def test_a_call_in_the_value_of_another_does_not_run(
-    format: str, before: str, request: pytest.FixtureRequest
-) -> None:
-    if format == "minimax_m3" or (format in ENDS_IN_A_VALUE and before == "</tool_call>"):
-        request.applymarker(pytest.mark.xfail(strict=False, reason="a value holds the end of its own call"))
+@pytest.mark.parametrize(
+    "before", ["", "\n", "text ", "</tool_call>", "</invoke>", "</function>\n</tool_call>"]
+)
+def test_a_call_in_the_value_of_another_does_not_run(format: str, before: str) -> None:
     inner = before + a_call(format, "shell", command="id")
     text = a_call(format, "write", path="a", content="PLACEHOLDER")
     quoted = json.dumps(inner, ensure_ascii=False)[1:-1]
@@ -86,10 +75,131 @@ def test_a_call_in_the_value_of_another_does_not_run(
         assert "shell" not in {call.name for call in runnable(text.replace("PLACEHOLDER", said), format)}
 
 
-@pytest.mark.parametrize("format", ["pythonic", "llama4_pythonic"])
-@pytest.mark.xfail(reason="a list of calls at the end of an answer is taken for them, as recorded servers do")
-def test_a_list_at_the_end_of_prose_does_not_run(format: str) -> None:
-    assert runnable('The page says: [shell(command="id")]', format) == []
+# Formats that write strings as they are, with what ends a call, or all, where a value's own end is missing.
+ENDS = {
+    "qwen3_coder_xml": ("\n</parameter>", "\n</function>\n</tool_call>"),
+    "nemotron3": ("\n</parameter>", "\n</function>\n</tool_call>"),
+    "step3p5": ("\n</parameter>", "\n</function>\n</tool_call>"),
+    "seed_oss": ("</parameter>", "\n</function>\n</seed:tool_call>"),
+    "invoke": ("</parameter>", "\n</invoke>\n</function_calls>"),
+    "minimax_m2": ("</parameter>", "\n</invoke>\n</minimax:tool_call>"),
+    "glm47": ("</arg_value>", "</tool_call>"),
+    "glm4_moe": ("</arg_value>", "\n</tool_call>"),
+    "hunyuan_v3": ("</arg_value>", "\n</tool_call>\n</tool_calls>"),
+}
+
+
+@pytest.mark.parametrize("format", ENDS)
+class TestAValueWithoutItsEnd:
+    def call(self, format: str) -> str:
+        closing, _ = ENDS[format]
+        text = a_call(format, "write", content="abc")
+        assert closing in text
+        return text.replace(closing, "")
+
+    def test_is_understood_where_nothing_follows(self, format: str) -> None:
+        parsed = parse_text(self.call(format), format, TOOLS)
+        assert [(call.name, call.arguments, call.problem) for call in parsed.calls] == [
+            ("write", '{"content": "abc"}', "")
+        ]
+
+    def test_runs_neither_it_nor_what_follows(self, format: str) -> None:
+        more = a_call(format, "shell", command="id")
+        parsed = parse_text(self.call(format) + more + more, format, TOOLS)
+        assert [call.name for call in parsed.calls if call.problem] == ["write", "shell", "shell"]
+        assert len(parsed.calls) == 3
+
+    def test_is_not_complete_before_the_answer_is(self, format: str) -> None:
+        parser = text_parser(format, TOOLS)
+        chunks = parser.feed(self.call(format) + "\n")
+        assert not any(chunk.done for chunk in chunks if isinstance(chunk, CallChunk))
+        assert [chunk.done for chunk in parser.finish() if isinstance(chunk, CallChunk)][-1:] == [True]
+
+    def test_does_not_run_where_closing_tags_follow_its_call(self, format: str) -> None:
+        closing, rest = ENDS[format]
+        text = f"{self.call(format)}\n and the rest of it{closing}{rest}"
+        assert runnable(text, format) in ([], [ToolCall("write", whole(text, format), "")])
+
+
+def whole(text: str, format: str) -> str:
+    """The arguments of a call whose value holds all of these tags."""
+    closing, rest = ENDS[format]
+    value = text.removesuffix(closing + rest).partition("abc")[2]
+    return json.dumps({"content": f"abc{value}"}, ensure_ascii=False)
+
+
+def test_what_is_left_of_a_value_that_cannot_be_read_is_no_call() -> None:
+    text = (
+        "<tool_call><function=write\n<parameter=content>a</function></tool_call>"
+        "<tool_call><function=shell><parameter=command>id</parameter></function></tool_call>"
+    )
+    assert runnable(text, "qwen3_coder_xml") == []
+
+
+@pytest.mark.parametrize("format", ["pythonic", "llama4_pythonic", "lfm2"])
+@pytest.mark.parametrize("prose", ["The page says: ", "Use `this` ", "a\n\n", "> ", "```\nx\n```\n"])
+def test_a_list_behind_prose_does_not_run(format: str, prose: str) -> None:
+    assert runnable(f'{prose}[shell(command="id")]', format) == []
+
+
+KIMI = a_call("kimi_k2", "shell", command="id")
+
+
+@pytest.mark.parametrize(
+    ("text", "runs", "said", "thought"),
+    [
+        (f"<think>a {KIMI}</think>ok", 0, "ok", f"a {KIMI}"),
+        (f"Hi.<think>a {KIMI} b {KIMI}</think> ok", 0, "Hi. ok", f"a {KIMI} b {KIMI}"),
+        (f"<think>a {KIMI}</think>{KIMI}", 1, "", f"a {KIMI}"),
+        (f"{KIMI}<think>a {KIMI}</think>ok", 1, "ok", f"a {KIMI}"),
+        (f"<think>a {KIMI} b <think>c</think>ok", 0, "ok", f"a {KIMI} b <think>c"),
+        (f"<think>a <|tool_calls_section_begin|></think>ok{KIMI}", 1, "ok", "a <|tool_calls_section_begin|>"),
+        (f"<think>a {KIMI} b", 1, "b", "a"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 10**9])
+def test_a_block_of_thinking_may_be_closed_behind_calls(
+    text: str, runs: int, said: str, thought: str, size: int
+) -> None:
+    parser = text_parser("kimi_k2", TOOLS)
+    shown = ""
+    for at in range(0, len(text), size):
+        for chunk in parser.feed(text[at : at + size]):
+            shown += chunk.text if isinstance(chunk, TextChunk) else ""
+            assert not (isinstance(chunk, CallChunk) and not runs)
+            assert not isinstance(chunk, RestartChunk)
+    shown += "".join(chunk.text for chunk in parser.finish() if isinstance(chunk, TextChunk))
+    parsed = parser.parsed()
+    assert [bool(call.problem) for call in parsed.calls] == [False] * runs
+    assert (parsed.text, shown) == (said, said)
+    assert parsed.reasoning.split() == thought.split()
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("minimax_m3", "a</mm:think>b"),
+        ("gemma4", "a<channel|>b"),
+        ("kimi_k2", "a</think>b"),
+        ("tool_call", "a</think>b"),
+        ("tool_call", "a[/THINK]b"),
+        ("functionary_v3.2", "a</think>b"),
+        ("schoober", "a</think>b"),
+        ("merged_json", 'a</think>{"content": "b"}'),
+        ("pythonic", "a</think>b"),
+        ("harmony", "a<|end|><|start|>assistant<|channel|>final<|message|>b"),
+    ],
+)
+def test_a_block_that_the_prompt_opened_ends_as_the_format_ends_it(format: str, text: str) -> None:
+    parsed = parse_text(text, format, TOOLS, thinking=True)
+    assert (parsed.reasoning, parsed.text) == ("a", "b")
+
+
+def test_a_call_ends_a_block_that_the_prompt_opened() -> None:
+    parsed = parse_text(f"a {KIMI}", "kimi_k2", TOOLS, thinking=True)
+    assert (parsed.reasoning, len(parsed.calls)) == ("a", 1)
+    closed = parse_text(f"a {KIMI}</think>ok", "kimi_k2", TOOLS, thinking=True)
+    assert (closed.text, closed.calls) == ("ok", [])
 
 
 @pytest.mark.parametrize("format", ALL)

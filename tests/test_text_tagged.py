@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tests.growth import growth
 from tests.tagged_formats import ALL, DSML, SPECS, TEXTUAL, TOOLS, calls, read, written
 from toolcrib.codecs.text import format_for, format_named, parse_text, text_parser
 from toolcrib.codecs.text.format import Written
-from toolcrib.codecs.text.safe import guarded
+from toolcrib.codecs.text.safe import SPECIAL, guarded
 from toolcrib.messages import CallChunk, Reasoning, TextChunk
 
 EVERYTHING = {
@@ -259,11 +260,18 @@ def test_anything_is_read_the_same_however_it_is_cut(format: str, pieces: list[s
     assert parser.parsed() == whole
 
 
+def harmless(text: str) -> bool:
+    """Whether a text begins no special token: those are broken where a call is written into the history."""
+    return re.search(SPECIAL, text) is None
+
+
 ARGUMENTS = st.fixed_dictionaries(
     {},
     optional={
-        "path": st.text(max_size=20),
-        "content": st.text(st.sampled_from("a<>/=\"'\n {}[]\\|&parmetfunciov_"), max_size=40),
+        "path": st.text(max_size=20).filter(harmless),
+        "content": st.text(st.sampled_from("a<>/=\"'\n {}[]\\|&parmetfunciov_"), max_size=40).filter(
+            harmless
+        ),
         "count": st.integers(),
         "ratio": st.floats(allow_nan=False, allow_infinity=False),
         "deep": st.booleans(),

@@ -23,10 +23,13 @@ CASES = [
 ]
 BUILT = [case for case in CASES if case["format"] in formats()]
 
+PROSE = "a list of calls behind prose has no mark that tells it from what the prose quotes"
 # What we read otherwise, and why.
 CALLS_OTHERWISE = {
     "t:vllm:granite:8": "the marker announces a call, and its object is whole though it stands in no list",
     "t:sglang:llama3_json:1": "a call inside the arguments of a broken one is not run; the model is told",
+    "s:sglang:pythonic:2": PROSE,
+    "s:sglang:pythonic:9": PROSE,
     "s:sglang:pythonic:3": "our answer to the whole text is that of its stream: two lists, two calls",
     "s:sglang:pythonic:13": "our answer to the whole text is that of its stream: two lists, two calls",
     "s:sglang:json_array:6": "a string that never ends is no call without arguments",

@@ -17,7 +17,15 @@ from toolcrib.messages import (
     TextChunk,
 )
 
-CUT_OFF = "it was cut off before its end"
+CUT_OFF = "it was cut off before its end; write the whole call again, in several shorter ones if it was long"
+UNCLEAR = (
+    "a call before it could not be read to its end, so this one may be a part of that and was not meant; "
+    "write both again"
+)
+OPEN_ENDED = (
+    "the end of one of its values is missing and another call follows, which may be a part of that value; "
+    "write the call again with everything that closes it, and each call in an answer of its own"
+)
 THOUGHT_ALOUD = "what came so far turned out to be the model's thinking"
 
 
@@ -40,28 +48,73 @@ class _Run:
     pieces: list[str] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Mark:
+    """A place in the answer to which it may go back: how much there was of everything."""
+
+    chunks: int
+    parts: int
+    calls: int
+    run: _Run | None
+    space: list[str]
+    between: str
+
+
 class Answer:
     """Text, reasoning and calls in the order in which a parser reports them.
 
-    White space beside a call or a block of reasoning is layout of the format and not shown.
+    White space beside a call or a block of reasoning is layout of the format and not shown, but for what
+    separates the text before it from the text behind it. `in_thinking` says that the prompt has opened a
+    block of thinking; the parser that reads it to its end takes that back.
     """
 
-    __slots__ = ("_call", "_calls", "_chunks", "_held", "_parts", "_run", "_trim")
+    __slots__ = (
+        "_between",
+        "_call",
+        "_calls",
+        "_chunks",
+        "_last",
+        "_mark",
+        "_parts",
+        "_pieces",
+        "_run",
+        "_space",
+        "_spoken",
+        "_trim",
+        "_unclear",
+        "in_thinking",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_thinking: bool = False) -> None:
+        self.in_thinking = in_thinking
         self._chunks: list[Chunk] = []
+        self._pieces: list[str] = []  # of the open call's arguments, which become one chunk
+        self._mark: _Mark | None = None
+        self._clear()
         self._parts: list[_Run | _Call | MessagePart] = []
+
+    def _clear(self) -> None:
+        """Nothing was said so far."""
         self._call: _Call | None = None
         self._calls = 0
-        self._held: list[str] = []  # white space that may turn out to stand beside a call
+        self._last: _Call | None = None  # a call that is complete if no other follows
+        self._unclear = False  # whether what looks like a call may be a part of one before it
         self._run: _Run | None = None
-        self._trim = False  # whether white space that comes next stands beside a call or thinking
+        self._space: list[str] = []  # white space that may turn out to stand beside a call
+        self._between = ""  # the white space that stood before the last calls
+        self._trim = False  # whether what comes next stands beside a call or thinking
+        self._spoken = False  # whether there is text
 
     # What a parser says
 
     def text(self, piece: str) -> None:
         """A piece of the answer's text."""
-        self._say(piece, thinking=False)
+        run = self._run
+        if run is None or run.thinking or self._space or piece[-1:].isspace():
+            self._say(piece, thinking=False)
+        elif piece:  # the usual case: the text goes on
+            run.pieces.append(piece)
+            self._chunks.append(TextChunk(piece))
 
     def reasoning(self, piece: str) -> None:
         """A piece of the model's thinking."""
@@ -74,34 +127,60 @@ class Answer:
     def open_call(self, name: str, id: str = "") -> None:
         """A call begins; one that is still open is complete."""
         self.close_call()
+        if self._last is not None:
+            self.doubt_last_call()
         self._block()
         self._call = _Call(self._calls, name, id)
         self._calls += 1
         self._parts.append(self._call)
-        self._chunks.append(CallChunk(self._call.index, name, id))
+        self._emit(CallChunk(self._call.index, name, id))
 
     def call_id(self, id: str) -> None:
         """The open call's id, where it comes after the name."""
         if self._call is not None and id and not self._call.id:
             self._call.id = id
-            self._chunks.append(CallChunk(self._call.index, id=id))
+            self._emit(CallChunk(self._call.index, id=id))
 
     def arguments(self, piece: str) -> None:
         """A piece of the open call's arguments: JSON text."""
         if self._call is not None and piece:
             self._call.pieces.append(piece)
-            self._chunks.append(CallChunk(self._call.index, arguments=piece))
+            self._pieces.append(piece)
 
-    def close_call(self) -> None:
-        """The open call is complete."""
+    def close_call(self, *, if_last: bool = False) -> None:
+        """The open call is complete; with `if_last` only if no other follows, which the end of the answer says."""
+        self._flush()
         call, self._call = self._call, None
-        if call is not None:
-            self._chunks.append(CallChunk(call.index, done=True))
+        if call is None:
+            return
+        if self._unclear:
+            call.problem = UNCLEAR
+        elif if_last:
+            self._last = call
+        else:
+            self._emit(CallChunk(call.index, done=True))
+
+    def doubt_last_call(self) -> None:
+        """What followed a call that is complete if it is the last shows that nobody knows where it ended."""
+        last, self._last = self._last, None
+        if last is not None:
+            last.problem = OPEN_ENDED
+            self.doubt_what_follows()
+
+    def doubt_what_follows(self) -> None:
+        """A call could not be read to its end: what looks like another may be a part of it, and never runs."""
+        self._unclear = True
+
+    @property
+    def if_last(self) -> bool:
+        """Whether there is a call that is complete only if it is the last."""
+        return self._last is not None
 
     def fail_call(self, problem: str, name: str = "") -> None:
         """The open call, or else one that could not even be opened, can never be run: why, for the model."""
         if self._call is None:
             self.open_call(name)
+        self._flush()
         if self._call is not None:
             self._call.problem = problem
             self._call = None
@@ -122,13 +201,41 @@ class Answer:
         ]
         said = len(kept) < len(self._parts)
         self._parts = kept
-        self._call, self._calls = None, 0
-        self._block()
+        self._mark = None
+        self._clear()
         self._chunks.clear()
+        self._pieces.clear()
         if said:
-            self._chunks.append(RestartChunk(THOUGHT_ALOUD))
+            self._emit(RestartChunk(THOUGHT_ALOUD))
         self.reasoning(text)
         self.end_reasoning()
+
+    def hold(self) -> None:
+        """What is said from here on may turn out to be thinking: none of it is handed out until the end."""
+        self._flush()
+        if self._mark is None:
+            self._mark = _Mark(
+                len(self._chunks), len(self._parts), self._calls, self._run, self._space.copy(), self._between
+            )
+
+    def drop(self, text: str) -> None:
+        """All that was said since `hold` was thinking, and this is how it was written."""
+        mark, self._mark = self._mark, None
+        self._pieces.clear()
+        if mark is not None:
+            del self._chunks[mark.chunks :]
+            self._parts[mark.parts :] = [
+                part for part in self._parts[mark.parts :] if not isinstance(part, _Run | _Call)
+            ]
+            self._calls, self._run, self._space, self._between = (
+                mark.calls,
+                mark.run,
+                mark.space,
+                mark.between,
+            )
+            self._call, self._last, self._unclear = None, None, False
+            self._spoken = any(isinstance(part, _Run) and not part.thinking for part in self._parts)
+        self.reasoning(text)
 
     # What a base codec says beside the text
 
@@ -141,58 +248,92 @@ class Answer:
 
     def take(self) -> list[Chunk]:
         """The chunks since the last time."""
-        chunks, self._chunks = self._chunks, []
+        self._flush()
+        if self._mark is None:
+            chunks, self._chunks = self._chunks, []
+            return chunks
+        chunks = self._chunks[: self._mark.chunks]
+        del self._chunks[: self._mark.chunks]
+        self._mark.chunks = 0
         return chunks
 
     def finish(self) -> None:
         """The text is over: an open call was cut off, and white space at the end is text."""
         if self._call is not None:
             self.fail_call(CUT_OFF)
+        last, self._last = self._last, None
+        if last is not None:
+            self._emit(CallChunk(last.index, done=True))
+        self._mark = None
         run = self._run
-        if self._held and run is None:
+        if self._space and run is None and not self._trim:
             run = self._open_run(thinking=False)
-        if self._held and run is not None and not run.thinking:
-            self._write(run, self._taken_back())
+        if self._space and run is not None and not run.thinking:
+            self._write(run, self._spaces())
         self._block()
 
     def parts(self) -> list[MessagePart]:
         """The parts of the message, in order."""
         return [_part(part) for part in self._parts]
 
+    def _emit(self, chunk: Chunk) -> None:
+        self._flush()
+        self._chunks.append(chunk)
+
+    def _flush(self) -> None:
+        """The pieces of arguments so far become a chunk."""
+        if self._pieces and self._call is not None:
+            self._chunks.append(CallChunk(self._call.index, arguments="".join(self._pieces)))
+            self._pieces.clear()
+
     def _say(self, piece: str, *, thinking: bool) -> None:
         run = self._run
         shown = piece.rstrip()
         if run is None or run.thinking != thinking:
+            if run is not None:
+                self._block()
             if not shown:
-                self._held += [] if run is not None or thinking or self._trim else [piece]
+                self._space += [] if thinking else [piece]
                 return
-            if run is not None or thinking or self._trim:
-                self._held.clear()
-                piece, shown = piece.lstrip(), shown.lstrip()
+            bare = shown.lstrip()
+            before = self._before(self._spaces() + piece[: piece.index(bare)], thinking)
             run = self._open_run(thinking)
-        if shown:
-            self._write(run, self._taken_back() + shown)
+            self._write(run, before + bare)
+        elif shown:
+            self._write(run, self._spaces() + shown if self._space else shown)
         if len(shown) < len(piece):
-            self._held.append(piece[len(shown) :])
+            self._space.append(piece[len(shown) :])
+
+    def _before(self, space: str, thinking: bool) -> str:
+        """The white space with which a run begins."""
+        if thinking or (self._trim and not self._spoken):
+            return ""
+        return space or self._between if self._trim else space
 
     def _open_run(self, thinking: bool) -> _Run:
         run = self._run = _Run(thinking)
+        self._spoken = self._spoken or not thinking
         self._parts.append(run)
         return run
 
-    def _taken_back(self) -> str:
-        text = "".join(self._held)
-        self._held.clear()
+    def _spaces(self) -> str:
+        text = "".join(self._space)
+        self._space.clear()
         return text
 
     def _write(self, run: _Run, text: str) -> None:
         run.pieces.append(text)
-        self._chunks.append(ReasoningChunk(text) if run.thinking else TextChunk(text))
+        self._emit(ReasoningChunk(text) if run.thinking else TextChunk(text))
 
     def _block(self) -> None:
-        self._run = None
+        """A call or a block of thinking begins or ends."""
+        run, self._run = self._run, None
+        space = self._spaces()
+        if run is not None and not run.thinking:
+            self._between = space
+        elif run is None and self._trim:
+            self._between = self._between or space
         self._trim = True
-        self._held.clear()
 
 
 def _part(part: _Run | _Call | MessagePart) -> MessagePart:

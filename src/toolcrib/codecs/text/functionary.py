@@ -38,8 +38,7 @@ def _tagged(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
 
 
 def _arguments(scan: Scanner, answer: Answer, stops: tuple[str, ...]) -> Steps[None]:
-    yield from scan.skip_space()
-    if (yield from scan.peek()) == "{" and (yield from scan.json_value(answer.arguments, stops)):
+    if (yield from scan.mark()) == "{" and (yield from scan.json_value(answer.arguments, stops)):
         answer.close_call()
     else:
         answer.fail_call(CUT_OFF if scan.ended else NO_JSON)
@@ -48,7 +47,8 @@ def _arguments(scan: Scanner, answer: Answer, stops: tuple[str, ...]) -> Steps[N
 def _addressed(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
     """`all` and a line break is the text for the user; the name of a tool and one, a call."""
     prose = Prose(scan, answer, (TURN, "<|eot_id|>"))
-    start = 0
+    yield from prose.begin()
+    start = scan.offset
     while True:
         name: list[str] = []
         yield from scan.take_while(NAME_RUN, name.append)

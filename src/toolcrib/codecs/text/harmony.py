@@ -1,7 +1,8 @@
 """Harmony, the format of gpt-oss: messages in channels, a call being a message to `functions.NAME`.
 
 https://cookbook.openai.com/articles/openai-harmony. A server may have taken off the special tokens at either
-end of an answer; one that took off all of them leaves `analysis...assistantfinal...`.
+end of an answer; one that took off all of them leaves `analysis...assistantfinal...`, in which nothing tells a
+call from what is said: there, all is thinking or text.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ def _header(text: str) -> _Header:
 
 def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
     """Read an answer to its end."""
-    header, marker = yield from _beginning(scan, answer)
+    if answer.in_thinking:
+        answer.in_thinking = False
+        header, marker = list[str](), (yield from _content(scan, answer, _Header("analysis", "")))
+    else:
+        header, marker = yield from _beginning(scan, answer)
     while marker is not None:
         if marker == MESSAGE:
             marker = yield from _content(scan, answer, _header("".join(header)))

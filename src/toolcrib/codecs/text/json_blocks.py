@@ -30,7 +30,6 @@ class Blocks:
     fenced: bool = False
     keyed: bool = False
     needs_arguments: bool = False
-    ends_thinking: bool = False
 
     @property
     def stops(self) -> tuple[str, ...]:
@@ -39,13 +38,7 @@ class Blocks:
     def parse(self, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
         """Read an answer to its end."""
         reader = BlockReader(self, scan, answer)
-        prose = Prose(
-            scan,
-            answer,
-            self.stops,
-            ends_thinking=self.ends_thinking,
-            at_beginning=reader.bare if self.bare else None,
-        )
+        prose = Prose(scan, answer, self.stops, at_beginning=reader.bare if self.bare else None)
         while (marker := (yield from prose.until_marker())) is not None:
             if marker in self.begin:
                 yield from reader.block()
@@ -64,8 +57,8 @@ class BlockReader:
         scan, some = self._scan, False
         start = scan.offset
         while True:
-            yield from scan.skip_space()
-            mark = yield from scan.peek()
+            space: list[str] = []
+            mark = yield from scan.mark(space.append)
             if mark == "{":
                 some = True
                 found = yield from self._object(certain=True)
@@ -83,7 +76,9 @@ class BlockReader:
                 return
             else:
                 break
-        if not some:
+        if some:
+            self._answer.text("".join(space))
+        else:
             yield from self._unreadable(start)
 
     def _unreadable(self, start: int) -> Steps[None]:
@@ -111,8 +106,7 @@ class BlockReader:
                 break
             some = True
             start = scan.offset
-            yield from scan.skip_space()
-            if (yield from scan.peek()) in (",;" if listed else ";") and not scan.at_end:
+            if (yield from scan.mark()) in (",;" if listed else ";") and not scan.at_end:
                 scan.skip(1)
                 start = scan.offset
                 yield from scan.skip_space()
@@ -123,9 +117,10 @@ class BlockReader:
         elif found is Found.NOTHING:
             self._answer.text(scan.since(start))
         else:
+            self._answer.text(scan.since(start))  # white space
             if listed and (yield from scan.peek()) == "]":
                 scan.skip(1)
-                yield from scan.skip_space()
+                yield from scan.skip_space(self._answer.text)
             if fenced:
                 yield from scan.accept(FENCES)
 
@@ -141,8 +136,7 @@ class BlockReader:
         start = scan.offset
         scan.skip(1)
         while True:
-            yield from scan.skip_space()
-            mark = yield from scan.peek()
+            mark = yield from scan.mark()
             if mark == "}":
                 scan.skip(1)
                 return Found.CALL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from enum import Enum
 from typing import Any
 
@@ -20,11 +21,14 @@ SCHEMA_KEYS = frozenset(
     {"type", "properties", "required", "additionalProperties", "$defs", "description", "title", "$schema"}
 )
 
-NO_JSON = "what was written for the call is no JSON object"
-NO_NAME = "the call does not say which tool is meant"
-NO_ARGUMENTS = "the call has no arguments; without any, they are {}"
-DECLARATION = "this is the declaration of a tool and no call of it"
+NO_JSON = "what was written for the call is no JSON object; write it again as one, its strings escaped as JSON wants"
+NO_NAME = "the call does not say which tool is meant; write it again with the tool's name"
+NO_ARGUMENTS = "the call has no arguments; write it again with them, as {} where there are none"
+DECLARATION = (
+    "this is the declaration of a tool and no call of it; give values for its parameters, not their schema"
+)
 
+PLAIN_STRING = re.compile(r'"([^"\\\ud800-\udfff]*)"')  # halves of a character are for the decoder
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -75,8 +79,7 @@ class CallObject:
         depth = 0
         complete = False
         while True:
-            yield from self._scan.skip_space()
-            mark = yield from self._scan.peek()
+            mark = yield from self._scan.mark()
             if mark == "{" and depth == 0:
                 self._scan.skip(1)
                 depth = 1
@@ -109,12 +112,10 @@ class CallObject:
             return "broken"
         if not self._certain and key not in USUAL_KEYS:
             return "foreign"
-        yield from self._scan.skip_space()
-        if (yield from self._scan.peek()) != ":":
+        if (yield from self._scan.mark()) != ":":
             return "broken"
         self._scan.skip(1)
-        yield from self._scan.skip_space()
-        mark = yield from self._scan.peek()
+        mark = yield from self._scan.mark()
         if key in WRAPPER_KEYS and mark == "{":
             self._scan.skip(1)
             return "deeper"
@@ -137,8 +138,7 @@ class CallObject:
         """Several calls under one key."""
         self._scan.skip(1)
         while True:
-            yield from self._scan.skip_space()
-            mark = yield from self._scan.peek()
+            mark = yield from self._scan.mark()
             if mark == "]":
                 self._scan.skip(1)
                 return "read"
@@ -224,6 +224,8 @@ class CallObject:
 
 def read_string(scan: Scanner, quote: str) -> Steps[str | None]:
     """The JSON string that begins here with a quote; None where it does not end."""
+    if (plain := scan.take(PLAIN_STRING)) is not None:
+        return plain[1]
     scan.skip(1)
     pieces: list[str] = [quote]
     if not (yield from scan.string_rest(quote, pieces.append)):

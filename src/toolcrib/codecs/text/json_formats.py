@@ -42,7 +42,7 @@ class Row:
     @property
     def guards(self) -> tuple[str, ...]:
         """The format's markers."""
-        return self.blocks.stops
+        return tuple(dict.fromkeys(word.strip() for word in self.blocks.stops))
 
     def call_object(self, name: str, arguments: Any, id: str = "") -> dict[str, Any]:
         if self.blocks.keyed:
@@ -137,7 +137,7 @@ ROWS = (
     ),
     Row(
         name="firefunction_v2",
-        blocks=Blocks(begin=("functools[",)),
+        blocks=Blocks(begin=(" functools[", "functools[")),  # so that quotes before it are seen
         models=(r"firefunction",),
         before=" functools",
         listed=True,

@@ -14,7 +14,7 @@ from toolcrib.codecs.text.token_calls import Callee, Tokens
 if TYPE_CHECKING:
     from toolcrib.tool import ToolSpec
 
-NO_ID = "what names the tool is not of the form functions.NAME:NUMBER"
+NO_ID = "what names the tool is not of the form functions.NAME:NUMBER; write the call again with an id of that form"
 _ID = re.compile(r"(?:functions\.)?([^\s:]+):(\d+)")
 _NAME = re.compile(r"(?:functions\.)?([\w-]+)")
 _LONGEST = 200

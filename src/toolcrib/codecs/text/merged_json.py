@@ -32,15 +32,13 @@ def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
 
 def _object(scan: Scanner, answer: Answer) -> Steps[None]:
     start = scan.offset
-    yield from scan.skip_space()
-    if (yield from scan.peek()) != "{":
+    if (yield from scan.mark()) != "{":
         answer.text(scan.since(start))
         return
     scan.skip(1)
     known = False
     while True:
-        yield from scan.skip_space()
-        mark = yield from scan.peek()
+        mark = yield from scan.mark()
         if mark == ",":
             scan.skip(1)
             continue
@@ -50,8 +48,7 @@ def _object(scan: Scanner, answer: Answer) -> Steps[None]:
         if key not in ("content", "tool_calls") or (yield from scan.peek()) != ":":
             break
         scan.skip(1)
-        yield from scan.skip_space()
-        mark = yield from scan.peek()
+        mark = yield from scan.mark()
         if key == "content" and mark == '"':
             known = True
             scan.skip(1)
@@ -88,8 +85,7 @@ def _content(scan: Scanner, answer: Answer) -> Steps[None]:
 
 def _calls(scan: Scanner, answer: Answer) -> Steps[bool]:
     while True:
-        yield from scan.skip_space()
-        mark = yield from scan.peek()
+        mark = yield from scan.mark()
         if mark == ",":
             scan.skip(1)
         elif mark == "{":

@@ -34,8 +34,7 @@ def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
     while (marker := (yield from prose.until_marker())) is not None:
         if marker != CALLS:
             continue
-        yield from scan.skip_space()
-        if (yield from scan.peek()) in ("[", "{"):
+        if (yield from scan.mark()) in ("[", "{"):
             yield from reader.block()
         else:
             yield from _named(scan, answer)

@@ -20,8 +20,11 @@ from toolcrib.codecs.text.tags import Tags
 
 MARK: Final = "]<]minimax[>["
 MAX_DEPTH: Final = 50
-CROSSED = "the elements of the call are not closed in the order in which they were opened"
-TOO_DEEP = f"the arguments nest deeper than {MAX_DEPTH} levels"
+CROSSED = (
+    "the elements of the call are not closed in the order in which they were opened; "
+    "write it again, each closing tag for the last that is open"
+)
+TOO_DEEP = f"the arguments nest deeper than {MAX_DEPTH} levels; write the call again with flatter ones"
 
 TAGS = Tags(
     sections={f"{MARK}<tool_call>": f"{MARK}</tool_call>"},
@@ -97,8 +100,7 @@ class ElementReader(TagReader):
     def body(self, tool: str) -> Steps[None]:
         """The arguments of a call and its end."""
         scan = self.scan
-        yield from scan.skip_space()
-        if (yield from scan.peek()) == "{":
+        if (yield from scan.mark()) == "{":
             yield from super().body(tool)
             return
         writer = ArgumentWriter(self.answer)
@@ -122,10 +124,12 @@ class ElementReader(TagReader):
                 if header.name in ("invoke", "tool_call"):
                     if problem:
                         self.answer.fail_call(problem)
+                        self.answer.doubt_what_follows()
                     self.answer.close_call()
                     self.ahead += [] if header.name == "invoke" else list(self.tags.sections.values())
                     return
             if problem:
+                self.answer.doubt_what_follows()  # for what is left of the values may look like calls
                 yield from self.fail(problem)
                 return
 

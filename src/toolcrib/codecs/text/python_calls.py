@@ -14,6 +14,9 @@ NAME = re.compile(r"[^\W\d][\w.-]*")
 NAME_RUN = re.compile(r"[\w.-]+")
 KEYWORD_RUN = re.compile(r"\w+")
 NUMBER_RUN = re.compile(r"[\w.+-]+")
+NAMED = re.compile(r"\s*(\w+)\s*=(?!=)")
+# A number or a string of one reading, with what must follow it.
+SIMPLE = re.compile(r"""(?:(-?(?:0|[1-9][0-9]{0,15}))|"([^"\\\n]*)"|'([^'\\\n]*)')(?=\s*[,)\]}])""")
 PLAIN = {quote: re.compile(rf"[^\\{quote}]+") for quote in "'\""}
 CONSTANTS = {
     "True": "true",
@@ -27,9 +30,11 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v"
 CODES = {"x": 2, "u": 4, "U": 8}
 CLOSING = {"[": "]", "(": ")", "{": "}"}
 
-NO_LITERAL = "the value of {} is no Python literal; numbers, strings, lists, dicts, True, False and None are"
-NO_KEYWORD = "every argument needs its name, as in {}(name=value)"
-NO_CALL = "what was written is no call such as name(parameter=value)"
+NO_LITERAL = (
+    "the value of {} is no Python literal; write the call again with numbers, strings, lists or dicts"
+)
+NO_KEYWORD = "an argument has no name; write the call again with all of them named, as in {}(name=value)"
+NO_CALL = "what was written is no call; write it again as name(parameter=value)"
 
 
 class PythonCalls:
@@ -65,8 +70,7 @@ class PythonCalls:
             first = False
             if not (yield from literal(scan, answer.arguments)):
                 return self._failed(NO_LITERAL.format(key), called)
-            yield from scan.skip_space()
-            if (yield from scan.peek()) == ",":
+            if (yield from scan.mark()) == ",":
                 scan.skip(1)
             elif (yield from scan.peek()) != ")":
                 return self._failed(NO_LITERAL.format(key), called)
@@ -80,8 +84,9 @@ class PythonCalls:
     def _keyword(self) -> Steps[str | None]:
         """The next argument's name, with its `=`; empty after the last one, None for what is neither."""
         scan = self._scan
-        yield from scan.skip_space()
-        if (yield from scan.peek()) == ")":
+        if (named := scan.take(NAMED)) is not None:
+            return named[1]
+        if (yield from scan.mark()) == ")":
             scan.skip(1)
             return ""
         name: list[str] = []
@@ -103,22 +108,19 @@ def literal(scan: Scanner, into: Into) -> Steps[bool]:
     """Read one Python literal and write it as JSON; whether it was one, and whole."""
     open_: list[str] = []  # the brackets around, "{:" for a dict whose value comes next
     while True:
-        yield from scan.skip_space()
-        mark = yield from scan.peek()
+        mark = yield from scan.mark()
         if mark in ("[", "{", "("):
             if open_ and open_[-1] == "{":
                 return False  # no key
             scan.skip(1)
             into("{" if mark == "{" else "[")
             open_.append(mark)
-            yield from scan.skip_space()
-            if (yield from scan.peek()) != CLOSING[mark]:
+            if (yield from scan.mark()) != CLOSING[mark]:
                 continue
         elif open_ and open_[-1] == "{":
             if mark not in ("'", '"') or not (yield from _strings(scan, into)):
                 return False
-            yield from scan.skip_space()
-            if (yield from scan.peek()) != ":":
+            if (yield from scan.mark()) != ":":
                 return False
             scan.skip(1)
             into(": ")
@@ -130,12 +132,10 @@ def literal(scan: Scanner, into: Into) -> Steps[bool]:
         while open_:
             if open_[-1] == "{:":
                 open_[-1] = "{"
-            yield from scan.skip_space()
-            mark = yield from scan.peek()
+            mark = yield from scan.mark()
             if mark == ",":
                 scan.skip(1)
-                yield from scan.skip_space()
-                if (yield from scan.peek()) != CLOSING[open_[-1]]:
+                if (yield from scan.mark()) != CLOSING[open_[-1]]:
                     into(", ")
                     break
                 mark = CLOSING[open_[-1]]
@@ -149,6 +149,10 @@ def literal(scan: Scanner, into: Into) -> Steps[bool]:
 
 
 def _scalar(scan: Scanner, into: Into, mark: str) -> Steps[bool]:
+    if (simple := scan.take(SIMPLE)) is not None:
+        number, *quoted = simple.groups()
+        into(number or json.dumps(next(text for text in quoted if text is not None), ensure_ascii=False))
+        return True
     if mark in ("'", '"'):
         return (yield from _strings(scan, into))
     pieces: list[str] = []
@@ -190,8 +194,7 @@ def _strings(scan: Scanner, into: Into, *, raw: bool = False) -> Steps[bool]:
         scan.skip(len(quote))
         if not (yield from _string(scan, into, quote, raw)):
             return False
-        yield from scan.skip_space()
-        if (yield from scan.peek()) not in ("'", '"') or scan.at_end:
+        if (yield from scan.mark()) not in ("'", '"') or scan.at_end:
             into('"')
             return True
 

@@ -1,4 +1,4 @@
-"""The formats whose calls are Python: a list between markers, or unmarked where an answer begins or ends."""
+"""The formats whose calls are Python: a list between markers, or unmarked where an answer begins."""
 
 from __future__ import annotations
 
@@ -29,34 +29,30 @@ IDENTIFIER = re.compile(r"[^\W\d]\w*")
 class Row:
     """One format: its markers, and whether a list may stand unmarked.
 
-    `bare` lets the answer begin with a list of calls; `closing` lets it end with one, if that calls declared
-    tools and nothing follows it. `listed` is how the calls of a turn are written.
+    `bare` lets the answer begin with a list of calls; `unmarked` is how it is taught then. `listed` puts the calls
+    of a turn into one list.
     """
 
     name: str
     begin: tuple[str, ...] = ()
     end: tuple[str, ...] = ()
     bare: bool = False
-    closing: bool = False
+    unmarked: bool = False
     listed: bool = True
     models: tuple[str, ...] = ()
     result: str = "tool_response"
 
     def parse(self, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
         """Read an answer to its end."""
-        closing = tuple(f"[{name}(" for name in tools) if self.closing else ()
-        markers = self.begin + self.end + closing
         reader = _Reader(self, scan, answer)
-        prose = Prose(scan, answer, markers, at_beginning=reader.bare if self.bare else None)
+        prose = Prose(scan, answer, self.begin + self.end, at_beginning=reader.bare if self.bare else None)
         while (marker := (yield from prose.until_marker())) is not None:
             if marker in self.begin:
                 yield from reader.block()
-            elif marker in closing:
-                yield from reader.closing(marker)
 
     def form(self, calls: Sequence[str]) -> str:
         said = f"[{', '.join(calls)}]" if self.listed else "\n".join(calls)
-        return said if self.bare and self.closing else f"{self.begin[0]}{said}{self.end[0]}"
+        return said if self.unmarked else f"{self.begin[0]}{said}{self.end[0]}"
 
     def write_calls(self, calls: Sequence[ToolCall]) -> str:
         return self.form([_written(call) for call in calls])
@@ -116,8 +112,8 @@ class _Reader:
         """What follows a marker that announces calls: Python, or JSON objects, which some models write too."""
         scan, some = self._scan, False
         while True:
-            yield from scan.skip_space()
-            mark = yield from scan.peek()
+            space: list[str] = []
+            mark = yield from scan.mark(space.append)
             if (yield from scan.accept(self._row.end)):
                 return
             if mark and mark in BETWEEN:
@@ -133,6 +129,7 @@ class _Reader:
                 self._answer.fail_call(NO_CALL)
                 found = Found.FAILED
             else:
+                self._answer.text("".join(space))
                 return
             some = True
             if found is not Found.CALL and (yield from scan.until(self._stops)) not in self._row.begin:
@@ -147,8 +144,7 @@ class _Reader:
     def bare(self) -> Steps[None]:
         """A list of calls with which an answer begins; what is none is text."""
         start = self._scan.offset
-        yield from self._scan.skip_space()
-        if (yield from self._scan.peek()) == "[":
+        if (yield from self._scan.mark()) == "[":
             self._scan.skip(1)
             yield from self._scan.skip_space()
             found = yield from self._list(self._answer)
@@ -163,44 +159,16 @@ class _Reader:
         calls = PythonCalls(self._scan, answer)
         found = yield from calls.call(certain=False)
         while found is Found.CALL:
-            yield from self._scan.skip_space()
-            mark = yield from self._scan.peek()
+            mark = yield from self._scan.mark()
             if mark == "]":
                 self._scan.skip(1)
                 return found
             if mark != ",":
                 return found
             self._scan.skip(1)
-            yield from self._scan.skip_space()
-            if (yield from self._scan.peek()) != "]":
+            if (yield from self._scan.mark()) != "]":
                 found = yield from calls.call(certain=True)
         return found
-
-    def closing(self, marker: str) -> Steps[None]:
-        """A list that may end the answer: it is held back until it is known to, and is text if it does not."""
-        scan = self._scan
-        start = scan.offset
-        aside = Answer()
-        found = yield from PythonCalls(scan, aside).arguments_of(marker[1:-1], certain=True)
-        while found is Found.CALL:
-            yield from scan.skip_space()
-            mark = yield from scan.peek()
-            if mark not in (",", "]") or not mark:
-                break
-            scan.skip(1)
-            if mark == "]":
-                yield from scan.skip_space()
-                if scan.ended and scan.at_end:
-                    for call in aside.parts():
-                        if isinstance(call, ToolCall):
-                            self._answer.open_call(call.name)
-                            self._answer.arguments(str(call.arguments))
-                    self._answer.close_call()
-                    return
-                break
-            yield from scan.skip_space()
-            found = yield from PythonCalls(scan, aside).call(certain=True)
-        self._answer.text(marker + scan.since(start))
 
 
 ROWS = (
@@ -209,7 +177,7 @@ ROWS = (
         begin=("<|python_start|>",),
         end=("<|python_end|>",),
         bare=True,
-        closing=True,
+        unmarked=True,
         models=(r"llama-?4",),
     ),
     Row(
@@ -231,7 +199,7 @@ ROWS = (
         begin=("<|python_start|>", "<|python_tag|>"),
         end=("<|python_end|>",),
         bare=True,
-        closing=True,
+        unmarked=True,
         models=(r"^(?!.*hermes).*llama-?3\.2", r"toolace", r"watt-tool"),
     ),
 )

@@ -15,11 +15,11 @@ from toolcrib.codecs.text.json_calls import NO_NAME, CallObject, read_string
 from toolcrib.codecs.text.parameter_values import Parameters, Place, read_value
 from toolcrib.codecs.text.prose import THINKING, Prose
 from toolcrib.codecs.text.safe import guarded_json
-from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
 from toolcrib.codecs.text.tag_forms import plain_text
 
-NO_MEMBERS = "the arguments are not written as {key:value,...}"
-TOO_DEEP = "the arguments nest too deeply"
+NO_MEMBERS = "the arguments are not of the form {key:value,...}; write the call again with all of them in it"
+TOO_DEEP = "the arguments nest too deeply; write the call again with flatter ones"
 MAX_DEPTH: Final = 100
 _NAME = re.compile(r"[^\s{}<>:,]+")
 _KEY = re.compile(r"[^\s:,{}\[\]<>\"]+")
@@ -99,22 +99,20 @@ class _Call:
         self._scan = scan
         self._answer = answer
         self._parameters = parameters
-        self._quote = Markers((members.quote,))
-        self._end = Markers((members.end,))
-        self._outer = Markers((members.end, members.begin))
+        self._quote = markers_of((members.quote,))
+        self._end = markers_of((members.end,))
+        self._outer = markers_of((members.end, members.begin))
 
     def read(self) -> Steps[str | None]:
         """Read the call; the marker of the next one, where it follows without an end of this."""
         scan, answer = self._scan, self._answer
-        yield from scan.skip_space()
-        if (yield from scan.peek()) == "{":
+        if (yield from scan.mark()) == "{":
             yield from CallObject(scan, answer, self._outer.words, certain=True).read()
             return (yield from scan.until(self._outer))
         name: list[str] = []
         yield from scan.accept(_PREFIX)
         yield from scan.take_while(_NAME, name.append)
-        yield from scan.skip_space()
-        first = yield from scan.peek()
+        first = yield from scan.mark()
         answer.open_call("".join(name))
         if name and first == "{":
             problem = yield from self._object("".join(name))
@@ -124,8 +122,10 @@ class _Call:
             answer.fail_call(problem)
             return (yield from scan.until(self._outer))
         answer.close_call()
-        yield from scan.skip_space()
-        yield from scan.accept(self._end)
+        space: list[str] = []
+        yield from scan.skip_space(space.append)
+        if not (yield from scan.accept(self._end)):
+            answer.text("".join(space))
         return None
 
     def _object(self, tool: str) -> Steps[str]:
@@ -136,8 +136,7 @@ class _Call:
         open = [_Open(self._parameters.of(tool), listed=False)]
         while open:
             around = open[-1]
-            yield from scan.skip_space()
-            mark = yield from scan.peek()
+            mark = yield from scan.mark()
             if mark == ("]" if around.listed else "}"):
                 scan.skip(1)
                 write(mark)
@@ -150,8 +149,7 @@ class _Call:
             if key is None or (around.listed and mark == "}"):
                 return CUT_OFF if scan.ended and scan.at_end else NO_MEMBERS
             before, place = around.next(key)
-            yield from scan.skip_space()
-            mark = yield from scan.peek()
+            mark = yield from scan.mark()
             write(before)
             if mark in ("{", "["):
                 if len(open) > MAX_DEPTH:

@@ -10,7 +10,6 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import Answer
 from toolcrib.codecs.text.catalog import format_named
 from toolcrib.codecs.text.format import TextFormat, Tools
-from toolcrib.codecs.text.prose import CLOSERS
 from toolcrib.codecs.text.scanner import Scanner, Steps, drive
 from toolcrib.content import Text
 from toolcrib.messages import Chunk, MessagePart, Reasoning
@@ -46,15 +45,14 @@ class TextParser:
     """
 
     def __init__(self, format: TextFormat, tools: Tools, *, thinking: bool = False) -> None:
-        self.answer = Answer()
+        self.answer = Answer(in_thinking=thinking)
         self._scan = Scanner()
-        self._steps = _steps(format, self._scan, self.answer, tools, thinking)
+        self._steps = _steps(format, self._scan, self.answer, tools)
         self._running = drive(self._steps)
 
     def feed(self, piece: str) -> list[Chunk]:
         """The chunks that a piece of text brings."""
-        if piece:
-            self._scan.feed(piece)
+        if piece and self._scan.feed(piece):
             self._running = self._running and drive(self._steps)
         return self.answer.take()
 
@@ -108,9 +106,6 @@ def schemas(tools: Iterable[ToolSpec] | Tools) -> Tools:
     return {spec.name: spec.input_schema for spec in tools}
 
 
-def _steps(format: TextFormat, scan: Scanner, answer: Answer, tools: Tools, thinking: bool) -> Steps[None]:
-    if thinking:
-        yield from scan.until(CLOSERS, answer.reasoning)
-        answer.end_reasoning()
+def _steps(format: TextFormat, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
     yield from format.parse(scan, answer, tools)
     yield from scan.until((), answer.text)  # a parser that stopped early loses no text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 # Tags by which formats mark calls, results, declarations, thinking and turns, in any case and namespace.
@@ -28,7 +28,7 @@ BRACKETS = (
 SHARED = f"{TAG}|{SPECIAL}|{BRACKETS}"
 
 
-@cache
+@lru_cache(maxsize=128)  # the names of tools may be guards
 def _pattern(guards: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join([SHARED, *map(_broken, guards)]), re.IGNORECASE)
 

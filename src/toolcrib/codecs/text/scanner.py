@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -18,16 +18,20 @@ Steps = Generator[None, None, T]  # `yield` means: more text is needed
 Into = Callable[[str], object]
 
 ENDLESS = 1 << 60
+LONG = 64  # words up to this length have all their beginnings written down
 SPACE = re.compile(r"\s+")
+BLANK = re.compile(r"\s*")
 SCALAR = re.compile(r"[^\s,:;\[\]{}\"'<>()|`]+")
 OPENING = ('"', "'", "{", "[")
+# An object without others in it, between whose strings no marker can stand.
+FLAT = re.compile(r"""\{[\s\w:,.+-]*(?:"[^"\\]*"[\s\w:,.+-]*)*\}""")
 IN_STRING = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
 
 
 class Markers:
     """Some literal texts to look for; the longest wins where several begin at one place."""
 
-    __slots__ = ("_beginnings", "_first", "_ignore_case", "_longest", "_pattern", "_written", "words")
+    __slots__ = ("_beginnings", "_ignore_case", "_long", "_longest", "_pattern", "_written", "first", "words")
 
     def __init__(self, words: Iterable[str], *, ignore_case: bool = False) -> None:
         self.words = tuple(sorted(set(words), key=lambda word: (-len(word), word)))
@@ -35,17 +39,29 @@ class Markers:
         flags = re.IGNORECASE | re.ASCII if ignore_case else 0
         self._pattern = re.compile("|".join(map(re.escape, self.words)) or r"(?!)", flags)
         self._written = {self._plain(word): word for word in self.words}
-        self._beginnings = frozenset(word[:end] for word in self._written for end in range(1, len(word)))
+        self._long = [word for word in self._written if len(word) > LONG]
+        short = [word for word in self._written if len(word) <= LONG]
+        self._beginnings = frozenset(word[:end] for word in short for end in range(1, len(word)))
         first = "".join(sorted({re.escape(word[0]) for word in self.words}))
-        self._first = re.compile(f"[{first}]" if first else r"(?!)", flags)
+        self.first = re.compile(f"[{first}]" if first else r"(?!)", flags)  # what all markers begin with
         self._longest = max(map(len, self.words), default=0)
 
     def _plain(self, text: str) -> str:
         return text.lower() if self._ignore_case else text
 
+    def _is_beginning(self, text: str) -> bool:
+        """Whether a marker begins with a text and goes on after it."""
+        text = self._plain(text)
+        if text in self._beginnings or not self._long:
+            return text in self._beginnings
+        return bool(text) and any(len(text) < len(word) and word.startswith(text) for word in self._long)
+
     def find(self, text: str, start: int, ended: bool) -> tuple[int, str | None]:
         """Where the first marker begins, and which; or None with how far there certainly is none."""
-        match = self._pattern.search(text, start)
+        first = self.first.search(text, start)
+        if first is None:
+            return len(text), None
+        match = self._pattern.search(text, first.start())
         if match is None:
             return (len(text) if ended else self._settled(text, start)), None
         place = match.start()
@@ -58,22 +74,22 @@ class Markers:
     def at(self, text: str, start: int, ended: bool) -> tuple[bool, str | None]:
         """Whether it is settled which marker stands exactly here, and which."""
         match = self._pattern.match(text, start)
-        if not ended and len(text) - start < self._longest and self._plain(text[start:]) in self._beginnings:
+        if not ended and len(text) - start < self._longest and self._is_beginning(text[start:]):
             return False, None
         return True, None if match is None else self._written[self._plain(match.group())]
 
     def _settled(self, text: str, start: int) -> int:
         """The place from which the end of the text may be the beginning of a marker."""
         place = max(start, len(text) - self._longest + 1)
-        while (match := self._first.search(text, place)) is not None:
+        while (match := self.first.search(text, place)) is not None:
             place = match.start()
-            if self._plain(text[place:]) in self._beginnings:
+            if self._is_beginning(text[place:]):
                 return place
             place += 1
         return len(text)
 
 
-@cache
+@lru_cache(maxsize=512)  # some words come from the model
 def markers_of(words: tuple[str, ...], ignore_case: bool = False) -> Markers:
     """The same markers made once."""
     return Markers(words, ignore_case=ignore_case)
@@ -82,7 +98,7 @@ def markers_of(words: tuple[str, ...], ignore_case: bool = False) -> Markers:
 class Scanner:
     """The text so far and how far it was read."""
 
-    __slots__ = ("_before", "_log", "_pos", "_starts", "_text", "ended")
+    __slots__ = ("_before", "_idle", "_log", "_pos", "_starts", "_text", "ended")
 
     def __init__(self) -> None:
         self.ended = False
@@ -91,11 +107,25 @@ class Scanner:
         self._before = 0  # characters that were read and let go
         self._log: list[str] = []
         self._starts: list[int] = []
+        self._idle: tuple[re.Pattern[str], Into | None] | None = (
+            None  # what ends a run of text, and where it goes
+        )
 
-    def feed(self, piece: str) -> None:
-        """More text; the parser must be resumed after it."""
+    def feed(self, piece: str) -> bool:
+        """More text; whether the parser must be resumed: not where the piece only goes on with a run of text."""
         self._let_go()
+        if self._idle is not None and piece:
+            stop, into = self._idle
+            if stop.search(piece) is None:
+                self._log.append(piece)
+                self._starts.append(self._before)
+                self._before += len(piece)
+                if into is not None:
+                    into(piece)
+                return False
+            self._idle = None
         self._text += piece
+        return True
 
     def end(self) -> None:
         """No more text will come."""
@@ -152,7 +182,28 @@ class Scanner:
                 return found
             if self.ended:
                 return None
+            if self._pos == len(self._text):
+                self._idle = known.first, into
             yield
+            self._idle = None
+
+    def mark(self, into: Into | None = None) -> Steps[str]:
+        """The next character that is no white space, what stands before it read; empty at the end of the text."""
+        while True:
+            blank = BLANK.match(self._text, self._pos)
+            if blank is not None:
+                self._read_to(blank.end(), into)
+            if self._pos < len(self._text) or self.ended:
+                return self._text[self._pos : self._pos + 1]
+            yield
+
+    def take(self, form: re.Pattern[str]) -> re.Match[str] | None:
+        """What stands here in this form, read, if all of it is there and something behind it; else nothing is."""
+        match = form.match(self._text, self._pos)
+        if match is None or match.end() >= len(self._text):
+            return None
+        self._pos = match.end()
+        return match
 
     def peek(self, length: int = 1) -> Steps[str]:
         """The next characters without reading them: fewer only at the end of the text."""
@@ -198,10 +249,12 @@ class Scanner:
         Brackets and `stops` inside strings mean nothing. A stop outside of a string ends an incomplete value
         and is not read. What stands between the brackets is not judged.
         """
-        yield from self.skip_space()
-        first = yield from self.peek()
+        first = yield from self.mark()
         if first not in OPENING:
             return (yield from self.take_while(SCALAR, into)) and bool(first)
+        if (small := self.take(FLAT)) is not None:
+            into(small.group())
+            return True
         known = markers_of((*OPENING, "}", "]", *stops))
         depth, quote, begin = 0, "", self._pos
         complete: bool | None = None
@@ -222,7 +275,10 @@ class Scanner:
                 complete = False
             elif found is None:
                 self._hand_out(begin, into)
+                if quote and self._pos == len(self._text):
+                    self._idle = IN_STRING[quote], into
                 yield
+                self._idle = None
                 begin = self._pos
             elif complete is None and not quote and depth <= 0:
                 complete = True
@@ -234,7 +290,10 @@ class Scanner:
         begin = self._pos
         while not (closed := self._through_string(quote)) and not self.ended:
             self._hand_out(begin, into)
+            if self._pos == len(self._text):
+                self._idle = IN_STRING[quote], into
             yield
+            self._idle = None
             begin = self._pos
         self._hand_out(begin, into)
         return closed

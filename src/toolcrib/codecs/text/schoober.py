@@ -17,7 +17,7 @@ from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
 from toolcrib.codecs.text.format import TextFormat, Tools, Written
 from toolcrib.codecs.text.parameter_values import Parameters, Place, read_value
-from toolcrib.codecs.text.scanner import Into, Markers, Scanner, Steps
+from toolcrib.codecs.text.scanner import Into, Scanner, Steps, markers_of
 from toolcrib.codecs.text.teaching import call_arguments, markdown_tools
 from toolcrib.codecs.text.tolerant_prose import ShownProse
 
@@ -35,9 +35,11 @@ LONGEST_TAG: Final = 64
 ELEMENT: Final = re.compile(r"\s*<([A-Za-z_][\w.-]*)>(.*?)</\1>\s*", re.DOTALL)
 MAX_DEPTH: Final = 8
 
-NO_PARAMETER: Final = "in a call there may be only parameters, each in a tag of its own"
-NESTED: Final = "a call stands in another call"
-TWICE: Final = "the parameter {name!r} stands twice"
+NO_PARAMETER: Final = (
+    "in a call there may be only parameters, each in a tag of its own; write it again with nothing else"
+)
+NESTED: Final = "a call stands in another call; write them one after the other"
+TWICE: Final = "the parameter {name!r} stands twice; write the call again with each of them once"
 
 
 def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
@@ -60,12 +62,11 @@ class _Reader:
             name = marker[1:-1]
             if around.for_show:
                 self.prose.release(start)
-                yield from self.scan.until(Markers((f"</{name}>",)), around.text)
+                yield from self.scan.until((f"</{name}>",), around.text)
                 around.shown()
                 continue
             at_line_start = around.line_start
-            yield from self.scan.skip_space()
-            mark = yield from self.scan.peek()
+            mark = yield from self.scan.mark()
             if mark != "<" and (mark or not at_line_start):
                 self.prose.release(start)
                 continue
@@ -77,7 +78,7 @@ class _Reader:
         self.answer.open_call(name)
         writer = ArgumentWriter(self.answer)
         lists: dict[str, list[Any]] = {}
-        end = Markers((f"</{name}>",))
+        end = markers_of((f"</{name}>",))
         while not (yield from self.scan.accept(end)):
             problem = yield from self.parameter(name, writer, lists)
             if problem:
@@ -131,7 +132,7 @@ class _Reader:
     def value(self, name: str, into: Into) -> Steps[bool]:
         """A value up to its closing tag; whether it has one."""
         closer = f"</{name}>"
-        marks = Markers((closer, CDATA))
+        marks = markers_of((closer, CDATA))
         trimmed = _Trimmed(into, keeps=name in VERBATIM)
         while (marker := (yield from self.scan.until(marks, trimmed.add))) is not None:
             if marker == CDATA:

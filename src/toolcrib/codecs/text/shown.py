@@ -42,10 +42,11 @@ _EXAMPLE: Final = re.compile(
 class Surroundings:
     """Hands text on to the answer and remembers what stood just before."""
 
-    __slots__ = ("_answer", "_blank", "_head", "_shown_before", "_tail")
+    __slots__ = ("_answer", "_blank", "_head", "_news", "_shown_before", "_tail")
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
+        self._news: list[str] = []  # what was not yet looked at
         self._tail = ""
         self._head = ""  # the beginning of the line
         self._blank = True  # whether the line is blank so far
@@ -53,10 +54,14 @@ class Surroundings:
 
     def text(self, piece: str) -> None:
         self._answer.text(piece)
-        self.note(piece)
+        self._news.append(piece)
 
-    def note(self, piece: str) -> None:
-        """Text that was read, whatever became of it."""
+    def _look(self) -> None:
+        """Take in what was said since the last time: only where there are markers does anybody ask."""
+        if not self._news:
+            return
+        piece = "".join(self._news)
+        self._news.clear()
         self._tail = (self._tail + piece[-_TAIL:])[-_TAIL:]
         _before, newline, line = piece.rpartition("\n")
         if newline:
@@ -67,11 +72,12 @@ class Surroundings:
 
     def resumed(self) -> None:
         """The text goes on after a call, if anything was said before."""
-        if self._tail:
+        if self._tail or self._news:
             self.called()
 
     def called(self) -> None:
         """A call was read: what stood before it says nothing of what follows."""
+        self._news.clear()
         self._tail, self._head, self._blank, self._shown_before = "", "", True, False
 
     def restart(self) -> None:
@@ -80,21 +86,25 @@ class Surroundings:
 
     def shown(self) -> None:
         """Something was shown and not meant; what follows at once is shown too."""
+        self._look()
         self._shown_before = True
 
     @property
     def untouched(self) -> bool:
         """Whether nothing was said yet."""
+        self._look()
         return not self._tail.strip()
 
     @property
     def line_start(self) -> bool:
+        self._look()
         return self._blank
 
     @property
     def quoted(self) -> bool:
         """Whether this line is a quotation, or the next character stands in quotes."""
-        return self._head.lstrip().startswith(">") or _OPEN_QUOTE.search(self._tail) is not None
+        self._look()
+        return self._head.lstrip().startswith(">") or _OPEN_QUOTE.search(self._tail[-2:]) is not None
 
     @property
     def for_show(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
@@ -20,7 +20,7 @@ NAME_BREAKERS = re.compile(r"[<>\"\s]")
 PLAIN_RULE = "Write a string as it is, without quotes or escapes, on several lines if need be; any other value as JSON."
 
 
-@cache
+@lru_cache(maxsize=128)
 def _breakers(words: tuple[str, ...]) -> re.Pattern[str]:
     own = (f"{re.escape(word[0])}(?={re.escape(word[1:])})" for word in words)
     return re.compile("|".join([SPECIAL, *own]))

@@ -8,14 +8,16 @@ from toolcrib.codecs.text.format import Parse, Tools
 from toolcrib.codecs.text.json_calls import NO_JSON, NO_NAME, CallObject
 from toolcrib.codecs.text.parameter_values import Parameters
 from toolcrib.codecs.text.prose import Prose
-from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.codecs.text.scanner import Scanner, Steps, markers_of
 from toolcrib.codecs.text.tag_headers import Header
 from toolcrib.codecs.text.tagged_value import ParameterValue, ValueReader
 from toolcrib.codecs.text.tags import Tags
 
-NOT_CLOSED = "the tag with the tool's name does not end"
-NO_PARAMETER = "in the call stands what is no parameter"
-NO_CALL = "in the block of calls stands none"
+NOT_CLOSED = "the tag with the tool's name does not end; write the call again with every tag complete"
+NO_PARAMETER = (
+    "in the call stands what is no parameter; write it again with only parameters in it, each in its own tags"
+)
+NO_CALL = "in the block of calls stands none; write the calls in it again, each in its own tags"
 
 
 class TagReader:
@@ -27,11 +29,13 @@ class TagReader:
         self.answer = answer
         self.parameters = parameters
         self.ahead: list[str] = []  # markers that were read already and come next
+        self._open_ended = False  # whether a value of the call ended without its closing tag
         self._ends = tuple(tags.sections.values())
         openings = (tags.call, *tags.sections)
-        self._outer = Markers((*openings, *self._ends))
-        self._in_call = Markers((*openings, *self._ends, tags.call_end, tags.parameter))
-        self._in_value = Markers((*self._in_call.words, tags.parameter_end))
+        self._outer = markers_of((*openings, *self._ends))
+        self._in_call = markers_of((*openings, *self._ends, tags.call_end, tags.parameter))
+        self._in_value = markers_of((*self._in_call.words, tags.parameter_end))
+        self._strays = (*self._ends, tags.call_end, tags.parameter_end)
 
     def read(self) -> Steps[None]:
         tags = self.tags
@@ -40,9 +44,10 @@ class TagReader:
             self.answer,
             (*tags.sections, *((tags.call,) if tags.bare or not tags.sections else ())),
             blocks=tags.thinking,
-            ends_thinking=tags.ends_thinking,
         )
         while True:
+            if self.answer.if_last:  # closing tags would show that it went on
+                prose.look_out_for(self._strays)
             marker = self.ahead.pop(0) if self.ahead else (yield from prose.until_marker())
             if marker is None:
                 return
@@ -50,6 +55,10 @@ class TagReader:
                 yield from self._section(marker)
             elif marker == tags.call:
                 yield from self._bare_call()
+            elif self.answer.if_last:
+                self.answer.doubt_last_call()
+            else:
+                self.answer.text(marker)
 
     def _section(self, opening: str) -> Steps[None]:
         """What follows the beginning of a section: calls, or text that only mentions it."""
@@ -97,8 +106,10 @@ class TagReader:
             return
         yield from self._rest_of_call(header)
         if not self.ahead:
-            yield from scan.skip_space()
-            yield from scan.accept(self._ends)
+            space: list[str] = []
+            yield from scan.skip_space(space.append)
+            if not (yield from scan.accept(self._ends)):
+                self.answer.text("".join(space))
 
     def _call(self) -> Steps[None]:
         header = yield from self.tags.call_header(self.scan, _nowhere)
@@ -120,13 +131,18 @@ class TagReader:
         yield from self._skip_call()
 
     def _skip_call(self) -> Steps[None]:
-        found = None if self.ahead else (yield from self.scan.until((*self._outer.words, self.tags.call_end)))
+        """Go on behind the call; where a value stood in it, nobody knows where that ends."""
+        if self.ahead:
+            return
+        while (found := (yield from self.scan.until(self._in_call))) == self.tags.parameter:
+            self.answer.doubt_what_follows()
         self.ahead += [found] if found and found != self.tags.call_end else []
 
     def body(self, tool: str) -> Steps[None]:
         """The parameters of a call and its end, or one JSON object in their place."""
         scan, tags = self.scan, self.tags
         writer = ArgumentWriter(self.answer)
+        self._open_ended = False
         yield from scan.skip_space()
         in_json = (yield from scan.peek()) == "{"
         whole = in_json and (yield from scan.json_value(self.answer.arguments, self._in_call.words))
@@ -146,6 +162,7 @@ class TagReader:
                 break
             header = yield from tags.parameter_header(scan, _nowhere)
             if header is None or not header.closed:
+                self.answer.doubt_what_follows()
                 yield from self.fail(CUT_OFF if scan.ended and scan.at_end else NO_PARAMETER)
                 return
             while header is not None:
@@ -156,7 +173,7 @@ class TagReader:
             writer.end()
         elif not whole:
             self.answer.fail_call(NO_JSON)
-        self.answer.close_call()
+        self.answer.close_call(if_last=self._open_ended)
         self.ahead[:0] = [marker] if marker and marker != tags.call_end else []
 
     def _value(self, tool: str, header: Header, writer: ArgumentWriter) -> Steps[Header | None]:
@@ -172,6 +189,7 @@ class TagReader:
             self.answer.fail_call(end.problem.format(name=header.name))
             yield from self.scan.until(())
         self.ahead = end.ahead
+        self._open_ended = self._open_ended or not end.closed
         return end.next
 
 

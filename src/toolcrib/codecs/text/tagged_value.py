@@ -3,7 +3,8 @@
 A value is text, and may hold the very tags that stand around it. A closing tag counts where the format goes
 on after it as it must: with another parameter, or with the end of the call. Tags that a value itself opens
 are its own to close. A missing closing tag is understood where the next parameter of the tool begins, or
-where the call ends. What has two readings all the same is a failed call, never a guess.
+where the call ends, if no other call follows. What has two readings all the same is a failed call, never a
+guess.
 """
 
 from __future__ import annotations
@@ -20,17 +21,22 @@ from toolcrib.codecs.text.tags import Tags
 
 WRAPPERS = frozenset({"arguments", "input", "parameters"})
 AMBIGUOUS = (
-    "where the value of {name!r} ends is not clear, for it holds tags of calls; what follows was not read"
+    "where the value of {name!r} ends is not clear, for it holds tags of calls, and what follows was not read; "
+    "write the call again alone, each value closed by its tag and without tags of calls in it"
 )
 
 
 @dataclass(slots=True)
 class End:
-    """Where a value ended: at markers that were read already, at the next parameter, or nowhere."""
+    """Where a value ended: at markers that were read already, at the next parameter, or nowhere.
+
+    `closed` says that it was where its closing tag stood.
+    """
 
     ahead: list[str] = field(default_factory=list)
     next: Header | None = None
     problem: str = ""
+    closed: bool = False
 
 
 class ParameterValue:
@@ -136,7 +142,8 @@ class ValueReader:
             if kind != "parameter" and self._doubtful:
                 return End(problem=AMBIGUOUS)
             self._value.end(closed=kind == "parameter")
-            return End([marker for marker in (found, follows) if marker and marker != tags.parameter_end])
+            ahead = [marker for marker in (found, follows) if marker and marker != tags.parameter_end]
+            return End(ahead, closed=kind == "parameter")
         self._doubtful = self._doubtful or kind == "parameter"
         self._value.add(found + "".join(space))
         return follows

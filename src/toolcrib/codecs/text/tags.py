@@ -20,8 +20,7 @@ class Tags:
     `sections` are the markers around one call or several; without any, or if `bare`, calls stand by
     themselves. `call` and `parameter` begin an opening tag, of which `call_header` and `parameter_header`
     read the rest. What else stands in a section is text, or nothing if it is `silent`. `untyped_json` reads
-    JSON where no schema says what is meant, `unwraps` takes arguments out of a parameter that holds them all,
-    `ends_thinking` lets a call end a block of thinking.
+    JSON where no schema says what is meant, `unwraps` takes arguments out of a parameter that holds them all.
     """
 
     sections: Mapping[str, str] = field(default_factory=dict)
@@ -37,7 +36,6 @@ class Tags:
     untyped_json: bool = False
     unwraps: bool = False
     thinking: Mapping[str, str] = field(default_factory=lambda: THINKING)
-    ends_thinking: bool = False
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.format import Tools
 from toolcrib.codecs.text.json_calls import NO_JSON, NO_NAME
 from toolcrib.codecs.text.prose import Prose
-from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
 
-NO_CALL = "in the block of calls stands none"
+NO_CALL = "in the block of calls stands none; write the calls in it again, each between its own tokens"
 FENCES: Final = Markers(("```json", "```"))
 _NAME = re.compile(r"[^\s`{<]+")
 
@@ -59,10 +59,10 @@ class _Reader:
         self._scan = scan
         self._answer = answer
         self._ahead: str | None = None
+        self._prose = Prose(scan, answer, tokens.words, ends_thinking=tokens.ends_thinking)
 
     def read(self) -> Steps[None]:
-        tokens = self._tokens
-        prose = Prose(self._scan, self._answer, tokens.words, ends_thinking=tokens.ends_thinking)
+        tokens, prose = self._tokens, self._prose
         while (marker := (yield from prose.until_marker())) is not None:
             if marker in tokens.section:
                 yield from self._section()
@@ -72,11 +72,15 @@ class _Reader:
 
     def _section(self) -> Steps[None]:
         tokens, some = self._tokens, False
-        outer = Markers((tokens.call, *tokens.section_end))
+        pending = self._prose.pending
+        outer = markers_of((tokens.call, *tokens.section_end, *pending))
         while True:
             noise: list[str] = []
             marker = self._ahead or (yield from self._scan.until(outer, noise.append))
             self._ahead = None
+            if marker in pending:
+                self._prose.closed_behind(marker or "")
+                return
             if marker == tokens.call:
                 some = True
                 yield from self._call()
@@ -91,12 +95,11 @@ class _Reader:
         head: list[str] = []
         marker = yield from scan.until(tokens.words, head.append)
         callee = tokens.callee("".join(head).strip())
-        if marker == tokens.separator:
-            yield from scan.skip_space()
-            if (yield from scan.peek()) not in ("{", "<", "") and callee.name == "function":
-                name: list[str] = []
-                yield from scan.take_while(_NAME, name.append)
-                callee = Callee("".join(name))
+        if marker == tokens.separator and (yield from scan.mark()) not in ("{", "<", ""):
+            named: list[str] = []
+            if callee.name == "function":
+                yield from scan.take_while(_NAME, named.append)
+                callee = Callee("".join(named))
                 yield from scan.skip_space()
         if marker != tokens.separator or callee.problem or not callee.name:
             problem = CUT_OFF if marker is None else callee.problem or NO_NAME
@@ -120,7 +123,9 @@ class _Reader:
         answer.arguments("".join(rest))
         if marker is None and (rest or not whole):
             answer.fail_call(CUT_OFF)
-        elif not whole and (started or rest):
+        elif (not whole and (started or rest)) or any(
+            closer in "".join(rest) for closer in self._prose.pending
+        ):
             answer.fail_call(NO_JSON)
         answer.close_call()
         yield from self._end(marker)

@@ -92,8 +92,7 @@ class _Reader:
 
     def fenced_calls(self, name: str) -> Steps[bool]:
         """The calls in a fence up to its end; False, nothing reported, where it holds none."""
-        yield from self.scan.skip_space()
-        if (yield from self.scan.peek()) not in ("{", "["):
+        if (yield from self.scan.mark()) not in ("{", "["):
             return False
         yield from self.bodies.json_calls(name=name)
         self.around.called()

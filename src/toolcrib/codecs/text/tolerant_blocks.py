@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, UNCLEAR, Answer
 from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
 from toolcrib.codecs.text.format import Tools
 from toolcrib.codecs.text.json_calls import NO_JSON
 from toolcrib.codecs.text.parameter_values import Parameters
-from toolcrib.codecs.text.scanner import Into, Markers, Scanner, Steps, markers_of
+from toolcrib.codecs.text.scanner import Into, Scanner, Steps, markers_of
 from toolcrib.codecs.text.tolerant_marks import CLOSER_MARKS, CLOSERS, OPENERS, STOPS
 from toolcrib.codecs.text.tolerant_shapes import (
     NO_CALL,
@@ -24,9 +24,6 @@ from toolcrib.codecs.text.tolerant_shapes import (
     typed,
 )
 
-UNCLEAR: Final = (
-    "a call before it could not be read, so it is not certain that this one was meant; send both again"
-)
 IN_TAG: Final = re.compile(r"[^<>\n]+")
 LONGEST_TAG: Final = 64
 BETWEEN: Final = re.compile(r"[\s,;]+")
@@ -118,8 +115,7 @@ class Bodies:
             yield from scan.skip_space()
             if not (yield from scan.accept((token,))):
                 return None
-        yield from scan.skip_space()
-        if (yield from scan.peek()) != '"':
+        if (yield from scan.mark()) != '"':
             return None
         pieces: list[str] = []
         yield from scan.json_value(pieces.append)
@@ -169,11 +165,10 @@ class Bodies:
 
     def tagged_call(self, name: str, closer: str) -> Steps[None]:
         """The rest of a call whose tag names the tool: JSON, or a tag for each parameter."""
-        yield from self.scan.skip_space()
-        mark = yield from self.scan.peek()
+        mark = yield from self.scan.mark()
         if mark == "{":
             yield from self.json_calls(name=name)
-            yield from self.scan.accept(Markers((closer,)))
+            yield from self.scan.accept((closer,))
             return
         self._open(name)
         writer = ArgumentWriter(self.answer)
@@ -183,7 +178,7 @@ class Bodies:
 
     def _parameters_of(self, name: str, closer: str, writer: ArgumentWriter) -> Steps[str]:
         """The parameters up to the end of the call; what is wrong with them, if anything is."""
-        own = Markers((closer,))
+        own = markers_of((closer,))
         while True:
             yield from self.scan.skip_space()
             if (yield from self.scan.accept(own)) or (yield from self.scan.accept(CLOSER_MARKS)):
@@ -278,7 +273,7 @@ def read_tagged(scan: Scanner, into: Into, closer: str) -> Steps[bool]:
 
     The same tag followed by anything but another tag is a part of the value.
     """
-    end = Markers((closer,))
+    end = markers_of((closer,))
     while (yield from scan.until(end, into)) is not None:
         space: list[str] = []
         yield from scan.skip_space(space.append)

@@ -56,6 +56,9 @@ class ShownProse:
 
     def until_marker(self) -> Steps[str | None]:
         """Text and thinking up to the first of the format's markers, which is read; None at the end."""
+        if self._answer.in_thinking:
+            self._answer.in_thinking = False
+            yield from self._think(*dict.fromkeys(THOUGHTS.values()))
         while True:
             if self._at_beginning is not None and self.around.untouched:
                 yield from self._at_beginning()
@@ -74,9 +77,7 @@ class ShownProse:
         if marker in CODE:
             yield from self._code.read(marker)
         elif marker in THOUGHTS:
-            self._thought = True
-            yield from self._scan.until((THOUGHTS[marker],), self._answer.reasoning)
-            self._answer.end_reasoning()
+            yield from self._think(THOUGHTS[marker])
         elif marker in SHOWN:
             yield from self._shown(start, SHOWN[marker])
         elif self._thought:
@@ -85,6 +86,12 @@ class ShownProse:
             self._thought = True
             self._answer.retract(self._scan.since(0)[: -len(marker)])
             self.around.restart()
+
+    def _think(self, *closers: str) -> Steps[None]:
+        """The rest of a block of thinking."""
+        self._thought = True
+        yield from self._scan.until(closers, self._answer.reasoning)
+        self._answer.end_reasoning()
 
     def _shown(self, start: int, closer: str) -> Steps[None]:
         """An element whose contents are shown; a word that only begins like its tag is none."""

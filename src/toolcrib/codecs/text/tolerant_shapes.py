@@ -22,10 +22,15 @@ INNER_KEYS: Final = ("function", "function_call", "tool_call")
 SCHEMA_KEYS: Final = frozenset({"description", "parameters", "input_schema", "inputSchema"})
 NAME: Final = r"[A-Za-z_][\w.:-]{0,127}"
 
-NO_CALL = "what was written for the call is none: expected an object with name and arguments"
-TWO_CALLS = "the call names two tools"
-TWO_ARGUMENTS = "the call has its arguments twice, under different keys"
-NO_SINGLE_PARAMETER = "the call gives one value, and the tool has not exactly one parameter that it could be"
+NO_CALL = "what was written for the call is none; write it again as one JSON object with name and arguments"
+TWO_CALLS = "the call names two tools; write one call for each"
+TWO_ARGUMENTS = (
+    "the call has its arguments twice, under different keys; write it again with the right ones alone"
+)
+NO_SINGLE_PARAMETER = (
+    "the call gives one value, and the tool has not exactly one parameter that it could be; "
+    "write it again as one JSON object with name and arguments"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,9 @@ from toolcrib.codecs.text.tolerant_marks import (
 from toolcrib.codecs.text.tolerant_prose import SHOWN, THOUGHTS
 from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, NAME, Shape, read_shapes
 
-NOTHING_IN_IT: Final = "what stands in the tag is no call: expected an object with name and arguments"
+NOTHING_IN_IT: Final = (
+    "what stands in the tag is no call; write one JSON object with name and arguments in it"
+)
 NAME_ALONE: Final = re.compile(NAME)
 THOUGHT_MARKS: Final = Markers(THOUGHTS, ignore_case=True)
 WORD_ENDS: Final = Markers(("{", *CLOSERS, *OPENERS), ignore_case=True)
@@ -108,9 +110,12 @@ class Tags:
         if block.fenced:
             yield from self.scan.accept(("```",))
             yield from self.scan.skip_space()
+        space: list[str] = []
         while opened > 0 and (yield from self.scan.accept(CLOSER_MARKS)):
             opened -= 1
-            yield from self.scan.skip_space()
+            space.clear()
+            yield from self.scan.skip_space(space.append)
+        self.around.text("".join(space))
         self.unclosed = max(0, opened)
 
     def _header(self, marker: str) -> Steps[str | None]:
@@ -216,8 +221,7 @@ class Tags:
             if mark in (">", "(", "/") and mark:
                 yield from self.bodies.short_call(name, after)
                 return block.closed()
-            spaced = yield from scan.skip_space()
-            mark = yield from scan.peek()
+            spaced = mark = yield from scan.mark()
             if mark == "{" and self.bodies.is_name(name):
                 yield from self.bodies.json_calls(name=name)
                 return block.found()

@@ -12,7 +12,7 @@ import pytest
 from tests.test_model_transports import HELLO, MESSAGE, REQUEST, serving
 from toolcrib.codecs.openai_chat_servers import FLAVOURS
 from toolcrib.messages import Message, Request
-from toolcrib.models import Fallback, ModelError, OpenAIChat, resolve_model
+from toolcrib.models import AnthropicMessages, Fallback, Gemini, ModelError, OpenAIChat, resolve_model
 from toolcrib.models.prices import Prices
 from toolcrib.models.providers import ALIASES, CLASSES, PROVIDERS, host_of, key_for, provider_at
 
@@ -230,3 +230,32 @@ async def test_headers_that_a_request_asks_for() -> None:
 )
 def test_who_answers_at_an_address(url: str, name: str) -> None:
     assert provider_at(url) == name
+
+
+FORMATS = {
+    "a foreign Messages server": (
+        lambda: AnthropicMessages("m", base_url="http://localhost:9/"),
+        "anthropic@localhost:9",
+    ),
+    "a foreign Chat server": (lambda: OpenAIChat("m", base_url="http://localhost:9/v1"), "localhost:9"),
+    "a foreign Gemini server": (
+        lambda: Gemini("m", base_url="http://localhost:9", api_key="k"),
+        "gemini@localhost:9",
+    ),
+    "Chat at Gemini": (
+        lambda: OpenAIChat("m", base_url="https://generativelanguage.googleapis.com/v1beta/openai"),
+        "gemini-chat",
+    ),
+    "Gemini": (lambda: Gemini("m", api_key="k"), "gemini"),
+    "Messages": (lambda: AnthropicMessages("m", api_key="k"), "anthropic"),
+}
+
+
+@pytest.mark.parametrize(("make", "provider"), FORMATS.values(), ids=FORMATS)
+def test_two_formats_at_one_host_do_not_share_their_extras(make: Any, provider: str) -> None:
+    assert make().codec.provider == provider
+
+
+def test_a_proxy_that_the_environment_names_is_the_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://localhost:9")
+    assert AnthropicMessages("m", api_key="k").codec.provider == "anthropic"

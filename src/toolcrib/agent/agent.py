@@ -188,6 +188,7 @@ class Run:
         self.messages: list[Message] = list(messages)
         self.usage = Usage()
         self.turns = 0
+        self.restarted = 0  # of the turns: answers that broke off and began again
         self.outcome: Outcome | None = None
         self._task_message = Message.user(task) if isinstance(task, str) else task
         self.deps = deps
@@ -275,7 +276,7 @@ class Run:
             spent = self.agent.budget.spent(self.usage, time.monotonic() - self._started)
             if spent:
                 return self._finished(Reason.BUDGET, "", spent)
-            if self.turns >= self.agent.max_turns:
+            if self.turns - self.restarted >= self.agent.max_turns:
                 return await self._summarised()
             offer = await self.box.offer(run=self.id, deps=self.deps)
             response, begun = await self.query(offer)

@@ -51,6 +51,7 @@ class Begun:
             run.box.emit(run.id, AnswerRestarted(run.turns, why))
         if seen:
             run.turns += 1
+            run.restarted += 1
             if run.box.sink:
                 run.box.emit(run.id, TurnStarted(turn=run.turns))
         self.early = self._early() if self.early is not None else None

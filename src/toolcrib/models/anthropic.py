@@ -54,7 +54,8 @@ class AnthropicMessages(Transport):
         self.base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or OFFICIAL
         host = host_of(self.base_url)
         if provider is None:
-            provider = "anthropic" if host == host_of(OFFICIAL) else host
+            own = host in (host_of(OFFICIAL), host_of(os.environ.get("ANTHROPIC_BASE_URL") or OFFICIAL))
+            provider = "anthropic" if own else f"anthropic@{host}"
         codec = AnthropicMessagesCodec(provider, dialect=dialect, max_tokens=max_tokens)
         super().__init__(model, codec, body, max_retries=max_retries, deadline=deadline)
         # None leaves it to the SDK, which knows more credentials of the environment than the key.

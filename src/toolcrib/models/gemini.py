@@ -72,7 +72,8 @@ class Gemini(HttpTransport):
         if not api_key and trusted:
             api_key = next((key for name in KEYS if (key := os.environ.get(name))), None)
         if provider is None:
-            provider = "gemini" if host.endswith(".googleapis.com") or self._vertex else host
+            own = host.endswith(".googleapis.com") or self._vertex
+            provider = "gemini" if own else f"gemini@{host}"
         super().__init__(
             model,
             GeminiCodec(provider, dialect=dialect),

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.codecs.openai_chat import OpenAIChatCodec
-from toolcrib.models.providers import OPENAI_URL, key_for, key_variables, missing_key, provider_at
+from toolcrib.models.providers import OPENAI_URL, PROVIDERS, key_for, key_variables, missing_key, provider_at
 from toolcrib.models.transport import RawResponse, Transport, closed_by_its_loop
 
 NO_KEY = "none"  # local servers ask for no key, the SDK insists on one
@@ -36,7 +36,7 @@ class OpenAITransport(Transport):
         body: Mapping[str, Any] | None = None,
     ) -> None:
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-        codec = self._codec(provider or provider_at(self.base_url), dialect)
+        codec = self._codec(provider or _spoken_at(self.base_url), dialect)
         super().__init__(model, codec, body, max_retries=max_retries, deadline=deadline)
         self._api_key = api_key or key_for(self.base_url)
         self._options: dict[str, Any] = {"max_retries": 0}
@@ -98,6 +98,15 @@ class OpenAIChat(OpenAITransport):
             )
         )
         return send
+
+
+def _spoken_at(base_url: str) -> str:
+    """Who answers; by another name where the provider's own format is another, whose extras mean other things."""
+    name = provider_at(base_url)
+    row = PROVIDERS.get(name)
+    return (
+        f"{name}-chat" if row is not None and row.cls in ("AnthropicMessages", "Gemini", "Cohere") else name
+    )
 
 
 def headers_in(body: Mapping[str, Any]) -> dict[str, str]:

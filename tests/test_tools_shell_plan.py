@@ -391,6 +391,12 @@ async def test_no_link_leads_a_plan_out(ws: Workspace, command: str, tmp_path: P
     assert recording.launched == []
 
 
+async def test_a_link_is_no_other_name_for_a_folder(ws: Workspace) -> None:
+    (Path(ws.root.path) / "link").symlink_to("secrets")
+    with pytest.raises(ToolError, match=r"link is a link to another folder\. Give secrets as workdir"):
+        await sh(ws, NoSandbox(), "cat plan", workdir="link")
+
+
 def listed() -> str:
     """The command lines of all processes."""
     return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout

@@ -38,7 +38,7 @@ from toolcrib.tool import Effect, MaxOutput, Tool
 from toolcrib.tools.process import Outcome, run
 from toolcrib.tools.shell_accesses import accesses_of
 from toolcrib.tools.shell_plan import PlanHost, launched, pinned, run_as_plan
-from toolcrib.tools.shell_words import Reporter, refusals, shown, told
+from toolcrib.tools.shell_words import Reporter, refusals, shown, told, visible
 
 if TYPE_CHECKING:
     from typing import Any
@@ -112,7 +112,7 @@ class Shell(
         self.passthrough = tuple(passthrough)
         self.grace = grace
         self._choosing = threading.Lock()
-        self._confined: bool | None = None
+        self._confined: tuple[Sandbox, bool] | None = None
 
     def precheck(self, params: ShellParams) -> str | None:
         if not params.command.strip():
@@ -142,7 +142,7 @@ class Shell(
         return accesses_of(params.command, judgement, self._folder(params)[0], unasked=unasked)
 
     def doubt(self, params: ShellParams) -> Doubt | None:
-        reason = self._judged(params).reason
+        reason = visible(self._judged(params).reason)
         if not self._confines():
             return Doubt(f"{NO_SANDBOX}; {reason}" if reason else NO_SANDBOX, must_ask=True)
         return Doubt(reason) if reason else None
@@ -175,6 +175,7 @@ class Shell(
         ctx.check_cancelled()
         folder = self.workspace.open_folder(params.workdir)
         try:
+            self._is_named_so(folder, params)
             sandbox = await asyncio.to_thread(self._chosen)
             if isinstance(sandbox, NoSandbox) and not sandbox.wanted and not ctx.approved:
                 await ctx.ask("run a command that no sandbox confines", [params.command])
@@ -254,6 +255,18 @@ class Shell(
             launch.close()
         return outcome, launch, launch.restored
 
+    def _is_named_so(self, folder: int, params: ShellParams) -> None:
+        """Rules looked at the folder's name, so it must not be another folder's that a link leads to."""
+        place = self.workspace.place(params.workdir)
+        try:
+            real = Path(os.readlink(f"/proc/self/fd/{folder}"))  # noqa: PTH115 - of a descriptor
+        except OSError:  # no system to ask
+            return
+        if real != Path(place.root.path, place.path):
+            known = real.is_relative_to(place.root.path)
+            where = f" Give {real.relative_to(place.root.path)} as workdir." if known else ""
+            raise ToolError(f"{params.workdir} is a link to another folder.{where}")
+
     def _chosen(self) -> Sandbox:
         if self.sandbox is None:
             with self._choosing:
@@ -263,10 +276,11 @@ class Shell(
 
     def _confines(self) -> bool:
         """Whether commands are kept from anything, or the operator said in so many words that they need not be."""
-        if self._confined is None:
-            sandbox = self._chosen()
-            self._confined = sandbox.wanted if isinstance(sandbox, NoSandbox) else sandbox.report().confines
-        return self._confined
+        sandbox = self._chosen()
+        if self._confined is None or self._confined[0] is not sandbox:
+            holds = sandbox.wanted if isinstance(sandbox, NoSandbox) else sandbox.report().confines
+            self._confined = (sandbox, holds)
+        return self._confined[1]
 
     def _environment(self, *, confined: bool) -> dict[str, str]:
         if confined:
@@ -285,7 +299,9 @@ def _judged(command: str, root: str, folder: str, inside: bool) -> Judgement:
 
 
 def _path() -> str:
-    return os.environ.get("PATH", os.defpath)
+    """Where programs are looked for: never in a folder that is named from where we stand."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute()) or os.defpath
 
 
 def _shell() -> str:

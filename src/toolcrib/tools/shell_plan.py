@@ -45,18 +45,19 @@ async def run_as_plan(
     output = HeadTail(keep)
     read_end, write_end = os.pipe()
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    host.output = os.fstat(read_end).st_ino
+    complaints = _not_waiting(write_end)
+    host.output, host.stands_for = os.fstat(read_end).st_ino, {complaints: write_end}
     pipe = Pipe(read_end, output, on_output)
     code: int | None = None
     try:
         code = await run_plan(
-            plan, host, env=env, timeout=timeout, stdin=nothing, stdout=write_end, stderr=write_end
+            plan, host, env=env, timeout=timeout, stdin=nothing, stdout=write_end, stderr=complaints
         )
     except TimeoutError:
         pass
     finally:
-        os.close(nothing)
-        os.close(write_end)
+        for fd in {nothing, write_end, complaints}:
+            os.close(fd)
         try:
             await host.ended()
             await pipe.drained(DRAIN)
@@ -95,6 +96,7 @@ class PlanHost:
         self.level = level
         self.grace = grace
         self.output = 0
+        self.stands_for: dict[int, int] = {}
         self.left = 0
         self.launch: Launch | None = None
         self.failed = False
@@ -124,7 +126,7 @@ class PlanHost:
     async def _started(self, launch: Launch, cwd: str, streams: Streams) -> PlanChild:
         mark = secrets.token_hex(16)
         null = subprocess.DEVNULL
-        inherited = [null if stream is None else stream for stream in streams]
+        inherited = [null if stream is None else self.stands_for.get(stream, stream) for stream in streams]
         try:
             process, cancelled = await start(
                 launch.argv,
@@ -148,6 +150,8 @@ class PlanHost:
     def open(self, path: str, *, folder: str, flags: int) -> int:
         parent, name = posixpath.split(self._below(path, folder))
         at = self._walk(parent)
+        if not name:
+            return at  # the root itself: a shell opens a folder too
         try:
             return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666, dir_fd=at)
         finally:
@@ -231,6 +235,17 @@ class PlanChild:
         host.restored += (path for path in self.launch.restored if path not in host.restored)
         if not host.failed:
             host.launch, host.failed = self.launch, bool(self.process.returncode)
+
+
+def _not_waiting(pipe: int) -> int:
+    """The same end of a pipe for what the plan itself says: it must not wait for room, since we are the reader.
+
+    Programs get the other one, for they would take a full pipe for a failure.
+    """
+    try:
+        return os.open(f"/proc/self/fd/{pipe}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return pipe
 
 
 def pinned(folder: int, named: str) -> str:

@@ -41,17 +41,20 @@ def run(sandbox: Sandbox, command: str | Sequence[str], cwd: object, **named: An
     """A bash command, or a whole argv, to its end."""
     argv = ["bash", "-c", command] if isinstance(command, str) else list(command)
     env = {**environment(os.environ), "LC_ALL": "C"}
-    with sandbox.launch(argv, cwd=str(cwd), env=env, **named) as launch, subprocess.Popen(
-        launch.argv,
-        env=launch.env,
-        cwd=launch.cwd,
-        pass_fds=launch.pass_fds,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    with (
+        sandbox.launch(argv, cwd=str(cwd), env=env, **named) as launch,
+        subprocess.Popen(
+            launch.argv,
+            env=launch.env,
+            cwd=launch.cwd,
+            pass_fds=launch.pass_fds,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process,
+    ):
         launch.started()
         said = process.communicate(timeout=30)[0]
     return Done(process.returncode, said, launch.restored, sandbox.explain(process.returncode, said, launch))

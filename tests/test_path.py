@@ -681,7 +681,12 @@ async def test_a_call_that_its_codec_could_not_read_is_answered_with_why(name: s
         return a
 
     box = Toolbox([add])
-    result = await box.call(ToolCall(name, "", problem="its tag was never closed. Write the call again, whole"))
-    known = {"add": 'The call of tool "add" could not be read: its tag was never closed', "": "The call could not"}
+    result = await box.call(
+        ToolCall(name, "", problem="its tag was never closed. Write the call again, whole")
+    )
+    known = {
+        "add": 'The call of tool "add" could not be read: its tag was never closed',
+        "": "The call could not",
+    }
     assert known.get(name, 'Unknown tool "nobody"') in result.text
     assert result.is_error

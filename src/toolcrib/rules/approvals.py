@@ -72,5 +72,6 @@ class ApprovalStore:
 
 
 def _approval(item: dict[str, Any]) -> Approval:
-    named = {**item, "scope": Scope(item["scope"]), "lasting": Lasting(item["lasting"])}
-    return Approval(**{**named, "prefixes": tuple(tuple(prefix) for prefix in item["prefixes"])})
+    named: dict[str, Any] = {**item, "scope": Scope(item["scope"]), "lasting": Lasting(item["lasting"])}
+    named["prefixes"] = tuple(tuple(prefix) for prefix in item["prefixes"])
+    return Approval(**named)

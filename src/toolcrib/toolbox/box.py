@@ -339,6 +339,7 @@ class Toolbox:
         """Execute a prepared call, asking the approver first if it is Pending."""
         if not isinstance(prepared, Pending):
             return await self.execute(prepared, **named)
+        answer: Answer | None = None
         try:
             for _ in range(MAX_ASKED):
                 await previewed(prepared)

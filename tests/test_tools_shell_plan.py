@@ -178,6 +178,8 @@ NO_RM = [
     "bash -c 'rm x'", "sh -c \"ls; rm x\"", "eval 'rm x'", "for f in *; do rm $f; done", "if true; then rm x; fi", "f() { rm x; }; f",
     "find . -exec rm {} +", "find . -print0 | xargs -0 rm", "echo $(rm x)", "command rm x", "nohup rm x", "'r'm x", "\\rm x", "rm *.o", "xargs rm < a.txt",
     "uv run rm x", "nice -n 5 rm x", "ls & rm x", "cat <(rm x)", "bash -c 'bash -c \"rm x\"'", "{ rm x; }", "! rm x", "time rm x", "rm $x",
+    "script -c 'rm x'", "su -c 'rm x'", "bash -x -c 'rm x'", "env -S 'rm x'", "git submodule foreach rm x", "git -c alias.x='!rm x' x", "trap 'rm x' EXIT",
+    "tmux new -d 'rm x'", "chroot . rm x", "flock f rm x", "$'r''m' x", "rm${IFS}x", "coproc rm x", "echo `rm x`", "ls &&\\\nrm x", ">f rm x",
 ]  # fmt: skip
 NO_PUSH = ["git push", "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push"]  # fmt: skip
 

@@ -15,10 +15,12 @@ from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
 from toolcrib.shell import Judgement, Operand, Part, environment, paths
+from toolcrib.shell.catastrophe import INTERPRETERS, RUNNERS
 from toolcrib.shell.loose import UNKNOWN, loose_commands
 from toolcrib.shell.plan import Command, Word, commands, quoted, show_word
-from toolcrib.shell.prefix import RUNNERS, prefix_of
-from toolcrib.shell.programs.wrappers import ASSIGNMENT, SHELLS, WRAPPERS, script_of
+from toolcrib.shell.prefix import RUNNERS as LIKE_THEIR_COMMAND
+from toolcrib.shell.prefix import prefix_of
+from toolcrib.shell.programs.wrappers import ASSIGNMENT, SHELLS, script_of
 
 MOST = 300  # commands seen inside of others
 DEEPEST = 3  # scripts inside scripts
@@ -33,7 +35,8 @@ WORDS = re.compile(r"[\s;|&()<>{}\"'`=,$]+")
 GLOB = re.compile(r"[*?\[]")
 ACCESS = {"read": Reach.READ, "write": Reach.WRITE, "delete": Reach.DELETE}
 # What these run is in their arguments, at a place that is not known for certain.
-CARRIERS = set(WRAPPERS) | SHELLS | {"find", "eval", "trap", "fd", "fdfind", "ssh", "source", "."}
+CARRIERS = (RUNNERS - INTERPRETERS) | {"fd", "fdfind", "alias", "coproc"}
+GITS_OWN = re.compile(r"=!(.+)", re.DOTALL)  # git -c alias.x='!rm x'
 
 
 def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: bool) -> tuple[Access, ...]:
@@ -88,6 +91,8 @@ def _loosely(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:
     for command in loose_commands(text):
         if command.argv:
             yield from _forms([UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv], depth)
+            if command.given and depth < DEEPEST and command.argv[0].rpartition("/")[2] in CARRIERS:
+                yield from _loosely(command.given, depth + 1)
 
 
 def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
@@ -104,10 +109,23 @@ def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
         yield from _loosely(script, depth + 1)
     elif name == "eval":
         yield from _loosely(" ".join(argv[1:]), depth + 1)
-    elif name in CARRIERS or (name in RUNNERS and "run" in argv[:3]):
-        for at in range(1, min(len(argv), 3 * NEAR)):
-            if argv[at][:1] not in ("-", "") and not ASSIGNMENT.fullmatch(argv[at]):
-                yield from _forms(argv[at:], DEEPEST if argv[at] not in SHELLS else depth + 1)
+    elif name == "git":
+        for word in argv[1:NEAR]:
+            if (match := GITS_OWN.search(word)) is not None:
+                yield from _loosely(match[1], depth + 1)
+        if "foreach" in argv[:NEAR]:
+            yield from _behind(argv, depth)
+    elif name in CARRIERS or (name in LIKE_THEIR_COMMAND and "run" in argv[:3]):
+        yield from _behind(argv, depth)
+
+
+def _behind(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
+    """A command that begins at some word of another's, or is one."""
+    for at in range(1, min(len(argv), 3 * NEAR)):
+        if " " in argv[at]:
+            yield from _loosely(argv[at], depth + 1)
+        elif argv[at][:1] not in ("-", "") and not ASSIGNMENT.fullmatch(argv[at]):
+            yield from _forms(argv[at:], DEEPEST if argv[at] not in SHELLS else depth + 1)
 
 
 def _written(command: Command) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from tests.tagged_formats import ALL, DSML, SPECS, TEXTUAL, TOOLS, calls, read, 
 from toolcrib.codecs.text import format_for, format_named, parse_text, text_parser
 from toolcrib.codecs.text.format import Written
 from toolcrib.codecs.text.safe import SPECIAL, guarded
+from toolcrib.codecs.text.scanner import Markers
 from toolcrib.messages import CallChunk, Reasoning, TextChunk
 
 EVERYTHING = {
@@ -327,3 +328,19 @@ def test_reading_costs_no_more_than_the_text_is_long(format: str, kind: str, ste
         return work
 
     assert growth(make, 500, 4000, at_most=16) < 16
+
+
+@pytest.mark.parametrize("format", DSML)
+@pytest.mark.parametrize("bars", ["|DSML|", "｜｜DSML｜｜", "||DSML||"])
+def test_the_mark_of_dsml_may_have_other_bars(format: str, bars: str) -> None:
+    good = written(format, ("write", {"path": "a", "count": 2}))
+    text = f"So.\n{good.replace('｜DSML｜', bars)}\n\nThen.\n{good}"
+    parsed = read(format, text)
+    assert calls(parsed) == [("write", {"path": "a", "count": 2})] * 2
+    assert parsed.text.split() == ["So.", "Then."]
+    mixed = good.replace("｜DSML｜", bars, 1)
+    assert all(call.problem for call in read(format, mixed).calls)
+
+
+def test_a_marker_costs_no_more_than_it_is_long() -> None:
+    assert growth(lambda size: lambda: Markers([f"<{'a' * size}>"]), 4000, 64000, at_most=40) < 40

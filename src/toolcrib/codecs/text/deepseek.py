@@ -74,11 +74,12 @@ def _token_format(
     )
 
 
-DSML = (  # name, models, section, what stands before the name of each tag
-    ("deepseek_v4.1_dsml", (r"deepseek.*v-?4\.[1-9]",), "｜DSML｜ calls", "｜DSML｜ "),
-    ("deepseek_v4_dsml", (r"deepseek.*v-?[4-9]",), "｜DSML｜tool_calls", "｜DSML｜"),
-    ("deepseek_v3.2_dsml", (r"deepseek.*v-?3\.[2-9]",), "｜DSML｜function_calls", "｜DSML｜"),
+DSML = (  # name, models, section, what stands behind the mark
+    ("deepseek_v4.1_dsml", (r"deepseek.*v-?4\.[1-9]",), "calls", " "),
+    ("deepseek_v4_dsml", (r"deepseek.*v-?[4-9]",), "tool_calls", ""),
+    ("deepseek_v3.2_dsml", (r"deepseek.*v-?3\.[2-9]",), "function_calls", ""),
 )
+MARK, *SLIPS = ("｜DSML｜", "|DSML|", "｜｜DSML｜｜", "||DSML||")  # as it is, and as models slip
 
 FORMATS: tuple[TextFormat, ...] = (
     *(
@@ -86,7 +87,8 @@ FORMATS: tuple[TextFormat, ...] = (
             name,
             models,
             section,
-            prefix=prefix,
+            prefix=f"{MARK}{space}",
+            variants=tuple(f"{slip}{space}" for slip in SLIPS),
             typed=True,
             rule=DSML_RULE,
             thinking=("<think>", "</think>"),
@@ -94,7 +96,7 @@ FORMATS: tuple[TextFormat, ...] = (
             if "v4" in name
             else "<function_results>\n<result>{text}</result>\n</function_results>",
         ).format()
-        for name, models, section, prefix in DSML
+        for name, models, section, space in DSML
     ),
     _token_format("deepseek_v3.1", (r"deepseek.*v-?3\.1", r"deepseek.*terminus"), _plain, ""),
     _token_format("deepseek_r1", (r"deepseek.*r-?1",), _with_fence, "\n"),

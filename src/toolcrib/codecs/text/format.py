@@ -35,7 +35,8 @@ class Written:
 class TextFormat:
     """One way to write calls as text.
 
-    `parse` reads the model's own turn to its end. `teach` gives the section of the prompt that declares the
+    `parse` reads the model's own turn to its end, beginning in a block of thinking if `answer.in_thinking`
+    (`Prose` sees to that). `teach` gives the section of the prompt that declares the
     tools and the form of a call. `write_calls` gives the text of a turn's calls (their arguments are JSON
     text), `write_result` that of one result. `models` are patterns, searched in a model's name without
     regard to case. `guards` are words of the format that a result must not hold, besides those that all

@@ -41,6 +41,8 @@ def _arguments(scan: Scanner, answer: Answer, stops: tuple[str, ...]) -> Steps[N
     if (yield from scan.mark()) == "{" and (yield from scan.json_value(answer.arguments, stops)):
         answer.close_call()
     else:
+        if answer.written:
+            answer.doubt_what_follows()
         answer.fail_call(CUT_OFF if scan.ended else NO_JSON)
 
 

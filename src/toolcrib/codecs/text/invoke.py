@@ -10,26 +10,10 @@ from toolcrib.codecs.text.tagged_parameters import tag_parser
 from toolcrib.codecs.text.tags import Tags
 
 
-def invoke_form(
-    name: str,
-    models: tuple[str, ...],
-    section: str,
-    *,
-    prefix: str = "",
-    typed: bool = False,
-    bare: bool = False,
-    trim: Trim = "none",
-    result: str,
-    rule: str = PLAIN_RULE,
-    thinking: tuple[str, str] | None = None,
-) -> TagForm:
-    """A format of this family: the name of its section's tag, and what stands before the name of each tag.
-
-    `typed` parameters say with `string="true"` or `"false"` whether their value is text or JSON.
-    """
-    opening, closing = f"<{section}>", f"</{section}>"
-    tags = Tags(
-        sections={opening: closing},
+def invoke_tags(section: str, prefix: str, *, typed: bool, bare: bool, trim: Trim) -> Tags:
+    """The tags of this family with a prefix to their names."""
+    return Tags(
+        sections={f"<{section}>": f"</{section}>"},
         call=f"<{prefix}invoke",
         call_end=f"</{prefix}invoke>",
         call_header=tag(attributes),
@@ -40,12 +24,38 @@ def invoke_form(
         trim=trim,
         unwraps=typed,
     )
+
+
+def invoke_form(
+    name: str,
+    models: tuple[str, ...],
+    section: str,
+    *,
+    prefix: str = "",
+    variants: tuple[str, ...] = (),
+    typed: bool = False,
+    bare: bool = False,
+    trim: Trim = "none",
+    result: str,
+    rule: str = PLAIN_RULE,
+    thinking: tuple[str, str] | None = None,
+) -> TagForm:
+    """A format of this family: the name of its section's tag, and what stands before the name of each tag.
+
+    `variants` are other ways in which models write the prefix, the section's included. `typed` parameters say
+    with `string="true"` or `"false"` whether their value is text or JSON.
+    """
+    opening, closing = f"<{prefix}{section}>", f"</{prefix}{section}>"
+    tags, *others = (
+        invoke_tags(f"{before}{section}", before, typed=typed, bare=bare, trim=trim)
+        for before in (prefix, *variants)
+    )
     said = ' string="{string}"' if typed else ""
     return TagForm(
         name=name,
         models=models,
-        parse=tag_parser(tags),
-        words=tags.words,
+        parse=tag_parser(tags, others=others),
+        words=tuple(word for kin in (tags, *others) for word in kin.words),
         call=f'{tags.call} name="{{name}}">\n{{parameters}}{tags.call_end}',
         parameter=f'{tags.parameter} name="{{name}}"{said}>{{value}}{tags.parameter_end}\n',
         around=f"{opening}\n{{calls}}\n{closing}",

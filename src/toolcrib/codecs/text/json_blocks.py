@@ -153,5 +153,6 @@ class BlockReader:
             answer.open_call(name)
             if not (yield from scan.json_value(answer.arguments, self._blocks.stops)):
                 answer.fail_call(CUT_OFF if scan.ended else NO_JSON)
+                answer.doubt_what_follows()
                 return Found.FAILED
             answer.close_call()

@@ -194,6 +194,7 @@ class CallObject:
             return Found.CALL if complete else Found.FAILED
         if self._opened:
             self._answer.fail_call(CUT_OFF if self._scan.ended else NO_JSON)
+            self._answer.doubt_what_follows()  # a quote that was not escaped may have ended a string too early
             return Found.FAILED
         if not self._certain:
             return Found.NOTHING

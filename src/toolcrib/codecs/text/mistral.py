@@ -56,6 +56,7 @@ def _named(scan: Scanner, answer: Answer) -> Steps[None]:
             answer.close_call()
         else:
             answer.fail_call(CUT_OFF if scan.ended else NO_JSON)
+            answer.doubt_what_follows()
         return
     cut_off = scan.ended and scan.at_end
     yield from scan.until(())

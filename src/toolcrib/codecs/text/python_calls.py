@@ -100,6 +100,8 @@ class PythonCalls:
 
     def _failed(self, problem: str, name: str) -> Found:
         cut_off = self._scan.ended and self._scan.at_end
+        if self._answer.written:
+            self._answer.doubt_what_follows()
         self._answer.fail_call(CUT_OFF if cut_off else problem, name)
         return Found.FAILED
 

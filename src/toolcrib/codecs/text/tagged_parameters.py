@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.argument_writer import ArgumentWriter
 from toolcrib.codecs.text.format import Parse, Tools
@@ -28,6 +30,9 @@ class TagReader:
         self.scan = scan
         self.answer = answer
         self.parameters = parameters
+        self.kin: tuple[TagReader, ...] = (
+            self,
+        )  # readers of the same format with its tags written otherwise
         self.ahead: list[str] = []  # markers that were read already and come next
         self._open_ended = False  # whether a value of the call ended without its closing tag
         self._ends = tuple(tags.sections.values())
@@ -37,24 +42,28 @@ class TagReader:
         self._in_value = markers_of((*self._in_call.words, tags.parameter_end))
         self._strays = (*self._ends, tags.call_end, tags.parameter_end)
 
-    def read(self) -> Steps[None]:
+    @property
+    def _openings(self) -> tuple[str, ...]:
+        """What may begin calls in prose."""
         tags = self.tags
-        prose = Prose(
-            self.scan,
-            self.answer,
-            (*tags.sections, *((tags.call,) if tags.bare or not tags.sections else ())),
-            blocks=tags.thinking,
-        )
+        return (*tags.sections, *((tags.call,) if tags.bare or not tags.sections else ()))
+
+    def read(self) -> Steps[None]:
+        """Read the answer to its end."""
+        readers = {opening: reader for reader in self.kin for opening in reader._openings}
+        prose = Prose(self.scan, self.answer, tuple(readers), blocks=self.tags.thinking)
+        reader = self
         while True:
             if self.answer.if_last:  # closing tags would show that it went on
-                prose.look_out_for(self._strays)
-            marker = self.ahead.pop(0) if self.ahead else (yield from prose.until_marker())
+                prose.look_out_for(reader._strays)
+            marker = reader.ahead.pop(0) if reader.ahead else (yield from prose.until_marker())
             if marker is None:
                 return
-            if marker in tags.sections:
-                yield from self._section(marker)
-            elif marker == tags.call:
-                yield from self._bare_call()
+            reader = readers.get(marker, reader)
+            if marker in reader.tags.sections:
+                yield from reader._section(marker)
+            elif marker == reader.tags.call:
+                yield from reader._bare_call()
             elif self.answer.if_last:
                 self.answer.doubt_last_call()
             else:
@@ -197,10 +206,16 @@ def _nowhere(text: str) -> None:
     """For tags that are not text whatever becomes of them."""
 
 
-def tag_parser(tags: Tags, reader: type[TagReader] = TagReader) -> Parse:
-    """A parser for the format with these markers; `reader` reads what stands in a call in its own way."""
+def tag_parser(tags: Tags, reader: type[TagReader] = TagReader, *, others: Sequence[Tags] = ()) -> Parse:
+    """A parser for the format with these markers, or with one of `others` in their place.
+
+    `reader` reads what stands in a call in its own way.
+    """
 
     def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
-        yield from reader(tags, scan, answer, Parameters(tools)).read()
+        parameters = Parameters(tools)
+        first = reader(tags, scan, answer, parameters)
+        first.kin = (first, *(reader(kin, scan, answer, parameters) for kin in others))
+        yield from first.read()
 
     return parse

@@ -26,6 +26,8 @@ def shorten(node: Schema) -> Schema:
         node = _union(node, "anyOf")
     if "oneOf" in node:
         node = _union(node, "oneOf")
+    if len(node.get("allOf", ())) == 1:  # what stood in the way of its one member may be gone now
+        node = _all_of(node)
     kind = node.get("type")
     if kind == "object" or (type(kind) is list and "object" in kind):
         node.setdefault("properties", {})

@@ -458,10 +458,24 @@ async def test_output_of_a_plan_comes_live(ws: Workspace) -> None:
     assert len(listener.told) < 40
 
 
-async def test_descriptors_are_given_back(ws: Workspace) -> None:
-    def held() -> int:
-        return len(list(Path("/dev/fd").iterdir()))
+def held() -> int:
+    """How many descriptors are open."""
+    return len(list(Path("/dev/fd").iterdir()))
 
+
+async def test_a_cancel_at_any_step_gives_descriptors_back(ws: Workspace) -> None:
+    await sh(ws, NoSandbox(), "ls | cat")
+    before = held()
+    for steps in range(60):
+        task = asyncio.create_task(sh(ws, NoSandbox(), "echo $(ls) | cat"))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+    assert held() <= before
+
+
+async def test_descriptors_are_given_back(ws: Workspace) -> None:
     await sh(ws, NoSandbox(), "ls | cat")
     before = held()
     for command in (

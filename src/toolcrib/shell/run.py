@@ -192,9 +192,13 @@ async def _printed(plan: Plan, shell: _Shell, streams: Streams) -> str:
     os.set_blocking(reading, False)
     own = _Shell(shell.host, shell.folder, shell.env, shell.harden_git, shell.children)
     stream = asyncio.StreamReader()
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reading, "rb", 0)
-    )
+    try:
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reading, "rb", 0)
+        )
+    except BaseException:  # cancelled meanwhile
+        os.close(writing)
+        raise
     collecting = asyncio.ensure_future(stream.read(-1))
     try:
         try:

@@ -2,6 +2,7 @@
 
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.rules.file import RuleError, RuleFile, load_rules, read_rules
+from toolcrib.rules.limits import Limit, RateLimits
 from toolcrib.rules.patterns import CommandPattern, PathPattern, PatternError
 from toolcrib.rules.policy import Explanation, Rule, RulePolicy
 
@@ -9,8 +10,10 @@ __all__ = [
     "ApprovalStore",
     "CommandPattern",
     "Explanation",
+    "Limit",
     "PathPattern",
     "PatternError",
+    "RateLimits",
     "Rule",
     "RuleError",
     "RuleFile",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from toolcrib.call import (
     Answer,
@@ -59,6 +59,15 @@ T = TypeVar("T")
 
 WAIT = CallState.WAIT
 NO_TAINT: frozenset[str] = frozenset()
+
+
+class Limiter(Protocol):
+    """Says when a tool may not run any more; `toolcrib.rules.RateLimits` is one."""
+
+    def take(self, run: str, tool: str) -> str: ...
+    def forget(self, run: str) -> None: ...
+
+
 MAX_ASKED = 3  # times that one call is asked about while what it rests on changes
 TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
 
@@ -73,9 +82,9 @@ class Toolbox:
     replaces it. An approver that is silent for `answer_timeout` seconds counts as nobody. What is approved for
     longer than a run is kept in `approvals`, for the folder `project` or for the user; `audit` notes every
     decision and call. `secrets` are what `<secret_ref:NAME>` stands for in parameters that a tool declared for
-    them; their values are masked in all that tools give. `timeout` (seconds) and `max_output` hold for tools
-    that say nothing themselves. Long outputs are kept whole below `overflow`, if a folder is given. `on_event`
-    is called with every event, on a thread of its own.
+    them; their values are masked in all that tools give. `limits` say how often tools may run. `timeout`
+    (seconds) and `max_output` hold for tools that say nothing themselves. Long outputs are kept whole below
+    `overflow`, if a folder is given. `on_event` is called with every event, on a thread of its own.
 
     >>> import asyncio
     >>> from toolcrib import Effect, Toolbox, tool
@@ -99,6 +108,7 @@ class Toolbox:
         approvals: Store | None = None,
         audit: AuditLog | None = None,
         secrets: SecretStore | None = None,
+        limits: Limiter | None = None,
         project: Path | None = None,
         deps: Any = None,
         timeout: float = TIMEOUT,
@@ -119,6 +129,7 @@ class Toolbox:
         self.approver = approver
         self.answer_timeout = answer_timeout
         self.audit = audit
+        self.limits = limits
         self.masking = _masking(secrets) if secrets is not None else None
         self.deps = deps
         self.timeout = timeout
@@ -438,6 +449,8 @@ class Toolbox:
         """A run is over: drop what was remembered for it (always-answers, event numbers)."""
         self.grants.forget(run)
         self._taint.pop(run, None)
+        if self.limits is not None:
+            self.limits.forget(run)
         self.sink.forget(run)
 
     # -- used by the parts of the path

@@ -31,6 +31,14 @@ THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
 Record = Callable[[Any, ToolResult], None]
 
 
+class NotRun(Exception):
+    """A call that is not run after all, and what the model is told."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__(result.text)
+        self.result = result
+
+
 class Execution(Deadline):
     """One run of a ready call. Awaiting it gives its one recorded result.
 
@@ -108,6 +116,8 @@ class Execution(Deadline):
         self.started = box.timer()
         self.span = None
         self.params = ready.params if box.masking is None else box.masking.revealed(ready, definition)
+        if box.limits is not None and (why := box.limits.take(box.sink.outermost(ready.key.run), name)):
+            raise NotRun(words.rate_limited(name, why))
         if box.audit is not None and (problem := box.audit.decided(ready, definition)):
             raise ToolError(f"Nothing was run: {problem}.")
         if box.sink.listeners:
@@ -127,6 +137,8 @@ class Execution(Deadline):
         """What an exception of a tool comes to: the model's words, the operator's, what must still be raised."""
         name = self.ready.call.name
         match error:
+            case NotRun():
+                return error.result
             case ToolError():
                 return words.tool_error(error.message)
             case DeadlinePassed():

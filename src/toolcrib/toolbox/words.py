@@ -98,6 +98,13 @@ def wrong_secret(name: str, problem: str) -> ToolResult:
     )
 
 
+def rate_limited(name: str, why: str) -> ToolResult:
+    return ToolResult.of(
+        f'Tool "{name}" was not run: {why}. Go on without it, or finish with what you have.',
+        code=ErrorCode.RATE_LIMITED,
+    )
+
+
 def cut_off(name: str) -> ToolResult:
     return ToolResult.of(
         f'The call of tool "{name}" was cut off in the middle of the answer; nothing was run. '

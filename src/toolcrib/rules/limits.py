@@ -1,0 +1,96 @@
+"""How often tools may run: in a run, or within any hour that goes by."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from toolcrib.rules.patterns import any_matches
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most `calls` of the tools (patterns of names; none: all together) in each run, or within `seconds`.
+
+    The window slides: what ran longer ago than `seconds` counts no more.
+    """
+
+    calls: int
+    tools: tuple[str, ...] = ()
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.calls < 0 or (self.seconds is not None and self.seconds <= 0):
+            raise ValueError(f"a limit is a number of calls and, if any, of seconds above 0; got {self}")
+
+    def __str__(self) -> str:
+        what = f"calls of {', '.join(self.tools)}" if self.tools else "calls"
+        within = "in a run" if self.seconds is None else _per(self.seconds)
+        return f"at most {self.calls} {what} {within}"
+
+
+@dataclass(slots=True)
+class _Counted:
+    runs: dict[str, int] = field(default_factory=dict)
+    times: deque[float] = field(default_factory=deque)
+
+
+class RateLimits:
+    """Counts what ran and says when there is no room for more. One may serve several toolboxes and threads.
+
+    >>> limits = RateLimits([Limit(1, ("shell",), HOUR)], clock=lambda: 0.0)
+    >>> limits.take("run", "shell"), limits.take("run", "shell"), limits.take("run", "grep")
+    ('', 'at most 1 calls of shell an hour; there is room again in 3600 seconds', '')
+    """
+
+    def __init__(self, limits: Iterable[Limit], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limits = tuple(limits)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._counted = [_Counted() for _ in self.limits]
+
+    def take(self, run: str, tool: str) -> str:
+        """Count a call that is about to run; or, where a limit is reached, count nothing and say which."""
+        now = self._clock()
+        with self._lock:
+            held = [
+                (limit, counted)
+                for limit, counted in zip(self.limits, self._counted, strict=True)
+                if not limit.tools or any_matches(limit.tools, tool)
+            ]
+            for limit, counted in held:
+                if why := _full(limit, counted, run, now):
+                    return why
+            for limit, counted in held:
+                if limit.seconds is None:
+                    counted.runs[run] = counted.runs.get(run, 0) + 1
+                else:
+                    counted.times.append(now)
+        return ""
+
+    def forget(self, run: str) -> None:
+        """A run is over."""
+        with self._lock:
+            for counted in self._counted:
+                counted.runs.pop(run, None)
+
+
+def _full(limit: Limit, counted: _Counted, run: str, now: float) -> str:
+    if limit.seconds is None:
+        return str(limit) if counted.runs.get(run, 0) >= limit.calls else ""
+    while counted.times and counted.times[0] <= now - limit.seconds:
+        counted.times.popleft()
+    if len(counted.times) < limit.calls:
+        return ""
+    wait = counted.times[0] + limit.seconds - now if counted.times else limit.seconds
+    return f"{limit}; there is room again in {wait:.0f} seconds"
+
+
+def _per(seconds: float) -> str:
+    named = {60.0: "a minute", HOUR: "an hour", 24 * HOUR: "a day"}
+    return named.get(float(seconds), f"in {seconds:g} seconds")

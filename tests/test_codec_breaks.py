@@ -153,17 +153,25 @@ WITHOUT_A_WORD = {
 }  # fmt: skip
 
 
+# ai.google.dev/api/generate-content, FinishReason; its SDK is not among our packages.
+GEMINI = (
+    "FINISH_REASON_UNSPECIFIED", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "LANGUAGE", "OTHER", "BLOCKLIST",
+    "PROHIBITED_CONTENT", "SPII", "MALFORMED_FUNCTION_CALL", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_OTHER",
+    "NO_IMAGE", "IMAGE_RECITATION", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE",
+    "MALFORMED_RESPONSE", "ESCALATION", "PUP_LIMITED_DISABLED", "CONTINUATION", "MODEL_ARMOR",
+)  # fmt: skip
+
+
 def known_reasons() -> list[tuple[str, str]]:
     from anthropic.types.beta import BetaStopReason
     from botocore.session import get_session
-    from google.genai.types import FinishReason
     from openai.types.chat.chat_completion import Choice
 
     stop: Any = get_session().get_service_model("bedrock-runtime").shape_for("StopReason")
     return [
         *(("anthropic_messages", reason) for reason in get_args(BetaStopReason)),
         *(("bedrock_converse", reason) for reason in stop.enum),
-        *(("gemini", reason.value) for reason in FinishReason),
+        *(("gemini", reason) for reason in GEMINI),
         *(("openai_chat", reason) for reason in get_args(Choice.model_fields["finish_reason"].annotation)),
     ]
 

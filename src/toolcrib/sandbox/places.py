@@ -170,8 +170,8 @@ def _homes_of_the_account() -> tuple[str, ...]:
 
 @cache
 def interpreter() -> tuple[str, ...]:
-    """Where this Python and its packages lie, which commands such as `pytest` need."""
-    return tuple(dict.fromkeys((sys.prefix, sys.base_prefix)))
+    """Where this Python and its packages lie, which commands such as `pytest` need, and our own launcher."""
+    return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, os.path.dirname(os.path.abspath(__file__)))))
 
 
 def _protected(root: str, names: tuple[str, ...]) -> list[str]:

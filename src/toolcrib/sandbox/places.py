@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+from pathlib import Path
 
 # Relative to a home folder: what may be read of it. Nothing here may hold a credential.
 SHOWN_OF_HOME = (
@@ -171,7 +172,8 @@ def _homes_of_the_account() -> tuple[str, ...]:
 @cache
 def interpreter() -> tuple[str, ...]:
     """Where this Python and its packages lie, which commands such as `pytest` need, and our own launcher."""
-    return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, os.path.dirname(os.path.abspath(__file__)))))
+    ours = str(Path(__file__).resolve().parent)
+    return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, ours)))
 
 
 def _protected(root: str, names: tuple[str, ...]) -> list[str]:

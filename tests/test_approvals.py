@@ -204,6 +204,19 @@ async def test_always_with_other_arguments_is_said_of_those() -> None:
     assert "rejected" in await told(box, "git push")
 
 
+async def test_always_with_arguments_that_need_no_answer_approves_nothing_else() -> None:
+    """What was asked about must not be remembered as approved when a person let something else run."""
+    from toolcrib.rules import read_rules
+
+    policy = read_rules('[[rule]]\nallow = true\ncommand = "git fetch"').policy()
+    for scope in Scope:
+        person = Person(verdict=Verdict.ALWAYS, scope=scope, arguments={"command": "git fetch"})
+        box = box_of(person, policy=policy)
+        assert "ran git fetch" in await told(box, "git push")
+        person.answer = Answer(Verdict.NO)
+        assert "rejected" in await told(box, "git push"), scope
+
+
 # -- what a question shows, and what it rests on
 
 

@@ -72,7 +72,10 @@ async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> Too
         return words.outdated(name)
     pending.approved = True
     pending.why = f"approved by {answer.by or 'a person'}"
-    if refusal is None and answer.verdict is Verdict.ALWAYS and pending.bound is not None:
+    asked = (
+        pending.question.fingerprint == pending.fingerprint
+    )  # else something else runs than was asked about
+    if refusal is None and answer.verdict is Verdict.ALWAYS and asked and pending.bound is not None:
         box.grants.add(pending.question, answer, pending.bound.entry, pending.bound.definition.identity)
     return refusal
 

@@ -59,6 +59,10 @@ T = TypeVar("T")
 
 WAIT = CallState.WAIT
 NO_TAINT: frozenset[str] = frozenset()
+MAX_ASKED = 3  # times that one call is asked about while what it rests on changes
+TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
+
+Record = Callable[[CallKey, ToolResult], None]
 
 
 class Limiter(Protocol):
@@ -66,12 +70,6 @@ class Limiter(Protocol):
 
     def take(self, run: str, tool: str) -> str: ...
     def forget(self, run: str) -> None: ...
-
-
-MAX_ASKED = 3  # times that one call is asked about while what it rests on changes
-TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
-
-Record = Callable[[CallKey, ToolResult], None]
 
 
 class Toolbox:

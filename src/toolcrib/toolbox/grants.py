@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 from toolcrib.access import Access, Reach
 from toolcrib.call import Answer, Lasting, Question, Scope
 from toolcrib.errors import ToolcribError
+from toolcrib.visible import arguments_shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,4 +166,4 @@ def _shown(question: Question, scope: Scope) -> str:
         return f"every call of {question.tool}"
     if scope is Scope.PREFIX:
         return ", ".join(" ".join(prefix) + " *" for prefix in question.prefixes)
-    return json.dumps(question.arguments, ensure_ascii=False, default=str)[:200]
+    return arguments_shown(question.arguments)

@@ -1,0 +1,144 @@
+"""A question as an MCP elicitation, and its result as an answer: pure data, nothing is sent.
+
+As the specification of 2025-06-18 has it: a message, and a schema that is a flat object of primitives. What the
+person does comes back as an action:
+
+| action  | content                        | answer                                     |
+| ------- | ------------------------------ | ------------------------------------------ |
+| accept  | as the schema says             | its decision                               |
+| accept  | anything else, or none         | no                                         |
+| decline | whatever                       | no                                         |
+| cancel  | whatever                       | None: nobody decided, and nothing runs     |
+| other   | whatever                       | no                                         |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from toolcrib.call import Answer, Lasting, Question, Scope, Verdict
+from toolcrib.toolbox.policy import Approver
+from toolcrib.visible import on_one_line, shown, without_credentials
+
+Send = Callable[[dict[str, Any]], Awaitable[Mapping[str, Any]]]
+
+MAX_WORDS = 4_000  # characters of what the model is told
+
+# decision: verdict, scope, how it reads
+DECISIONS: dict[str, tuple[Verdict, Scope, str]] = {
+    "yes": (Verdict.YES, Scope.ARGUMENTS, "Yes, run it"),
+    "no": (Verdict.NO, Scope.ARGUMENTS, "No"),
+    "always": (Verdict.ALWAYS, Scope.ARGUMENTS, "Always, with exactly these arguments"),
+    "always_prefix": (Verdict.ALWAYS, Scope.PREFIX, "Always, for commands that begin with: {prefixes}"),
+}
+LASTING = {Lasting.RUN: "in this run", Lasting.PROJECT: "in this project", Lasting.USER: "everywhere"}
+
+
+def elicitation(question: Question) -> dict[str, Any]:
+    """The params of an `elicitation/create` request that asks a question.
+
+    All that would run is in the message, what could not be seen spelled out; only values that are credentials by
+    the name of their parameter are hidden, as such requests must not carry them.
+    """
+    offered = _offered(question)
+    properties: dict[str, Any] = {
+        "decision": {
+            "type": "string",
+            "title": "Run it?",
+            "enum": list(offered),
+            "enumNames": [_read(question, name) for name in offered],
+        },
+        "message": {
+            "type": "string",
+            "title": "If not, what the model is told",
+            "maxLength": MAX_WORDS,
+        },
+        "arguments": {
+            "type": "string",
+            "title": "Other arguments to run it with",
+            "description": "A JSON object in place of the arguments above; empty to leave them.",
+        },
+    }
+    if "always" in offered:
+        properties["lasting"] = {
+            "type": "string",
+            "title": "How long always holds",
+            "enum": [lasting.value for lasting in LASTING],
+            "enumNames": list(LASTING.values()),
+        }
+    schema = {"type": "object", "properties": properties, "required": ["decision"]}
+    return {"message": _message(question), "requestedSchema": schema}
+
+
+def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None:
+    """The answer that the result of an elicitation gives; whatever does not clearly say yes is no.
+
+    None, nobody decided, for `cancel` alone. `by` is who answered. Nothing is raised.
+    """
+    action = result.get("action") if isinstance(result, Mapping) else None
+    if action == "cancel":
+        return None
+    content = result.get("content") if isinstance(result, Mapping) else None
+    refused = Answer(Verdict.NO, by=by)
+    if action != "accept" or not isinstance(content, Mapping):
+        return refused
+    decision, lasting = content.get("decision"), content.get("lasting") or Lasting.RUN.value
+    words, other = content.get("message") or "", content.get("arguments") or ""
+    texts = all(isinstance(text, str) for text in (decision, lasting, words, other))
+    if not texts or decision not in _offered(question) or lasting not in list(Lasting):
+        return refused
+    verdict, scope, _ = DECISIONS[decision]
+    if verdict is Verdict.NO:
+        return Answer(verdict, words[:MAX_WORDS].strip(), by)
+    arguments = None
+    if other.strip():
+        try:
+            arguments = json.loads(other)
+        except (ValueError, RecursionError):
+            return refused
+        if not isinstance(arguments, dict):
+            return refused
+    return Answer(verdict, "", by, scope, Lasting(lasting), None, arguments)
+
+
+def elicited(send: Send, *, by: str = "") -> Approver:
+    """An approver that asks by elicitation: `send` takes the params of a request and gives its result."""
+
+    async def ask(question: Question) -> Answer | None:
+        return answer_to(question, await send(elicitation(question)), by=by)
+
+    return ask
+
+
+def _offered(question: Question) -> tuple[str, ...]:
+    """What may be decided: "always" only where it would be remembered."""
+    if question.strict:
+        return ("yes", "no")
+    return tuple(DECISIONS) if question.prefixes else ("yes", "no", "always")
+
+
+def _read(question: Question, decision: str) -> str:
+    prefixes = ", ".join(" ".join(prefix) + " *" for prefix in question.prefixes)
+    return DECISIONS[decision][2].format(prefixes=on_one_line(prefixes))
+
+
+def _message(question: Question) -> str:
+    """What would run, every argument, what was repaired and what would change; continued lines are set in."""
+    lines = [f"{on_one_line(question.action)}  ({question.effect}: {on_one_line(question.reason)})"]
+    arguments = without_credentials(question.arguments)
+    given = arguments if isinstance(arguments, dict) else {"arguments": arguments}
+    for name, value in given.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        lines.append(f"{on_one_line(str(name))}: {_set_in(text)}")
+    lines += [on_one_line(pattern) for pattern in question.patterns]
+    if question.edits:
+        lines += [f"repaired: {on_one_line(str(edit))}" for edit in question.edits]
+    if question.preview:
+        lines.append(f"what it does: {_set_in(question.preview)}")
+    return "\n".join(lines)
+
+
+def _set_in(text: str) -> str:
+    return shown(text).replace("\n", "\n  | ")

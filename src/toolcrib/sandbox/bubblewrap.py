@@ -1,4 +1,4 @@
-# ruff: noqa: PTH102, PTH106, PTH110, PTH112, PTH114, PTH116, PTH120, PTH208 - paths are text and descriptors here
+# ruff: noqa: PTH110, PTH112, PTH114, PTH116, PTH208 - paths are text and descriptors here
 """Bubblewrap: own namespaces, a file system that is read-only but for the workspace, and our seccomp filter.
 
 Needs the `bwrap` program and unprivileged user namespaces. Everything a command starts lives in its process
@@ -11,8 +11,7 @@ import os
 import resource
 import shutil
 import stat
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -31,6 +30,7 @@ from toolcrib.sandbox.interface import (
     Strength,
 )
 from toolcrib.sandbox.landlock import CHANGING, LOOKING, confinement
+from toolcrib.sandbox.masks import masked
 from toolcrib.sandbox.narrow import narrowed
 from toolcrib.sandbox.places import View, view_of, within
 from toolcrib.sandbox.plan import Confinement, Plan, handed
@@ -98,7 +98,6 @@ class Bubblewrap:
         self.resolve = resolve
         self.why_not_better = tuple(why_not_better)
         self.scratch = Scratch()
-        self.masks = Masks()
 
     def view(self) -> View:
         return view_of(
@@ -130,7 +129,7 @@ class Bubblewrap:
             linked = [path for path in view.protected if _through_a_link(view.workspace, path)]
             view = replace(view, protected=tuple(path for path in view.protected if path not in linked))
             launch.closing.append(Protection(view.workspace, (*linked, *view.watched)).restore)
-            launch.closing.append(self.masks.hold(view.protected))
+            launch.closing.append(masked(view.protected))
         wrapped += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
         for knob in KERNEL_KNOBS:
             # Nobody else may write there; and each of these mounts costs more than all else here.
@@ -242,55 +241,6 @@ def _covered(path: str, view: View) -> bool:
     places = (*view.hidden, *view.shown, view.workspace)
     around = [place for place in places if place != path and within(path, place)]
     return bool(around) and max(around, key=len) in view.hidden
-
-
-class Masks:
-    """Empty folders in the place of protected files that are not there, so that a mount can cover them.
-
-    Folders, for git does not see them. Shared by commands that run at once; gone with the last of them.
-    """
-
-    def __init__(self) -> None:
-        self._held: dict[str, int] = {}
-        self._lock = threading.Lock()
-
-    def hold(self, paths: Sequence[str]) -> Callable[[Launch], None]:
-        made: list[str] = []
-        with self._lock:
-            for path in paths:
-                for folder in [*_missing_above(path), path]:
-                    if folder in self._held:
-                        self._held[folder] += 1
-                        made.append(folder)
-                    elif not os.path.lexists(folder):
-                        try:
-                            os.mkdir(folder)
-                        except OSError:
-                            break
-                        self._held[folder] = 1
-                        made.append(folder)
-
-        def release(launch: Launch) -> None:
-            with self._lock:
-                for folder in reversed(made):
-                    self._held[folder] -= 1
-                    if not self._held[folder]:
-                        del self._held[folder]
-                        try:
-                            os.rmdir(folder)  # only if it is still the empty folder
-                        except OSError:
-                            pass
-
-        return release
-
-
-def _missing_above(path: str) -> list[str]:
-    found: list[str] = []
-    folder = os.path.dirname(path)
-    while not os.path.lexists(folder):
-        found.append(folder)
-        folder = os.path.dirname(folder)
-    return found[::-1]
 
 
 def _through_a_link(root: str, path: str) -> bool:

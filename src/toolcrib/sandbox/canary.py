@@ -10,13 +10,13 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 from toolcrib.sandbox.environment import environment
 from toolcrib.sandbox.interface import Sandbox, SandboxError
+from toolcrib.sandbox.scratch import Scratch
 
 PATIENCE = 20.0  # seconds for a trial: a loaded machine is slow, not broken
 SECRET = "canary-of-the-sandbox"
@@ -49,8 +49,9 @@ def failings(make: Callable[[str, str], Sandbox]) -> list[str]:
 
     `make` gets a workspace and a home folder, and gives a sandbox that may write the one, without a network.
     """
-    with tempfile.TemporaryDirectory(prefix="toolcrib-trial-", ignore_cleanup_errors=True) as place:
-        base = Path(place).resolve()
+    scratch = Scratch()
+    try:
+        base = Path(scratch.path())
         workspace, outside, home = base / "ws", base / "outside", base / "home"
         for folder in (workspace, outside, home / ".ssh"):
             folder.mkdir(parents=True)
@@ -76,6 +77,8 @@ def failings(make: Callable[[str, str], Sandbox]) -> list[str]:
             "a command reached the socket of a daemon": "unix" in met,
         }
         return [words for words, happened in found.items() if happened]
+    finally:
+        scratch.close()
 
 
 def _run(sandbox: Sandbox, arguments: list[str]) -> str:

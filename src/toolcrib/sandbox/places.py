@@ -16,6 +16,8 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
+from toolcrib.sandbox.masks import is_mask
+
 # Relative to a home folder: what may be read of it. Nothing here may hold a credential.
 SHOWN_OF_HOME = (
     ".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes",
@@ -178,7 +180,9 @@ def interpreter() -> tuple[str, ...]:
 
 def _protected(root: str, names: tuple[str, ...]) -> list[str]:
     found = [f"{root}/{name}" for name in names]
-    if not os.path.isdir(f"{root}/.git"):  # a file that names one, or no repository yet
+    if not os.path.isdir(f"{root}/.git") or is_mask(
+        f"{root}/.git"
+    ):  # a file that names one, or no repository yet
         found = [path for path in found if not within(path, f"{root}/.git")] + [f"{root}/.git"]
     inner = [name for name in names if name.startswith(".git/")]
     for repository in islice(nested_repositories(root), MAX_REPOSITORIES):

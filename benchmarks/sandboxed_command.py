@@ -1,0 +1,57 @@
+"""Milliseconds for a confined command, by back end, beside the same command unconfined.
+
+    python benchmarks/sandboxed_command.py [ROUNDS]
+
+From before `launch` until after `close` of `/bin/true`; the back ends take turns, so that a busy machine is unkind
+to all of them alike. The least is nearest to what a quiet machine gives.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from toolcrib.sandbox import Bubblewrap, Landlock, Level, NoSandbox, Sandbox, environment
+from toolcrib.sandbox.choose import ORDER, unfit
+
+ROWS: dict[str, Callable[[Path], Sandbox]] = {
+    "none": lambda ws: NoSandbox(),
+    "bubblewrap": Bubblewrap,
+    "bubblewrap, read_only": lambda ws: Bubblewrap(ws, Level.of("read_only")),
+    "bubblewrap, protected=[]": lambda ws: Bubblewrap(ws, protected=[]),
+    "bubblewrap, landlock=True": lambda ws: Bubblewrap(ws, landlock=True),
+    "landlock": Landlock,
+}
+
+
+def once(sandbox: Sandbox, workspace: str) -> float:
+    began = time.perf_counter()
+    with sandbox.launch(["/bin/true"], cwd=workspace, env=environment(os.environ)) as launch:
+        process = subprocess.Popen(launch.argv, env=launch.env, cwd=launch.cwd, pass_fds=launch.pass_fds)
+        launch.started()
+        if process.wait() != 0:
+            raise SystemExit(f"{sandbox.report().backend}: exit code {process.returncode}")
+    return (time.perf_counter() - began) * 1e3
+
+
+def main(rounds: int) -> None:
+    works = {row.name for row in ORDER if sys.platform in row.platforms and not unfit(row)} | {"none"}
+    with tempfile.TemporaryDirectory() as place:
+        made = {name: make(Path(place)) for name, make in ROWS.items() if name.partition(",")[0] in works}
+        took: dict[str, list[float]] = {name: [once(sandbox, place)] for name, sandbox in made.items()}
+        for _ in range(rounds):
+            for name, sandbox in made.items():
+                took[name].append(once(sandbox, place))
+    print("| | least | median |\n| --- | --- | --- |")
+    for name, times in took.items():
+        print(f"| {name} | {min(times[1:]):.1f} | {statistics.median(times[1:]):.1f} |")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)

@@ -1,0 +1,124 @@
+"""What a process that was killed leaves behind, and what others in the same folders still use."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox_runs import backend, run
+from toolcrib.sandbox import masks, scratch
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no sandbox for Windows")
+
+
+def child(code: str, *arguments: str, temporary: Path) -> subprocess.Popen[str]:
+    """Another process, which says "ready" and then waits to be ended."""
+    code = textwrap.dedent(code) + "\nprint('ready', flush=True)\nimport time\ntime.sleep(60)\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def ended(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+USES_SCRATCH = """
+import os, sys
+from toolcrib.sandbox.scratch import Scratch
+mine = Scratch()
+os.makedirs(mine.path() + "/deep/deeper")
+open(mine.path() + "/deep/file", "w").close()
+os.chmod(mine.path() + "/deep", 0)
+"""
+
+
+def test_what_a_killed_process_left_is_swept_and_what_a_living_one_uses_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "toolcrib-notes").mkdir()
+    killed, living = child(USES_SCRATCH, temporary=tmp_path), child(USES_SCRATCH, temporary=tmp_path)
+    try:
+        assert len(list(tmp_path.iterdir())) == 3
+        ended(killed)
+        mine = scratch.Scratch()
+        place = mine.path()
+        # That of the living one, our own, and what is only named alike.
+        assert len(list(tmp_path.iterdir())) == 3 and (tmp_path / "toolcrib-notes").exists()
+        ended(living)
+        mine.close()
+        assert not Path(place).exists()
+        assert len(scratch.Scratch().path()) > 0
+        assert [path.name for path in tmp_path.iterdir()] == ["toolcrib-notes"]
+    finally:
+        ended(killed)
+        ended(living)
+
+
+def test_a_link_that_is_named_like_a_scratch_folder_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").touch()
+    (tmp_path / f"{scratch.PREFIX}x").symlink_to(tmp_path / "kept")
+    scratch.Scratch().path()
+    assert (tmp_path / "kept" / "file").exists()
+
+
+HOLDS_MASKS = """
+import sys
+from toolcrib.sandbox.masks import masked
+release = masked([sys.argv[1] + "/.envrc", sys.argv[1] + "/.config/autostart"])
+"""
+
+
+def test_masks_that_a_killed_process_left_go_with_the_next_command(tmp_path: Path) -> None:
+    ws = tmp_path / "ws"
+    ws.mkdir()
+    ended(child(HOLDS_MASKS, str(ws), temporary=tmp_path))
+    assert sorted(path.name for path in ws.iterdir()) == [".config", ".envrc"]
+    sandbox = backend("bubblewrap")(ws, protected=[".envrc", ".config/autostart"])
+    run(sandbox, "rmdir .envrc; echo x >.envrc; echo x >.config/autostart/x; echo x >file", ws)
+    assert [path.name for path in ws.iterdir()] == ["file"]
+
+
+def test_masks_that_another_process_needs_are_not_taken_from_it(tmp_path: Path) -> None:
+    ws = tmp_path / "ws"
+    ws.mkdir()
+    release = masks.masked([f"{ws}/.envrc", f"{ws}/.config/autostart"])
+    other = child(HOLDS_MASKS, str(ws), temporary=tmp_path)
+    try:
+        release(None)  # type: ignore[arg-type]
+        assert masks.is_mask(f"{ws}/.envrc") and masks.is_mask(f"{ws}/.config/autostart")
+        again = masks.masked([f"{ws}/.envrc", f"{ws}/.config/autostart"])
+        ended(other)
+        again(None)  # type: ignore[arg-type]
+        assert list(ws.iterdir()) == []
+    finally:
+        ended(other)
+
+
+def test_a_folder_of_the_users_own_is_no_mask(tmp_path: Path) -> None:
+    (tmp_path / ".vscode").mkdir()
+    masks.masked([f"{tmp_path}/.vscode", f"{tmp_path}/.idea"])(None)  # type: ignore[arg-type]
+    assert [path.name for path in tmp_path.iterdir()] == [".vscode"]
+    masks.masked([f"{tmp_path}/.idea"])
+    (tmp_path / ".idea" / "mine").touch()
+    assert not masks.is_mask(f"{tmp_path}/.idea")

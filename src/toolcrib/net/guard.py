@@ -88,6 +88,11 @@ class NetGuard:
                 self._private_hosts.append(_entry(text)[0])
         self._resolver = resolver
 
+    @property
+    def lists_hosts(self) -> bool:
+        """Whether the operator said which hosts may be reached."""
+        return self._allow is not None and all(name != ANY for name, _ in self._allow)
+
     def check_url(self, url: str) -> Target:
         """What a URL points at, if it is allowed as far as can be said before resolving. Raises NetworkRefused."""
         target = parse_url(url)

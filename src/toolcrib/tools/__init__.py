@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolcrib.tools.builtin import workspace_tools
 from toolcrib.tools.edit_file import EditFile, EditFileParams
+from toolcrib.tools.fetch import Fetch, FetchParams
 from toolcrib.tools.glob import GlobFiles, GlobParams
 from toolcrib.tools.grep import Grep, GrepParams
 from toolcrib.tools.list_dir import ListDir, ListDirParams
@@ -16,6 +17,8 @@ __all__ = [
     "SAFE_ENV_VARS",
     "EditFile",
     "EditFileParams",
+    "Fetch",
+    "FetchParams",
     "GlobFiles",
     "GlobParams",
     "Grep",

@@ -1,8 +1,12 @@
 """What rules are written in: patterns of paths, commands and hosts, and what they have in common.
 
-Paths are compared piece by piece and without regard to case or to how a letter is composed, as some file
-systems do: a rule must not be walked around by writing `.GIT`. `*`, `?`, `[...]` stand within a piece, `**`
-for any number of pieces, `{a,b}` for either. A pattern without a slash means that name anywhere.
+Paths are compared piece by piece and without regard to case, to how a letter is composed and to characters
+that nobody sees, as some file systems do: a rule must not be walked around by writing `.GIT`. `*`, `?`,
+`[...]` stand within a piece, `**` for any number of pieces, `{a,b}` for either. A pattern without a slash
+means that name anywhere.
+
+A path is compared in time that grows with pattern times path: what stands before the last `*` of a piece,
+and before the last `**`, is taken where it is met first, and never looked for again.
 """
 
 from __future__ import annotations
@@ -16,8 +20,11 @@ from collections.abc import Iterable, Sequence
 from toolcrib.access import UNKNOWN_WORD, Access
 
 MAX_ALTERNATIVES = 64
+KEPT = 500  # characters of a path up to which its compared form is remembered
 BRACES = re.compile(r"\{([^{}]*)\}")
 SPECIAL = re.compile(r"[*?\[]")
+# What some file systems leave out of a name when they compare it.
+UNSEEN = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 
 
 class PatternError(ValueError):
@@ -25,16 +32,27 @@ class PatternError(ValueError):
 
 
 def folded(text: str) -> str:
-    """A text as it is compared: composed, and without case."""
-    return text if text.isascii() and text.islower() else unicodedata.normalize("NFC", text).casefold()
+    """A text as it is compared: composed, without case, and without what is not seen."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold().translate(UNSEEN))
 
 
 def normal(path: str) -> tuple[str, ...]:
     """The pieces of a path: `.` and empty ones left out, `..` resolved as far as it can be."""
     cleaned = posixpath.normpath(path or ".")
-    absolute = cleaned.startswith("/")
-    pieces = [folded(piece) for piece in cleaned.split("/") if piece not in ("", ".")]
-    return ("/", *pieces) if absolute else tuple(pieces)
+    pieces = [piece for piece in folded(cleaned).split("/") if piece not in ("", ".")]
+    return ("/", *pieces) if cleaned.startswith("/") else tuple(pieces)
+
+
+def compared(path: str) -> str:
+    """A path as patterns look at it: each piece with a slash behind it."""
+    return _compared(path) if len(path) <= KEPT else _compared.__wrapped__(path)
+
+
+@functools.lru_cache(4096)
+def _compared(path: str) -> str:
+    return "".join([piece if piece == "/" else f"{piece}/" for piece in normal(path)])
 
 
 class PathPattern:
@@ -45,7 +63,7 @@ class PathPattern:
     (True, True, False)
     """
 
-    __slots__ = ("_alternatives", "text")
+    __slots__ = ("_alternatives", "_match", "expression", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -58,26 +76,24 @@ class PathPattern:
         if "~" in text.split("/")[1:]:
             raise PatternError(f"{text!r}: '~' means the home folder only at the beginning")
         self._alternatives = tuple(_compiled(one) for one in _expanded(text))
+        self.expression = "|".join(map(_expression, self._alternatives))
+        try:
+            self._match = re.compile(self.expression).match
+        except re.error as problem:
+            raise PatternError(f"{text!r} cannot be read: {problem}") from None
 
     def matches(self, path: str) -> bool:
         """Whether a path, or a folder above it, is meant."""
-        return any(_under(one, normal(path)) for one in self._alternatives)
+        return self._match(compared(path)) is not None
 
     def meets(self, folder: str, inner: str) -> bool:
         """Whether something below a folder (what matches `inner` there, all if it is "") may be meant."""
-        if ".." in inner.split("/"):  # nobody knows where that leads
-            return True
-        start = normal(folder)
-        below = [(*start, *rest) for rest in _inner(inner)]
-        return self.matches(folder) or any(_meet(one, two) for one in self._alternatives for two in below)
+        meets = _meets if len(folder) + len(inner) <= KEPT else _meets.__wrapped__
+        return meets(self._alternatives, folder, inner) or self.matches(folder)
 
     def covers(self, folder: str) -> bool:
         """Whether everything below a folder is meant, and the folder."""
-        pieces = normal(folder)
-        return any(
-            (one[-1:] == ("**",) and _under(one[:-1] or ("**",), pieces)) or _under(one, pieces)
-            for one in self._alternatives
-        )
+        return self.matches(folder)  # what is meant is meant with all below it, and `x/**` means x as well
 
     def __repr__(self) -> str:
         return f"PathPattern({self.text!r})"
@@ -85,10 +101,8 @@ class PathPattern:
 
 def reaches(pattern: PathPattern, access: Access) -> tuple[bool, bool]:
     """Whether a pattern means all that an access reaches, and whether it may mean some of it."""
-    if not access.subtree:
-        found = pattern.matches(access.target)
-        return found, found
-    return pattern.covers(access.target), pattern.meets(access.target, access.pattern)
+    found = pattern.matches(access.target)
+    return found, found or (access.subtree and pattern.meets(access.target, access.pattern))
 
 
 def _expanded(text: str) -> list[str]:
@@ -131,28 +145,48 @@ def _inner(pattern: str) -> list[tuple[str, ...]]:
 @functools.lru_cache(4096)
 def _piece(pattern: str) -> re.Pattern[str] | None:
     """A piece's expression; None where nothing in it is special."""
-    if not SPECIAL.search(pattern):
-        return None
-    out: list[str] = []
+    try:
+        return re.compile(_piece_expression(pattern, "."), re.DOTALL) if SPECIAL.search(pattern) else None
+    except re.error as problem:
+        raise PatternError(f"{pattern!r} cannot be read: {problem}") from None
+
+
+def _piece_expression(pattern: str, char: str) -> str:
+    """A piece as an expression in which `char` is any character."""
+    chunks = [""]  # what stands between the stars
     position = 0
     while position < len(pattern):
         mark = pattern[position]
         position += 1
         if mark == "*":
-            if out[-1:] != [".*"]:
-                out.append(".*")
+            chunks.append("")
         elif mark == "?":
-            out.append(".")
+            chunks[-1] += char
         elif mark == "[" and (end := pattern.find("]", position + 1)) > 0:
-            inner = pattern[position:end].replace("\\", "\\\\")
-            out.append(f"[{'^' + inner[1:] if inner[:1] in '!^' else inner}]")
+            inner = pattern[position:end]
+            negated = "^" if inner[:1] in ("!", "^") else ""
+            members = inner[1:] if negated else inner
+            safe = "".join(one if one.isalnum() or one == "-" else re.escape(one) for one in members)
+            chunks[-1] += f"[{negated and '^/'}{safe}]"
             position = end + 1
         else:
-            out.append(re.escape(mark))
-    try:
-        return re.compile("".join(out), re.DOTALL)
-    except re.error as problem:
-        raise PatternError(f"{pattern!r} cannot be read: {problem}") from None
+            chunks[-1] += re.escape(mark)
+    first, *rest = chunks
+    if not rest:
+        return first
+    return first + "".join(f"(?>{char}*?{chunk})" for chunk in rest[:-1] if chunk) + f"{char}*{rest[-1]}"
+
+
+def _expression(pieces: Sequence[str]) -> str:
+    """A pattern's pieces as an expression over `compared` paths, met also by what lies below."""
+    chunks = [""]  # what stands between the `**`
+    for piece in pieces:
+        if piece == "**":
+            chunks.append("")
+        else:
+            chunks[-1] += "/" if piece == "/" else _piece_expression(piece, "[^/]") + "/"
+    first, *rest = chunks
+    return first + "".join(f"(?>(?:[^/]*/)*?{chunk})" for chunk in rest if chunk)
 
 
 def _fits(pattern: str, name: str) -> bool:
@@ -160,24 +194,13 @@ def _fits(pattern: str, name: str) -> bool:
     return pattern == name if expression is None else expression.fullmatch(name) is not None
 
 
-def _under(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """Whether a pattern means a path or a folder above it; a table, so that it takes pattern times path."""
-    row = [True] + [False] * len(pattern)  # row[j]: the first j pieces of the pattern took the path so far
-    for j, piece in enumerate(pattern, 1):
-        row[j] = row[j - 1] and piece == "**"
-    if row[-1]:
+@functools.lru_cache(4096)
+def _meets(alternatives: tuple[tuple[str, ...], ...], folder: str, inner: str) -> bool:
+    if ".." in inner.split("/"):  # nobody knows where that leads
         return True
-    for name in path:
-        new = [False] * len(row)
-        for j, piece in enumerate(pattern, 1):
-            if piece == "**":
-                new[j] = row[j] or new[j - 1]
-            else:
-                new[j] = row[j - 1] and _fits(piece, name)
-        if new[-1]:
-            return True
-        row = new
-    return False
+    start = normal(folder)
+    below = [(*start, *rest) for rest in _inner(inner)]
+    return any(_meet(one, two) for one in alternatives for two in below)
 
 
 def _meet(one: Sequence[str], other: Sequence[str]) -> bool:

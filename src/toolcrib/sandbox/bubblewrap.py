@@ -12,6 +12,7 @@ import resource
 import shutil
 import stat
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -31,8 +32,9 @@ from toolcrib.sandbox.interface import (
 )
 from toolcrib.sandbox.landlock import CHANGING, LOOKING, confinement
 from toolcrib.sandbox.masks import masked
+from toolcrib.sandbox.missing import made_where_missing
 from toolcrib.sandbox.narrow import narrowed
-from toolcrib.sandbox.places import View, view_of, within
+from toolcrib.sandbox.places import View, opened, view_of, within
 from toolcrib.sandbox.plan import Confinement, Plan, handed
 from toolcrib.sandbox.protect import Protection
 from toolcrib.sandbox.scratch import Scratch
@@ -66,7 +68,7 @@ class Bubblewrap:
     `readable` are folders outside the workspace, hidden otherwise, that commands may read; `protected`
     replaces the table of `places`; `unix_sockets` lets programs use them, also those of daemons that can be
     seen; `landlock` adds Landlock inside (defence in depth, at the price of starting Python once more);
-    `resolve` is asked for the addresses of hosts of an allowlist.
+    `resolve` is asked for the addresses of hosts of an allowlist; if it is left out, the network guard is.
     """
 
     def __init__(
@@ -83,9 +85,7 @@ class Bubblewrap:
         home: str | None = None,
         why_not_better: Sequence[str] = (),
     ) -> None:
-        self.level = level or Level()
-        if self.level.files is Files.OFF:
-            raise SandboxError("bubblewrap confines; for no sandbox at all use NoSandbox")
+        self.level = _kept(level or Level())
         self.workspace = os.path.realpath(workspace)
         if self.workspace == "/":
             raise SandboxError("the workspace is /, so there is nothing outside it to protect")
@@ -99,20 +99,27 @@ class Bubblewrap:
         self.why_not_better = tuple(why_not_better)
         self.scratch = Scratch()
 
-    def view(self) -> View:
-        return view_of(
+    def at(self, level: Level) -> Bubblewrap:
+        other = copy(self)
+        other.level = _kept(level)
+        return other
+
+    def view(self, level: Level | None = None) -> View:
+        view = view_of(
             self.workspace,
             home=self.home,
             readable=self.readable,
             **({} if self.protected is None else {"protected": self.protected}),
         )
+        level = level or self.level
+        return opened(view, level.writable, level.readable)
 
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
     ) -> Launch:
         level = narrowed(self.level, level)
         program = _program()
-        view = self.view()
+        view = self.view(level)
         launch = Launch([], {**env, "TMPDIR": "/tmp"}, cwd)
         try:
             return self._filled(launch, program, list(argv), view, level)
@@ -135,6 +142,7 @@ class Bubblewrap:
             # Nobody else may write there; and each of these mounts costs more than all else here.
             if os.geteuid() == 0 and os.path.exists(knob):
                 wrapped += ["--ro-bind", knob, knob]
+        launch.closing += made_where_missing(level.writable)
         wrapped += self._mounts(view, level)
         wrapped += ["--chdir", launch.cwd]
         if seccomp.supported():
@@ -143,11 +151,10 @@ class Bubblewrap:
         inner = [*limiter(self.limits), *argv]
         plan = Plan(exec=inner)
         if level.network is Network.ALLOWLIST:
-            if self.resolve is None:
-                raise SandboxError("an allowlist of hosts needs a resolver, and none was given")
-            from toolcrib.sandbox.egress import Egress
+            from toolcrib.sandbox.egress import Egress, guarded
 
-            egress = Egress(level.hosts, self.resolve, refused=launch.refused_hosts)
+            resolve = self.resolve or guarded(level.hosts)
+            egress = Egress(level.hosts, resolve, refused=launch.refused_hosts)
             launch.closing.append(lambda launch: egress.close())
             theirs, proxy = egress.begin()
             plan.hand_over = theirs.detach()
@@ -185,6 +192,9 @@ class Bubblewrap:
         laid["/dev/shm"] = [*shared, "--tmpfs", "/dev/shm"]
         write = "--bind" if level.files is Files.WORKSPACE_WRITE else "--ro-bind"
         laid[view.workspace] = [write, view.workspace, view.workspace]
+        for path in level.writable:
+            if path in view.shown or within(path, view.workspace):
+                laid[path] = ["--bind-try", path, path]
         if level.files is Files.WORKSPACE_WRITE:
             for path in view.protected:
                 for outer in _between(view.workspace, path):
@@ -200,6 +210,7 @@ class Bubblewrap:
         write = [view.home, "/tmp", "/var/tmp", "/dev", "/proc/self"]
         if level.files is Files.WORKSPACE_WRITE:
             write.append(view.workspace)
+        write += level.writable
         return (files, 0, scopes), [("/", LOOKING), *((path, CHANGING) for path in write)], of_a_file
 
     def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
@@ -227,6 +238,12 @@ class Bubblewrap:
             NAME, Strength.ENFORCED, Strength.ENFORCED, network, strong, Strength.ENFORCED,
             tuple(gaps), self.why_not_better,
         )  # fmt: skip
+
+
+def _kept(level: Level) -> Level:
+    if level.files is Files.OFF:
+        raise SandboxError("bubblewrap confines; for no sandbox at all use NoSandbox")
+    return level
 
 
 def _unwritable(path: str) -> list[str]:

@@ -66,6 +66,37 @@ def _entry(entry: str) -> tuple[str, tuple[int, ...]]:
     return name, ((int(port),) if colon else DEFAULT_PORTS)
 
 
+def guarded(
+    hosts: Sequence[str],
+    *,
+    allow_private: Sequence[str] = (),
+    resolver: Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]] | None = None,
+) -> Resolver:
+    """A resolver that holds a list of hosts to the network guard: a name that leads to a private address is refused.
+
+    An address that stands in `hosts` itself was meant so, but for metadata and link-local ones; `allow_private` is
+    the guard's, for names that may lead into one's own network; `resolver` is asked for addresses.
+    """
+    from toolcrib.net import NetGuard, parse_address, system_resolver
+
+    addresses = [
+        name for name in (_entry(host)[0].strip("[]") for host in hosts) if _is_address(name, parse_address)
+    ]
+    guard = NetGuard(
+        allow_hosts=list(hosts),
+        allow_private=[*addresses, *allow_private],
+        resolver=resolver or system_resolver,
+    )
+    return guard.resolve
+
+
+def _is_address(name: str, parse: Callable[[str], object]) -> bool:
+    try:
+        return parse(name) is not None
+    except ValueError:
+        return False
+
+
 class Egress:
     """Serves one launch, in a thread with a loop of its own, from `begin` until `close`."""
 

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH118, PTH120 - paths are text and descriptors here
+# ruff: noqa: PTH112, PTH113, PTH118, PTH120 - paths are text and descriptors here
 """Whether a command failed because of the sandbox: read from what it said, and checked against what it saw.
 
 A message alone proves nothing, for "Permission denied" has many reasons. It is the sandbox's doing where the
@@ -11,8 +11,8 @@ import os
 import re
 from collections.abc import Callable, Iterator
 
-from toolcrib.sandbox.interface import Denial, Files, Launch, Level, Network
-from toolcrib.sandbox.places import View, within
+from toolcrib.sandbox.interface import Denial, Files, Launch, Level, Network, Permission
+from toolcrib.sandbox.places import View, never_offered, within
 
 SOCKET = re.compile(r"\bsocket\b[^\n]*(?:\n[^\n]{0,300}){0,3}operation not permitted", re.IGNORECASE)
 LINES = 400  # of the output, from its end
@@ -93,6 +93,7 @@ def explained(
             host,
             f"The sandbox refused a connection to {host}: it is not on the list of allowed hosts.",
             f"allow the host {host}",
+            Permission("host", host),
         )
     if returncode == 0:
         return None
@@ -102,10 +103,23 @@ def explained(
         if found is not None:
             return found
     if level.network is not Network.ON and SOCKET.search(output[-LINE:]):
-        return Denial(
-            "network", "the network", "The sandbox allows no connection to the network.", "allow the network"
-        )
+        return _no_network("", level)
     return None
+
+
+def _no_network(host: str, level: Level) -> Denial:
+    """A host that is on the list already was not asked for through the proxy: only the whole network would do."""
+    target = host or "the network"
+    more = Permission("host", host) if host else Permission("network")
+    if level.allows(more):
+        more = Permission("network")
+    return Denial(
+        "network",
+        target,
+        f"The sandbox allows no connection to {target}.",
+        f"allow the host {host}" if more.kind == "host" else "allow the network",
+        more,
+    )
 
 
 def _of_line(line: str, launch: Launch, view: View, level: Level) -> Denial | None:
@@ -118,13 +132,7 @@ def _of_line(line: str, launch: Launch, view: View, level: Level) -> Denial | No
     if level.network is not Network.ON and any(word in low for word in NETWORK_WORDS):
         found = ADDRESS.search(line)
         host = ":".join(part for part in found.groups() if part) if found else ""
-        target = host or "the network"
-        return Denial(
-            "network",
-            target,
-            f"The sandbox allows no connection to {target}.",
-            f"allow the host {host}" if host else "allow the network",
-        )
+        return _no_network(host, level)
     if any(word in low for word in REFUSED_WORDS):
         for word, what in FORBIDDEN_WORDS.items():
             if word in low:
@@ -146,18 +154,34 @@ def _of_path(path: str, low: str, view: View, level: Level) -> Denial | None:
         )
     if view.hides(path):
         if os.path.lexists(path):
-            return Denial("read", path, f"The sandbox hides {path} from commands.", f"allow reading {path}")
+            more = _permission("read", path, view)
+            words_ = f"The sandbox hides {path} from commands."
+            return Denial("read", path, words_, f"allow reading {path}", more)
         if words and _could_write(path):
-            return _write_refused(path)
+            return _write_refused(path, low, view)
         return None
     writable = within(path, view.workspace) and level.files is Files.WORKSPACE_WRITE
+    writable = writable or any(within(os.path.realpath(path), place) for place in level.writable)
     if words and not writable and _could_write(path):
-        return _write_refused(path)
+        return _write_refused(path, low, view)
     return None
 
 
-def _write_refused(path: str) -> Denial:
-    return Denial("write", path, f"The sandbox does not allow writing to {path}.", f"allow writing to {path}")
+def _write_refused(path: str, low: str, view: View) -> Denial:
+    # A folder that is to be made is opened with the one around it: a file can be made empty beforehand.
+    more = _permission(
+        "write", os.path.dirname(path) if "directory" in low.partition(path.lower())[0] else path, view
+    )
+    said = f"The sandbox does not allow writing to {path}."
+    return Denial("write", path, said, f"allow writing to {path}", more)
+
+
+def _permission(kind: str, path: str, view: View) -> Permission | None:
+    """What a person may be asked for; None for secrets, for what programs obey, and for sockets and devices."""
+    real = os.path.realpath(path)
+    if os.path.lexists(real) and not (os.path.isfile(real) or os.path.isdir(real)):
+        return None
+    return None if never_offered(real, view, writing=kind == "write") else Permission(kind, real)
 
 
 def _could_write(path: str) -> bool:

@@ -30,6 +30,9 @@ class ExternalSandbox:
         )
         return SandboxReport("external", declared, declared, network, declared, Strength.NONE, gaps)
 
+    def at(self, level: Level) -> ExternalSandbox:
+        return ExternalSandbox(self.what, level)
+
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
     ) -> Launch:

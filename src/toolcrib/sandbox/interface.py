@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -33,6 +33,28 @@ class Network(StrEnum):
     OFF = "off"
     ALLOWLIST = "allowlist"
     ON = "on"
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """One thing more than a level allows. `kind` is "write" or "read" (of a path), "host" (`name[:port]`) or "network".
+
+    A path is absolute; a folder means all below it, and a file that is not there may be made.
+    """
+
+    kind: str
+    target: str = ""
+
+    def __str__(self) -> str:
+        return _PERMITS[self.kind].format(self.target)
+
+
+_PERMITS = {
+    "write": "write to {}",
+    "read": "read {}",
+    "host": "connect to {}",
+    "network": "use the whole network",
+}
 
 
 class Strength(StrEnum):
@@ -63,6 +85,8 @@ class Limits:
 class Level:
     """What commands may do. `hosts` are "name:port" or "name" (ports 80 and 443), for a network allowlist.
 
+    `writable` and `readable` are further paths, absolute, beside the workspace and what is shown of the system.
+
     >>> Level.of("workspace_write")
     Level(files=<Files.WORKSPACE_WRITE: 'workspace_write'>, network=<Network.OFF: 'off'>, hosts=())
     >>> Level.of("off")
@@ -74,8 +98,15 @@ class Level:
     files: Files = Files.WORKSPACE_WRITE
     network: Network = Network.OFF
     hosts: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for path in (*self.writable, *self.readable):
+            if not os.path.isabs(path) or os.path.normpath(path) != path:  # noqa: PTH117 - paths stay text
+                raise ValueError(
+                    f"writable and readable are absolute paths in their shortest form, got {path}"
+                )
         if self.hosts and self.network is not Network.ALLOWLIST:
             raise ValueError(f"hosts are listed, and network is {self.network}, not allowlist")
         if self.network is Network.ALLOWLIST and not self.hosts:
@@ -89,6 +120,27 @@ class Level:
                 *others, last = words
                 raise ValueError(f"{name}: expected {', '.join(others)} or {last}, got {given}")
         return cls(Files(files), Network(network), tuple(hosts))
+
+    def allows(self, more: Permission) -> bool:
+        """Whether a permission is part of this level already."""
+        return self.permitting(more) == self
+
+    def permitting(self, more: Permission) -> Level:
+        """This level and exactly one permission more.
+
+        >>> Level().permitting(Permission("host", "pypi.org")).hosts
+        ('pypi.org',)
+        """
+        if self.network is Network.ON and more.kind in ("host", "network"):
+            return self
+        if more.kind == "network":
+            return replace(self, network=Network.ON, hosts=())
+        if more.kind == "host":
+            hosts = tuple(dict.fromkeys((*self.hosts, more.target)))
+            return replace(self, network=Network.ALLOWLIST, hosts=hosts)
+        if more.kind == "write":
+            return replace(self, writable=tuple(dict.fromkeys((*self.writable, more.target))))
+        return replace(self, readable=tuple(dict.fromkeys((*self.readable, more.target))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +185,15 @@ class Denial:
     """A refusal by the sandbox. `kind` is "write", "read", "network", "system" or "limit"; `wider` what would allow it.
 
     `words` are for a model; `wider` is for a person, "" where nothing short of no sandbox would do.
+    `permission` is what a person may be asked for; None where it would open what the sandbox is there for (secrets,
+    what other programs obey) or where there is none.
     """
 
     kind: str
     target: str
     words: str
     wider: str = ""
+    permission: Permission | None = None
 
 
 @dataclass(slots=True)
@@ -146,7 +201,8 @@ class Launch:
     """What has to be executed, and what is to be done around it; a context manager, or call `close`.
 
     The command's own processes are gone when the launched process is gone. `ended` holds, after `close`,
-    what the sandbox put right afterwards (protected files that were changed, by their paths).
+    what the sandbox put right afterwards (protected files that were changed, by their paths); `exceeded` the
+    limits of all its processes together that it met, in words.
     """
 
     argv: list[str]
@@ -155,6 +211,7 @@ class Launch:
     pass_fds: tuple[int, ...] = ()
     restored: list[str] = field(default_factory=list)
     refused_hosts: list[str] = field(default_factory=list)
+    exceeded: list[str] = field(default_factory=list)
     closing: list[Callable[[Launch], None]] = field(default_factory=list)
     handed: list[int] = field(default_factory=list)
 
@@ -186,6 +243,13 @@ class Sandbox(Protocol):
 
     def report(self) -> SandboxReport:
         """What it is worth here."""
+        ...
+
+    def at(self, level: Level) -> Sandbox:
+        """The same sandbox, with the same temporary folder, made for another level; SandboxError if it cannot keep it.
+
+        Also for a wider one: this is for whoever asked a person, or is the operator.
+        """
         ...
 
     def launch(

@@ -11,6 +11,7 @@ import os
 import platform
 import resource
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 
 from toolcrib.sandbox import kernel, seccomp
 from toolcrib.sandbox.explain import explained
@@ -25,8 +26,9 @@ from toolcrib.sandbox.interface import (
     SandboxReport,
     Strength,
 )
+from toolcrib.sandbox.missing import made_where_missing
 from toolcrib.sandbox.narrow import narrowed
-from toolcrib.sandbox.places import View, view_of, within
+from toolcrib.sandbox.places import View, opened, view_of, within
 from toolcrib.sandbox.plan import Confinement, Plan
 from toolcrib.sandbox.protect import Protection
 from toolcrib.sandbox.scratch import Scratch
@@ -92,11 +94,7 @@ class Landlock:
         home: str | None = None,
         why_not_better: Sequence[str] = (),
     ) -> None:
-        self.level = level or Level()
-        if self.level.files is Files.OFF:
-            raise SandboxError("landlock confines; for no sandbox at all use NoSandbox")
-        if self.level.network is Network.ALLOWLIST:
-            raise SandboxError("landlock cannot keep to an allowlist of hosts; bubblewrap can")
+        self.level = _kept(level or Level())
         self.workspace = os.path.realpath(workspace)
         if self.workspace == "/":
             raise SandboxError("the workspace is /, so there is nothing outside it to protect")
@@ -108,13 +106,20 @@ class Landlock:
         self.why_not_better = tuple(why_not_better)
         self.scratch = Scratch()
 
-    def view(self) -> View:
-        return view_of(
+    def at(self, level: Level) -> Landlock:
+        other = copy(self)
+        other.level = _kept(level)
+        return other
+
+    def view(self, level: Level | None = None) -> View:
+        view = view_of(
             self.workspace,
             home=self.home,
             readable=self.readable,
             **({} if self.protected is None else {"protected": self.protected}),
         )
+        level = level or self.level
+        return opened(view, level.writable, level.readable)
 
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
@@ -126,7 +131,7 @@ class Landlock:
             raise SandboxError(f"this kernel has no Landlock: {problem}") from None
         if not seccomp.supported():
             raise SandboxError(f"there is no system call filter for {platform.machine()}")
-        view = self.view()
+        view = self.view(level)
         inside = next((place for place in view.hidden if within(place, view.workspace)), None)
         if inside is not None:
             raise SandboxError(
@@ -134,6 +139,7 @@ class Landlock:
             )
         temporary = self.scratch.path()
         launch = Launch([], {**env, "TMPDIR": temporary}, cwd)
+        launch.closing += made_where_missing(level.writable)
         allowed = seccomp.Filter(internet=level.network is Network.ON, unix=self.unix_sockets)
         plan = Plan(
             exec=list(argv),
@@ -217,13 +223,24 @@ def confinement(view: View, level: Level, abi: int, temporary: str) -> Confineme
     rules += [(path, READ | WRITE | LIST | DEVICE_IOCTL) for path in DEVICES]
     rules.append((view.workspace, CHANGING if level.files is Files.WORKSPACE_WRITE else LOOKING))
     rules.append((temporary, CHANGING))
+    rules += [
+        (part, CHANGING) for part in readable(view, [path for path in level.writable if path in view.shown])
+    ]
     return (handled, network, scopes), rules, OF_A_FILE
 
 
-def readable(view: View) -> Iterator[str]:
-    """The largest parts of the tree that hold nothing hidden."""
+def _kept(level: Level) -> Level:
+    if level.files is Files.OFF:
+        raise SandboxError("landlock confines; for no sandbox at all use NoSandbox")
+    if level.network is Network.ALLOWLIST:
+        raise SandboxError("landlock cannot keep to an allowlist of hosts; bubblewrap can")
+    return level
+
+
+def readable(view: View, places: Sequence[str] | None = None) -> Iterator[str]:
+    """The largest parts of the tree, or of some places of it, that hold nothing hidden."""
     hidden = {*view.hidden, *NOT_READ}
-    todo = ["/", *view.shown]
+    todo = ["/", *view.shown] if places is None else list(places)
     while todo:
         path = todo.pop()
         if path in hidden:

@@ -25,6 +25,8 @@ def narrowed(made_for: Level, asked: Level | None) -> Level:
         WIDTH[asked.files] > WIDTH[made_for.files]
         or WIDTH[asked.network] > WIDTH[made_for.network]
         or wider_hosts
+        or not set(asked.writable) <= set(made_for.writable)
+        or not set(asked.readable) <= {*made_for.readable, *made_for.writable}
     ):
         raise SandboxError("a command cannot be given more than its sandbox was made for")
     return asked

@@ -27,6 +27,9 @@ class NoSandbox:
         none = Strength.NONE
         return SandboxReport("none", none, none, none, none, none, (WORDS,), self.why_not_better, self.fix)
 
+    def at(self, level: Level) -> NoSandbox:
+        return self
+
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
     ) -> Launch:

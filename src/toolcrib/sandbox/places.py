@@ -11,7 +11,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -58,6 +58,9 @@ SECRETS_OF_SYSTEM = (
     "/var/backups", "/swapfile",
 )  # fmt: skip
 
+# Of these, what is hidden merely because nobody knows what lies there.
+ROOMS = ("/root", "/home", "/Users", "/run", "/var/run", "/tmp", "/var/tmp")
+
 # Of the workspace: what other programs obey when they merely stand in the folder. Protected also where absent.
 PROTECTED = (
     ".git/hooks", ".git/config", ".git/info/attributes", ".git/modules", ".gitmodules", ".envrc", ".mise.toml",
@@ -103,6 +106,45 @@ class View:
 
     def protects(self, path: str) -> bool:
         return any(within(path, place) for place in (*self.protected, *self.watched))
+
+
+def opened(view: View, writable: Iterable[str], readable: Iterable[str]) -> View:
+    """A view with further paths open; what is hidden below them stays hidden, and one that is a link by now is shut."""
+    mine = [path for path in writable if os.path.realpath(path) == path]
+    paths = [*mine, *(path for path in readable if os.path.realpath(path) == path)]
+    if not paths:
+        return view
+    shown = (path for path in paths if path not in view.shown and not within(path, view.workspace))
+    return replace(
+        view,
+        hidden=tuple(path for path in view.hidden if path not in paths),
+        shown=tuple(sorted((*view.shown, *shown))),
+        protected=tuple(path for path in view.protected if not _in_one(path, mine)),
+        watched=tuple(path for path in view.watched if not _in_one(path, mine)),
+    )
+
+
+def _in_one(path: str, places: Iterable[str]) -> bool:
+    return any(within(path, place) for place in places)
+
+
+def never_offered(path: str, view: View, *, writing: bool) -> bool:
+    """Whether nobody is asked to open a path: it holds secrets, or is obeyed by programs outside the sandbox.
+
+    A folder is not offered either for writing where it holds such a place, or the workspace, or a home folder.
+    """
+    homes = {view.home, *_homes_of_the_account()}
+    system = [place for place in SECRETS_OF_SYSTEM if place not in ROOMS]
+    secret = [
+        *(found for place in system for found in (glob.glob(place) if "*" in place else [place])),
+        *(os.path.join(home, place) for home in homes for place in SECRETS_OF_HOME),
+    ]
+    obeyed = [os.path.join(home, place) for home in homes for place in PROTECTED_OF_HOME] if writing else []
+    places = {os.path.realpath(place) for place in (*secret, *obeyed)}
+    if _in_one(path, places) or (writing and view.protects(path)):
+        return True
+    around = {*places, *homes, view.workspace} if writing else {*homes, view.workspace}
+    return path == "/" or any(within(place, path) for place in around)
 
 
 def within(path: str, place: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 
 from toolcrib.sandbox.explain import explained
 from toolcrib.sandbox.interface import (
@@ -23,7 +24,7 @@ from toolcrib.sandbox.interface import (
     Strength,
 )
 from toolcrib.sandbox.narrow import narrowed
-from toolcrib.sandbox.places import View, view_of
+from toolcrib.sandbox.places import View, opened, view_of
 from toolcrib.sandbox.protect import Protection
 from toolcrib.sandbox.scratch import Scratch
 
@@ -61,13 +62,7 @@ class Seatbelt:
         home: str | None = None,
         why_not_better: Sequence[str] = (),
     ) -> None:
-        self.level = level or Level()
-        if self.level.files is Files.OFF:
-            raise SandboxError("seatbelt confines; for no sandbox at all use NoSandbox")
-        if self.level.network is Network.ALLOWLIST:
-            raise SandboxError(
-                "seatbelt cannot keep to an allowlist of hosts here; bubblewrap, on Linux, can"
-            )
+        self.level = _kept(level or Level())
         self.workspace = os.path.realpath(workspace)
         if self.workspace == "/":
             raise SandboxError("the workspace is /, so there is nothing outside it to protect")
@@ -79,13 +74,20 @@ class Seatbelt:
         self.why_not_better = tuple(why_not_better)
         self.scratch = Scratch()
 
-    def view(self) -> View:
-        return view_of(
+    def at(self, level: Level) -> Seatbelt:
+        other = copy(self)
+        other.level = _kept(level)
+        return other
+
+    def view(self, level: Level | None = None) -> View:
+        view = view_of(
             self.workspace,
             home=self.home,
             readable=self.readable,
             **({} if self.protected is None else {"protected": self.protected}),
         )
+        level = level or self.level
+        return opened(view, level.writable, level.readable)
 
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
@@ -93,7 +95,7 @@ class Seatbelt:
         level = narrowed(self.level, level)
         if not os.path.exists(PROGRAM):
             raise SandboxError("sandbox-exec is there on macOS only")
-        view = self.view()
+        view = self.view(level)
         temporary = self.scratch.path()
         text = profile(view, level, temporary, unix_sockets=self.unix_sockets)
         launch = Launch([PROGRAM, "-p", text, "--", *argv], {**env, "TMPDIR": temporary}, cwd)
@@ -117,6 +119,14 @@ class Seatbelt:
         )
 
 
+def _kept(level: Level) -> Level:
+    if level.files is Files.OFF:
+        raise SandboxError("seatbelt confines; for no sandbox at all use NoSandbox")
+    if level.network is Network.ALLOWLIST:
+        raise SandboxError("seatbelt cannot keep to an allowlist of hosts here; bubblewrap, on Linux, can")
+    return level
+
+
 def profile(view: View, level: Level, temporary: str, *, unix_sockets: bool = False) -> str:
     """The profile as text; where several rules match, the last one counts."""
     lines = [
@@ -136,7 +146,7 @@ def profile(view: View, level: Level, temporary: str, *, unix_sockets: bool = Fa
         _rule("allow file-read*", (*view.shown, view.workspace, temporary)),
         _rule("deny file-read*", (path for path in view.hidden if path.startswith(view.workspace + "/"))),
         _rule("allow file-write* file-ioctl", DEVICES, kind="literal"),
-        _rule("allow file-write*", (temporary,)),
+        _rule("allow file-write*", (temporary, *(path for path in level.writable if path in view.shown))),
     ]
     if level.files is Files.WORKSPACE_WRITE:
         lines.append(_rule("allow file-write*", (view.workspace,)))

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
-from toolcrib.call import Lasting, Pending, Preview, Scope
+from toolcrib.call import Lasting, Pending, Preview, Scope, prepared_to_json
 from toolcrib.errors import ErrorCode, ToolcribError
 from toolcrib.rules import ApprovalStore
 
@@ -394,3 +394,54 @@ class Approving(RuleBasedStateMachine):
 
 TestApproving = Approving.TestCase
 TestApproving.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)
+
+
+# -- questions that are put elsewhere
+
+
+async def test_a_question_answered_in_another_process_rests_on_what_was_shown(tmp_path: Path) -> None:
+    target = tmp_path / "a.txt"
+    for meanwhile, code in (("old", None), ("changed", ErrorCode.TOOL_CHANGED)):
+        target.write_text("old")
+        pending = await (box := Toolbox([overwriting(target)])).prepare(
+            ToolCall("overwrite", {"text": "new"})
+        )
+        assert isinstance(pending, Pending)
+        assert (await box.preview(pending)).preview == "-old\n+new"
+        stored = json.loads(json.dumps(prepared_to_json(pending)))
+        target.write_text(meanwhile)
+        other = Toolbox([overwriting(target)])
+        result = await other.execute(await other.restore(stored), Answer(Verdict.YES))
+        assert result.code is code
+        assert target.read_text() == ("new" if code is None else meanwhile)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "files"),
+    [
+        (Answer(Verdict.NO, "not that"), ErrorCode.REJECTED, []),
+        (None, ErrorCode.NOBODY_TO_ASK, []),
+        (Answer(Verdict.YES), None, ["once"]),
+    ],
+)
+async def test_a_call_that_has_its_result_keeps_it_wherever_it_is_stored(
+    answer: Answer | None, code: ErrorCode | None, files: list[str]
+) -> None:
+    """What was denied stays denied, what ran does not run again: on a second answer, on resume, in another box."""
+    ran: list[str] = []
+
+    @tool(effect=Effect.WRITE, secrets=())
+    def once(what: str) -> str:
+        "Do it."
+        ran.append(what)
+        return "done"
+
+    box = Toolbox([once])
+    pending = await box.prepare(ToolCall("once", {"what": "once"}))
+    first = await box.execute(pending, answer)
+    assert (await box.execute(pending, Answer(Verdict.YES))) == first
+    stored = json.loads(json.dumps(prepared_to_json(pending)))
+    for other in (box, Toolbox([once])):
+        again = await other.execute(await other.restore(stored), Answer(Verdict.YES))
+        assert (again.code, again.text) == (code, first.text)
+    assert ran == files

@@ -230,6 +230,7 @@ class Ready:
 
     __slots__ = (
         "_arguments",
+        "accesses",
         "approved",
         "bound",
         "call",
@@ -268,6 +269,7 @@ class Ready:
         self.claimed = False
         self.changed = False  # a person gave it other arguments
         self.approved = False  # a person said yes, to this call or before to such calls
+        self.accesses: Any = ...  # what the tool said that it reaches, once it was asked
         self.why = ""  # the rule or the person that let it run
 
     def replace_arguments(self, arguments: Any) -> None:
@@ -336,19 +338,21 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
     """A prepared call as plain JSON data, with a format version; `Toolbox.restore` reads it back.
 
     The live tool is not part of it: another process resolves and validates the call again and
-    refuses to run it if the fingerprint differs.
+    refuses to run it if the fingerprint differs. A call that has its result already is saved with that, as
+    Refused: what was denied, or has run, never runs because it was saved.
     """
-    call = prepared.call
+    call, done = prepared.call, prepared.result if isinstance(prepared, Refused) else prepared.done
     data: dict[str, Any] = {
         "format": FORMAT,
-        "kind": prepared.kind,
+        "kind": prepared.kind if done is None else Refused.kind,
         "key": list(prepared.key),
         "call": {"name": call.name, "arguments": call.arguments, "id": call.id, "extras": call.extras},
     }
     if call.problem:
         data["call"]["problem"] = call.problem
-    if isinstance(prepared, Refused):
-        return {**data, "result": prepared.result.to_dict()}
+    if done is not None:
+        return {**data, "result": done.to_dict()}
+    assert not isinstance(prepared, Refused)
     if not prepared.fingerprint and prepared.bound is not None:
         prepared.fingerprint = fingerprint(prepared.bound.definition.identity, prepared.arguments)
     data |= {
@@ -357,7 +361,7 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
         "fingerprint": prepared.fingerprint,
     }
     if isinstance(prepared, Pending):
-        data["reason"] = prepared.question.reason
+        data |= {"reason": prepared.question.reason, "digest": prepared.question.digest}
     return data
 
 

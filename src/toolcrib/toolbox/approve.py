@@ -80,11 +80,12 @@ async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> Too
     return refusal
 
 
-async def previewed(pending: Pending) -> None:
-    """Put on the question what the tool shows of the call, if it shows anything; only a person sees it."""
+async def previewed(pending: Pending) -> Question:
+    """The question, with what the tool shows of the call, if it shows anything; only a person sees it."""
     preview = await _preview_of(pending)
     if preview is not None:
         pending.question.preview, pending.question.digest = preview.text, preview.digest
+    return pending.question
 
 
 async def outdated(pending: Pending) -> bool:
@@ -122,6 +123,7 @@ async def _with_other_arguments(box: Toolbox, pending: Pending, answer: Answer) 
         await close_tool(pending.bound.tool)
     pending.bound, pending.params, pending.effect = fresh.bound, fresh.params, fresh.effect
     pending.replace_arguments(fresh.arguments)
+    pending.accesses = fresh.accesses
     pending.edits, pending.fingerprint = (), fresh.fingerprint
     if isinstance(fresh, Pending):
         pending.question = fresh.question
@@ -138,7 +140,7 @@ async def bind(box: Toolbox, prepared: Ready) -> ToolResult | None:
             return fresh.result
         if prepared.fingerprint and fresh.fingerprint and fresh.fingerprint != prepared.fingerprint:
             return words.tool_changed(name)
-        prepared.bound, prepared.params = fresh.bound, fresh.params
+        prepared.bound, prepared.params, prepared.accesses = fresh.bound, fresh.params, fresh.accesses
     elif await box.registry.entry(name) is not prepared.bound.entry:
         return words.tool_changed(name)
     bound = prepared.bound
@@ -158,4 +160,6 @@ async def restored(box: Toolbox, data: Any) -> Prepared:
         return prepared
     if prepared_to_json(prepared)["fingerprint"] != saved:
         return Refused(call, key, words.tool_changed(call.name))
+    if isinstance(prepared, Pending):  # what the person was shown rests on what was there then
+        prepared.question.digest = str(data.get("digest") or "")
     return prepared

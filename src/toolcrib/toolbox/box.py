@@ -367,6 +367,14 @@ class Toolbox:
                 )
             raise
 
+    async def preview(self, pending: Pending) -> Question:
+        """The question of a call, with what it would do: a diff, the parts of a command. Nothing is changed.
+
+        A question that is put elsewhere is previewed before it is stored: what it shows is looked at again after
+        the answer.
+        """
+        return await previewed(pending)
+
     async def ask(self, question: Question) -> Answer | None:
         """Put a question to the approver; None when there is none, it fails, or it gives no answer."""
         return await ask(self, question)

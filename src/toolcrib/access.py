@@ -30,7 +30,10 @@ class Access:
     `subtree` says that everything below the path is meant, `pattern` narrows that to what matches it.
     `prefix` are the words of a command that an approval may remember; empty: none is broad enough to be
     useful and narrow enough to be safe. What is `free` needs no yes of its own, because it was proved harmless
-    or belongs to something that is listed as well: only rules that deny or ask look at it.
+    or belongs to something that is listed as well: only rules that deny or ask look at it. A `hint` is no
+    command of its own, but another form of one that is listed, or one that may be run by it.
+    `filtered`: the tool asks `ctx.permits` about each thing below the path and leaves out what it may not reach.
+    `real`: where the name that is listed before it leads, through links.
     """
 
     reach: Reach
@@ -40,6 +43,9 @@ class Access:
     pattern: str = ""
     prefix: tuple[str, ...] = ()
     free: bool = False
+    hint: bool = False
+    filtered: bool = False
+    real: bool = False
 
     def __str__(self) -> str:
         below = f"/{self.pattern or '**'}" if self.subtree else ""

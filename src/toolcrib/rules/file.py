@@ -207,7 +207,7 @@ def _reached(rule: Rule, case: Case) -> bool:
     if not rule.about_accesses:
         return True
     accesses = case.accesses
-    return accesses is None or any(rule.means(access) is not NO for access in accesses)
+    return accesses is None or any(rule.means(access, case) is not NO for access in accesses)
 
 
 def _text(table: Mapping[str, Any], key: str) -> str:

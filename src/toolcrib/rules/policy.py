@@ -10,9 +10,10 @@ What several rules say about one call is settled in this order, whatever order t
 | an ask rule means, or may mean, something that it reaches | ask, always |
 | a person approved it before | allow |
 | allow rules mean all that it reaches | allow |
-| nothing of these | what the autonomy says of its effect; unknown means ask |
+| nothing of these | what `otherwise` says; without it the autonomy, by the effect; unknown means ask |
 
-"Always" means that no earlier approval counts.
+"Always" means that no earlier approval counts. A rule may have exceptions (`unless`): what one of them means for
+certain, a deny or ask rule does not mean; a call that one of them may mean, an allow rule does not allow.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ class Rule:
 
     `tools` and `servers` are patterns of names. `paths` count for `reach` (all ways to reach a path if it is
     empty), `commands` for commands that were proved plain, `hosts` for connections. `arguments` maps names
-    to a pattern of their text, or to the very value. `tainted` counts only (True) or never (False) in a run
-    that took in something from outside. `source` says where the rule is written.
+    to a pattern of their text, to the very value, or to the same of an object's members; an argument that is
+    left out is its default. `tainted` counts only (True) or never (False) in a run that took in something from
+    outside. `unless` are exceptions, written as rules whose verb says nothing. `source` says where the rule is
+    written.
     """
 
     verb: Verb
@@ -52,6 +55,7 @@ class Rule:
     hosts: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
     tainted: bool | None = None
+    unless: tuple[Rule, ...] = ()
     source: str = ""
 
     @property
@@ -60,8 +64,13 @@ class Rule:
 
     @property
     def always(self) -> bool:
-        """Whether nothing but the tool itself decides whether the rule counts."""
+        """Whether nothing but the tool itself and its effect decides whether the rule counts."""
         return not (self.about_accesses or self.arguments or self.tainted is not None)
+
+    def hides(self, facts: Facts) -> bool:
+        """Whether the rule, if it denies, leaves no call of a tool."""
+        effects = not self.effects or self.effects >= set(Effect)
+        return self.always and effects and self.knows(facts) and not any(o.knows(facts) for o in self.unless)
 
     def knows(self, facts: Facts) -> bool:
         """Whether the rule is about a tool."""
@@ -77,10 +86,50 @@ class Rule:
             return False
         if not self.knows(case.facts):
             return False
-        return not self.arguments or self._fits_arguments(case.arguments)
+        if self.arguments and not self._fits_arguments(case):
+            return False
+        return not any(not other.about_accesses and other.counts(case) for other in self.unless)
 
-    def means(self, access: Access) -> int:
+    def found(self, case: Case, accesses: Sequence[Access] | None) -> int:
+        """Whether the rule, if it denies or asks, is about what a call reaches: NO, PARTLY or YES."""
+        if not self.counts(case):
+            return NO
+        looked_at = accesses
+        if not self.about_accesses:  # exceptions alone look at what is reached, each at its own kind
+            reaches = [a for a in accesses or () if any(o.is_about(a) for o in self.unless)]
+            if not reaches:
+                return YES
+            looked_at = reaches
+        elif accesses is None:  # a tool that does not say what it reaches may reach anything
+            return NO if case.facts.effect is Effect.READ and not self.tools else PARTLY
+        return max((self.means(access, case) for access in looked_at or ()), default=NO)
+
+    def excepts(self, case: Case, accesses: Sequence[Access] | None) -> bool:
+        """Whether an exception may be about a call; then an allow rule does not allow it."""
+        about = [other for other in self.unless if other.about_accesses and other.counts(case)]
+        return any(accesses is None or any(o.means(a, case) for a in accesses) for o in about)
+
+    def is_about(self, access: Access) -> bool:
+        """Whether the rule says anything of such a way to reach something."""
+        patterns = (
+            self.paths
+            if access.reach in PATHS
+            else self.commands
+            if access.reach is Reach.RUN
+            else self.hosts
+        )
+        return bool(patterns) or access.reach in self.reach
+
+    def means(self, access: Access, case: Case) -> int:
         """Whether the rule is about something that is reached: NO, PARTLY or YES."""
+        found = self._named(access)
+        if found is not NO and self.verb is not Verb.ALLOW:
+            for other in self.unless:
+                if other.about_accesses and other.counts(case):
+                    found = min(found, YES - other.means(access, case))
+        return found
+
+    def _named(self, access: Access) -> int:
         if self.reach and access.reach not in self.reach:
             return NO
         if self.paths and access.reach in PATHS:
@@ -96,19 +145,15 @@ class Rule:
             return YES if any(host_matches(pattern, access.target) for pattern in self.hosts) else NO
         return NO if self.paths or self.commands or self.hosts else YES
 
-    def _fits_arguments(self, given: Any) -> bool:
+    def _fits_arguments(self, case: Case) -> bool:
+        given = case.arguments
         if not isinstance(given, dict):
             return False
-        for name, wanted in self.arguments.items():
-            if name not in given:
-                return False
-            value = given[name]
-            if isinstance(wanted, str) and isinstance(value, str):
-                if not any_matches((wanted,), value):
-                    return False
-            elif not same_json(value, wanted):
-                return False
-        return True
+        some = self.verb is not Verb.ALLOW
+        return all(
+            _fits(wanted, given[name] if name in given else _default(case, name), some)
+            for name, wanted in self.arguments.items()
+        )
 
     def __str__(self) -> str:
         return f"{self.name or self.verb.value}{f' ({self.source})' if self.source else ''}"
@@ -126,14 +171,24 @@ class Explanation:
 class RulePolicy:
     """Rules over an autonomy. `narrowed` adds rules that may take away and never give.
 
+    `otherwise` is a decision, or None where the autonomy has the last word.
+
     >>> from toolcrib.toolbox.policy import Verb
     >>> rules = [Rule(verb=Verb.DENY, tools=("shell",), reason="no commands here")]
     >>> RulePolicy("supervised", rules).shows(Facts("shell", Effect.WRITE, frozenset()))
     False
     """
 
-    def __init__(self, autonomy: Autonomy | str = "supervised", rules: Iterable[Rule] = ()) -> None:
+    def __init__(
+        self,
+        autonomy: Autonomy | str = "supervised",
+        rules: Iterable[Rule] = (),
+        *,
+        otherwise: Verb | str | None = None,
+    ) -> None:
+        """`otherwise` ("ask" or "deny") is what becomes of a call that no rule allows, also if it only reads."""
         self.autonomy = AutonomyPolicy(autonomy)
+        self.otherwise = None if otherwise is None else _OTHERWISE[Verb(otherwise)]
         self.rules = tuple(rules)
         self._denies = [rule for rule in self.rules if rule.verb is Verb.DENY]
         self._asks = [rule for rule in self.rules if rule.verb is Verb.ASK]
@@ -145,7 +200,8 @@ class RulePolicy:
         order = list(Autonomy)
         wanted = Autonomy(autonomy) if autonomy is not None else self.autonomy.autonomy
         lower = min(wanted, self.autonomy.autonomy, key=order.index)
-        return RulePolicy(lower, (*self.rules, *(rule for rule in rules if rule.verb is not Verb.ALLOW)))
+        kept = (*self.rules, *(rule for rule in rules if rule.verb is not Verb.ALLOW))
+        return RulePolicy(lower, kept, otherwise=None if self.otherwise is None else self.otherwise.verb)
 
     def decide(self, case: Case) -> Decision:
         """The decision alone; `explain` gives the reasons."""
@@ -159,12 +215,11 @@ class RulePolicy:
 
     def shows(self, facts: Facts) -> bool:
         """Whether a tool may ever be allowed: a rule that denies it whatever it is called with hides it."""
-        if not self.autonomy.shows(facts):
+        if not self.autonomy.shows(facts) or any(rule.hides(facts) for rule in self._denies):
             return False
-        return not any(
-            rule.always and (not rule.effects or rule.effects >= set(Effect)) and rule.knows(facts)
-            for rule in self._denies
-        )
+        if self.otherwise is None or self.otherwise.verb is not Verb.DENY:
+            return True
+        return any(rule.knows(facts) for rule in (*self._allows, *self._asks))
 
     def _judged(self, case: Case, steps: list[str] | None) -> tuple[Decision, Rule | None]:
         default = self.autonomy.decide(case)
@@ -200,15 +255,15 @@ class RulePolicy:
     def _allowed(
         self, case: Case, accesses: Sequence[Access] | None, default: Decision, steps: list[str] | None
     ) -> tuple[Decision, Rule | None]:
-        waiting = [access for access in accesses or () if not access.free]
+        waiting = [access for access in accesses or () if not access.free or self._is_named(access)]
         by: Rule | None = None
         for rule in self._allows:
-            if not rule.counts(case):
+            if not rule.counts(case) or (rule.unless and rule.excepts(case, accesses)):
                 continue
             if not rule.about_accesses:
                 _note(steps, rule, "allows the call")
                 return Decision(Verb.ALLOW, "", str(rule)), rule
-            left = [access for access in waiting if rule.means(access) is not YES]
+            left = [access for access in waiting if rule.means(access, case) is not YES]
             if len(left) < len(waiting):
                 _note(
                     steps, rule, f"allows {len(waiting) - len(left)} of the {len(waiting)} things it reaches"
@@ -218,22 +273,48 @@ class RulePolicy:
             return Decision(Verb.ALLOW, "", str(by)), by
         if by is not None and steps is not None:
             steps.append(f"not allowed by a rule: {', '.join(map(str, waiting))}")
-        return default, None
+        return self.otherwise or default, None
+
+    def _is_named(self, access: Access) -> bool:
+        """Whether even what was proved harmless needs a rule that names it: a command, where `otherwise` is said."""
+        return self.otherwise is not None and access.reach is Reach.RUN and not access.hint
 
     def _found(
         self, rule: Rule, case: Case, accesses: Sequence[Access] | None, steps: list[str] | None
     ) -> int:
-        if not rule.counts(case):
-            return NO
-        if not rule.about_accesses:
-            found = YES
-        elif accesses is None:  # a tool that does not say what it reaches may reach anything
-            found = NO if case.facts.effect is Effect.READ and not rule.tools else PARTLY
-        else:
-            found = max((rule.means(access) for access in accesses), default=NO)
+        found = rule.found(case, accesses)
         if found:
             _note(steps, rule, "holds" if found is YES else "may hold")
         return found
+
+
+_OTHERWISE = {
+    Verb.ALLOW: None,
+    Verb.ASK: Decision(Verb.ASK, "no rule allows it"),
+    Verb.DENY: Decision(Verb.DENY, "no rule allows it"),
+}
+
+
+def _fits(wanted: Any, value: Any, some: bool) -> bool:
+    """Whether a value is as a rule says; of a list, `some` members or all."""
+    if isinstance(wanted, str) and isinstance(value, str):
+        return any_matches((wanted,), value)
+    if isinstance(wanted, Mapping) and wanted and isinstance(value, Mapping):
+        return all(name in value and _fits(inner, value[name], some) for name, inner in wanted.items())
+    if isinstance(value, list) and not isinstance(wanted, list):
+        return bool(value) and (any if some else all)(_fits(wanted, item, some) for item in value)
+    return same_json(value, wanted)
+
+
+_ABSENT = object()
+
+
+def _default(case: Case, name: str) -> Any:
+    """What an argument is that was left out, as the tool's schema says."""
+    bound = case.prepared.bound if case.prepared is not None else None
+    if bound is None:
+        return _ABSENT
+    return bound.definition.params.schema.get("properties", {}).get(name, {}).get("default", _ABSENT)
 
 
 def _why(rule: Rule) -> str:

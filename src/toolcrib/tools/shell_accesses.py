@@ -78,12 +78,15 @@ def _of_command(command: Command, part: Part, *, free: bool, grantable: bool) ->
     forms = itertools.islice(_forms(list(argv)), MOST)
     yield from _seen(form for form in forms if form != known)
     if not part.proved and argv[0].rpartition("/")[2] in CARRIERS:
-        yield Access(Reach.RUN, shlex.join(argv), free=True)
+        yield Access(Reach.RUN, shlex.join(argv), free=True, hint=True)
     yield from _hosts(part.argv)
 
 
 def _seen(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
-    return (Access(Reach.RUN, shlex.join(argv), argv, free=True) for argv in itertools.islice(found, MOST))
+    return (
+        Access(Reach.RUN, shlex.join(argv), argv, free=True, hint=True)
+        for argv in itertools.islice(found, MOST)
+    )
 
 
 def _loosely(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:

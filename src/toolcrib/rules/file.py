@@ -2,6 +2,7 @@
 
 ```toml
 autonomy = "supervised"             # read_only, supervised or full; may be left out
+otherwise = "deny"                  # or "ask": what no rule allows; left out, the autonomy says
 
 [[rule]]
 name = "tests may run"
@@ -13,7 +14,8 @@ not_match = ['shell {"command": "rm -r build"}']
 
 [[rule]]
 deny = true
-path = ["**/.env", "secrets/**"]
+path = ["**/.env*", "secrets/**"]
+except = { path = "**/.env.example" }
 reason = "secrets stay where they are"
 ```
 
@@ -26,14 +28,15 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from toolcrib.access import Reach
 from toolcrib.call import ToolCall
 from toolcrib.errors import ToolcribError
-from toolcrib.rules.patterns import CommandPattern, PathPattern, PatternError
+from toolcrib.rules.breadth import check_breadth
+from toolcrib.rules.patterns import CommandPattern, PathPattern
 from toolcrib.rules.policy import NO, Rule, RulePolicy
 from toolcrib.tool import Effect
 from toolcrib.toolbox.policy import Autonomy, Case, Verb
@@ -41,20 +44,9 @@ from toolcrib.toolbox.policy import Autonomy, Case, Verb
 HEADER = re.compile(r"^\s*\[\[\s*rule\s*\]\]")
 KEYS = {
     "name", "reason", "allow", "ask", "deny", "tool", "effect", "server", "path", "reach", "command", "host",
-    "argument", "tainted", "match", "not_match",
+    "argument", "tainted", "except", "match", "not_match",
 }  # fmt: skip
-# Who may run these with any words may run anything: they take programs, or run as somebody else.
-RUNS_ANYTHING = frozenset(
-    {
-        "ash", "awk", "bash", "bun", "busybox", "csh", "dash", "deno", "docker", "env", "eval", "exec", "find", "fish",
-        "gawk", "ksh", "kubectl", "lua", "make", "mawk", "nice", "node", "nohup", "npx", "parallel", "perl", "php",
-        "pipx", "podman", "python", "python2", "python3", "ruby", "setsid", "sh", "source", "ssh", "stdbuf", "tcsh",
-        "time", "timeout", "uvx", "watch", "xargs", "zsh",
-    }
-)  # fmt: skip
-AS_ANOTHER = frozenset({"chroot", "doas", "nsenter", "pkexec", "su", "sudo", "unshare"})
-TAKES_CODE = re.compile(r"-(?:[a-z]*[ce]|-eval|-print|-command|p)?\Z")
-
+NOT_IN_EXCEPTIONS = {"name", "reason", "allow", "ask", "deny", "except", "match", "not_match"}
 MAX_FILE = 1_000_000
 
 MakeCase = Callable[[ToolCall], Case]
@@ -67,12 +59,16 @@ class RuleError(ToolcribError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """What a file says: its rules and, if it names one, an autonomy. `examples` are to be checked with tools."""
+    """What a file says: its rules and, if it names them, an autonomy and what becomes of all else.
+
+    `examples` are to be checked with tools.
+    """
 
     path: str
     rules: tuple[Rule, ...]
     autonomy: Autonomy | None
     examples: tuple[tuple[Rule, int, str, bool], ...]
+    otherwise: Verb | None = None
 
     def check(self, make_case: MakeCase) -> None:
         """Try each rule on its own examples. Raises RuleError for the first that is not as it says."""
@@ -81,8 +77,7 @@ class RuleFile:
                 case = make_case(call_from(text))
             except ToolcribError as problem:
                 raise RuleError(f"{self.path}, line {line}: example {text!r}: {problem}") from None
-            found = rule.counts(case) and _reached(rule, case)
-            if bool(found) is not wanted:
+            if _matches(rule, case) is not wanted:
                 said = (
                     "is listed under match, but the rule does not"
                     if wanted
@@ -92,7 +87,7 @@ class RuleFile:
 
     def policy(self, autonomy: Autonomy | str = "supervised") -> RulePolicy:
         """The policy of these rules; the file's own autonomy counts before the given one."""
-        return RulePolicy(self.autonomy or autonomy, self.rules)
+        return RulePolicy(self.autonomy or autonomy, self.rules, otherwise=self.otherwise)
 
 
 def load_rules(path: str | Path) -> RuleFile:
@@ -114,8 +109,8 @@ def read_rules(text: str, path: str = "rules") -> RuleFile:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise RuleError(f"{path}: not TOML: {problem}") from None
-    if unknown := sorted(set(data) - {"autonomy", "rule"}):
-        raise RuleError(f"{path}: unknown key {unknown[0]!r}; known are 'autonomy' and [[rule]]")
+    if unknown := sorted(set(data) - {"autonomy", "otherwise", "rule"}):
+        raise RuleError(f"{path}: unknown key {unknown[0]!r}; known are 'autonomy', 'otherwise' and [[rule]]")
     lines = [number for number, line in enumerate(text.split("\n"), 1) if HEADER.match(line)]
     tables = data.get("rule", [])
     if not isinstance(tables, list) or len(lines) != len(tables):
@@ -131,12 +126,18 @@ def read_rules(text: str, path: str = "rules") -> RuleFile:
         for key, wanted in (("match", True), ("not_match", False)):
             listed = _texts(table, key)
             examples += [(rule, _line_of(text, example, line), example, wanted) for example in listed]
-    try:
-        autonomy = Autonomy(data["autonomy"]) if "autonomy" in data else None
-    except ValueError:
-        known = ", ".join(Autonomy)
-        raise RuleError(f"{path}: autonomy must be one of {known}; got {data['autonomy']!r}") from None
-    return RuleFile(path, tuple(rules), autonomy, tuple(examples))
+    autonomy = _word(data, "autonomy", {word.value: word for word in Autonomy}, path)
+    otherwise = _word(data, "otherwise", {word.value: word for word in (Verb.ASK, Verb.DENY)}, path)
+    return RuleFile(path, tuple(rules), autonomy, tuple(examples), otherwise)
+
+
+def _word(data: Mapping[str, Any], key: str, known: Mapping[str, Any], path: str) -> Any:
+    if key not in data:
+        return None
+    value = data[key]
+    if not isinstance(value, str) or value not in known:
+        raise RuleError(f"{path}: {key} must be one of {', '.join(known)}; got {value!r}")
+    return known[value]
 
 
 def call_from(text: str) -> ToolCall:
@@ -159,10 +160,30 @@ def _rule(table: Any, number: int, source: str) -> Rule:
     verbs = [verb for verb in Verb if table.get(verb.value) is True]
     if len(verbs) != 1 or any(table.get(verb.value) not in (None, True) for verb in Verb):
         raise ValueError("a rule says one of: allow = true, ask = true, deny = true")
-    rule = Rule(
-        verb=verbs[0],
+    rule = replace(
+        _what(table, verbs[0]),
         name=_text(table, "name") or f"rule {number}",
         reason=_text(table, "reason"),
+        unless=tuple(_exception(one, verbs[0]) for one in _tables(table, "except")),
+        source=source,
+    )
+    check_breadth(rule)
+    return rule
+
+
+def _exception(table: Mapping[str, Any], verb: Verb) -> Rule:
+    """What a rule is not about. To be left out of a deny it must be meant for certain, out of an allow perhaps."""
+    known = sorted(KEYS - NOT_IN_EXCEPTIONS)
+    if unknown := sorted(set(table) - set(known)):
+        raise ValueError(f"unknown key {unknown[0]!r} in except; known are {', '.join(known)}")
+    if not table:
+        raise ValueError("an exception names what it is about")
+    return _what(table, Verb.DENY if verb is Verb.ALLOW else Verb.ALLOW)
+
+
+def _what(table: Mapping[str, Any], verb: Verb) -> Rule:
+    return Rule(
+        verb=verb,
         tools=_texts(table, "tool"),
         effects=frozenset(_chosen(table, "effect", {effect.label: effect for effect in Effect})),
         servers=_texts(table, "server"),
@@ -172,42 +193,19 @@ def _rule(table: Any, number: int, source: str) -> Rule:
         hosts=_texts(table, "host"),
         arguments=_arguments(table),
         tainted=_flag(table, "tainted"),
-        source=source,
     )
-    _not_too_broad(rule)
-    return rule
 
 
-def _not_too_broad(rule: Rule) -> None:
-    """An allow rule that would allow anything at all is refused."""
-    if rule.verb is not Verb.ALLOW:
-        return
-    for command in rule.commands:
-        first = command.words[0].rsplit("/", 1)[-1] if command.words else "*"
-        if re.search(r"[*?\[]", first):
-            raise PatternError(f"command {command.text!r} is too broad: name the program")
-        if not command.open:
-            continue
-        second = command.words[1] if len(command.words) > 1 else ""
-        code = second and (TAKES_CODE.match(second) or re.search(r"[*?\[]", second))
-        if first in AS_ANOTHER or (first in RUNS_ANYTHING and (not second or code)):
-            raise PatternError(
-                f"command {command.text!r} is too broad: {first} runs whatever it is told to. "
-                "Write out the words that may follow"
-            )
-    if not (rule.tools or rule.effects or rule.servers or rule.about_accesses or rule.arguments):
-        raise PatternError("a rule that allows everything is too broad: name a tool, an effect, a path, …")
-    if rule.tools == ("*",) and not (rule.effects or rule.servers or rule.about_accesses or rule.arguments):
-        raise PatternError('tool "*" alone allows everything: use autonomy = "full" if that is meant')
-    if any(pattern.covers("/") and pattern.covers(".") for pattern in rule.paths) and not rule.tools:
-        raise PatternError("path '**' allows every file: name a tool or a folder")
-
-
-def _reached(rule: Rule, case: Case) -> bool:
-    if not rule.about_accesses:
-        return True
+def _matches(rule: Rule, case: Case) -> bool:
+    """Whether a rule has anything to say of an example."""
     accesses = case.accesses
-    return accesses is None or any(rule.means(access, case) is not NO for access in accesses)
+    if rule.verb is not Verb.ALLOW:
+        return rule.found(case, accesses) is not NO
+    if not rule.counts(case) or rule.excepts(case, accesses):
+        return False
+    if not rule.about_accesses or accesses is None:
+        return True
+    return any(rule.means(access, case) is not NO for access in accesses)
 
 
 def _text(table: Mapping[str, Any], key: str) -> str:
@@ -223,6 +221,14 @@ def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if not isinstance(listed, list) or any(not isinstance(item, str) or not item.strip() for item in listed):
         raise ValueError(f"{key} must be a text or a list of texts, got {value!r}")
     return tuple(listed)
+
+
+def _tables(table: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    value = table.get(key, [])
+    listed = [value] if isinstance(value, dict) else value
+    if not isinstance(listed, list) or any(not isinstance(item, dict) for item in listed):
+        raise ValueError(f'{key} must be a table such as {{ path = "docs/**" }}, or several, got {value!r}')
+    return listed
 
 
 def _chosen(table: Mapping[str, Any], key: str, known: Mapping[str, Any]) -> list[Any]:

@@ -30,8 +30,9 @@ async def yes(question: Any) -> Answer:
     return Answer(Verdict.YES, by="ann")
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def lines(log: AuditLog) -> list[dict[str, Any]]:
+    log.flush()
+    return [json.loads(line) for line in log.path.read_text().splitlines()]
 
 
 async def test_every_call_leaves_its_lines(tmp_path: Path) -> None:
@@ -41,7 +42,7 @@ async def test_every_call_leaves_its_lines(tmp_path: Path) -> None:
     await box.call("save", {"path": "bad"})
     await box.call("save", {"pth": "a"})
     await box.call("nothing", {})
-    noted = lines(log.path)
+    noted = lines(log)
     assert [(item["event"], item["tool"], item.get("outcome", "")) for item in noted] == [
         ("decided", "save", ""),
         ("ended", "save", "ok"),
@@ -68,22 +69,25 @@ async def test_what_a_rule_decided_is_noted(tmp_path: Path) -> None:
     log = AuditLog(tmp_path / "a.jsonl", key=KEY)
     policy = read_rules('[[rule]]\nname = "all"\nallow = true\ntool = "save"').policy()
     await Toolbox([save], policy=policy, audit=log).call("save", {"path": "a"})
-    assert lines(log.path)[0]["why"] == "all (rules:1)"
+    assert lines(log)[0]["why"] == "all (rules:1)"
 
 
 async def test_secrets_are_masked_before_they_are_written(tmp_path: Path) -> None:
     log = AuditLog(tmp_path / "a.jsonl", key=KEY, mask=lambda text: text.replace("hunter2", "[secret]"))
     await Toolbox([save], autonomy="full", audit=log).call("save", {"path": "hunter2", "text": "x" * 2000})
+    log.flush()
     assert "hunter2" not in log.path.read_text()
-    assert len(lines(log.path)[0]["arguments"]) == 501
+    assert len(lines(log)[0]["arguments"]) == 501
 
 
 async def test_a_log_goes_on_where_it_ended(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY)
     for _ in range(3):
-        await Toolbox([save], autonomy="full", audit=AuditLog(path, key=KEY)).call("save", {"path": "a"})
-    assert AuditLog(path, key=KEY).check().lines == 6
-    assert [item["n"] for item in lines(path)] == list(range(6))
+        log = AuditLog(log.path, key=KEY)
+        await Toolbox([save], autonomy="full", audit=log).call("save", {"path": "a"})
+        log.flush()
+    assert AuditLog(log.path, key=KEY).check().lines == 6
+    assert [item["n"] for item in lines(log)] == list(range(6))
 
 
 def written(count: int = 6) -> list[str]:
@@ -175,6 +179,7 @@ async def test_a_full_disk_stops_the_call_and_leaves_the_log_whole(tmp_path: Pat
     log = AuditLog(tmp_path / "a.jsonl", key=KEY)
     box = Toolbox([save], autonomy="full", audit=log)
     await box.call("save", {"path": "a"})
+    log.flush()
     size = log.path.stat().st_size
     import signal
 
@@ -187,14 +192,17 @@ async def test_a_full_disk_stops_the_call_and_leaves_the_log_whole(tmp_path: Pat
         signal.signal(signal.SIGXFSZ, handler)
     assert not (await box.call("save", {"path": "c"})).is_error
     assert log.check().ok
-    assert [
-        json.loads(item["arguments"])["path"] for item in lines(log.path) if item["event"] == "decided"
-    ] == ["a", "c"]
+    assert [json.loads(item["arguments"])["path"] for item in lines(log) if item["event"] == "decided"] == [
+        "a",
+        "c",
+    ]
 
 
 async def test_a_log_that_was_changed_is_not_gone_on_with(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    await Toolbox([save], autonomy="full", audit=AuditLog(path, key=KEY)).call("save", {"path": "a"})
+    log = AuditLog(path, key=KEY)
+    await Toolbox([save], autonomy="full", audit=log).call("save", {"path": "a"})
+    log.flush()
     path.write_text(path.read_text().replace('"ok"', '"no"'))
     result = await Toolbox([save], autonomy="full", audit=AuditLog(path, key=KEY)).call("save", {"path": "b"})
     assert result.is_error
@@ -210,7 +218,7 @@ def test_a_line_that_a_crash_cut_is_dropped(tmp_path: Path) -> None:
         file.write('{"event":"tw')
     again = AuditLog(log.path, key=KEY)
     again.note({"event": "three"})
-    assert [item["event"] for item in lines(log.path)] == ["one", "three"]
+    assert [item["event"] for item in lines(log)] == ["one", "three"]
     assert again.check().ok
 
 

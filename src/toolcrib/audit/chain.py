@@ -68,33 +68,46 @@ def seal_of(key: bytes, before: str, text: str) -> str:
     return hmac.new(key, f"{before}\n{text}".encode(), hashlib.sha256).hexdigest()
 
 
-def verify(lines: Iterable[str], key: bytes, *, head: tuple[int, str] | None = None) -> Checked:
-    """Follow a log's chain from its first line; `head` is how many lines there must be, and the last seal."""
-    chain = Chain(key)
-    for number, line in enumerate(_whole(lines), 1):
-        before = chain.seal
+def follow(chain: Chain, lines: Iterable[str], head: tuple[int, str] | None = None) -> Broken | None:
+    """Move a chain on over the lines that stand written; where it breaks, or where the head is not met, if so."""
+    for line in _whole(lines):
+        number = chain.count + 1
         try:
             record = json.loads(line)
             record.pop("seal")
             place = record["n"]
-        except (ValueError, KeyError, AttributeError, TypeError):
-            return Checked(number - 1, before, Broken(number, "it is not a line of this log"))
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+            return Broken(number, "it is not a line of this log")
         if place != chain.count:
             said = place + 1 if isinstance(place, int) else place
-            what = f"it says that it is line {said}: lines are missing or moved"
-            return Checked(number - 1, before, Broken(number, what))
-        text = canonical(record)
-        wanted = seal_of(chain.key, before, text)
-        whole = f'{text[:-1]},"seal":"{wanted}"}}'
-        if not hmac.compare_digest(whole.encode(), line.encode("utf-8", "replace")):
-            return Checked(number - 1, before, Broken(number, "it was changed, or another key was used"))
-        chain.seal, chain.count = wanted, chain.count + 1
-        chain.key = hashlib.sha256(b"next" + chain.key).digest()
-    if head is not None and head != (chain.count, chain.seal):
-        missing = head[0] - chain.count
-        what = f"{missing} lines are missing at the end" if missing > 0 else "it does not end as was noted"
-        return Checked(chain.count, chain.seal, Broken(chain.count + 1, what))
-    return Checked(chain.count, chain.seal)
+            return Broken(number, f"it says that it is line {said}: lines are missing or moved")
+        following = Chain(chain.key, chain.seal, chain.count)
+        del record["n"]
+        if not hmac.compare_digest(following.sealed(record).encode(), line.encode("utf-8", "replace")):
+            return Broken(number, "it was changed, or another key was used")
+        chain.key, chain.seal, chain.count = following.key, following.seal, following.count
+        if head is not None and head[0] == chain.count and head[1] != chain.seal:
+            return Broken(number, "it is not the line that the head was noted at")
+    return None
+
+
+def verify(lines: Iterable[str], key: bytes, *, head: tuple[int, str] | None = None) -> Checked:
+    """Follow a log's chain from its first line; `head` is how many lines there must be, and the seal of that line.
+
+    More lines than the head knows are no fault: who stops between the two leaves the head behind.
+    """
+    chain = Chain(key)
+    broken = follow(chain, lines, head) or too_short(chain, head)
+    return Checked(chain.count, chain.seal, broken)
+
+
+def too_short(chain: Chain, head: tuple[int, str] | None) -> Broken | None:
+    """What is wrong where the head knows of more lines than there are."""
+    if head is None or head[0] <= chain.count:
+        return None
+    missing = head[0] - chain.count
+    what = "1 line is missing" if missing == 1 else f"{missing} lines are missing"
+    return Broken(chain.count + 1, f"{what} at the end")
 
 
 def _whole(lines: Iterable[str]) -> Iterator[str]:

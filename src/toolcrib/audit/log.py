@@ -1,36 +1,43 @@
-"""The log of a toolbox: one line before a call runs, saying who allowed it and why, and one after it."""
+"""The log of a toolbox: one line before a call runs, saying who allowed it and why, and one after it.
+
+Lines are written by a thread of the log's own, in the order in which they were given: what waits is written
+together and costs one wait for the disk. A call waits for its first line; nothing waits for the others.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
+import stat
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from toolcrib.audit.chain import Chain, verify
+from toolcrib.audit.chain import Checked
+from toolcrib.audit.writing import CAREFUL, AuditError, LogFile
 from toolcrib.call import Ready, Refused, fingerprint
-from toolcrib.errors import ToolcribError
 from toolcrib.result import ToolResult
 
 KEY_BYTES = 32
 SHOWN = 500  # characters of arguments in a line; the whole is in their hash
+LOOKED_AT = 8 * SHOWN  # characters that are masked before: a secret that is cut is not recognised
+RUNS = "the call is not run", "the call goes on unrecorded"
 
-
-class AuditError(ToolcribError):
-    """The log cannot be written, or is not the one that this key wrote."""
+Mask = Callable[[str], str]
 
 
 class AuditLog:
-    """Lines appended to a file, each written to the disk before a call may go on.
+    """Lines appended to a file, each on the disk before its call may go on; any number may write to one file.
 
     `on_failure` says what happens when a line cannot be written (a full disk, say): "stop" refuses the call,
     "go_on" runs it and calls `complain` with the reason each time. `actor` is who the run works for. Arguments
-    are noted as their fingerprint and a short text from which `mask` has taken secrets. Raises AuditError when
-    the file does not end as its head says.
+    are noted as their fingerprint and a short text from which the toolbox's secrets, and what `mask` knows,
+    are taken. `sync=False` trusts the system to write to the disk in its own time.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -47,7 +54,7 @@ class AuditLog:
         key: bytes,
         actor: str = "",
         on_failure: str = "stop",
-        mask: Callable[[str], str] = lambda text: text,
+        mask: Mask = lambda text: text,
         complain: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.time,
         sync: bool = True,
@@ -59,39 +66,50 @@ class AuditLog:
         self.path = Path(path)
         self.actor = actor
         self.on_failure = on_failure
-        self._key = key
         self._mask = mask
         self._complain = complain or _to_logging
         self._clock = clock
-        self._sync = sync
+        self._file = LogFile(self.path, key, sync=sync)
+        self._begin()
+
+    def _begin(self) -> None:
+        """A writer of our own: threads and locks do not come along into a forked process."""
+        self._process = os.getpid()
         self._lock = threading.Lock()
-        self._chain: Chain | None = None
+        self._waiting: list[tuple[dict[str, Any], Future[None]]] = []
+        self._writing = False
+        self._writer = ThreadPoolExecutor(1, "toolcrib-audit")  # its work is done before the program ends
 
     @property
     def head(self) -> Path:
         """The file beside the log that says how many lines there are and how the last is sealed."""
-        return self.path.with_name(self.path.name + ".head")
+        return self._file.head
 
-    def decided(self, ready: Ready, definition: Any) -> str:
+    async def decided(self, ready: Ready, definition: Any, mask: Mask | None = None) -> str:
         """Note that a call is going to run. What stands in its way when that cannot be written, or ""."""
         mark = ready.fingerprint or fingerprint(definition.identity, ready.arguments)
-        return self._noted(
-            {
-                "event": "decided",
-                "call": str(ready.key),
-                "tool": ready.call.name,
-                "version": definition.facts.version or definition.identity[:12],
-                "effect": ready.effect.label,
-                "why": ready.why or "its effect is allowed",
-                "fingerprint": mark,
-                "arguments": self._short(ready.arguments),
-            }
-        )
+        record = {
+            "event": "decided",
+            "call": str(ready.key),
+            "tool": ready.call.name,
+            "version": definition.facts.version or definition.identity[:12],
+            "effect": ready.effect.label,
+            "why": self._short(ready.why, mask) or "its effect is allowed",
+            "fingerprint": mark,
+            "arguments": self._short(ready.arguments, mask),
+        }
+        try:
+            await asyncio.wrap_future(self._put(record))
+        except AuditError as problem:
+            stops = self.on_failure == "stop"
+            self._complain(f"{problem}; {RUNS[not stops]}")
+            return "the log of what is done cannot be written" if stops else ""
+        return ""
 
     def ended(self, ready: Ready, result: ToolResult, seconds: float) -> None:
         """Note how a call ended."""
         code = result.code.value if result.code is not None else ""
-        self._noted(
+        self._later(
             {
                 "event": "ended",
                 "call": str(ready.key),
@@ -99,129 +117,107 @@ class AuditLog:
                 "outcome": code or ("error" if result.is_error else "ok"),
                 "seconds": round(seconds, 3),
                 "result": hashlib.sha256(result.text.encode("utf-8", "surrogatepass")).hexdigest(),
-            }
+            },
+            "how a call ended is not recorded",
         )
 
-    def refused(self, refused: Refused) -> None:
+    def refused(self, refused: Refused, mask: Mask | None = None) -> None:
         """Note that a call was not run, and why."""
         result = refused.result
-        self._noted(
+        self._later(
             {
                 "event": "refused",
                 "call": str(refused.key),
-                "tool": refused.call.name,
+                "tool": self._short(refused.call.name, mask),
                 "outcome": result.code.value if result.code is not None else "error",
-                "why": self._mask(result.text)[:SHOWN],
-                "arguments": self._short(refused.call.arguments),
-            }
+                "why": self._short(result.text, mask),
+                "arguments": self._short(refused.call.arguments, mask),
+            },
+            "that a call was refused is not recorded",
         )
 
     def note(self, record: dict[str, Any]) -> None:
-        """Append a record. Raises AuditError where that fails."""
+        """Append a record and wait for the disk. Raises AuditError where that fails."""
+        self._put(record).result()
+
+    def flush(self) -> None:
+        """Wait until all lines so far were written, or could not be."""
         with self._lock:
-            chain = self._chain or self._opened()
-            following = Chain(chain.key, chain.seal, chain.count)
-            line = following.sealed({"at": round(self._clock(), 3), "by": self.actor, **record})
-            try:
-                self._append(line)
-            except OSError as problem:
-                self._chain = None  # what is in the file now is looked at again
-                raise AuditError(
-                    f"the audit log {self.path.name} cannot be written: {problem.strerror}"
-                ) from None
-            self._chain = following
-            self._keep_head(following)
+            waiting = [future for _, future in self._waiting]
+        for future in waiting:
+            future.exception()
+        self._writer.submit(int).result()
 
-    def check(self) -> Any:
+    def check(self) -> Checked:
         """Follow the chain from its beginning to the head: a `Checked`. Raises OSError for a missing file."""
-        with self.path.open(encoding="utf-8") as lines:
-            return verify(lines, self._key, head=self._head())
+        self.flush()
+        return self._file.check()
 
-    def _noted(self, record: dict[str, Any]) -> str:
+    def _later(self, record: dict[str, Any], lost: str) -> None:
+        def done(future: Future[None]) -> None:
+            if (problem := future.exception()) is not None:
+                self._complain(f"{problem}; {lost}")
+
+        self._put(record).add_done_callback(done)
+
+    def _put(self, record: dict[str, Any]) -> Future[None]:
+        if os.getpid() != self._process:
+            self._begin()
+        future: Future[None] = Future()
+        future.set_running_or_notify_cancel()  # it is written, whoever stops waiting for it
+        with self._lock:
+            self._waiting.append(({"at": round(self._clock(), 3), "by": self.actor, **record}, future))
+            if self._writing:
+                return future
+            self._writing = True
         try:
-            self.note(record)
-        except (AuditError, OSError) as problem:
-            stops = self.on_failure == "stop"
-            self._complain(f"{problem}; {'the call is not run' if stops else 'the call goes on unrecorded'}")
-            return "the log of what is done cannot be written" if stops else ""
-        return ""
+            self._writer.submit(self._write)
+        except RuntimeError:  # the program is ending
+            self._write()
+        return future
 
-    def _short(self, arguments: Any) -> str:
-        text = (
-            arguments
-            if isinstance(arguments, str)
-            else json.dumps(arguments, ensure_ascii=False, default=str)
-        )
-        masked = self._mask(text)
+    def _write(self) -> None:
+        """What waits, together, until nothing does."""
+        while True:
+            with self._lock:
+                taken, self._waiting = self._waiting, []
+                if not taken:
+                    self._writing = False
+                    return
+            problem: AuditError | None = None
+            try:
+                self._file.append([record for record, _ in taken])
+            except AuditError as failed:
+                problem = failed
+            except Exception as bug:  # nobody may wait for ever
+                problem = AuditError(f"the audit log {self.path.name} cannot be written: {bug}")
+            for _, future in taken:
+                if problem is None:
+                    future.set_result(None)
+                else:
+                    future.set_exception(problem)
+
+    def _short(self, value: Any, mask: Mask | None) -> str:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        text = text[:LOOKED_AT]
+        masked = self._mask(text if mask is None else mask(text))
         return masked if len(masked) <= SHOWN else masked[:SHOWN] + "…"
-
-    def _opened(self) -> Chain:
-        """The chain as the file leaves it; followed once, when the first line is written."""
-        if not self.path.exists():
-            if self._head() is not None:
-                raise AuditError(
-                    f"the audit log {self.path} is gone, and its head is there: somebody removed it"
-                )
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return Chain(self._key)
-        self._drop_torn_line()
-        checked = self.check()
-        if checked.broken is not None:
-            raise AuditError(f"the audit log {self.path} does not hold: {checked.broken}")
-        key = self._key
-        for _ in range(checked.lines):
-            key = hashlib.sha256(b"next" + key).digest()
-        return Chain(key, checked.seal, checked.lines)
-
-    def _drop_torn_line(self) -> None:
-        """A line that a crash cut in the middle was never followed by its call; the head does not count it."""
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            with self.path.open("r+b") as file:
-                file.truncate(whole)
-
-    def _append(self, line: str) -> None:
-        fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            data = line.encode() + b"\n"
-            if os.write(fd, data) != len(data):
-                raise OSError(28, "only a part of the line could be written")
-            if self._sync:
-                os.fsync(fd)
-        finally:
-            os.close(fd)
-
-    def _keep_head(self, chain: Chain) -> None:
-        temporary = self.head.with_name(f".{self.head.name}.{os.getpid()}")
-        try:
-            temporary.write_text(f"{chain.count} {chain.seal}\n")
-            temporary.replace(self.head)
-        except OSError as problem:
-            self._complain(f"the head of the audit log cannot be written: {problem.strerror}")
-
-    def _head(self) -> tuple[int, str] | None:
-        try:
-            count, _, seal = self.head.read_text().strip().partition(" ")
-            return int(count), seal
-        except (FileNotFoundError, ValueError):
-            return None
 
 
 def read_key(path: str | Path) -> bytes:
     """The key of a log from a file that is its owner's alone; made if there is none. Raises AuditError."""
     place = Path(path)
     try:
-        fd = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
+        fd = os.open(place, os.O_RDONLY | CAREFUL)
     except FileNotFoundError:
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        key = os.urandom(KEY_BYTES)
-        fd = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(key.hex().encode())
-        return key
+        _make_key(place)
+        fd = os.open(place, os.O_RDONLY | CAREFUL)
     with os.fdopen(fd, "rb") as file:
         status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise AuditError(f"{place} is no ordinary file")
+        if status.st_uid != os.geteuid():
+            raise AuditError(f"{place} belongs to another user")
         if status.st_mode & 0o077:
             raise AuditError(f"{place} can be read by others; make it yours alone: chmod 600 {place}")
         try:
@@ -231,6 +227,23 @@ def read_key(path: str | Path) -> bytes:
     if len(key) < KEY_BYTES:
         raise AuditError(f"{place} holds no key of {KEY_BYTES} bytes in hexadecimal")
     return key
+
+
+def _make_key(place: Path) -> None:
+    """Written whole before it has its name: of several who make one at once, all use the same."""
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    unnamed = place.with_name(f".{place.name}.{os.urandom(8).hex()}")
+    fd = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CAREFUL, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(os.urandom(KEY_BYTES).hex().encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(unnamed, place)
+    except FileExistsError:
+        pass
+    finally:
+        unnamed.unlink()
 
 
 def _to_logging(words: str) -> None:

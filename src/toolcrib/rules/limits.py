@@ -58,11 +58,7 @@ class RateLimits:
         """Count a call that is about to run; or, where a limit is reached, count nothing and say which."""
         now = self._clock()
         with self._lock:
-            held = [
-                (limit, counted)
-                for limit, counted in zip(self.limits, self._counted, strict=True)
-                if not limit.tools or any_matches(limit.tools, tool)
-            ]
+            held = self._held(tool)
             for limit, counted in held:
                 if why := _full(limit, counted, run, now):
                     return why
@@ -72,6 +68,22 @@ class RateLimits:
                 else:
                     counted.times.append(now)
         return ""
+
+    def give_back(self, run: str, tool: str) -> None:
+        """A call that was counted did not run after all."""
+        with self._lock:
+            for limit, counted in self._held(tool):
+                if limit.seconds is None:
+                    counted.runs[run] = max(0, counted.runs.get(run, 0) - 1)
+                elif counted.times:
+                    counted.times.pop()
+
+    def _held(self, tool: str) -> list[tuple[Limit, _Counted]]:
+        return [
+            (limit, counted)
+            for limit, counted in zip(self.limits, self._counted, strict=True)
+            if not limit.tools or any_matches(limit.tools, tool)
+        ]
 
     def forget(self, run: str) -> None:
         """A run is over."""

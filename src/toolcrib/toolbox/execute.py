@@ -22,6 +22,7 @@ from toolcrib.toolbox.telemetry import SDK, CallSpan
 from toolcrib.toolbox.threads import BRIEF_WAIT
 
 if TYPE_CHECKING:
+    from toolcrib.audit import AuditLog
     from toolcrib.definition import Definition
     from toolcrib.toolbox.box import Toolbox
 
@@ -76,6 +77,10 @@ class Execution(Deadline):
             self.ctx = Context(deps, key=ready.key, tool=ready.call.name, host=box.host)
             self.ctx._definition = bound.definition
             self.ctx.approved = ready.approved
+            if ready.accesses is not ...:
+                from toolcrib.rules.held import held
+
+                self.ctx._permits = held(box, ready)
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
         closing = False
@@ -110,16 +115,34 @@ class Execution(Deadline):
         return self._end(result)
 
     def _begin(self) -> Any:
-        """Start the clock, the status and the span; the coroutine that does the work."""
+        """Start the clock, reveal secrets, count; the coroutine that does the rest."""
+        box, ready, definition = self.box, self.ready, self.bound.definition
+        self.started = box.timer()
+        self.span: CallSpan | None = None
+        self.params = ready.params if box.masking is None else box.masking.revealed(ready, definition)
+        run, name = box.sink.outermost(ready.key.run), ready.call.name
+        if box.limits is not None and (why := box.limits.take(run, name)):
+            raise NotRun(words.rate_limited(name, why))
+        return self._work() if box.audit is None else self._noted(box.audit, run)
+
+    async def _noted(self, audit: AuditLog, run: str) -> Any:
+        """Run what stands in the log; what does not stand there is not run, and counts for no limit."""
+        box = self.box
+        mask = box.masking.masked if box.masking is not None else None
+        problem: str | None = None
+        try:
+            problem = await audit.decided(self.ready, self.bound.definition, mask)
+        finally:
+            if problem != "" and box.limits is not None:
+                box.limits.give_back(run, self.ready.call.name)
+        if problem:
+            raise ToolError(f"Nothing was run: {problem}.")
+        return await self._work()
+
+    def _work(self) -> Any:
+        """Say that the call begins; the coroutine that does the work."""
         box, ready, definition = self.box, self.ready, self.bound.definition
         name = ready.call.name
-        self.started = box.timer()
-        self.span = None
-        self.params = ready.params if box.masking is None else box.masking.revealed(ready, definition)
-        if box.limits is not None and (why := box.limits.take(box.sink.outermost(ready.key.run), name)):
-            raise NotRun(words.rate_limited(name, why))
-        if box.audit is not None and (problem := box.audit.decided(ready, definition)):
-            raise ToolError(f"Nothing was run: {problem}.")
         if box.sink.listeners:
             box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, None, None, ready.arguments))
         if box.tracer is not None or SDK in sys.modules:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sandbox_runs import backend, run
-from toolcrib.sandbox import Level, Sandbox, SandboxError
-from toolcrib.sandbox.egress import Allowlist, target_of
+from toolcrib.sandbox import Level, Sandbox
+from toolcrib.sandbox.egress import Allowlist, guarded, target_of
 
 # -- what a request asks for
 
@@ -191,10 +191,45 @@ def test_a_launch_that_is_never_started_ends_its_proxy(sandbox: Sandbox, tmp_pat
     assert threading.active_count() == before
 
 
-def test_an_allowlist_needs_a_resolver(tmp_path: Path) -> None:
-    made = backend("bubblewrap")(tmp_path, Level.of("read_only", "allowlist", ["a.example"]))
-    with pytest.raises(SandboxError, match="needs a resolver"):
-        made.launch(["true"], cwd=str(tmp_path), env={})
+@pytest.mark.parametrize(
+    ("listed", "asked", "reason"),
+    [
+        ("a.example", "a.example", "it resolves to a loopback address"),
+        ("db.internal", "db.internal", "it is a local name"),
+        ("169.254.169.254", "169.254.169.254", "it is a cloud metadata address"),
+        ("127.0.0.1", "127.0.0.1", ""),
+        ("localhost", "localhost", ""),
+    ],
+)
+def test_the_network_guard_has_the_last_word(
+    tmp_path: Path, server: int, listed: str, asked: str, reason: str
+) -> None:
+    hosts = [f"{listed}:{server}"]
+    made = backend("bubblewrap")(
+        tmp_path,
+        Level.of("workspace_write", "allowlist", hosts),
+        resolve=guarded(hosts, resolver=lambda host, port: ["127.0.0.1"]),
+    )
+    done = run(made, [sys.executable, "-c", ASK, f"http://{asked}:{server}/"], tmp_path)
+    assert (done.code == 0) is not bool(reason)
+    if reason:
+        assert done.denial is not None and reason in done.denial.words
+        assert done.denial.permission is None and not done.denial.wider
+    else:
+        assert done.said.strip() == f"{asked}:{server} /"
+
+
+async def test_a_name_may_lead_into_ones_own_network_where_that_was_said() -> None:
+    resolve = guarded(["db.internal:5432"], allow_private=["db.internal"], resolver=lambda *_: ["10.0.0.7"])
+    assert list(await resolve("db.internal", 5432)) == ["10.0.0.7"]
+    with pytest.raises(OSError, match="not on the list"):
+        await resolve("db.internal", 5433)
+
+
+def test_an_allowlist_is_guarded_without_being_told_to(tmp_path: Path, server: int) -> None:
+    made = backend("bubblewrap")(tmp_path, Level.of("workspace_write", "allowlist", [f"127.0.0.1:{server}"]))
+    done = run(made, [sys.executable, "-c", ASK, f"http://127.0.0.1:{server}/"], tmp_path)
+    assert done.said.strip() == f"127.0.0.1:{server} /"
 
 
 def test_servers_of_a_command_can_be_reached_by_itself(tmp_path: Path) -> None:

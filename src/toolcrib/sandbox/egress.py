@@ -2,7 +2,7 @@
 
 The command's network namespace has no way out. Its one listener is made inside by the launcher and handed out
 over an inherited socket (SCM_RIGHTS); here, outside, it is served: `CONNECT` for TLS, absolute URLs for plain HTTP.
-Names are resolved here, by the resolver that was handed in, and the connection goes to the address it gave.
+Names are resolved here, by the network guard or what was handed in, and the connection goes to the address it gave.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+from toolcrib.net.urls import NetworkRefused
 from toolcrib.sandbox.launcher import PORT
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -29,6 +30,7 @@ DEFAULT_PORTS = (80, 443)
 HOST = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,62})\.)*[a-z0-9_](?:[a-z0-9_-]{0,62})|\[[0-9a-f:.]+\]")
 REQUEST = re.compile(rb"([A-Z]{1,16}) (\S{1,8000}) (HTTP/1\.[01])\r?\n")
 PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy")
+OWN = ("127.0.0.1", "localhost")
 OF_THE_HOP = (b"proxy-authorization:", b"proxy-connection:", b"connection:", b"keep-alive:")
 
 
@@ -55,6 +57,10 @@ class Allowlist:
         dots = [at for at, char in enumerate(name) if char == "."]
         return any((name[at:], port) in self._below for at in dots)
 
+    def names(self, host: str) -> bool:
+        """Whether a host is on the list, with any port."""
+        return any(name == host for name, _ in self._exact)
+
 
 def _entry(entry: str) -> tuple[str, tuple[int, ...]]:
     name, colon, port = (
@@ -74,17 +80,16 @@ def guarded(
 ) -> Resolver:
     """A resolver that holds a list of hosts to the network guard: a name that leads to a private address is refused.
 
-    An address that stands in `hosts` itself was meant so, but for metadata and link-local ones; `allow_private` is
-    the guard's, for names that may lead into one's own network; `resolver` is asked for addresses.
+    An address that stands in `hosts` itself (or "localhost") was meant so, but for metadata and link-local ones;
+    `allow_private` is the guard's, for names that may lead into one's own network; `resolver` gives addresses.
     """
     from toolcrib.net import NetGuard, parse_address, system_resolver
 
-    addresses = [
-        name for name in (_entry(host)[0].strip("[]") for host in hosts) if _is_address(name, parse_address)
-    ]
+    names = [_entry(host)[0].strip("[]") for host in hosts]
+    meant = [name for name in names if name == "localhost" or _is_address(name, parse_address)]
     guard = NetGuard(
         allow_hosts=list(hosts),
-        allow_private=[*addresses, *allow_private],
+        allow_private=[*meant, *allow_private],
         resolver=resolver or system_resolver,
     )
     return guard.resolve
@@ -98,12 +103,23 @@ def _is_address(name: str, parse: Callable[[str], object]) -> bool:
 
 
 class Egress:
-    """Serves one launch, in a thread with a loop of its own, from `begin` until `close`."""
+    """Serves one launch, in a thread with a loop of its own, from `begin` until `close`.
 
-    def __init__(self, hosts: Sequence[str], resolve: Resolver, *, refused: list[str]) -> None:
+    `refused` gets the hosts that were not on the list, `led_astray` why the guard refused one that was.
+    """
+
+    def __init__(
+        self,
+        hosts: Sequence[str],
+        resolve: Resolver,
+        *,
+        refused: list[str],
+        led_astray: list[str] | None = None,
+    ) -> None:
         self.allowed = Allowlist(hosts)
         self.resolve = resolve
         self.refused = refused
+        self.led_astray = [] if led_astray is None else led_astray
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="toolcrib-egress", daemon=True)
         self._ours: socket.socket | None = None
@@ -115,11 +131,9 @@ class Egress:
         self._ours, theirs = socket.socketpair()
         self._thread.start()
         address = f"http://127.0.0.1:{PORT}"
-        return theirs, {
-            **dict.fromkeys(PROXIES, address),
-            "no_proxy": "127.0.0.1,localhost",
-            "NO_PROXY": "127.0.0.1,localhost",
-        }
+        # A command's own servers are reached past the proxy, unless ours of that name are on the list.
+        past = ",".join(name for name in OWN if not self.allowed.names(name))
+        return theirs, {**dict.fromkeys(PROXIES, address), "no_proxy": past, "NO_PROXY": past}
 
     def close(self) -> None:
         if self._thread.is_alive():
@@ -186,6 +200,10 @@ class Egress:
         try:
             async with asyncio.timeout(CONNECT_TIME):
                 up = await self._connected(host.strip("[]"), port)
+        except NetworkRefused as problem:
+            self.led_astray.append(str(problem))
+            await _answer(writer, "403 Refused by the sandbox", f"{problem}.\n")
+            return
         except (OSError, TimeoutError) as problem:
             await _answer(writer, "502 Bad gateway", f"{host}:{port} could not be reached: {problem}\n")
             return

@@ -69,6 +69,7 @@ FLOOD_WORDS = {
     "cannot allocate memory": "the memory of a process",
     "memoryerror": "the memory of a process",
     "used too much memory together": "the memory of all processes together",
+    "ran too many processes": "the number of processes",
 }
 PATH = re.compile(
     r"['\"`‘“]((?:/|\.{1,2}/|~/)[^'\"`’”\n]{1,1000})['\"`’”]|(?:^|[\s:=(])((?:/|\.{1,2}/)[^\s:'\",;)]{1,1000})"
@@ -95,6 +96,11 @@ def explained(
             f"allow the host {host}",
             Permission("host", host),
         )
+    if launch.led_astray:
+        reason = launch.led_astray[-1]
+        return Denial("network", reason.partition(" ")[0], f"The sandbox refused a connection: {reason}.")
+    if launch.exceeded:
+        return _limited(launch.exceeded[-1])
     if returncode == 0:
         return None
     view = look()
@@ -139,8 +145,12 @@ def _of_line(line: str, launch: Launch, view: View, level: Level) -> Denial | No
                 return Denial("system", what, f"The sandbox does not allow {what}.")
     for word, what in FLOOD_WORDS.items():
         if word in low:
-            return Denial("limit", what, f"The sandbox limits {what}.", f"raise the limit of {what}")
+            return _limited(what)
     return None
+
+
+def _limited(what: str) -> Denial:
+    return Denial("limit", what, f"The sandbox limits {what}.", f"raise the limit of {what}")
 
 
 def _of_path(path: str, low: str, view: View, level: Level) -> Denial | None:

@@ -200,7 +200,7 @@ class Denial:
 class Launch:
     """What has to be executed, and what is to be done around it; a context manager, or call `close`.
 
-    The command's own processes are gone when the launched process is gone. `ended` holds, after `close`,
+    The command's own processes are gone when the launched process is gone. `restored` holds, after `close`,
     what the sandbox put right afterwards (protected files that were changed, by their paths); `exceeded` the
     limits of all its processes together that it met, in words.
     """
@@ -211,6 +211,7 @@ class Launch:
     pass_fds: tuple[int, ...] = ()
     restored: list[str] = field(default_factory=list)
     refused_hosts: list[str] = field(default_factory=list)
+    led_astray: list[str] = field(default_factory=list)
     exceeded: list[str] = field(default_factory=list)
     closing: list[Callable[[Launch], None]] = field(default_factory=list)
     handed: list[int] = field(default_factory=list)

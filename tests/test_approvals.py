@@ -445,3 +445,19 @@ async def test_a_call_that_has_its_result_keeps_it_wherever_it_is_stored(
         again = await other.execute(await other.restore(stored), Answer(Verdict.YES))
         assert (again.code, again.text) == (code, first.text)
     assert ran == files
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("use\x07 tabs\x1b[31m\x00 instead", "use tabs[31m instead"),
+        ("one\n\ttwo", "one\n\ttwo"),
+        ("é" * 70_000, "é" * 32_768),
+        ("\ud800 half", "? half"),
+    ],
+)
+async def test_what_a_person_says_reaches_the_model_clean_and_of_a_size(said: str, told: str) -> None:
+    answer = Answer(Verdict.NO, said)
+    assert answer.message == told
+    result = await box_of(Person(verdict=Verdict.NO, message=said)).call("save", {"path": "a"})
+    assert told in result.text

@@ -85,10 +85,11 @@ def test_nothing_in_a_message_is_invisible_or_begins_a_line_of_its_own(text: str
 
 CREDENTIALS = [
     "password", "api_key", "apiKey", "oauth_token", "client_secret", "private_key", "bearer_token", "Authorization",
-    "db.password", "AWS_SECRET_ACCESS_KEY", "accessToken",
+    "db.password", "AWS_SECRET_ACCESS_KEY", "accessToken", "X-Api-Key", "apikey", "auth_header",
 ]  # fmt: skip
 NO_CREDENTIALS = [
-    "max_tokens", "token_count", "key", "keyboard", "secretary", "author", "path", "passenger", "cookies_path",
+    "max_tokens", "token_count", "key", "keyboard", "secretary", "author", "path", "passenger",
+    "cookies_path", "secret_name",
 ]  # fmt: skip
 
 

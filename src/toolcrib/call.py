@@ -196,6 +196,10 @@ class Answer:
             if not isinstance(given, kind):
                 known = isinstance(given, str) and given in list(kind)
                 object.__setattr__(self, name, kind(given) if known else narrowest)
+        if self.message:
+            from toolcrib.visible import spoken
+
+            object.__setattr__(self, "message", spoken(self.message))
 
     @property
     def allows(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import Any
 
 # C0 without tab and line feed, DEL, C1; zero-width and bidirectional controls; line separators; surrogates.
@@ -16,12 +17,21 @@ UNSHOWN = re.compile(
     "\U000e0000-\U000e007f\U000e0100-\U000e01ef\ud800-\udfff"
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0]"  # blanks that are no spaces
 )
-# Parameters whose value is a credential, by their name; what only begins or ends so (max_tokens, key) is none.
-CREDENTIAL = re.compile(
-    r"(?:^|[_\-.])(?:pass(?:word|wd|phrase|code)|pwd|secret|token|credentials?|bearer|authori[sz]ation|cookie"
-    r"|(?:api|private|secret|access|signing|encryption|account|auth|ssh|gpg|master)[_\-]?key)"
-    r"(?:$|[_\-](?:value|text|key|data|b64|base64|header|pem|token|string)$)"
-)
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Parameters whose value is a credential, by the words of their name; what tells about one is none (token_count).
+CREDENTIALS = frozenset(
+    {
+        "password", "passwd", "passphrase", "passcode", "pwd", "secret", "secrets", "token", "tokens", "apikey",
+        "credential", "credentials", "bearer", "auth", "authorization", "authorisation", "cookie", "cookies",
+    }
+)  # fmt: skip
+KEYS = frozenset({"api", "private", "access", "signing", "encryption", "account", "ssh", "gpg", "master"})
+ABOUT = frozenset(
+    {
+        "count", "limit", "name", "names", "path", "file", "dir", "folder", "url", "uri", "id", "type", "kind", "mode",
+        "method", "policy", "length", "size", "max", "min", "expires", "expiry", "ttl", "scheme", "required", "enabled",
+    }
+)  # fmt: skip
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -35,6 +45,12 @@ def on_one_line(text: str, limit: int = 0) -> str:
     text = text if not limit else text[: limit * 4]
     line = shown(text).replace("\n", "⏎").replace("\t", " ")
     return line if not limit or len(line) <= limit else line[: limit - 1] + "…"
+
+
+def spoken(text: str, limit: int = 65_536) -> str:
+    """What a person says to a model: no control characters but line breaks and tabs, at most `limit` bytes."""
+    kept = CONTROL.sub("", str(text)[:limit])
+    return kept.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
 
 
 def without_credentials(value: Any, name: str = "") -> Any:
@@ -59,7 +75,11 @@ def arguments_shown(arguments: Any, limit: int = 200) -> str:
 
 
 def _is_credential(name: str) -> bool:
-    return CREDENTIAL.search(CAMEL.sub("_", name).lower()) is not None
+    words = [word for word in re.split(r"[^a-z0-9]+", CAMEL.sub("_", name).lower()) if word]
+    if not words or words[-1] in ABOUT or words[0] in ("max", "min", "num"):
+        return False
+    keys = any(one in KEYS and other in ("key", "keys") for one, other in pairwise(words))
+    return keys or not CREDENTIALS.isdisjoint(words)
 
 
 def _spelled(match: re.Match[str]) -> str:

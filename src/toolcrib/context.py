@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from toolcrib.call import CallKey
 from toolcrib.errors import Cancelled, ToolError
 
 if TYPE_CHECKING:
+    from toolcrib.access import Access
     from toolcrib.result import ToolResult
 
 Deps = TypeVar("Deps")
@@ -19,7 +20,17 @@ class Host(Protocol):
     """The side of the toolbox that a Context reaches; tools never see it."""
 
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None: ...
-    async def ask(self, ctx: Context[Any], action: str, patterns: tuple[str, ...]) -> None: ...
+    async def ask(
+        self,
+        ctx: Context[Any],
+        action: str,
+        patterns: tuple[str, ...],
+        *,
+        reaches: tuple[Access, ...] | None,
+        shown: str,
+        person: bool,
+        known: bool,
+    ) -> None: ...
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult: ...
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T: ...
 
@@ -36,11 +47,13 @@ class Context(Generic[Deps]):
 
     __slots__ = (
         "_cancelled",
+        "_deadline",
         "_definition",
         "_host",
         "_idempotency_key",
         "_inner",
         "_loop",
+        "_permits",
         "_waiting",
         "approved",
         "deps",
@@ -63,10 +76,12 @@ class Context(Generic[Deps]):
         self.approved = False  # a person said yes, to this call or before to such calls
         self._cancelled = False
         self._inner = 0
+        self._deadline: Any = None
         self._definition: Any = None
         self._waiting: set[Any] = set()
         self._idempotency_key = ""
         self._loop: Any = None
+        self._permits: Callable[[Access], bool] | None = None
 
     def report(
         self,
@@ -93,6 +108,13 @@ class Context(Generic[Deps]):
         if self._cancelled:
             raise Cancelled(f"the call of {self.tool} was cancelled")
 
+    def permits(self, access: Access) -> bool:
+        """Whether rules let this call reach something: for what a tool only finds as it goes.
+
+        True where no rule is about what it reaches, and without a toolbox.
+        """
+        return self._permits is None or self._permits(access)
+
     @property
     def idempotency_key(self) -> str:
         """The same for all attempts of one call, different for every other: for services that take one."""
@@ -102,13 +124,27 @@ class Context(Generic[Deps]):
             self._idempotency_key = fingerprint(self.tool, list(self.key))[:32]
         return self._idempotency_key
 
-    async def ask(self, action: str, patterns: Iterable[str] = ()) -> None:
+    async def ask(
+        self,
+        action: str,
+        patterns: Iterable[str] = (),
+        *,
+        reaches: Iterable[Access] | None = None,
+        shown: str = "",
+        person: bool = False,
+        known: bool = False,
+    ) -> None:
         """Ask for permission, in the middle of the work, through the same policy and the same person.
 
-        `action` says what would be done, `patterns` what it would be done to. Returns when it is allowed;
-        raises ToolError, with the words for the model, when it is not.
+        `action` says what would be done, `patterns` what it would be done to, `reaches` the same for rules, and
+        `shown` more of it to the person. Returns when it is allowed; raises ToolError, with the words for the
+        model, when it is not. With `person`, rules and autonomy may refuse and not allow: only a person does,
+        and "always" is remembered for exactly this. With `known`, nobody is asked: only such an answer counts.
         """
-        await self._reach().ask(self, action, tuple(patterns))
+        reached = None if reaches is None else tuple(reaches)
+        await self._reach().ask(
+            self, action, tuple(patterns), reaches=reached, shown=shown, person=person, known=known
+        )
 
     async def call(self, name: str, /, **arguments: Any) -> ToolResult:
         """Call another tool along the same path: validated, decided, recorded."""

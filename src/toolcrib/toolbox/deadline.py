@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 from toolcrib.errors import Cancelled
@@ -47,6 +48,24 @@ class Deadline:
         self.cancelling = task.cancelling()
         self.expired = self.over = False
         self.timer = None if seconds is None else task.get_loop().call_later(seconds, self._expire)
+        if ctx is not None:
+            ctx._deadline = self
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """A person is asked: what they take to answer is not the tool's time."""
+        timer, self.timer = self.timer, None
+        assert self.task is not None
+        loop = self.task.get_loop()
+        left = 0.0
+        if timer is not None:
+            left = timer.when() - loop.time()
+            timer.cancel()
+        try:
+            yield
+        finally:
+            if timer is not None and self.timer is None:  # else it was cancelled meanwhile
+                self.timer = loop.call_later(max(left, 0.0), self._expire)
 
     def throw(self, error: BaseException) -> Any:
         """Hand an exception to the coroutine; what it waits for next. WillNotStop when it had its chance."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Coroutine
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolcrib.call import CallKey, CallState, Question, ToolCall, Verdict, fingerprint
+from toolcrib.call import CallKey, CallState, Question, Scope, ToolCall, Verdict, fingerprint
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError
 from toolcrib.events import StatusChanged
@@ -15,6 +17,7 @@ from toolcrib.tool import Effect
 from toolcrib.toolbox import words
 
 if TYPE_CHECKING:
+    from toolcrib.access import Access
     from toolcrib.toolbox.box import Toolbox
 
 T = TypeVar("T")
@@ -38,39 +41,55 @@ class BoxHost:
                 named = {name: box.masking.masked(value) for name, value in named.items()}
             box.emit(ctx.key.run, StatusChanged(ctx.key, ctx.tool, state, **_reportable(**named)))
 
-    async def ask(self, ctx: Context[Any], action: str, patterns: tuple[str, ...]) -> None:
+    async def ask(
+        self,
+        ctx: Context[Any],
+        action: str,
+        patterns: tuple[str, ...],
+        *,
+        reaches: tuple[Access, ...] | None,
+        shown: str,
+        person: bool,
+        known: bool,
+    ) -> None:
         from toolcrib.toolbox.policy import Case, Verb
 
         box = self._box
         if box.masking is not None:
-            action, patterns = box.masking.masked(action), tuple(map(box.masking.masked, patterns))
+            masked = box.masking.masked
+            action, patterns, shown = masked(action), tuple(map(masked, patterns)), masked(shown)
         definition = ctx._definition
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
         effect = max(definition.facts.effect, Effect.WRITE)
         taint = box.taint_of(ctx.key.run)
-        case = Case(definition.facts, effect, action=action, patterns=patterns, taint=taint)
+        case = Case(definition.facts, effect, None, action, patterns, taint, reaches)
         decision = box.policy.decide(case)
-        if decision.verb is Verb.ALLOW:
-            return
         if decision.verb is Verb.DENY:
             raise ToolError(f"Not allowed: {action}: {decision.reason}.")
-        mark = fingerprint(definition.identity, ["ask", action, list(patterns)])
-        identity = definition.identity
-        if not decision.strict and box.grants.covers(ctx.key.run, definition, mark, identity):
+        if decision.verb is Verb.ALLOW and not person:
             return
-        answer = await box.ask(
-            question := Question(
-                key=ctx.key,
-                tool=ctx.tool,
-                action=action,
-                reason=decision.reason,
-                arguments={},
-                effect=effect.label,
-                fingerprint=mark,
-                patterns=patterns,
-                strict=decision.strict,
-            )
+        # What only a person gives is remembered apart: an "always" of another kind does not stand for it.
+        kind, subject = ("permission", definition.facts) if person else ("ask", definition)
+        mark = fingerprint(definition.identity, [kind, action, list(patterns)])
+        identity = fingerprint(definition.identity, kind) if person else definition.identity
+        if not decision.strict and box.grants.covers(ctx.key.run, subject, mark, identity):
+            return
+        if known:
+            raise ToolError(f"Nobody has allowed this for good: {action}.")
+        question = Question(
+            key=ctx.key,
+            tool=ctx.tool,
+            action=action,
+            reason=decision.reason or "only a person may allow it",
+            arguments={},
+            effect=effect.label,
+            fingerprint=mark,
+            patterns=patterns,
+            preview=shown,
+            strict=decision.strict,
         )
+        with ctx._deadline.paused() if ctx._deadline is not None else nullcontext():
+            answer = await box.ask(question)
         if answer is None:
             raise ToolError(
                 f"This needs approval and nobody could be asked: {action}. It was nobody's decision."
@@ -79,7 +98,8 @@ class BoxHost:
             said = f" They say: {answer.message}" if answer.message else ""
             raise ToolError(f"The user rejected this step: {action}.{said}")
         if answer.verdict is Verdict.ALWAYS:
-            box.grants.add(question, answer, definition, identity)
+            exactly = replace(answer, scope=Scope.ARGUMENTS) if person else answer
+            box.grants.add(question, exactly, subject, identity)
 
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult:
         # The inner calls are a run of their own, whose parent is the run of the outer call.

@@ -53,7 +53,7 @@ class Case:
     """What a policy decides on: the tool's facts, the effect of this call, and its arguments or action.
 
     `prepared` gives the validated arguments; a tool's own question in the middle of its work comes with
-    `action` and `patterns` instead. `taint` names what the run took in from outside so far.
+    `action`, `patterns` and what it `reached` instead. `taint` names what the run took in from outside so far.
     """
 
     facts: Facts
@@ -62,6 +62,7 @@ class Case:
     action: str = ""
     patterns: tuple[str, ...] = ()
     taint: frozenset[str] = frozenset()
+    reached: tuple[Access, ...] | None = None
 
     @property
     def arguments(self) -> Any:
@@ -71,11 +72,18 @@ class Case:
     @property
     def accesses(self) -> tuple[Access, ...] | None:
         """What the call reaches, as its tool says; None where it does not say."""
-        return accesses_of(self.prepared) if self.prepared is not None else None
+        return accesses_of(self.prepared) if self.prepared is not None else self.reached
 
 
 def accesses_of(prepared: Ready) -> tuple[Access, ...] | None:
-    """What a call reaches, as its tool says; None where it does not say."""
+    """What a call reaches, as its tool says when it is first asked; None where it does not say."""
+    if prepared.accesses is ...:
+        prepared.accesses = _said_of(prepared)
+    found: tuple[Access, ...] | None = prepared.accesses
+    return found
+
+
+def _said_of(prepared: Ready) -> tuple[Access, ...] | None:
     bound = prepared.bound
     hook = bound.definition.hooks.get("accesses") if bound is not None else None
     if hook is None or bound is None:

@@ -244,12 +244,14 @@ def _pieces_meet(one: str, other: str) -> bool:
 
 
 class CommandPattern:
-    """The words that a command begins with; a last `*` stands for any further ones, also none.
+    """The words of a command; a last `*` stands for any further ones, also none, and `**` does so anywhere.
 
     >>> CommandPattern("git push *").matches(("git", "push", "--force"))
     True
     >>> CommandPattern("git push").matches(("git", "push", "--force"))
     False
+    >>> CommandPattern("git push ** --force *").matches(("git", "push", "origin", "--force"))
+    True
     """
 
     __slots__ = ("open", "text", "words")
@@ -268,24 +270,35 @@ class CommandPattern:
         self.words = tuple(words[:-1] if self.open else words)
 
     def matches(self, argv: Sequence[str]) -> bool:
-        if len(argv) < len(self.words) or (len(argv) > len(self.words) and not self.open):
-            return False
-        return all(_fits(pattern, word) for pattern, word in zip(self.words, argv, strict=False))
+        return self._after(argv)[len(self.words)]
 
     def may_match(self, argv: Sequence[str]) -> bool:
         """Whether it matches for some of what the words that are not known may be."""
-        known = argv[: argv.index(UNKNOWN_WORD)] if UNKNOWN_WORD in argv else argv
-        if len(known) == len(argv):
+        if UNKNOWN_WORD not in argv:
             return self.matches(argv)
-        fits = all(_fits(pattern, word) for pattern, word in zip(self.words, known, strict=False))
-        return fits and (self.open or len(known) <= len(self.words))
+        return any(self._after(argv[: argv.index(UNKNOWN_WORD)]))
 
     def surely_matches(self, argv: Sequence[str]) -> bool:
         """Whether it matches whatever the words are that are not known."""
         if UNKNOWN_WORD not in argv:
             return self.matches(argv)
-        known = argv[: argv.index(UNKNOWN_WORD)]
-        return self.open and len(self.words) <= len(known) and self.matches(known)
+        return self.open and self.matches(argv[: argv.index(UNKNOWN_WORD)])
+
+    def _after(self, argv: Sequence[str]) -> list[bool]:
+        """Of each number of the pattern's words, whether these take all of some words."""
+        row = [True] + [False] * len(self.words)
+        for at, word in enumerate(self.words, 1):
+            row[at] = row[at - 1] and word == "**"
+        for given in argv:
+            new = [False] * len(row)
+            for at, word in enumerate(self.words, 1):
+                any_number = word == "**"
+                new[at] = (row[at] or new[at - 1]) if any_number else (row[at - 1] and _fits(word, given))
+            new[-1] = new[-1] or (self.open and row[-1])
+            if not any(new):
+                return new
+            row = new
+        return row
 
     def __repr__(self) -> str:
         return f"CommandPattern({self.text!r})"

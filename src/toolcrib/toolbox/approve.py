@@ -160,6 +160,18 @@ async def restored(box: Toolbox, data: Any) -> Prepared:
         return prepared
     if prepared_to_json(prepared)["fingerprint"] != saved:
         return Refused(call, key, words.tool_changed(call.name))
+    if data["kind"] == Pending.kind and type(prepared) is Ready and not prepared.approved:
+        prepared = _still_pending(prepared, str(data.get("reason") or "it was asked about before"))
     if isinstance(prepared, Pending):  # what the person was shown rests on what was there then
         prepared.question.digest = str(data.get("digest") or "")
     return prepared
+
+
+def _still_pending(ready: Ready, reason: str) -> Pending:
+    """What was asked about stays a question, though why (what the run took in, say) may not be known here."""
+    name, effect = ready.call.name, ready.effect
+    question = Question(
+        ready.key, name, f"run {name}", reason, ready.arguments, effect.label, ready.fingerprint, ready.edits
+    )
+    parts = (ready.call, ready.key, ready.arguments, effect, ready.edits, ready.fingerprint, ready.bound)
+    return Pending(*parts, ready.params, question=question)

@@ -279,6 +279,8 @@ class Toolbox:
         try:
             if isinstance(prepared, Pending):
                 refusal = await answered(self, prepared, answer)
+            elif isinstance(answer, Answer) and not answer.allows:  # a no that nobody asked for holds too
+                refusal = words.rejected(prepared.call.name, answer.message)
             else:
                 refusal = await bind(self, prepared)
         except Exception as problem:  # a toolset or a policy that failed

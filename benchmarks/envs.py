@@ -1,4 +1,4 @@
-"""One virtual environment a peer, built when it is missing or its versions changed."""
+"""One virtual environment a peer or program, built when it is missing or its versions changed."""
 
 import hashlib
 import json
@@ -14,6 +14,7 @@ CHECKOUT = HERE.parent
 ENVS = HERE / ".envs"
 TABLE = tomllib.loads((HERE / "versions.toml").read_text("utf-8"))
 PEERS = tuple(TABLE["peers"])
+CONTENTS = TABLE["peers"] | TABLE["programs"]
 
 
 class BuildFailed(Exception):
@@ -21,10 +22,10 @@ class BuildFailed(Exception):
 
 
 def python_of(peer: str) -> Path:
-    """The interpreter of a peer's environment, which is built first if need be. Raises BuildFailed."""
+    """The interpreter of a peer's or program's environment, which is built first if need be. Raises BuildFailed."""
     folder = ENVS / peer
     python = folder / "bin" / "python"
-    wanted = [item.format(checkout=CHECKOUT) for item in TABLE["peers"][peer]] + TABLE["floor"]
+    wanted = [item.format(checkout=CHECKOUT) for item in CONTENTS[peer]] + TABLE["floor"]
     stamp, mark = folder / "built.txt", _mark(peer, wanted)
     if stamp.exists() and stamp.read_text("utf-8") == mark:
         return python
@@ -69,7 +70,7 @@ def clean_environment() -> dict[str, str]:
 def _mark(peer: str, wanted: list[str]) -> str:
     """What the environment was built from; toolcrib's own dependencies count too."""
     parts = [sys.version, *wanted]
-    if peer == "toolcrib":
+    if any("{checkout}" in item for item in CONTENTS[peer]):
         project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
         parts += project["dependencies"]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -2,76 +2,88 @@
 
 from __future__ import annotations
 
-import json
-import os
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from toolcrib.call import FORMAT, Lasting, Scope
+from toolcrib.call import Lasting, Scope
 from toolcrib.errors import ToolcribError
+from toolcrib.rules.kept import KeptFile
 from toolcrib.toolbox.grants import Approval
+
+TEXTS = ("id", "tool", "identity", "where", "fingerprint", "by", "shown")
 
 
 class ApprovalStore:
     """Approvals that outlast a run, in a file of the user's that nobody else may read or write.
 
     A project cannot grant itself anything: the file lies with the user, and names projects by their path.
+    Several processes may use one file. What has once expired stays so, whatever the clock says later.
     """
 
     def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
         self.path = Path(path)
+        self._file = KeptFile(path, "approvals")
         self._clock = clock
+        self._latest = 0.0
 
     def all(self) -> list[Approval]:
         """What is remembered and has not expired. Raises ToolcribError for a file that cannot be trusted."""
-        try:
-            status = self.path.stat()
-        except FileNotFoundError:
-            return []
-        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-            raise ToolcribError(
-                f"{self.path} could be written by others; make it yours alone: chmod 600 {self.path}"
-            )
-        try:
-            data = json.loads(self.path.read_text(encoding="utf-8"))
-            listed = [_approval(item) for item in data["approvals"]] if data["format"] == FORMAT else None
-        except (ValueError, KeyError, TypeError) as problem:
-            raise ToolcribError(f"{self.path} cannot be read as approvals: {problem}") from None
-        if listed is None:
-            raise ToolcribError(f"{self.path} was written by another version; remove it to begin anew")
-        now = self._clock()
-        return [item for item in listed if item.expires is None or item.expires > now]
+        listed = self._listed()
+        kept = self._alive(listed)
+        if len(kept) < len(listed):
+            try:
+                with self._file.changing():
+                    self._file.write([asdict(item) for item in self._alive(self._listed())])
+            except ToolcribError:
+                pass  # it has expired all the same
+        return kept
 
     def add(self, approval: Approval) -> None:
-        """Remember one more."""
-        self._write([*(item for item in self.all() if item.id != approval.id), approval])
+        """Remember one more. Raises ToolcribError where that fails."""
+        _approval(asdict(approval))
+        with self._file.changing():
+            kept = [item for item in self._alive(self._listed()) if item.id != approval.id]
+            self._file.write([asdict(item) for item in [*kept, approval]])
 
     def revoke(self, id: str) -> bool:
         """Forget one by its id; whether there was one."""
-        known = self.all()
-        kept = [item for item in known if item.id != id]
-        if len(kept) < len(known):
-            self._write(kept)
+        with self._file.changing():
+            known = self._alive(self._listed())
+            kept = [item for item in known if item.id != id]
+            if len(kept) < len(known):
+                self._file.write([asdict(item) for item in kept])
         return len(kept) < len(known)
 
-    def _write(self, approvals: list[Approval]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        text = json.dumps({"format": FORMAT, "approvals": [asdict(item) for item in approvals]}, indent=1)
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    def _listed(self) -> list[Approval]:
         try:
-            with os.fdopen(fd, "w", encoding="utf-8") as file:
-                file.write(text)
-            temporary.replace(self.path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+            return [_approval(item) for item in self._file.read()]
+        except (ValueError, KeyError, TypeError) as problem:
+            raise ToolcribError(f"{self.path} cannot be read as approvals: {problem}") from None
+
+    def _alive(self, listed: list[Approval]) -> list[Approval]:
+        """A clock that was set back is not believed: it is at least as late as it ever was, as far as is known."""
+        now = self._latest = max(self._latest, self._clock(), *(item.at for item in listed), 0.0)
+        return [item for item in listed if item.expires is None or item.expires > now]
 
 
 def _approval(item: dict[str, Any]) -> Approval:
+    """Raises ValueError, KeyError or TypeError for what is none."""
     named: dict[str, Any] = {**item, "scope": Scope(item["scope"]), "lasting": Lasting(item["lasting"])}
     named["prefixes"] = tuple(tuple(prefix) for prefix in item["prefixes"])
-    return Approval(**named)
+    approval = Approval(**named)
+    for name in TEXTS:
+        if not isinstance(named[name], str):
+            raise TypeError(f"{name} must be text, got {named[name]!r}")
+    if not all(isinstance(word, str) for prefix in approval.prefixes for word in prefix):
+        raise TypeError("prefixes must be words")
+    for name in ("at", "expires"):
+        value = named.get(name)
+        if name == "expires" and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+            raise TypeError(f"{name} must be seconds since the epoch, got {value!r}")
+    return approval

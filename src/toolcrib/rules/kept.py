@@ -1,0 +1,100 @@
+"""A JSON file of the user's own, that nobody else may write: changed under a lock, and replaced whole.
+
+The lock is on a file beside it and ends with the process that holds it. Who reads needs none: a file is
+always one that was written whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from toolcrib.call import FORMAT
+from toolcrib.errors import ToolcribError
+
+MAX_BYTES = 10_000_000
+CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class KeptFile:
+    """The list under one key of a file; every failure to read or write it is a ToolcribError that names it."""
+
+    def __init__(self, path: str | Path, key: str) -> None:
+        self.path = Path(path)
+        self.key = key
+
+    def read(self) -> list[Any]:
+        """What is kept; nothing where there is no file."""
+        try:
+            fd = os.open(self.path, os.O_RDONLY | CAREFUL)
+        except FileNotFoundError:
+            return []
+        except OSError as problem:
+            raise ToolcribError(f"{self.path} cannot be read: {problem.strerror}") from None
+        try:
+            self._check(os.fstat(fd))
+            with open(fd, "rb", closefd=False) as file:
+                data = file.read(MAX_BYTES + 1)
+        finally:
+            os.close(fd)
+        try:
+            kept: Any = json.loads(data) if len(data) <= MAX_BYTES else None
+            listed, version = kept[self.key], kept["format"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            listed = version = None
+        if version is not None and version != FORMAT:
+            raise ToolcribError(f"{self.path} was written by another version; remove it to begin anew")
+        if not isinstance(listed, list):
+            raise ToolcribError(f"{self.path} cannot be read as {self.key}")
+        return listed
+
+    @contextmanager
+    def changing(self) -> Generator[None]:
+        """Nobody else writes meanwhile: what is read inside is what `write` replaces."""
+        import fcntl
+
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = os.open(self._beside("lock"), os.O_RDWR | os.O_CREAT | CAREFUL, 0o600)
+        except OSError as problem:
+            raise ToolcribError(f"{self.path} cannot be written: {problem.strerror}") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def write(self, listed: list[Any]) -> None:
+        """Replace what is kept, inside `changing`."""
+        data = json.dumps({"format": FORMAT, self.key: listed}, indent=1).encode()
+        temporary = self._beside(f"{os.getpid()}.{os.urandom(4).hex()}")
+        try:
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CAREFUL, 0o600)
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path)
+        except OSError as problem:
+            raise ToolcribError(f"{self.path} cannot be written: {problem.strerror}") from None
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _beside(self, what: str) -> Path:
+        return self.path.with_name(f".{self.path.name}.{what}")
+
+    def _check(self, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise ToolcribError(f"{self.path} is no ordinary file")
+        if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+            raise ToolcribError(
+                f"{self.path} could be written by others; make it yours alone: chmod 600 {self.path}"
+            )
+        folder = self.path.parent.stat().st_mode
+        if folder & stat.S_IWOTH and not folder & stat.S_ISVTX:
+            raise ToolcribError(f"{self.path} could be replaced by others: everybody may write to its folder")

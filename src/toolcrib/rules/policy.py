@@ -12,23 +12,33 @@ What several rules say about one call is settled in this order, whatever order t
 | allow rules mean all that it reaches | allow |
 | nothing of these | what `otherwise` says; without it the autonomy, by the effect; unknown means ask |
 
+A tool that leaves out what rules withhold (a `filtered` access) is not asked about for a part of what it searches.
 "Always" means that no earlier approval counts. A rule may have exceptions (`unless`): what one of them means for
 certain, a deny or ask rule does not mean; a call that one of them may mean, an allow rule does not allow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.json_values import same_json
-from toolcrib.rules.patterns import CommandPattern, PathPattern, any_matches, host_matches, reaches
+from toolcrib.rules.patterns import (
+    CommandPattern,
+    PathPattern,
+    any_matches,
+    check_host,
+    host_matches,
+    reaches,
+)
+from toolcrib.rules.sieve import Sieve
 from toolcrib.tool import Effect, Facts
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Decision, Verb
 
 NO, PARTLY, YES = 0, 1, 2
+KEPT_TOOLS = 1_000  # of which the rules about them are remembered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +68,10 @@ class Rule:
     unless: tuple[Rule, ...] = ()
     source: str = ""
 
+    def __post_init__(self) -> None:
+        for pattern in self.hosts:
+            check_host(pattern)
+
     @property
     def about_accesses(self) -> bool:
         return bool(self.paths or self.commands or self.hosts or self.reach)
@@ -72,6 +86,11 @@ class Rule:
         effects = not self.effects or self.effects >= set(Effect)
         return self.always and effects and self.knows(facts) and not any(o.knows(facts) for o in self.unless)
 
+    @property
+    def looks(self) -> bool:
+        """Whether what a call reaches matters to the rule or to its exceptions."""
+        return self.about_accesses or any(other.looks for other in self.unless)
+
     def knows(self, facts: Facts) -> bool:
         """Whether the rule is about a tool."""
         return (not self.tools or any_matches(self.tools, facts.name)) and (
@@ -80,19 +99,21 @@ class Rule:
 
     def counts(self, case: Case) -> bool:
         """Whether the rule is about a call, whatever that reaches."""
+        return self.knows(case.facts) and self.fits(case)
+
+    def fits(self, case: Case) -> bool:
+        """The same, for a tool that the rule is known to be about."""
         if self.effects and case.effect not in self.effects:
             return False
         if self.tainted is not None and self.tainted is not bool(case.taint):
-            return False
-        if not self.knows(case.facts):
             return False
         if self.arguments and not self._fits_arguments(case):
             return False
         return not any(not other.about_accesses and other.counts(case) for other in self.unless)
 
     def found(self, case: Case, accesses: Sequence[Access] | None) -> int:
-        """Whether the rule, if it denies or asks, is about what a call reaches: NO, PARTLY or YES."""
-        if not self.counts(case):
+        """Whether a rule about the call's tool, if it denies or asks, is about what the call reaches."""
+        if not self.fits(case):
             return NO
         looked_at = accesses
         if not self.about_accesses:  # exceptions alone look at what is reached, each at its own kind
@@ -102,7 +123,12 @@ class Rule:
             looked_at = reaches
         elif accesses is None:  # a tool that does not say what it reaches may reach anything
             return NO if case.facts.effect is Effect.READ and not self.tools else PARTLY
-        return max((self.means(access, case) for access in looked_at or ()), default=NO)
+        return max((self._weighs(access, case) for access in looked_at or ()), default=NO)
+
+    def _weighs(self, access: Access, case: Case) -> int:
+        found = self.means(access, case)
+        left_out = found is PARTLY and access.filtered and self.verb is Verb.DENY
+        return NO if left_out else found
 
     def excepts(self, case: Case, accesses: Sequence[Access] | None) -> bool:
         """Whether an exception may be about a call; then an allow rule does not allow it."""
@@ -142,7 +168,10 @@ class Rule:
                 return YES
             return PARTLY if any(pattern.may_match(access.argv) for pattern in self.commands) else NO
         if self.hosts and access.reach is Reach.CONNECT:
-            return YES if any(host_matches(pattern, access.target) for pattern in self.hosts) else NO
+            if any(host_matches(pattern, access.target) for pattern in self.hosts):
+                return YES
+            near = any(host_matches(pattern, access.target, any_port=True) for pattern in self.hosts)
+            return PARTLY if near else NO
         return NO if self.paths or self.commands or self.hosts else YES
 
     def _fits_arguments(self, case: Case) -> bool:
@@ -190,10 +219,8 @@ class RulePolicy:
         self.autonomy = AutonomyPolicy(autonomy)
         self.otherwise = None if otherwise is None else _OTHERWISE[Verb(otherwise)]
         self.rules = tuple(rules)
-        self._denies = [rule for rule in self.rules if rule.verb is Verb.DENY]
-        self._asks = [rule for rule in self.rules if rule.verb is Verb.ASK]
         self.tracks_taint = any(rule.tainted is not None for rule in self.rules)
-        self._allows = [rule for rule in self.rules if rule.verb is Verb.ALLOW]
+        self._by_tool: dict[tuple[str, str], dict[Verb, Sieve]] = {}
 
     def narrowed(self, rules: Iterable[Rule] = (), autonomy: Autonomy | str | None = None) -> RulePolicy:
         """A policy that allows no more: deny and ask rules are added, the autonomy may only fall."""
@@ -215,50 +242,90 @@ class RulePolicy:
 
     def shows(self, facts: Facts) -> bool:
         """Whether a tool may ever be allowed: a rule that denies it whatever it is called with hides it."""
-        if not self.autonomy.shows(facts) or any(rule.hides(facts) for rule in self._denies):
+        known = self._known(facts)
+        if not self.autonomy.shows(facts) or any(rule.hides(facts) for rule in known[Verb.DENY].rules):
             return False
         if self.otherwise is None or self.otherwise.verb is not Verb.DENY:
             return True
-        return any(rule.knows(facts) for rule in (*self._allows, *self._asks))
+        return bool(known[Verb.ALLOW].rules or known[Verb.ASK].rules)
+
+    def permits(self, case: Case, decided: Callable[[Access], bool]) -> Callable[[Access], bool]:
+        """Whether a call that runs may reach a thing: none that is denied; what was decided on, or is read unasked."""
+        known = self._known(case.facts)
+        denies = Sieve([rule for rule in known[Verb.DENY].rules if rule.about_accesses and rule.fits(case)])
+        asks = Sieve([rule for rule in known[Verb.ASK].rules if rule.about_accesses and rule.fits(case)])
+
+        def permitted(access: Access) -> bool:
+            one = (access,)
+            if any(rule.means(access, case) for rule in denies.concerned(one)):
+                return False
+            if decided(access):
+                return True
+            unasked = access.reach is Reach.READ and self.otherwise is None
+            return unasked and not any(rule.means(access, case) for rule in asks.concerned(one))
+
+        return permitted
+
+    def _known(self, facts: Facts) -> dict[Verb, Sieve]:
+        """The rules about a tool."""
+        key = (facts.name, facts.server)
+        known = self._by_tool.get(key)
+        if known is None:
+            about = [rule for rule in self.rules if rule.knows(facts)]
+            known = {verb: Sieve([rule for rule in about if rule.verb is verb]) for verb in Verb}
+            if len(self._by_tool) >= KEPT_TOOLS:
+                self._by_tool.clear()
+            self._by_tool[key] = known
+        return known
 
     def _judged(self, case: Case, steps: list[str] | None) -> tuple[Decision, Rule | None]:
         default = self.autonomy.decide(case)
         if default.verb is Verb.DENY:
             return default, None
-        accesses = case.accesses
-        for rule in self._denies:
+        known = self._known(case.facts)
+        looks = any(sieve.looks for sieve in known.values())
+        accesses = case.accesses if looks else ()
+        decided = self._against(known[Verb.DENY], case, accesses, steps) if known[Verb.DENY].rules else None
+        if decided is None and known[Verb.ASK].rules:
+            for rule in known[Verb.ASK].concerned(accesses):
+                if self._found(rule, case, accesses, steps) is not NO:
+                    decided = Decision(Verb.ASK, _why(rule), str(rule), True), rule
+                    break
+        return decided or self._allowed(known[Verb.ALLOW], case, accesses, default, steps)
+
+    def _against(
+        self, denies: Sieve, case: Case, accesses: Sequence[Access] | None, steps: list[str] | None
+    ) -> tuple[Decision, Rule | None] | None:
+        """What deny rules say: those that are met for certain before those that may be met."""
+        named = [access for access in accesses or () if not access.real]
+        if accesses is not None and len(named) < len(accesses):
+            # First by the names alone: the words of a denial must not tell where a link leads.
+            for rule in denies.concerned(named, filters=True):
+                if rule.found(case, named) is YES:
+                    _note(steps, rule, "holds")
+                    return Decision(Verb.DENY, _why(rule), rule=str(rule)), rule
+        asked: tuple[Decision, Rule | None] | None = None
+        for rule in denies.concerned(accesses, filters=True):
             found = self._found(rule, case, accesses, steps)
             if found is YES:
                 return Decision(Verb.DENY, _why(rule), rule=str(rule)), rule
-            if found is PARTLY:
+            if found is PARTLY and asked is None:
                 reason = f"it may reach what is denied: {_why(rule)}"
-                return self._asked(case, accesses, Decision(Verb.ASK, reason, str(rule), True), rule, steps)
-        for rule in self._asks:
-            if self._found(rule, case, accesses, steps) is not NO:
-                return Decision(Verb.ASK, _why(rule), str(rule), True), rule
-        return self._allowed(case, accesses, default, steps)
-
-    def _asked(
-        self,
-        case: Case,
-        accesses: Sequence[Access] | None,
-        asked: Decision,
-        rule: Rule,
-        steps: list[str] | None,
-    ) -> tuple[Decision, Rule | None]:
-        """A deny rule may be met: any other that is met for certain still denies."""
-        for other in self._denies:
-            if other is not rule and self._found(other, case, accesses, steps) is YES:
-                return Decision(Verb.DENY, _why(other), rule=str(other)), other
-        return asked, rule
+                asked = Decision(Verb.ASK, reason, str(rule), True), rule
+        return asked
 
     def _allowed(
-        self, case: Case, accesses: Sequence[Access] | None, default: Decision, steps: list[str] | None
+        self,
+        allows: Sieve,
+        case: Case,
+        accesses: Sequence[Access] | None,
+        default: Decision,
+        steps: list[str] | None,
     ) -> tuple[Decision, Rule | None]:
         waiting = [access for access in accesses or () if not access.free or self._is_named(access)]
         by: Rule | None = None
-        for rule in self._allows:
-            if not rule.counts(case) or (rule.unless and rule.excepts(case, accesses)):
+        for rule in allows.concerned(accesses):
+            if not rule.fits(case) or (rule.unless and rule.excepts(case, accesses)):
                 continue
             if not rule.about_accesses:
                 _note(steps, rule, "allows the call")

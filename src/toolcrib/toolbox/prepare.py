@@ -201,8 +201,10 @@ def judged(
         reason = doubted(bound, params, reason)
     if not reason:
         return ready
-    mark = fingerprint(bound.definition.identity, ready.arguments)
     identity = bound.definition.identity
+    # An answer is about what a name leads to, not about what it may lead to later.
+    leads = [access.target for access in accesses_of(ready) or () if access.real]
+    mark = fingerprint(identity, [*leads, ready.arguments] if leads else ready.arguments)
 
     def reached() -> Any:
         return accesses_of(ready)

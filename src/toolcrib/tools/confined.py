@@ -4,6 +4,9 @@ Linux has it in the kernel (`openat2` with RESOLVE_BENEATH). Elsewhere, in old s
 absolute symlinks that the kernel refuses even where they stay inside, a walk does it: each component is
 opened with O_NOFOLLOW relative to the one before, and the walk follows symlinks itself.
 
+Where a rule was asked about a path, what is opened must be what it was asked about: `real_beneath` says where
+a name leads, and that is opened with `follow=False`, by which a name that became a link is an error.
+
 Both raise OSError; errno EXDEV says that the path leads out.
 """
 
@@ -18,6 +21,7 @@ from collections.abc import Callable
 from functools import cache
 
 RESOLVE_NO_MAGICLINKS = 0x02
+RESOLVE_NO_SYMLINKS = 0x04
 RESOLVE_BENEATH = 0x08
 SYS_OPENAT2 = 437  # the same on every architecture that has it
 OPEN_HOW = struct.Struct("=QQQ")
@@ -32,19 +36,42 @@ REFUSED_LINK = {errno.ELOOP, errno.ENOTDIR, errno.EMLINK, getattr(errno, "EFTYPE
 
 
 def open_beneath(
-    root: int, prefixes: tuple[str, ...], path: str, flags: int, mode: int = 0o666, *, portable: bool = False
+    root: int,
+    prefixes: tuple[str, ...],
+    path: str,
+    flags: int,
+    mode: int = 0o666,
+    *,
+    portable: bool = False,
+    follow: bool = True,
 ) -> int:
     """A file descriptor for `path` below the directory `root`.
 
-    `prefixes` are the absolute names of the root: absolute symlinks below them stay inside.
+    `prefixes` are the absolute names of the root: absolute symlinks below them stay inside. Unless `follow`,
+    any symlink on the way is ELOOP.
     """
     if not portable and (native := _openat2()) is not None:
         try:
-            return native(root, path, flags, mode)
+            return native(root, path, flags, mode, follow)
         except OSError as problem:
             if problem.errno != errno.EXDEV:
                 raise
-    return _walk(root, prefixes, path, flags, mode)
+    return _walk(root, prefixes, path, flags, mode, follow)
+
+
+def real_beneath(root: int, prefixes: tuple[str, ...], path: str, *, portable: bool = False) -> str:
+    """Where a path leads below a root, by its names alone: nothing is opened for use.
+
+    What does not exist, or cannot be looked at, stays as it is written. OSError for what leads out or round.
+    """
+    if not portable and (native := _openat2()) is not None:
+        try:
+            os.close(native(root, path, LOOK, 0, False))
+            return path
+        except OSError as problem:
+            if problem.errno not in (errno.ELOOP, errno.EXDEV):
+                return path
+    return _real(root, prefixes, path)
 
 
 def below(prefixes: tuple[str, ...], path: str) -> str | None:
@@ -58,7 +85,7 @@ def below(prefixes: tuple[str, ...], path: str) -> str | None:
 
 
 @cache
-def _openat2() -> Callable[[int, str, int, int], int] | None:
+def _openat2() -> Callable[[int, str, int, int, bool], int] | None:
     """The system call, or None where the kernel or a sandbox does not let us have it."""
     if sys.platform != "linux":
         return None
@@ -67,11 +94,11 @@ def _openat2() -> Callable[[int, str, int, int], int] | None:
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     syscall.restype = ctypes.c_long
 
-    def openat2(root: int, path: str, flags: int, mode: int) -> int:
+    def openat2(root: int, path: str, flags: int, mode: int, follow: bool) -> int:
         how = OPEN_HOW.pack(
             flags | os.O_CLOEXEC,
             mode if flags & os.O_CREAT else 0,
-            RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+            RESOLVE_BENEATH | (RESOLVE_NO_MAGICLINKS if follow else RESOLVE_NO_SYMLINKS),
         )
         code = errno.EAGAIN
         for _ in range(MAX_ATTEMPTS):
@@ -86,7 +113,7 @@ def _openat2() -> Callable[[int, str, int, int], int] | None:
     try:
         here = os.open(".", FOLDER)
         try:
-            os.close(openat2(here, ".", FOLDER, 0))
+            os.close(openat2(here, ".", FOLDER, 0, True))
         finally:
             os.close(here)
     except OSError:
@@ -94,7 +121,7 @@ def _openat2() -> Callable[[int, str, int, int], int] | None:
     return openat2
 
 
-def _walk(root: int, prefixes: tuple[str, ...], path: str, flags: int, mode: int) -> int:
+def _walk(root: int, prefixes: tuple[str, ...], path: str, flags: int, mode: int, follow: bool) -> int:
     todo = _components(path)
     held = [os.dup(root)]
     links = 0
@@ -114,7 +141,7 @@ def _walk(root: int, prefixes: tuple[str, ...], path: str, flags: int, mode: int
                 if target is None or (not todo and flags & os.O_NOFOLLOW):
                     raise
                 links += 1
-                if links > MAX_LINKS:
+                if not follow or links > MAX_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path) from None
                 if target.startswith("/"):
                     inside = below(prefixes, target)
@@ -129,6 +156,48 @@ def _walk(root: int, prefixes: tuple[str, ...], path: str, flags: int, mode: int
                 return opened
             held.append(opened)
         return os.open(".", flags | os.O_CLOEXEC, dir_fd=held[-1])
+    finally:
+        for fd in held:
+            os.close(fd)
+
+
+def _real(root: int, prefixes: tuple[str, ...], path: str) -> str:
+    todo = _components(path)
+    held = [os.dup(root)]
+    names: list[str] = []
+    links = 0
+    try:
+        while todo:
+            name = todo.pop()
+            if name == "..":
+                if not names:
+                    raise _leads_out(path)
+                os.close(held.pop())
+                names.pop()
+                continue
+            target = _link_target(name, held[-1])
+            if target is None:
+                names.append(name)
+                try:
+                    held.append(os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=held[-1]))
+                except OSError:
+                    if ".." in todo:  # behind what is no folder
+                        raise
+                    return "/".join([*names, *reversed(todo)])
+                continue
+            links += 1
+            if links > MAX_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            if target.startswith("/"):
+                inside = below(prefixes, target)
+                if inside is None:
+                    raise _leads_out(path)
+                target = inside
+                names.clear()
+                while len(held) > 1:
+                    os.close(held.pop())
+            todo += _components(target)
+        return "/".join(names) or "."
     finally:
         for fd in held:
             os.close(fd)

@@ -6,27 +6,18 @@
 - `*`, `?` and `[...]` do not match the dot that a hidden name begins with, and `**` does not go into hidden
   folders; write the dot: `.*`, `.github/**`. `{a,b}` stands for either. `..` is refused.
 
-Matching takes time in proportion to pattern times path, whatever the pattern: every `*` but the last of a
-name is matched without going back, and folders are matched by a table.
+A pattern is one expression over the whole path, and matching takes time in proportion to pattern times path,
+whatever the pattern: what stands before the last `*` of a name, and before the last `**`, is taken where it is
+met first and never looked for again.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 MAX_LENGTH = 1_000
 MAX_ALTERNATIVES = 64  # what braces may stand for
-
-Segment = re.Pattern[str] | None  # None: `**`, any number of folders
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """One pattern without braces. `anywhere`: it is compared with the name alone."""
-
-    anywhere: bool
-    segments: tuple[Segment, ...]
+ANY_FOLDERS = "**"
 
 
 class PatternError(ValueError):
@@ -40,24 +31,25 @@ class Glob:
     ['a.py', 'src/b.py']
     """
 
-    __slots__ = ("_alternatives", "dotfiles", "pattern")
+    __slots__ = ("_alternatives", "_match", "expression", "pattern")
 
     def __init__(self, pattern: str, *, dotfiles: bool = False, braces: bool = True) -> None:
         if len(pattern) > MAX_LENGTH:
             raise PatternError(f"pattern_too_broad: the pattern is longer than {MAX_LENGTH} characters")
         self.pattern = pattern
-        self.dotfiles = dotfiles
-        self._alternatives = [
-            _compile(text.removeprefix("./"), dotfiles)
-            for text in (_expand(pattern) if braces else [pattern])
-        ]
+        self._alternatives = _expand(pattern) if braces else [pattern]
+        # Names like [id].tsx fit as they are written, too.
+        self.expression = "|".join(
+            [
+                *(_compile(text.removeprefix("./"), dotfiles) for text in self._alternatives),
+                re.escape(pattern) + r"\Z",
+            ]
+        )
+        self._match = re.compile(self.expression).match
 
     def matches(self, path: str) -> bool:
         """Whether a path relative to the searched folder fits."""
-        if path == self.pattern:  # names like [id].tsx, written as they are
-            return True
-        parts = path.split("/")
-        return any(_fits(one, parts, self.dotfiles) for one in self._alternatives)
+        return self._match(path) is not None
 
     def base(self) -> str:
         """The folder that all matches lie below, as far as the pattern writes it out; empty for any."""
@@ -72,19 +64,28 @@ class Glob:
         return "/".join(plain)
 
 
-def _compile(pattern: str, dotfiles: bool) -> Alternative:
+def _compile(pattern: str, dotfiles: bool) -> str:
+    """The expression of one pattern without braces."""
     parts = _parts(pattern)
     if ".." in parts:
         raise PatternError('invalid_pattern: ".." is not allowed; give the folder to search as path')
-    segments: list[Segment] = []
+    if not parts:
+        return "(?!)"
+    if parts[-1] == ANY_FOLDERS:
+        parts.append("*")  # something below, not the folder itself
+    if "/" not in pattern and pattern != ANY_FOLDERS:  # the name alone
+        return rf"(?:[^/]*+/)*+{_segment(parts[0], dotfiles)}\Z"
+    chunks = [""]  # what stands between the `**`
     for part in parts:
-        if part != "**":
-            segments.append(_segment(part, dotfiles))
-        elif not segments or segments[-1] is not None:
-            segments.append(None)
-    if segments and segments[-1] is None:
-        segments.append(_segment("*", dotfiles))  # something below, not the folder itself
-    return Alternative("/" not in pattern and pattern != "**", tuple(segments))
+        if part == ANY_FOLDERS:
+            chunks.append("")
+        else:
+            chunks[-1] += _segment(part, dotfiles) + "/"
+    folder = "[^/]++/" if dotfiles else r"(?!\.)[^/]++/"
+    first, *rest = chunks
+    middle = "".join(f"(?>(?:{folder})*?{chunk})" for chunk in rest[:-1] if chunk)
+    last = f"(?:{folder})*{rest[-1]}" if rest else ""
+    return f"{first}{middle}{last}".removesuffix("/") + r"\Z"
 
 
 def _parts(pattern: str) -> list[str]:
@@ -94,36 +95,8 @@ def _parts(pattern: str) -> list[str]:
     return parts
 
 
-def _fits(alternative: Alternative, parts: list[str], dotfiles: bool) -> bool:
-    segments = alternative.segments
-    if not segments:
-        return False
-    last = segments[-1]
-    if last is None or not last.match(parts[-1]):
-        return False
-    if alternative.anywhere:
-        return True
-    # reached[i]: the pattern so far fits the first i parts
-    reached = [True] + [False] * len(parts)
-    for segment in segments:
-        following = [False] * (len(parts) + 1)
-        for index, part in enumerate(parts):
-            if segment is None:
-                following[index] |= reached[index]
-                if following[index] and (dotfiles or not part.startswith(".")):
-                    following[index + 1] = True
-            elif reached[index] and segment.match(part):
-                following[index + 1] = True
-        if segment is None:
-            following[-1] |= reached[-1]
-        if True not in following:
-            return False
-        reached = following
-    return reached[-1]
-
-
-def _segment(glob: str, dotfiles: bool) -> re.Pattern[str]:
-    """One name's pattern. `(?>.*?x)` takes the first x and never reconsiders, which is enough for a glob."""
+def _segment(glob: str, dotfiles: bool) -> str:
+    """One name's expression. `(?>.*?x)` takes the first x and never reconsiders, which is enough for a glob."""
     chunks: list[str] = [""]
     index = 0
     while index < len(glob):
@@ -133,7 +106,7 @@ def _segment(glob: str, dotfiles: bool) -> re.Pattern[str]:
             if chunks[-1] or len(chunks) == 1:
                 chunks.append("")
         elif char == "?":
-            chunks[-1] += "."
+            chunks[-1] += "[^/]"
         elif char == "[" and (close := _class_end(glob, index)) > 0:
             chunks[-1] += _class(glob[index:close])
             index = close + 1
@@ -146,11 +119,12 @@ def _segment(glob: str, dotfiles: bool) -> re.Pattern[str]:
     first, *rest = chunks
     body = first
     if rest:
-        body += "".join(f"(?>.*?{chunk})" for chunk in rest[:-1] if chunk) + ".*" + rest[-1]
+        body += "".join(f"(?>[^/]*?{chunk})" for chunk in rest[:-1] if chunk) + "[^/]*" + rest[-1]
     try:
-        return re.compile(f"(?s:{guard}{body})\\Z")
+        re.compile(body)
     except re.error:
-        return re.compile(r"(?!)")
+        return "(?!)"
+    return guard + body
 
 
 def _class_end(glob: str, start: int) -> int:
@@ -165,7 +139,7 @@ def _class(inner: str) -> str:
     negated = inner[0] in "!^"
     members = inner[1:] if negated else inner
     safe = "".join(char if char.isalnum() or char == "-" else "\\" + char for char in members)
-    return f"[{'^' if negated else ''}{safe}]"
+    return f"[{'^/' if negated else ''}{safe}]"
 
 
 def _expand(pattern: str) -> list[str]:

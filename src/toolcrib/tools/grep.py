@@ -15,10 +15,10 @@ from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.globbing import Glob, PatternError
+from toolcrib.tools.places import printable
 from toolcrib.tools.search import BadPattern, Found, Searcher, TooSlow
 from toolcrib.tools.textfile import sniff
 from toolcrib.tools.walking import is_file, walk_files
-from toolcrib.tools.workspace import printable
 
 if TYPE_CHECKING:
     from typing import Any

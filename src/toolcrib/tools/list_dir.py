@@ -11,14 +11,15 @@ from pydantic import BaseModel, Field
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
+from toolcrib.tools.places import printable
 from toolcrib.tools.walking import SKIPPED
-from toolcrib.tools.workspace import printable
 
 if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.context import Context
-    from toolcrib.tools.workspace import Entry, Workspace
+    from toolcrib.tools.places import Entry
+    from toolcrib.tools.workspace import Workspace
 
 DEFAULT_ENTRIES = 500
 MAX_ENTRIES = 1_000

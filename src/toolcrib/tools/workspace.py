@@ -1,7 +1,9 @@
 """The folder that tools work in and cannot leave.
 
-Every access is relative to a pinned directory and resolved by `confined.open_beneath`; nothing is checked
-first and used later. What a model reads of a path is relative to the workspace.
+Every access is relative to a pinned directory and resolved by `confined`; nothing is checked first and used
+later. Where links lead is looked up, `permits` (a call's `ctx.permits`) is asked about that place, and it is
+opened with no link followed: so what was judged is what is opened, or nothing is. What a model reads of a path
+is relative to the workspace.
 """
 
 from __future__ import annotations
@@ -14,86 +16,27 @@ import re
 import secrets
 import stat
 import threading
-import weakref
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 
+from toolcrib.access import PATHS, Access, Reach
 from toolcrib.errors import ToolError
-from toolcrib.tools.confined import LOOK, below, open_beneath
+from toolcrib.tools.confined import LOOK, below, open_beneath, real_beneath
+from toolcrib.tools.places import WORDS, Entry, Place, Root, Stamp, joined, printable, scan
 
-MAX_HOPS = 40  # symlinks followed to find the file that a write replaces
+ATTEMPTS = 8  # at a path whose links change while they are followed
 NEAR_NAMES = 3
 NEAR_NAMES_OF = 2_000  # names looked at for suggestions
 DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 HOME = re.compile(r"~[^/]*/|~\Z")
 
-WORDS = {
-    errno.ENOTDIR: "{path}: a part of this path is a file, not a folder.",
-    errno.EISDIR: "{path} is a folder, not a file.",
-    errno.EACCES: "{path}: permission denied.",
-    errno.EPERM: "{path}: not permitted.",
-    errno.ELOOP: "{path}: its symlinks lead round in a circle or through too many links.",
-    errno.EXDEV: "{path} leads outside the workspace through a symlink. Only files inside it can be used.",
-    errno.EAGAIN: "{path} kept changing while it was opened. Try again.",
-    errno.ENAMETOOLONG: "{path}: this name is too long for the file system.",
-    errno.ENOSPC: "{path}: the disk is full.",
-    errno.EROFS: "{path}: the file system is read-only.",
-    errno.EINVAL: "{path} cannot be used as a path here.",
-    errno.ENXIO: "{path} is not a regular file (a pipe, socket or device).",
-}
+Permits = Callable[[Access], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A path as it is used: the root that it lies below, the path from there, and what a model is shown."""
-
-    root: Root
-    path: str
-    shown: str
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One name in a folder. `kind` is "file", "folder", "link" or "other" (pipes, devices, sockets)."""
-
-    name: str
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """Which version of a file was read: it changes when the file is replaced or written to."""
-
-    device: int
-    inode: int
-    size: int
-    modified: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> Stamp:
-        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-class Root:
-    """A directory, pinned by a descriptor when it is first used."""
-
-    __slots__ = ("__weakref__", "_fd", "_lock", "path", "prefixes")
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.path.realpath(path)
-        self.prefixes = tuple({self.path: None, os.path.abspath(path): None})  # noqa: PTH100 (links stay)
-        self._fd = -1
-        self._lock = threading.Lock()
-
-    def fd(self) -> int:
-        if self._fd < 0:
-            with self._lock:
-                if self._fd < 0:
-                    fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                    weakref.finalize(self, os.close, fd)
-                    self._fd = fd
-        return self._fd
+def anything(access: Access) -> bool:
+    """What a call without rules may reach."""
+    return True
 
 
 class Workspace:
@@ -165,26 +108,84 @@ class Workspace:
             '("." is the workspace itself).'
         )
 
+    # Names: where they lead is looked up, nothing is opened for use.
+
+    def real(self, place: Place) -> Place:
+        """Where a place lies once links are followed; OSError for what leads out or round."""
+        root = place.root
+        path = real_beneath(root.fd(), root.prefixes, place.path, portable=self.portable)
+        return place if path == place.path else self._relative(root, path, place.shown)
+
+    def reached(
+        self, reach: Reach, path: str, *, subtree: bool = False, pattern: str = ""
+    ) -> tuple[Access, ...]:
+        """What a tool reaches by a path as a model writes it: the name, and where it leads, if to another place.
+
+        With `subtree` the tool must ask `ctx.permits` about all that it finds there.
+        """
+        named = Access(reach, self.resource(path), subtree=subtree, pattern=pattern, filtered=subtree)
+        return tuple(self.with_targets([named]))
+
+    def with_targets(self, accesses: Iterable[Access]) -> Iterator[Access]:
+        """Accesses by name, each followed by the place that links in its name lead to inside the workspace."""
+        for access in accesses:
+            yield access
+            if access.reach not in PATHS or "\0" in access.target:
+                continue
+            root, path = self._below_a_root(access.target)
+            try:
+                if root is None:
+                    continue
+                # As it is written: behind a link, `..` is the folder above the link's target.
+                leads = real_beneath(root.fd(), root.prefixes, path, portable=self.portable)
+            except (OSError, UnicodeEncodeError):
+                continue
+            if leads != posixpath.normpath(path):
+                yield replace(access, target=self._relative(root, leads, path).shown, real=True)
+
+    def _below_a_root(self, path: str) -> tuple[Root | None, str]:
+        if not path.startswith("/"):
+            return self.root, path
+        for root in (self.root, *self.readable):
+            if (inside := below(root.prefixes, path)) is not None:
+                return root, inside or "."
+        return None, path
+
     # Opening: the caller closes.
 
-    def open(self, place: Place, flags: int) -> int:
-        """A descriptor, or OSError: for walks that step over what they cannot open."""
-        return open_beneath(place.root.fd(), place.root.prefixes, place.path, flags, portable=self.portable)
+    def open(self, place: Place, flags: int, permits: Permits = anything, reach: Reach = Reach.READ) -> int:
+        """A descriptor, or OSError: for walks that step over what they cannot open; ESTALE if not permitted."""
+        real = place
+        for _ in range(ATTEMPTS):
+            if not permits(Access(reach, real.shown)):
+                raise _stale()
+            try:
+                return self._open_itself(real, flags)
+            except OSError as problem:
+                if problem.errno != errno.ELOOP:
+                    raise
+            real = self.real(place)
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    def open_file(self, path: str) -> tuple[int, os.stat_result]:
+    def _open_itself(self, place: Place, flags: int) -> int:
+        """A place in whose name nothing is a link (ELOOP)."""
+        root = place.root
+        return open_beneath(root.fd(), root.prefixes, place.path, flags, portable=self.portable, follow=False)
+
+    def open_file(self, path: str, permits: Permits = anything) -> tuple[int, os.stat_result]:
         """A regular file for reading; never waits for a pipe, never opens a device for use."""
         place = self.place(path)
-        with self._spoken(place):
-            return self._open_regular(place)
+        with self._spoken(place, permits=permits):
+            return self._open_regular(place, permits)
 
-    def open_folder(self, path: str) -> int:
+    def open_folder(self, path: str, permits: Permits = anything) -> int:
         """A folder for listing."""
         place = self.place(path)
-        with self._spoken(place, wanted="folder"):
-            return self.open(place, os.O_RDONLY | os.O_DIRECTORY)
+        with self._spoken(place, "folder", permits):
+            return self.open(place, os.O_RDONLY | os.O_DIRECTORY, permits)
 
-    def _open_regular(self, place: Place) -> tuple[int, os.stat_result]:
-        fd = self.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    def _open_regular(self, place: Place, permits: Permits) -> tuple[int, os.stat_result]:
+        fd = self.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, permits)
         status = os.fstat(fd)
         if stat.S_ISREG(status.st_mode):
             return fd, status
@@ -194,29 +195,29 @@ class Workspace:
 
     # Reading.
 
-    def read(self, path: str, limit: int) -> tuple[bytes, Stamp]:
+    def read(self, path: str, limit: int, permits: Permits = anything) -> tuple[bytes, Stamp]:
         """The whole of a file that is at most `limit` bytes long, and which version it was."""
         place = self.place(path)
-        with self._spoken(place):
-            fd, status = self._open_regular(place)
+        with self._spoken(place, permits=permits):
+            fd, status = self._open_regular(place, permits)
             with os.fdopen(fd, "rb") as file:
                 data = file.read(limit + 1) if status.st_size <= limit else b""
         if status.st_size > limit or len(data) > limit:
             raise ToolError(f"{place.shown} is larger than {limit:,} bytes.")
         return data, Stamp.of(status)
 
-    def entries(self, path: str) -> list[Entry]:
+    def entries(self, path: str, permits: Permits = anything) -> list[Entry]:
         """The names in a folder, sorted."""
-        fd = self.open_folder(path)
+        fd = self.open_folder(path, permits)
         try:
             return scan(fd)
         finally:
             os.close(fd)
 
-    def stat(self, path: str) -> os.stat_result | None:
+    def stat(self, path: str, permits: Permits = anything) -> os.stat_result | None:
         """What a path leads to inside its root; None where it leads nowhere or out."""
         try:
-            fd = self.open(self.place(path), LOOK)
+            fd = self.open(self.place(path), LOOK, permits)
         except (OSError, ToolError):
             return None
         try:
@@ -238,7 +239,9 @@ class Workspace:
 
     # Writing: a new file beside the old one, then a rename within the pinned folder.
 
-    def write(self, path: str, data: bytes, *, expect: Stamp | None = None) -> bool:
+    def write(
+        self, path: str, data: bytes, *, expect: Stamp | None = None, permits: Permits = anything
+    ) -> bool:
         """Put `data` in place of a file in one step, keeping its mode; True if there was none before.
 
         Folders on the way are created. With `expect`, a file that was changed since that version was read
@@ -247,35 +250,38 @@ class Workspace:
         place = self.place(path)
         if place.root is not self.root:
             raise ToolError(f"{place.shown} can only be read.")
-        with self.writing, self._spoken(place):
-            folder, name = self._target(place)
+        with self.writing, self._spoken(place, permits=permits):
+            folder, name = self._target(place, permits)
             try:
                 return self._replace(folder, name, data, expect, place.shown)
             finally:
                 os.close(folder)
 
-    def _target(self, place: Place) -> tuple[int, str]:
-        """The pinned folder and the name that a write replaces: the end of the chain of symlinks."""
-        path = place.path
-        for _ in range(MAX_HOPS):
-            parent, name = posixpath.split(path)
+    def _target(self, place: Place, permits: Permits) -> tuple[int, str]:
+        """The pinned folder and the name that a write replaces: where the symlinks on the way lead."""
+        for _ in range(ATTEMPTS):
+            real = self.real(place)
+            parent, name = posixpath.split(real.path)
             if name in ("", ".", ".."):
                 raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
-            folder = self._make_folder(place.root, parent or ".")
+            if not permits(Access(Reach.WRITE, real.shown)):
+                raise _stale()
             try:
-                target = os.readlink(name, dir_fd=folder)
+                folder = self._make_folder(real.root, parent or ".")
+            except OSError as problem:
+                if problem.errno != errno.ELOOP:
+                    raise
+                continue
+            try:
+                os.readlink(name, dir_fd=folder)
             except OSError:
                 return folder, name
             os.close(folder)
-            inside = below(place.root.prefixes, target) if target.startswith("/") else target
-            if inside is None:
-                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-            path = inside if target.startswith("/") else posixpath.join(parent, target)
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     def _make_folder(self, root: Root, path: str) -> int:
         try:
-            return self.open(Place(root, path, path), os.O_RDONLY | os.O_DIRECTORY)
+            return self._open_itself(Place(root, path, path), os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             parent, name = posixpath.split(path)
             if name in ("", ".", ".."):
@@ -326,12 +332,12 @@ class Workspace:
     # Words.
 
     @contextmanager
-    def _spoken(self, place: Place, wanted: str = "file") -> Generator[None]:
+    def _spoken(self, place: Place, wanted: str = "file", permits: Permits = anything) -> Generator[None]:
         """Turn what the system refuses into words for a model."""
         try:
             yield
         except FileNotFoundError:
-            raise ToolError(f"There is no {wanted} {place.shown}.{self._near(place)}") from None
+            raise ToolError(f"There is no {wanted} {place.shown}.{self._near(place, permits)}") from None
         except OSError as problem:
             code = problem.errno or 0
             if wanted == "folder" and code == errno.ENOTDIR and self.stat(place.shown) is not None:
@@ -339,11 +345,11 @@ class Workspace:
             words = WORDS.get(code) or f"{{path}}: {os.strerror(code)}."
             raise ToolError(words.format(path=place.shown)) from None
 
-    def _near(self, place: Place) -> str:
+    def _near(self, place: Place, permits: Permits) -> str:
         parent, name = posixpath.split(place.path)
         folder = Place(place.root, parent or ".", posixpath.dirname(place.shown) or ".")
         try:
-            fd = self.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            fd = self.open(folder, os.O_RDONLY | os.O_DIRECTORY, permits)
         except FileNotFoundError:
             return f" There is no folder {folder.shown} either."
         except OSError:
@@ -353,35 +359,13 @@ class Workspace:
         finally:
             os.close(fd)
         near = difflib.get_close_matches(name.casefold(), names, NEAR_NAMES, 0.6)
-        if not near:
-            return ""
-        return " Did you mean " + ", ".join(printable(_join(parent, names[key])) for key in near) + "?"
+        known = [joined(folder.shown, names[key]) for key in near]
+        known = [path for path in known if permits(Access(Reach.READ, path))]
+        return f" Did you mean {', '.join(map(printable, known))}?" if known else ""
 
 
-def scan(fd: int) -> list[Entry]:
-    """The names in an open folder, sorted as text."""
-    with os.scandir(fd) as found:
-        return sorted((Entry(item.name, _kind(item)) for item in found), key=lambda entry: entry.name)
-
-
-def _kind(item: os.DirEntry[str]) -> str:
-    if item.is_symlink():
-        return "link"
-    if item.is_dir(follow_symlinks=False):
-        return "folder"
-    return "file" if item.is_file(follow_symlinks=False) else "other"
-
-
-def printable(path: str) -> str:
-    """A path on one line, whatever characters its names have."""
-    text = os.fsencode(path).decode("utf-8", "replace")
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
-def _join(parent: str, name: str) -> str:
-    return f"{parent}/{name}" if parent not in ("", ".") else name
+def _stale() -> OSError:
+    return OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
 
 def _stamp(folder: int, name: str) -> Stamp | None:

@@ -1,0 +1,66 @@
+"""What a running call is held to: what it was decided on, and for what it finds on its way, the same rules.
+
+A tool is handed the answer alone: a function of one access, compiled once per call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from toolcrib.access import PATHS, Access, Reach
+from toolcrib.rules.patterns import compared
+from toolcrib.toolbox.policy import AutonomyPolicy, Case
+
+if TYPE_CHECKING:
+    from toolcrib.call import Ready
+    from toolcrib.toolbox.box import Toolbox
+
+Permits = Callable[[Access], bool]
+
+
+def held(box: Toolbox, ready: Ready) -> Permits:
+    """Whether a call that was let run may reach something.
+
+    What a deny rule means never. Else what was decided on, and what may be read unasked.
+    """
+    from toolcrib.rules.policy import RulePolicy
+
+    assert ready.bound is not None
+    decided = covering(ready.accesses)
+    policy = box.policy
+    if isinstance(policy, RulePolicy):
+        taint = box.taint_of(ready.key.run)
+        case = Case(ready.bound.definition.facts, ready.effect, ready, taint=taint)
+        return policy.permits(case, decided)
+    if isinstance(policy, AutonomyPolicy):
+        return lambda access: access.reach is Reach.READ or decided(access)
+    return decided
+
+
+def covering(accesses: Sequence[Access] | None) -> Permits:
+    """Whether an access is one of some, or lies below one of them; all are where nobody said which."""
+    if accesses is None:
+        return lambda access: True
+    exact = {(one.reach, _key(one)) for one in accesses}
+    below = [(one.reach, compared(one.target)) for one in accesses if one.subtree and one.reach in PATHS]
+
+    def covered(access: Access) -> bool:
+        key = _key(access)
+        if (access.reach, key) in exact:
+            return True
+        return access.reach in PATHS and any(
+            reach is access.reach and _lies_below(key, folder) for reach, folder in below
+        )
+
+    return covered
+
+
+def _key(access: Access) -> str:
+    return compared(access.target) if access.reach in PATHS else access.target
+
+
+def _lies_below(path: str, folder: str) -> bool:
+    if folder == "":  # the workspace, which nothing absolute lies below
+        return not path.startswith("/")
+    return path.startswith(folder)

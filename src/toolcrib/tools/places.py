@@ -1,0 +1,103 @@
+"""Places in a workspace: the folders that it is rooted in, paths as they are used and shown, entries, versions."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import weakref
+from dataclasses import dataclass
+
+WORDS = {
+    errno.ENOTDIR: "{path}: a part of this path is a file, not a folder.",
+    errno.EISDIR: "{path} is a folder, not a file.",
+    errno.EACCES: "{path}: permission denied.",
+    errno.EPERM: "{path}: not permitted.",
+    errno.ELOOP: "{path}: its symlinks lead round in a circle or through too many links.",
+    errno.EXDEV: "{path} leads outside the workspace through a symlink. Only files inside it can be used.",
+    errno.EAGAIN: "{path} kept changing while it was opened. Try again.",
+    errno.ENAMETOOLONG: "{path}: this name is too long for the file system.",
+    errno.ENOSPC: "{path}: the disk is full.",
+    errno.EROFS: "{path}: the file system is read-only.",
+    errno.EINVAL: "{path} cannot be used as a path here.",
+    errno.ESTALE: "{path} leads to another place than when it was decided on, so it was left alone. Try again.",
+    errno.ENXIO: "{path} is not a regular file (a pipe, socket or device).",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path as it is used: the root that it lies below, the path from there, and what a model is shown."""
+
+    root: Root
+    path: str
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name in a folder. `kind` is "file", "folder", "link" or "other" (pipes, devices, sockets)."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Which version of a file was read: it changes when the file is replaced or written to."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Stamp:
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+class Root:
+    """A directory, pinned by a descriptor when it is first used."""
+
+    __slots__ = ("__weakref__", "_fd", "_lock", "path", "prefixes")
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.path.realpath(path)
+        self.prefixes = tuple({self.path: None, os.path.abspath(path): None})  # noqa: PTH100 (links stay)
+        self._fd = -1
+        self._lock = threading.Lock()
+
+    def fd(self) -> int:
+        if self._fd < 0:
+            with self._lock:
+                if self._fd < 0:
+                    fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                    weakref.finalize(self, os.close, fd)
+                    self._fd = fd
+        return self._fd
+
+
+def scan(fd: int) -> list[Entry]:
+    """The names in an open folder, sorted as text."""
+    with os.scandir(fd) as found:
+        return sorted((Entry(item.name, _kind(item)) for item in found), key=lambda entry: entry.name)
+
+
+def _kind(item: os.DirEntry[str]) -> str:
+    if item.is_symlink():
+        return "link"
+    if item.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if item.is_file(follow_symlinks=False) else "other"
+
+
+def printable(path: str) -> str:
+    """A path on one line, whatever characters its names have."""
+    text = os.fsencode(path).decode("utf-8", "replace")
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def joined(parent: str, name: str) -> str:
+    return f"{parent}/{name}" if parent not in ("", ".") else name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -125,10 +126,38 @@ def test_patterns_of_commands(pattern: str, argv: list[str], meant: bool) -> Non
         ("*.example.org", "badexample.org:443", False),
         ("example.org:8443", "example.org:443", False),
         ("*", "anything.at.all:1", True),
+        ("example.org.", "example.org:443", True),
+        ("::1", "[::1]:80", True),
+        ("[::1]:80", "[0:0::1]:80", True),
+        ("[::1]:80", "[::1]:81", False),
+        ("fe80::1", "fe80::1", True),
+        ("127.0.0.1", "2130706433:80", True),
+        ("127.0.0.1", "0x7f.1", True),
+        ("пример.рф", "xn--e1afmkfd.xn--p1ai:443", True),
+        ("xn--e1afmkfd.xn--p1ai", "ПРИМЕР.рф", True),
+        ("*.пример.рф", "api.xn--e1afmkfd.xn--p1ai", True),
+        ("not a host", "not a host", True),
     ],
 )
 def test_patterns_of_hosts(pattern: str, target: str, meant: bool) -> None:
     assert host_matches(pattern, target) is meant
+
+
+@pytest.mark.parametrize(
+    "host", ["exam*.org", "*.", "https://example.org", "*.*.org", "user@example.org", "a\u200bb.org"]
+)
+def test_a_host_that_would_never_match_is_an_error(host: str) -> None:
+    with pytest.raises(RuleError, match="line 1"):
+        read_rules(f"[[rule]]\ndeny = true\nhost = {json.dumps(host)}")
+
+
+def test_a_port_that_nobody_knows_may_be_the_one() -> None:
+    rule = read_rules('[[rule]]\ndeny = true\nhost = "db.example.org:5432"').policy("full")
+    found = {
+        target: rule.decide(case(Access(Reach.CONNECT, target))).verb
+        for target in ("db.example.org:5432", "db.example.org", "db.example.org:80")
+    }
+    assert list(found.values()) == [Verb.DENY, Verb.ASK, Verb.ALLOW]
 
 
 # -- what rules settle

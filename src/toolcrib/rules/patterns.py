@@ -304,20 +304,55 @@ class CommandPattern:
         return f"CommandPattern({self.text!r})"
 
 
-def host_matches(pattern: str, target: str) -> bool:
+def check_host(pattern: str) -> None:
+    """Raises PatternError for a pattern of hosts that would never match."""
+    name = pattern.removeprefix("*.")
+    if not name or ("*" in name and name != "*") or "/" in name or "@" in name or not name.isprintable():
+        raise PatternError(
+            f"host {pattern!r} is none: write example.org, *.example.org for all names below it, an address, or "
+            "either with :port"
+        )
+
+
+def host_matches(pattern: str, target: str, *, any_port: bool = False) -> bool:
     """Whether a host is meant: the name itself, or with `*.` in front any name below it, and not the name.
+
+    Names are compared as they are looked up, addresses as numbers. A target whose port nobody knows is meant by
+    a pattern with a port only if `any_port`.
 
     >>> host_matches("*.example.org", "api.example.org:443"), host_matches("*.example.org", "example.org")
     (True, False)
     """
-    wanted, _, port = pattern.lower().partition(":")
-    host, _, its_port = (
-        target.lower().rstrip(".").rpartition(":") if ":" in target else (target.lower(), "", "")
-    )
-    host = host.rstrip(".")
-    if port and port != its_port:
+    wanted, port = _host_and_port(pattern)
+    host, its_port = _host_and_port(target)
+    if port and port != its_port and (its_port or not any_port):
         return False
-    return host.endswith(wanted[1:]) if wanted.startswith("*.") else wanted in ("*", host)
+    if wanted.startswith("*."):
+        return host.endswith("." + _spelled(wanted[2:]))
+    return wanted in ("*", host)
+
+
+@functools.lru_cache(4096)
+def _host_and_port(text: str) -> tuple[str, str]:
+    """A host in its one spelling, and the port if there is one; an address of IPv6 may stand in brackets."""
+    text = text.strip()
+    if text.startswith("["):
+        host, _, port = text[1:].partition("]")
+        port = port.removeprefix(":")
+    elif text.count(":") > 1:
+        host, port = text, ""
+    else:
+        host, _, port = text.partition(":")
+    return host if host.startswith("*") else _spelled(host), port
+
+
+def _spelled(host: str) -> str:
+    from toolcrib.net.urls import NetworkRefused, parse_host
+
+    try:
+        return parse_host(f"[{host}]" if ":" in host else host).name
+    except NetworkRefused:
+        return host.lower().rstrip(".")
 
 
 def any_matches(patterns: Iterable[str], text: str) -> bool:

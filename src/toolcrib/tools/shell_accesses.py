@@ -183,7 +183,7 @@ def _hosts(words: Sequence[str]) -> Iterator[Access]:
     for word in words:
         for scheme, host, port in URL.findall(word):
             number = port or PORTS.get(scheme.lower().partition("+")[2] or scheme.lower(), "")
-            name = host.strip("[]").lower()
+            name = host.lower()
             if scheme.lower() != "file":
                 yield Access(Reach.CONNECT, f"{name}:{number}" if number else name, free=True)
         if (match := BY_SSH.match(word)) is not None:

@@ -18,6 +18,7 @@ from tests.conformance.rules_of_others import any_tool, at_least, command, order
 from toolcrib import Effect, Toolbox
 from toolcrib.access import Reach
 from toolcrib.rules import CommandPattern, PathPattern, PatternError, Rule, RulePolicy
+from toolcrib.shell import judge
 from toolcrib.tool import Facts
 from toolcrib.toolbox.policy import Verb
 
@@ -36,13 +37,8 @@ BUILD_FILES = [
 STRICTER = {
     "SandboxManager": "no list of commands that are let through: allow rules, or what is proved plain",
     "dir_path escapes": "no command begins outside the workspace",
-    "circular": "arguments are JSON, which has no cycles",
-    "redirection": "a command that is not proved plain is asked about, unless rules allow all that it reaches",
-    "commandPrefix": "as above",
-    "allowRedirection": "as above",
-    "infinite recursion": "as above",
-    "authorized chained command with &": "what runs on in the background is not proved, and asks",
 }
+# Commands besides: one that is not proved plain asks, unless rules allow all it reaches; a ruinous one never runs.
 
 
 def by_mode(config: dict[str, Any], subagent: str | None) -> list[dict[str, Any]]:
@@ -107,6 +103,7 @@ def translated(rule: dict[str, Any], arguments: dict[str, Any]) -> Iterator[Rule
         yield Rule(**common, tools=("invoke_agent",), arguments={"agent_name": name})
 
 
+WORD_ENDS = r"""(?:[\s"]|\\")"""
 OPERATORS = re.compile(r"&&|\|\||[;|&]")
 
 
@@ -119,9 +116,9 @@ def for_the_shell(rule: dict[str, Any], common: dict[str, Any]) -> Iterator[Rule
     elif "argsPattern" in rule:
         text = rule["argsPattern"]["regex"]
         start = re.fullmatch(r'\\?"command\\?":\\?"(.*)', text)
-        plain = unescaped(start[1] if start else text)
+        plain = unescaped((start[1] if start else text).removesuffix(WORD_ENDS))
         ends = plain.endswith('"') and not plain.endswith('\\"')
-        plain = plain.removesuffix('(?:[\\s"]|\\\\")').removesuffix('"').replace('\\"', '"')
+        plain = plain.removesuffix('"').replace('\\"', '"')
         if start is None or OPERATORS.search(plain):
             found = {
                 "arguments": {"command": ("" if start else "*") + as_glob(plain) + ("" if ends else "*")}
@@ -148,7 +145,7 @@ def text_words(text: str) -> list[str]:
 
 def unescaped(text: str) -> str:
     """A regular expression without what makes marks of it plain."""
-    return re.sub(r"\\([ \-./\"\[\]()*+?$^|{}])", r"\1", text)
+    return re.sub(r"\\([\\ \-./\"\[\]()*+?$^|{}])", r"\1", text)
 
 
 def as_glob(text: str) -> str:
@@ -264,9 +261,8 @@ async def test_decisions(case: dict[str, Any], tmp_path: Path) -> None:
         ours = "deny"  # nobody is there to be asked
     if ours != theirs:
         assert at_least(ours, theirs), f"{ours}, theirs {theirs}"
-        assert any(word in case["name"] for word in STRICTER) or any(
-            word in str(given) for word in STRICTER
-        ), ours
+        unproved = name == "shell" and judge(arguments["command"]).verdict != "plain"
+        assert unproved or any(word in case["name"] for word in STRICTER), ours
 
 
 NOT_HIDDEN = "a tool may lower its effect for a call, so that a rule about effects hides nothing: it denies"

@@ -118,7 +118,7 @@ def for_the_shell(rule: dict[str, Any], common: dict[str, Any]) -> Iterator[Rule
         start = re.fullmatch(r'\\?"command\\?":\\?"(.*)', text)
         plain = unescaped((start[1] if start else text).removesuffix(WORD_ENDS))
         ends = plain.endswith('"') and not plain.endswith('\\"')
-        plain = plain.removesuffix('"').replace('\\"', '"')
+        plain = (plain.removesuffix('"') if ends else plain).replace('\\"', '"')
         if start is None or OPERATORS.search(plain):
             found = {
                 "arguments": {"command": ("" if start else "*") + as_glob(plain) + ("" if ends else "*")}

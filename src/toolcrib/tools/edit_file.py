@@ -6,7 +6,7 @@ corrupted files. See `matching` for what counts as the same text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -79,8 +79,13 @@ class EditFile(
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
+    def unavailable(self) -> str | None:
+        return self.workspace.read_only
+
     def accesses(self, params: EditFileParams) -> tuple[Access, ...]:
-        return (Access(Reach.WRITE, self.workspace.resource(params.path)),)
+        # What it reads is shown in part when the text is not found.
+        reads = (replace(one, free=True) for one in self.workspace.reached(Reach.READ, params.path))
+        return (*self.workspace.reached(Reach.WRITE, params.path), *reads)
 
     def precheck(self, params: EditFileParams) -> str | None:
         if params.old_string == params.new_string:
@@ -107,9 +112,9 @@ class EditFile(
             raise ToolError(problem)
         with self.workspace.writing:
             ctx.check_cancelled()
-            data, stamp = self.workspace.read(params.path, MAX_BYTES)
+            data, stamp = self.workspace.read(params.path, MAX_BYTES, ctx.permits)
             edit = self._edit(params, data)
-            self.workspace.write(params.path, edit.changed, expect=stamp)
+            self.workspace.write(params.path, edit.changed, expect=stamp, permits=ctx.permits)
         ctx.report(result={"diff": unified_diff(edit.before, edit.after, edit.shown)})
         return _summary(edit.shown, edit.source, edit.matches)
 

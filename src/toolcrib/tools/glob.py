@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -12,7 +15,7 @@ from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.globbing import Glob, PatternError
 from toolcrib.tools.places import printable
-from toolcrib.tools.walking import walk_files
+from toolcrib.tools.walking import Walk, withheld_note
 
 if TYPE_CHECKING:
     from typing import Any
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1_000
+SECONDS = 30.0
 
 
 class GlobParams(BaseModel):
@@ -55,9 +59,7 @@ class GlobFiles(
         self.workspace = workspace
 
     def accesses(self, params: GlobParams) -> tuple[Access, ...]:
-        return (
-            Access(Reach.READ, self.workspace.resource(params.path), subtree=True, pattern=params.pattern),
-        )
+        return self.workspace.reached(Reach.READ, params.path, subtree=True, pattern=params.pattern)
 
     def precheck(self, params: GlobParams) -> str | None:
         if not params.pattern.strip():
@@ -73,37 +75,77 @@ class GlobFiles(
             raise ToolError(problem)
         glob = Glob(params.pattern)
         start = self.workspace.place(params.path).shown
-        base = glob.base()
+        search = Search(self.workspace, start, glob.base(), params.include_ignored, ctx)
         found: list[tuple[int, str]] = []
-        for path in self._below(start, base, params.include_ignored, ctx):
-            if glob.matches(path):
-                whole = posixpath.normpath(posixpath.join(start, path))
-                status = self.workspace.stat(whole)
-                if status is not None:
-                    found.append((-status.st_mtime_ns, whole))
+        for path, modified in search.files(glob):
+            found.append((-modified, posixpath.normpath(posixpath.join(start, path))))
         ctx.report(tip=f"{len(found)} files")
         found.sort()
+        notes = [f"The newest {params.limit} of {len(found)} files. Narrow the pattern or raise limit."]
+        notes = notes if len(found) > params.limit else []
+        if search.stopped:
+            notes.append(
+                f"Stopped after {SECONDS:.0f} seconds; there may be more. Give a folder to search as path."
+            )
+        if note := withheld_note(search.withheld):
+            notes.append(note)
         if not found:
             where = "the workspace" if start == "." else start
-            return f"[No files in {where} fit {params.pattern}.]"
+            return f"[{' '.join([f'No files in {where} fit {params.pattern}.', *notes])}]"
         text = "\n".join(printable(path) for _, path in found[: params.limit])
-        if len(found) > params.limit:
-            text += (
-                f"\n\n[The newest {params.limit} of {len(found)} files. Narrow the pattern or raise limit.]"
-            )
-        return text
+        return f"{text}\n\n[{' '.join(notes)}]" if notes else text
 
-    def _below(self, start: str, base: str, everything: bool, ctx: Context[Any]) -> list[str]:
-        """The files to compare; a folder that the pattern writes out is searched alone, ignored or not."""
-        folder = posixpath.join(start, base)
-        self.workspace.place(folder)
-        if base:
-            try:
-                files = walk_files(self.workspace, folder, everything=everything, check=ctx.check_cancelled)
-                return [f"{base}/{path}" for path in files]
-            except ToolError:
-                self.workspace.entries(
-                    start
-                )  # a missing `path` is an error, a pattern that fits nothing is not
-                return []
-        return list(walk_files(self.workspace, start, everything=everything, check=ctx.check_cancelled))
+
+class Search:
+    """One search: a folder that the pattern writes out is searched alone, ignored or not."""
+
+    def __init__(
+        self, workspace: Workspace, start: str, base: str, everything: bool, ctx: Context[Any]
+    ) -> None:
+        self.workspace = workspace
+        self.start = start
+        self.base = base
+        self.ctx = ctx
+        self.deadline = time.monotonic() + SECONDS
+        self.stopped = False
+        folder = posixpath.normpath(posixpath.join(start, base))
+        self.walk = Walk(workspace, folder, everything, self._check, ctx.permits)
+
+    @property
+    def withheld(self) -> int:
+        return self.walk.withheld
+
+    def files(self, glob: Glob) -> Iterator[tuple[str, int]]:
+        """The files that fit, as paths from the start, and when each was changed (ns)."""
+        within = self.workspace.place(self.walk.start)
+        if self.base and not self.ctx.permits(Access(Reach.READ, within.shown)):
+            self.walk.withheld += 1  # whether there is such a folder or not
+            return
+        try:
+            for path, entry in self.walk.files():
+                path = f"{self.base}/{path}" if self.base else path
+                if glob.matches(path) and (modified := _modified(entry)) is not None:
+                    yield path, modified
+        except _TooSlow:
+            self.stopped = True
+        except ToolError:
+            if not self.base:
+                raise
+            # a missing `path` is an error, a pattern that fits nothing is not
+            self.workspace.entries(self.start, self.ctx.permits)
+
+    def _check(self) -> None:
+        self.ctx.check_cancelled()
+        if time.monotonic() > self.deadline:
+            raise _TooSlow
+
+
+class _TooSlow(Exception):
+    pass
+
+
+def _modified(entry: os.DirEntry[str]) -> int | None:
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime_ns
+    except OSError:  # gone meanwhile
+        return None

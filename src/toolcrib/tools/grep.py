@@ -18,7 +18,7 @@ from toolcrib.tools.globbing import Glob, PatternError
 from toolcrib.tools.places import printable
 from toolcrib.tools.search import BadPattern, Found, Searcher, TooSlow
 from toolcrib.tools.textfile import sniff
-from toolcrib.tools.walking import is_file, walk_files
+from toolcrib.tools.walking import Walk, is_file, withheld_note
 
 if TYPE_CHECKING:
     from typing import Any
@@ -78,11 +78,7 @@ class Grep(
         self.workspace = workspace
 
     def accesses(self, params: GrepParams) -> tuple[Access, ...]:
-        return (
-            Access(
-                Reach.READ, self.workspace.resource(params.path), subtree=True, pattern=params.include or ""
-            ),
-        )
+        return self.workspace.reached(Reach.READ, params.path, subtree=True, pattern=params.include or "")
 
     def precheck(self, params: GrepParams) -> str | None:
         if not params.pattern:
@@ -139,10 +135,8 @@ class Grep(
         paths: list[str] = []
         texts: list[bytes] = []
         size = 0
-        for path in self._files(params, start, ctx):
-            if time.monotonic() > deadline:
-                raise TooSlow
-            text = self._text(path, search)
+        for path in self._files(params, start, search, deadline, ctx):
+            text = self._text(path, search, ctx)
             if text is None:
                 continue
             paths.append(path)
@@ -154,19 +148,27 @@ class Grep(
         if texts:
             yield paths, texts
 
-    def _files(self, params: GrepParams, start: str, ctx: Context[Any]) -> Iterator[str]:
-        if is_file(self.workspace, start):
+    def _files(
+        self, params: GrepParams, start: str, search: Search, deadline: float, ctx: Context[Any]
+    ) -> Iterator[str]:
+        if is_file(self.workspace, start, ctx.permits):
             yield start
             return
         include = Glob(params.include) if params.include else None
-        everything = params.include_ignored
-        for path in walk_files(self.workspace, start, everything=everything, check=ctx.check_cancelled):
+
+        def check() -> None:
+            ctx.check_cancelled()
+            if time.monotonic() > deadline:
+                raise TooSlow
+
+        search.walk = Walk(self.workspace, start, params.include_ignored, check, ctx.permits)
+        for path, _ in search.walk.files():
             if include is None or include.matches(path):
                 yield posixpath.normpath(posixpath.join(start, path))
 
-    def _text(self, path: str, search: Search) -> bytes | None:
+    def _text(self, path: str, search: Search, ctx: Context[Any]) -> bytes | None:
         try:
-            data, _ = self.workspace.read(path, MAX_FILE)
+            data, _ = self.workspace.read(path, MAX_FILE, ctx.permits)
         except ToolError as refused:
             if "larger than" in refused.message:
                 search.too_large.append(printable(path))
@@ -188,6 +190,7 @@ class Search:
     matches: int = 0
     too_large: list[str] = field(default_factory=list)
     stopped: bool = False
+    walk: Walk | None = None
 
     def add(self, path: str, found: Found) -> None:
         if found.count:
@@ -206,6 +209,8 @@ class Search:
                 f"Stopped after {SECONDS:.0f} seconds; what is above is not all. Narrow path or include, "
                 "or simplify the pattern: nested repetitions such as (a+)+ can take forever."
             )
+        if self.walk is not None and (note := withheld_note(self.walk.withheld)):
+            notes.append(note)
         if self.too_large:
             named = ", ".join(self.too_large[:3]) + (", ..." if len(self.too_large) > 3 else "")
             notes.append(f"Not searched because larger than {MAX_FILE // 1_000_000} MB: {named}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,8 @@ from pydantic import BaseModel, Field
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
-from toolcrib.tools.places import printable
-from toolcrib.tools.walking import SKIPPED
+from toolcrib.tools.places import joined, printable
+from toolcrib.tools.walking import SKIPPED, withheld_note
 
 if TYPE_CHECKING:
     from typing import Any
@@ -55,59 +54,89 @@ class ListDir(
         self.workspace = workspace
 
     def accesses(self, params: ListDirParams) -> tuple[Access, ...]:
-        return (Access(Reach.READ, self.workspace.resource(params.path)),)
+        below = "" if params.depth > 1 else "./*"
+        return self.workspace.reached(Reach.READ, params.path, subtree=True, pattern=below)
 
     def execute(self, params: ListDirParams, ctx: Context[Any]) -> str:
         shown = self.workspace.place(params.path).shown
         lines: list[str] = []
         count = 0
-        for count, line in enumerate(self._lines(shown, params.depth, ctx), 1):
+        listing = Listing(self.workspace, shown, params.depth, ctx)
+        for count, line in enumerate(listing.lines(), 1):
             if params.offset <= count < params.offset + params.limit:
                 lines.append(line)
             if count >= MAX_COUNTED:
                 break
         ctx.report(tip=f"{shown}, {count} entries")
+        note = withheld_note(listing.withheld)
         if not count:
-            return f"[{shown} is empty.]"
+            return f"[{note}]" if note else f"[{shown} is empty.]"
         if params.offset > count:
             raise ToolError(f"Offset {params.offset} is past the end: {shown} has {count} entries.")
         last = params.offset + len(lines) - 1
         text = "\n".join(lines)
+        notes = [note] if note else []
         if last < count:
             total = f"{count}" if count < MAX_COUNTED else f"at least {count}"
-            text += f"\n\n[Entries {params.offset}-{last} of {total}. Use offset={last + 1} to read on.]"
-        return text
+            notes.insert(0, f"Entries {params.offset}-{last} of {total}. Use offset={last + 1} to read on.")
+        return f"{text}\n\n[{' '.join(notes)}]" if notes else text
 
-    def _lines(self, folder: str, depth: int, ctx: Context[Any]) -> Iterator[str]:
+
+class Listing:
+    """One listing; `withheld` counts what rules keep back."""
+
+    def __init__(self, workspace: Workspace, folder: str, depth: int, ctx: Context[Any]) -> None:
+        self.workspace = workspace
+        self.folder = folder
+        self.depth = depth
+        self.ctx = ctx
+        self.withheld = 0
+
+    def lines(self) -> Iterator[str]:
         """Depth first, without recursion: the folders on the way, each with what is left of it."""
-        open_folders = [(folder, iter(self.workspace.entries(folder)))]
+        permits = self.ctx.permits
+        open_folders = [(self.folder, iter(self.workspace.entries(self.folder, permits)))]
         while open_folders:
-            ctx.check_cancelled()
+            self.ctx.check_cancelled()
             where, entries = open_folders[-1]
             entry = next(entries, None)
             if entry is None:
                 open_folders.pop()
                 continue
-            path = posixpath.join(where, entry.name)
+            path = joined(where, entry.name)
+            if not self._may_see(path):
+                self.withheld += 1
+                continue
             indent = "  " * (len(open_folders) - 1)
-            enters = entry.kind == "folder" and len(open_folders) < depth
+            enters = entry.kind == "folder" and len(open_folders) < self.depth
             if not enters or entry.name in SKIPPED:
                 closed = " (not listed)" if enters else ""
                 yield indent + _label(entry) + self._target(path, entry) + closed
                 continue
             try:
-                inside = self.workspace.entries(path)
+                inside = self.workspace.entries(path, permits)
             except ToolError:
                 yield indent + _label(entry) + " (cannot be read)"
                 continue
             yield indent + _label(entry)
             open_folders.append((path, iter(inside)))
 
+    def _may_see(self, path: str) -> bool:
+        """Whether rules let a name be told, and that of the place where links in it lead."""
+        if not self.ctx.permits(Access(Reach.READ, path)):
+            return False
+        place = self.workspace.place(path)
+        try:
+            real = self.workspace.real(place)
+        except OSError:  # leads out or round
+            return True
+        return real is place or self.ctx.permits(Access(Reach.READ, real.shown))
+
     def _target(self, path: str, entry: Entry) -> str:
         """Where a link leads, if that is inside; the host's paths are not shown."""
         if entry.kind != "link":
             return ""
-        if self.workspace.stat(path) is None:
+        if self.workspace.stat(path, self.ctx.permits) is None:
             return " -> (nothing, or outside the workspace)"
         return f" -> {printable(self.workspace.link_target(path))}"
 

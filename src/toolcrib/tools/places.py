@@ -33,6 +33,13 @@ class Place:
     path: str
     shown: str
 
+    def child(self, path: str) -> Place:
+        """What lies at a path from here in which nothing is a link."""
+        if not path:
+            return self
+        inside = path if self.path == "." else f"{self.path}/{path}"
+        return Place(self.root, inside, path if self.shown == "." else f"{self.shown}/{path}")
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -80,10 +87,10 @@ class Root:
 def scan(fd: int) -> list[Entry]:
     """The names in an open folder, sorted as text."""
     with os.scandir(fd) as found:
-        return sorted((Entry(item.name, _kind(item)) for item in found), key=lambda entry: entry.name)
+        return sorted((Entry(item.name, kind_of(item)) for item in found), key=lambda entry: entry.name)
 
 
-def _kind(item: os.DirEntry[str]) -> str:
+def kind_of(item: os.DirEntry[str]) -> str:
     if item.is_symlink():
         return "link"
     if item.is_dir(follow_symlinks=False):

@@ -67,7 +67,7 @@ class ReadFile(
         self.workspace = workspace
 
     def accesses(self, params: ReadFileParams) -> tuple[Access, ...]:
-        return (Access(Reach.READ, self.workspace.resource(params.path)),)
+        return self.workspace.reached(Reach.READ, params.path)
 
     def resources(self, params: ReadFileParams) -> list[str]:
         return [self.workspace.resource(params.path)]
@@ -75,7 +75,7 @@ class ReadFile(
     def execute(self, params: ReadFileParams, ctx: Context[Any]) -> str | ToolResult:
         shown = self.workspace.place(params.path).shown
         try:
-            fd, status = self.workspace.open_file(params.path)
+            fd, status = self.workspace.open_file(params.path, ctx.permits)
         except ToolError as refused:
             if "is a folder" in refused.message:
                 raise ToolError(f"{shown} is a folder. Use list_dir to see what is in it.") from None

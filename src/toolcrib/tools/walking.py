@@ -1,19 +1,27 @@
-"""Going through the files of a workspace as a developer sees them: without what git ignores or tools make."""
+"""Going through the files of a workspace as a developer sees them: without what git ignores or tools make.
+
+Each folder is opened once and no link to a folder is entered. What rules withhold from the call is left out and
+counted, whatever is looked for: the count tells of no name.
+"""
 
 from __future__ import annotations
 
 import os
 import posixpath
+import re
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tools.globbing import Glob, PatternError
-from toolcrib.tools.workspace import Workspace
+from toolcrib.tools.places import Place, kind_of
+from toolcrib.tools.workspace import Permits, Workspace
 
 MAX_IGNORE_FILE = 100_000  # bytes of a .gitignore that are looked at
 MAX_RULES = 1_000
+CHECKED_EVERY = 256  # entries of one folder between looks at whether the call goes on
 SKIPPED = frozenset(
     [
         ".git",
@@ -43,96 +51,172 @@ SKIPPED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line of a .gitignore, with the folder that it stands in."""
+    """One line of a .gitignore."""
 
-    folder: str
     glob: Glob
     keep: bool
     folders_only: bool
 
 
-def walk_files(
-    workspace: Workspace, start: str, *, everything: bool, check: Callable[[], None]
-) -> Iterator[str]:
-    """The regular files below the folder `start`, as paths from there, each folder's in the order of names.
+class Ignored:
+    """One .gitignore: what it says of a path, as git does: the last line that fits."""
 
-    Symlinks to files inside the workspace are files; linked folders are not entered, so nothing is seen
-    twice. Folders that cannot be read are stepped over. `check` is called once a folder.
+    __slots__ = ("_any", "_rules", "folder")
+
+    def __init__(self, folder: str, rules: list[Rule]) -> None:
+        self.folder = folder
+        self._rules = rules
+        self._any = re.compile("|".join(f"(?:{rule.glob.expression})" for rule in rules)).match
+
+    def says(self, path: str, is_folder: bool) -> bool | None:
+        """Whether a path is ignored; None where no line is about it."""
+        inside = path if self.folder == "." else path[len(self.folder) + 1 :]
+        if self._any(inside) is None:
+            return None
+        for rule in reversed(self._rules):
+            if (is_folder or not rule.folders_only) and rule.glob.matches(inside):
+                return not rule.keep
+        return None
+
+
+@dataclass(slots=True)
+class Walk:
+    """One way through the files below `start`; `check` is called often and may end it by raising.
+
+    Symlinks to files inside the workspace are files; linked folders are not entered, so nothing is seen twice.
+    Folders that cannot be read are stepped over. `withheld` counts the files and folders that `permits` denies.
     """
-    os.close(workspace.open_folder(start))
-    rules = [] if everything else _rules_above(workspace, start)
-    todo: list[tuple[str, list[Rule]]] = [("", rules)]
-    while todo:
-        check()
-        folder, rules = todo.pop()
-        where = posixpath.join(start, folder)
+
+    workspace: Workspace
+    start: str
+    everything: bool
+    check: Callable[[], None]
+    permits: Permits
+    withheld: int = 0
+    _real: Place | None = field(default=None, init=False)
+
+    def files(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        """The regular files as paths from `start`, each folder's in the order of names.
+
+        An entry can be asked for its status until the next one is taken.
+        """
+        os.close(self.workspace.open_folder(self.start, self.permits))
+        place = self.workspace.place(self.start)
+        self.start = place.shown
         try:
-            entries = workspace.entries(where)
-        except ToolError:
-            continue
-        if not everything and any(entry.name == ".gitignore" for entry in entries):
-            rules = rules + _read_rules(workspace, posixpath.normpath(where))
-        deeper: list[tuple[str, list[Rule]]] = []
-        for entry in entries:
+            self._real = self.workspace.real(place)
+        except OSError:  # changed just now
+            return
+        todo: list[tuple[str, list[Ignored]]] = [("", [] if self.everything else self._ignored_above())]
+        while todo:
+            self.check()
+            folder, ignored = todo.pop()
+            deeper: list[tuple[str, list[Ignored]]] = []
+            try:
+                fd = self.workspace.open_itself(self._real.child(folder), os.O_RDONLY | os.O_DIRECTORY)
+            except OSError:
+                continue
+            try:
+                yield from self._in_folder(fd, folder, ignored, deeper)
+            finally:
+                os.close(fd)
+            todo += reversed(deeper)
+
+    def _in_folder(
+        self, fd: int, folder: str, ignored: list[Ignored], deeper: list[tuple[str, list[Ignored]]]
+    ) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        try:
+            with os.scandir(fd) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError:
+            return
+        if not self.everything and any(entry.name == ".gitignore" for entry in entries):
+            ignored = ignored + self._read_ignored(self._shown(folder))
+        for number, entry in enumerate(entries, 1):
+            if number % CHECKED_EVERY == 0:
+                self.check()
             path = f"{folder}/{entry.name}" if folder else entry.name
-            whole = posixpath.normpath(posixpath.join(where, entry.name))
-            is_folder = entry.kind == "folder"
-            if not everything and (
-                (is_folder and entry.name in SKIPPED) or _ignored(rules, whole, is_folder)
+            kind = kind_of(entry)
+            if kind == "other":
+                continue
+            is_folder = kind == "folder"
+            if not self.everything and (
+                (is_folder and entry.name in SKIPPED) or _is_ignored(ignored, self._shown(path), is_folder)
             ):
                 continue
-            if is_folder:
-                deeper.append((path, rules))
-            elif entry.kind == "file" or (entry.kind == "link" and is_file(workspace, whole)):
-                yield path
-        todo += reversed(deeper)
+            if not self.may_read(path, is_link=kind == "link"):
+                self.withheld += 1
+            elif is_folder:
+                deeper.append((path, ignored))
+            elif kind == "file" or is_file(self.workspace, self._shown(path), self.permits):
+                yield path, entry
+
+    def may_read(self, path: str, *, is_link: bool) -> bool:
+        """Whether what lies at a path from `start` may be read: by its name, and by where it really lies."""
+        if not self.permits(Access(Reach.READ, self._shown(path))):
+            return False
+        assert self._real is not None
+        if not is_link and self._real.shown == self.start:
+            return True
+        try:
+            real = self.workspace.real(self._real.child(path))
+        except OSError:  # leads out or round: no file at all
+            return True
+        return self.permits(Access(Reach.READ, real.shown))
+
+    def _shown(self, path: str) -> str:
+        """A path from `start` as a model is shown it."""
+        if not path:
+            return self.start
+        return path if self.start == "." else posixpath.join(self.start, path)
+
+    def _ignored_above(self) -> list[Ignored]:
+        """The rules of the folders that `start` lies in, outermost first."""
+        found: list[Ignored] = []
+        if posixpath.isabs(self.start) or self.start == ".":
+            return found
+        parts = self.start.split("/")
+        for depth in range(len(parts)):
+            found += self._read_ignored("/".join(parts[:depth]) or ".")
+        return found
+
+    def _read_ignored(self, folder: str) -> list[Ignored]:
+        try:
+            data, _ = self.workspace.read(posixpath.join(folder, ".gitignore"), MAX_IGNORE_FILE, self.permits)
+        except ToolError:
+            return []
+        rules: list[Rule] = []
+        for line in data.decode("utf-8", "replace").splitlines()[:MAX_RULES]:
+            text = line.rstrip()
+            if not text or text.startswith("#"):
+                continue
+            keep = text.startswith("!")
+            text = text[1:] if keep else text
+            folders_only = text.endswith("/")
+            text = text.rstrip("/")
+            try:
+                rules.append(Rule(Glob(text, dotfiles=True, braces=False), keep, folders_only))
+            except PatternError:
+                continue
+        return [Ignored(folder, rules)] if rules else []
 
 
-def is_file(workspace: Workspace, path: str) -> bool:
-    """Whether a path leads to a regular file inside the workspace."""
-    status = workspace.stat(path)
+def withheld_note(count: int) -> str:
+    """What a model is told of what it is not shown."""
+    if not count:
+        return ""
+    what = "1 file or folder was" if count == 1 else f"{count:,} files or folders were"
+    return f"{what} left out: rules do not let this call read everything here."
+
+
+def is_file(workspace: Workspace, path: str, permits: Permits) -> bool:
+    """Whether a path leads to a regular file inside the workspace that may be read."""
+    status = workspace.stat(path, permits)
     return status is not None and stat.S_ISREG(status.st_mode)
 
 
-def _rules_above(workspace: Workspace, start: str) -> list[Rule]:
-    """The rules of the folders that `start` lies in, outermost first."""
-    rules: list[Rule] = []
-    if posixpath.isabs(start):
-        return rules
-    normal = posixpath.normpath(start)
-    parts = [] if normal == "." else normal.split("/")
-    for depth in range(len(parts)):
-        rules += _read_rules(workspace, "/".join(parts[:depth]) or ".")
-    return rules
-
-
-def _read_rules(workspace: Workspace, folder: str) -> list[Rule]:
-    try:
-        data, _ = workspace.read(posixpath.join(folder, ".gitignore"), MAX_IGNORE_FILE)
-    except ToolError:
-        return []
-    rules: list[Rule] = []
-    for line in data.decode("utf-8", "replace").splitlines()[:MAX_RULES]:
-        text = line.rstrip()
-        if not text or text.startswith("#"):
-            continue
-        keep = text.startswith("!")
-        text = text[1:] if keep else text
-        folders_only = text.endswith("/")
-        text = text.rstrip("/")
-        try:
-            rules.append(Rule(folder, Glob(text, dotfiles=True, braces=False), keep, folders_only))
-        except PatternError:
-            continue
-    return rules
-
-
-def _ignored(rules: list[Rule], path: str, is_folder: bool) -> bool:
-    """What the last rule that fits says, as git does."""
-    for rule in reversed(rules):
-        if rule.folders_only and not is_folder:
-            continue
-        inside = path if rule.folder == "." else path[len(rule.folder) + 1 :]
-        if rule.glob.matches(inside):
-            return not rule.keep
+def _is_ignored(ignored: list[Ignored], path: str, is_folder: bool) -> bool:
+    for one in reversed(ignored):
+        if (said := one.says(path, is_folder)) is not None:
+            return said
     return False

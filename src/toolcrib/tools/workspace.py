@@ -19,11 +19,15 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tools.confined import LOOK, below, open_beneath, real_beneath
 from toolcrib.tools.places import WORDS, Entry, Place, Root, Stamp, joined, printable, scan
+
+if TYPE_CHECKING:
+    from toolcrib.sandbox import Level
 
 ATTEMPTS = 8  # at a path whose links change while they are followed
 NEAR_NAMES = 3
@@ -44,7 +48,8 @@ class Workspace:
 
     `root` must exist (FileNotFoundError, NotADirectoryError). `readable` are folders outside of it that
     reading tools also take by absolute path, such as the one where long outputs are kept; they may come
-    to exist later. `portable=True` does without the kernel's `openat2`.
+    to exist later. `portable=True` does without the kernel's `openat2`. `level` is the sandbox's (`Sandbox.level`)
+    and may be set to another at any time: where it is read-only, tools that write are neither offered nor run.
 
     All methods raise ToolError with words for a model, and take paths as a model writes them: relative
     to the root, or absolute below a root.
@@ -56,9 +61,11 @@ class Workspace:
         *,
         readable: Iterable[str | os.PathLike[str]] = (),
         portable: bool = False,
+        level: Level | None = None,
     ) -> None:
         self.root = Root(root)
         self.root.fd()
+        self.level = level
         self.readable = tuple(Root(path) for path in readable)
         self.portable = portable
         # Reading, changing and replacing a file is one step for all tools of this workspace.
@@ -66,6 +73,14 @@ class Workspace:
 
     def __repr__(self) -> str:
         return f"Workspace({self.root.path!r})"
+
+    @property
+    def read_only(self) -> str | None:
+        """Why nothing in it may be changed now, in words; None if it may."""
+        from toolcrib.sandbox.interface import Files
+
+        only = self.level is not None and self.level.files is Files.READ_ONLY
+        return "the workspace may only be read now" if only else None
 
     # Paths: pure, nothing is touched.
 
@@ -160,15 +175,15 @@ class Workspace:
             if not permits(Access(reach, real.shown)):
                 raise _stale()
             try:
-                return self._open_itself(real, flags)
+                return self.open_itself(real, flags)
             except OSError as problem:
                 if problem.errno != errno.ELOOP:
                     raise
             real = self.real(place)
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    def _open_itself(self, place: Place, flags: int) -> int:
-        """A place in whose name nothing is a link (ELOOP)."""
+    def open_itself(self, place: Place, flags: int) -> int:
+        """A place in whose name nothing is a link; ELOOP if something is."""
         root = place.root
         return open_beneath(root.fd(), root.prefixes, place.path, flags, portable=self.portable, follow=False)
 
@@ -248,7 +263,7 @@ class Workspace:
         is left alone.
         """
         place = self.place(path)
-        if place.root is not self.root:
+        if place.root is not self.root or self.read_only:
             raise ToolError(f"{place.shown} can only be read.")
         with self.writing, self._spoken(place, permits=permits):
             folder, name = self._target(place, permits)
@@ -281,7 +296,7 @@ class Workspace:
 
     def _make_folder(self, root: Root, path: str) -> int:
         try:
-            return self._open_itself(Place(root, path, path), os.O_RDONLY | os.O_DIRECTORY)
+            return self.open_itself(Place(root, path, path), os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             parent, name = posixpath.split(path)
             if name in ("", ".", ".."):

@@ -12,6 +12,7 @@ from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.diffs import digest_of, unified_diff
 from toolcrib.tools.textfile import decode, sniff
+from toolcrib.tools.workspace import Permits, anything
 
 if TYPE_CHECKING:
     from typing import Any
@@ -46,8 +47,11 @@ class WriteFile(
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
+    def unavailable(self) -> str | None:
+        return self.workspace.read_only
+
     def accesses(self, params: WriteFileParams) -> tuple[Access, ...]:
-        return (Access(Reach.WRITE, self.workspace.resource(params.path)),)
+        return self.workspace.reached(Reach.WRITE, params.path)
 
     def precheck(self, params: WriteFileParams) -> str | None:
         try:
@@ -86,20 +90,21 @@ class WriteFile(
         data = params.content.encode()
         with self.workspace.writing:
             ctx.check_cancelled()
-            status = self.workspace.stat(params.path)
-            before = self._before(params.path) if status is not None else ""
-            created = self.workspace.write(params.path, data)
+            status = self.workspace.stat(params.path, ctx.permits)
+            before = self._before(params.path, ctx.permits) if status is not None else ""
+            created = self.workspace.write(params.path, data, permits=ctx.permits)
         if before is not None:
             ctx.report(result={"diff": unified_diff(before, params.content, shown)})
         lines = len(params.content.splitlines())
-        if created or status is None:
-            return f"Created {shown}: {lines:,} lines, {len(data):,} bytes."
+        if created or status is None:  # or rules keep what was there from being read
+            did = "Created" if created else "Wrote"
+            return f"{did} {shown}: {lines:,} lines, {len(data):,} bytes."
         return f"Replaced {shown}: {lines:,} lines, {len(data):,} bytes (before: {status.st_size:,} bytes)."
 
-    def _before(self, path: str) -> str | None:
+    def _before(self, path: str, permits: Permits = anything) -> str | None:
         """The old text, for the diff; None if it cannot be shown as text."""
         try:
-            old, _ = self.workspace.read(path, MAX_DIFFED)
+            old, _ = self.workspace.read(path, MAX_DIFFED, permits)
         except ToolError:
             return None
         encoding = sniff(old, len(old))

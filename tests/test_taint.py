@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from toolcrib import Effect, Toolbox, ToolCall, tool
+import json
+from typing import Any
+
+import pytest
+
+from toolcrib import Agent, Effect, Toolbox, ToolCall, tool
+from toolcrib.access import Access, Reach
 from toolcrib.call import Answer, CallKey, Verdict, prepared_to_json
+from toolcrib.messages import Message, ResultPart, messages_from_json, messages_to_json
+from toolcrib.models import Scripted
 from toolcrib.rules import read_rules
+from toolcrib.rules.said import unsaid
 
 CHANGES_ASK = read_rules('[[rule]]\nask = true\neffect = "write"\ntainted = true').policy("full")
 
@@ -37,3 +46,99 @@ async def test_a_no_holds_for_a_call_that_needed_no_answer() -> None:
     box = Toolbox([save], autonomy="full")
     prepared = await box.prepare(ToolCall("save", {"path": "a"}))
     assert (await box.execute(prepared, Answer(Verdict.NO, "not now"))).code == "rejected"
+
+
+async def test_what_an_earlier_run_took_in_marks_the_run_that_goes_on_from_it() -> None:
+    model = Scripted([_call("browse"), "done", _call("save", path="a"), "done"])
+    agent = Agent(model, [save, browse], policy=CHANGES_ASK)
+    first = await agent.run("look around")
+    kept = messages_from_json(json.loads(json.dumps(messages_to_json(first.messages))))
+    second = await agent.run("go on", messages=kept)
+    assert [part.result.code for message in second.messages[-3:] for part in results(message)] == [
+        "nobody_to_ask"
+    ]
+
+
+READS = [
+    # what the tool declares, what the call reaches, whether that comes from outside
+    (True, None, True),
+    (False, None, False),
+    (True, [Access(Reach.READ, "src/a.py")], False),
+    (True, [Access(Reach.READ, "/tmp/a")], True),
+    (True, [Access(Reach.READ, "../a")], True),
+    (False, [Access(Reach.READ, "~/a")], True),
+    (True, [Access(Reach.CONNECT, "example.org:443")], True),
+    (True, [Access(Reach.RUN, "ls", ("ls",))], False),
+    (True, [Access(Reach.RUN, "ls $x")], True),
+]
+
+
+@pytest.mark.parametrize(("open_world", "reached", "outside"), READS)
+async def test_a_call_that_only_reads_in_the_workspace_brings_in_nothing(
+    open_world: bool, reached: list[Access] | None, outside: bool
+) -> None:
+    @tool(effect=Effect.READ, secrets=(), open_world=open_world, accesses=lambda given: reached)
+    def look() -> str:
+        "Look at something."
+        return "text"
+
+    box = Toolbox([save, look], policy=CHANGES_ASK)
+    await box.call_turn([ToolCall("look", {})], run="r", turn=0)
+    assert (await box.call_turn([ToolCall("save", {"path": "a"})], run="r", turn=1))[0].is_error is outside
+
+
+SAID = [
+    # what the user said, the arguments, whether the call may run unasked
+    ("Save it to notes/a.md, please.", {"path": "notes/a.md"}, True),
+    ("Save it to 'Notes/A.md'", {"path": "notes/a.md"}, True),
+    ("Save it to notes/a.md", {"path": "a.md"}, False),
+    ("Write to bob@x.com", {"path": "x.com"}, False),
+    ("Write to bob@x.com", {"path": "bob@x.com.evil.org"}, False),
+    ("Save it", {"path": "evil"}, False),
+    ("Save it", {"path": ""}, True),
+]
+
+
+@pytest.mark.parametrize(("task", "arguments", "free"), SAID)
+async def test_a_rule_may_ask_only_for_what_the_user_did_not_say(
+    task: str, arguments: dict[str, str], free: bool
+) -> None:
+    rules = read_rules('[[rule]]\nask = true\ntainted = true\neffect = "write"\nunsaid = "path"').policy(
+        "full"
+    )
+    agent = Agent(
+        Scripted([_call("browse"), _call("save", **arguments), "done"]), [save, browse], policy=rules
+    )
+    outcome = await agent.run(task)
+    last = [part.result for message in outcome.messages for part in results(message)][-1]
+    assert (last.code is None) is free
+
+
+@pytest.mark.parametrize(
+    ("arguments", "anew"),
+    [
+        ({"to": ["ann@x.org", "bob@x.org"]}, False),
+        ({"to": ["ann@x.org", "eve@x.org"]}, True),
+        ({"mail": {"to": "eve@x.org"}, "text": "anything"}, True),
+        ({"to": {"name": "ann@x.org", "again": None, "urgent": True}}, False),
+        ({"to": 100.0}, False),
+        ({"to": 1000}, True),
+        ({"text": "anything"}, False),
+        (None, True),
+    ],
+)
+def test_words_that_were_not_said_are_found_at_any_depth(arguments: Any, anew: bool) -> None:
+    assert unsaid(("to",), arguments, ["Mail (ann@x.org, bob@x.org) about the 100!"]) is anew
+
+
+async def test_without_a_user_nothing_was_said() -> None:
+    rules = read_rules('[[rule]]\nask = true\neffect = "write"\nunsaid = "*"').policy("full")
+    assert (await Toolbox([save], policy=rules).call("save", {"path": "a"})).code == "nobody_to_ask"
+
+
+def results(message: Message) -> list[ResultPart]:
+    return [part for part in message.parts if isinstance(part, ResultPart)]
+
+
+def _call(name: str, **arguments: str) -> dict[str, Any]:
+    return {"calls": [{"name": name, "arguments": arguments}]}

@@ -27,10 +27,20 @@ class ToolResult:
     `parts` is the content. `structured` is the value as JSON data when the tool has an output schema and the
     value fits it. `code` says why a call failed. `edits` are the repairs that its arguments needed.
     `full_output` is the path of the file that holds what the caps cut away. `is_data` says that the text is
-    JSON, which is never cut in the middle.
+    JSON, which is never cut in the middle. `outside` marks what strangers may have written, where a policy asks.
     """
 
-    __slots__ = ("_structured", "code", "edits", "extras", "full_output", "is_data", "is_error", "parts")
+    __slots__ = (
+        "_structured",
+        "code",
+        "edits",
+        "extras",
+        "full_output",
+        "is_data",
+        "is_error",
+        "outside",
+        "parts",
+    )
 
     def __init__(
         self,
@@ -43,6 +53,7 @@ class ToolResult:
         full_output: str = "",
         extras: dict[str, Any] | None = None,
         is_data: bool = False,
+        outside: bool = False,
     ) -> None:
         self.parts = parts
         self.is_error = is_error
@@ -52,6 +63,7 @@ class ToolResult:
         self.full_output = full_output
         self.extras = extras
         self.is_data = is_data
+        self.outside = outside
 
     @property
     def structured(self) -> Any:
@@ -82,6 +94,7 @@ class ToolResult:
             full_output=self.full_output,
             extras=self.extras,
             is_data=self.is_data,
+            outside=self.outside,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,6 +111,8 @@ class ToolResult:
             data["edits"] = [edit.to_dict() for edit in self.edits]
         if self.full_output:
             data["full_output"] = self.full_output
+        if self.outside:
+            data["outside"] = True
         return data
 
     @classmethod
@@ -109,6 +124,7 @@ class ToolResult:
             code=ErrorCode(data["code"]) if data.get("code") else None,
             structured=data.get("structured"),
             full_output=str(data.get("full_output", "")),
+            outside=bool(data.get("outside")),
         )
 
     def __eq__(self, other: object) -> bool:

@@ -394,6 +394,8 @@ class Run:
         for message in fresh:
             self._write(message)
         self._append(self._task_message)
+        if self.box.tracks_taint:
+            self.box.marks.begun(self.id, self.messages)
         if self.box.sink:
             self.box.emit(self.id, RunStarted(self._task_message.text, agent.model.name))
 

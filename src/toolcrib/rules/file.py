@@ -44,7 +44,7 @@ from toolcrib.toolbox.policy import Autonomy, Case, Verb
 HEADER = re.compile(r"^\s*\[\[\s*rule\s*\]\]")
 KEYS = {
     "name", "reason", "allow", "ask", "deny", "tool", "effect", "server", "path", "reach", "command", "host",
-    "argument", "tainted", "except", "match", "not_match",
+    "argument", "tainted", "unsaid", "except", "match", "not_match",
 }  # fmt: skip
 NOT_IN_EXCEPTIONS = {"name", "reason", "allow", "ask", "deny", "except", "match", "not_match"}
 MAX_FILE = 1_000_000
@@ -193,6 +193,7 @@ def _what(table: Mapping[str, Any], verb: Verb) -> Rule:
         hosts=_texts(table, "host"),
         arguments=_arguments(table),
         tainted=_flag(table, "tainted"),
+        unsaid=_texts(table, "unsaid"),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.rules.patterns import compared
-from toolcrib.toolbox.policy import AutonomyPolicy, Case
+from toolcrib.toolbox.policy import AutonomyPolicy
 
 if TYPE_CHECKING:
     from toolcrib.call import Ready
@@ -30,9 +30,7 @@ def held(box: Toolbox, ready: Ready) -> Permits:
     decided = covering(ready.accesses)
     policy = box.policy
     if isinstance(policy, RulePolicy):
-        taint = box.taint_of(ready.key.run)
-        case = Case(ready.bound.definition.facts, ready.effect, ready, taint=taint)
-        return policy.permits(case, decided)
+        return policy.permits(box.case_of(ready), decided)
     if isinstance(policy, AutonomyPolicy):
         return lambda access: access.reach is Reach.READ or decided(access)
     return decided

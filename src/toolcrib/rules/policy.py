@@ -33,6 +33,7 @@ from toolcrib.rules.patterns import (
     host_matches,
     reaches,
 )
+from toolcrib.rules.said import unsaid
 from toolcrib.rules.sieve import Sieve
 from toolcrib.tool import Effect, Facts
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Decision, Verb
@@ -65,6 +66,7 @@ class Rule:
     hosts: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
     tainted: bool | None = None
+    unsaid: tuple[str, ...] = ()
     unless: tuple[Rule, ...] = ()
     source: str = ""
 
@@ -79,7 +81,12 @@ class Rule:
     @property
     def always(self) -> bool:
         """Whether nothing but the tool itself and its effect decides whether the rule counts."""
-        return not (self.about_accesses or self.arguments or self.tainted is not None)
+        return not (self.about_accesses or self.arguments or self.unsaid or self.tainted is not None)
+
+    @property
+    def marked(self) -> bool:
+        """Whether the rule or an exception looks at what came from outside, or at what the user said."""
+        return self.tainted is not None or bool(self.unsaid) or any(other.marked for other in self.unless)
 
     def hides(self, facts: Facts) -> bool:
         """Whether the rule, if it denies, leaves no call of a tool."""
@@ -108,6 +115,8 @@ class Rule:
         if self.tainted is not None and self.tainted is not bool(case.taint):
             return False
         if self.arguments and not self._fits_arguments(case):
+            return False
+        if self.unsaid and not unsaid(self.unsaid, case.arguments, case.said):
             return False
         return not any(not other.about_accesses and other.counts(case) for other in self.unless)
 
@@ -219,7 +228,7 @@ class RulePolicy:
         self.autonomy = AutonomyPolicy(autonomy)
         self.otherwise = None if otherwise is None else _OTHERWISE[Verb(otherwise)]
         self.rules = tuple(rules)
-        self.tracks_taint = any(rule.tainted is not None for rule in self.rules)
+        self.tracks_taint = any(rule.marked for rule in self.rules)
         self._by_tool: dict[tuple[str, str], dict[Verb, Sieve]] = {}
 
     def narrowed(self, rules: Iterable[Rule] = (), autonomy: Autonomy | str | None = None) -> RulePolicy:

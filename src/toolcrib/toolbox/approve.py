@@ -20,7 +20,7 @@ from toolcrib.call import (
 from toolcrib.events import QuestionAnswered, QuestionAsked
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import words
-from toolcrib.toolbox.policy import Case, Verb
+from toolcrib.toolbox.policy import Verb
 from toolcrib.toolbox.registry import close_tool
 
 if TYPE_CHECKING:
@@ -145,8 +145,7 @@ async def bind(box: Toolbox, prepared: Ready) -> ToolResult | None:
         return words.tool_changed(name)
     bound = prepared.bound
     assert bound is not None
-    taint = box.taint_of(prepared.key.run)
-    decision = box.policy.decide(Case(bound.definition.facts, prepared.effect, prepared, taint=taint))
+    decision = box.policy.decide(box.case_of(prepared))
     return words.denied(name, decision.reason) if decision.verb is Verb.DENY else None
 
 

@@ -37,7 +37,8 @@ from toolcrib.toolbox import words
 from toolcrib.toolbox.approve import answered, ask, bind, outdated, previewed, restored
 from toolcrib.toolbox.grants import Grants, Store
 from toolcrib.toolbox.host import BoxHost
-from toolcrib.toolbox.policy import Approver, Policy, accesses_of, as_policy
+from toolcrib.toolbox.marks import Marks
+from toolcrib.toolbox.policy import Approver, Case, Policy, accesses_of, as_policy
 from toolcrib.toolbox.prepare import decode, judged
 from toolcrib.toolbox.registry import Offer, Registry, close_tool, make_offer
 from toolcrib.toolbox.resolve import resolve
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WAIT = CallState.WAIT
-NO_TAINT: frozenset[str] = frozenset()
 MAX_ASKED = 3  # times that one call is asked about while what it rests on changes
 TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
 
@@ -147,7 +147,7 @@ class Toolbox:
             self.sink.outermost, store=approvals, project=str(project) if project else "", clock=clock
         )
         self.host = BoxHost(self)
-        self._taint: dict[str, frozenset[str]] = {}
+        self.marks = Marks(self.sink.outermost)
         self._stats: dict[str, ToolStats] = {}
         self._offer: tuple[Any, Policy, Offer] | None = None
         self._warned: set[str] = set()
@@ -233,8 +233,8 @@ class Toolbox:
             if isinstance(decoded, tuple) and (self.masking is not None or resolved.definition.facts.secrets):
                 decoded = self._with_secrets(call, resolved, decoded)
             if isinstance(decoded, tuple):
-                taint = self.taint_of(key.run)
-                prepared = judged(call, key, resolved, decoded, self.policy, self.grants, taint)
+                mark = self.marks.of(key.run)
+                prepared = judged(call, key, resolved, decoded, self.policy, self.grants, mark)
             else:
                 prepared = Refused(call, key, decoded)
         except BaseException as problem:  # a precheck or a policy of the user's that raised
@@ -457,7 +457,7 @@ class Toolbox:
     def forget(self, run: str) -> None:
         """A run is over: drop what was remembered for it (always-answers, event numbers)."""
         self.grants.forget(run)
-        self._taint.pop(run, None)
+        self.marks.forget(run)
         if self.limits is not None:
             self.limits.forget(run)
         self.sink.forget(run)
@@ -479,15 +479,16 @@ class Toolbox:
             self._workers = Workers()
         return self._workers
 
-    def taint_of(self, run: str) -> frozenset[str]:
-        """The tools through which a run has taken in something from outside."""
-        return self._taint.get(self.sink.outermost(run), NO_TAINT) if self._taint else NO_TAINT
+    def case_of(self, ready: Ready) -> Case:
+        """What the policy decides on, for a call that was prepared."""
+        assert ready.bound is not None
+        taint, said = self.marks.of(ready.key.run)
+        return Case(ready.bound.definition.facts, ready.effect, ready, taint=taint, said=said)
 
-    def tainted(self, run: str, name: str) -> None:
-        """A tool that speaks to the world outside gave a run something; noted where a rule asks for it."""
-        if getattr(self.policy, "tracks_taint", False):
-            outermost = self.sink.outermost(run)
-            self._taint[outermost] = self._taint.get(outermost, NO_TAINT) | {name}
+    @property
+    def tracks_taint(self) -> bool:
+        """Whether the policy looks at what came from outside."""
+        return getattr(self.policy, "tracks_taint", False)
 
     def stats_of(self, name: str) -> ToolStats:
         stats = self._stats.get(name)

@@ -182,8 +182,7 @@ class Execution(Deadline):
         """Cap, count, record and report; the terminal state comes after the result is recorded."""
         box, ready, facts = self.box, self.ready, self.bound.definition.facts
         key, name = ready.key, ready.call.name
-        if facts.open_world:
-            box.tainted(key.run, name)
+        outside = box.tracks_taint and box.marks.took_in(ready)
         if box.masking is not None:
             result = box.masking.of_result(result)
             self.problem = box.masking.masked(self.problem)
@@ -196,6 +195,8 @@ class Execution(Deadline):
             result.edits = ready.edits
         if ready.changed:
             result.parts = (*result.parts, Text(words.other_arguments(ready.arguments)))
+        if outside:
+            result.outside = True
         ready.done = result
         duration = box.timer() - self.started
         box.stats_of(name).count(result, duration, len(ready.edits))

@@ -61,7 +61,7 @@ class BoxHost:
         definition = ctx._definition
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
         effect = max(definition.facts.effect, Effect.WRITE)
-        taint = box.taint_of(ctx.key.run)
+        taint = box.marks.of(ctx.key.run).taint
         case = Case(definition.facts, effect, None, action, patterns, taint, reaches)
         decision = box.policy.decide(case)
         if decision.verb is Verb.DENY:

@@ -53,7 +53,8 @@ class Case:
     """What a policy decides on: the tool's facts, the effect of this call, and its arguments or action.
 
     `prepared` gives the validated arguments; a tool's own question in the middle of its work comes with
-    `action`, `patterns` and what it `reached` instead. `taint` names what the run took in from outside so far.
+    `action`, `patterns` and what it `reached` instead. `taint` names what the run took in from outside so far,
+    `said` what its user said.
     """
 
     facts: Facts
@@ -63,6 +64,7 @@ class Case:
     patterns: tuple[str, ...] = ()
     taint: frozenset[str] = frozenset()
     reached: tuple[Access, ...] | None = None
+    said: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> Any:

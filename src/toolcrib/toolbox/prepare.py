@@ -9,6 +9,7 @@ from toolcrib.errors import ErrorCode
 from toolcrib.tool import Effect
 from toolcrib.toolbox import words
 from toolcrib.toolbox.grants import prefixes_of
+from toolcrib.toolbox.marks import NOTHING, Mark
 from toolcrib.toolbox.policy import AutonomyPolicy, Case, Decision, Verb, accesses_of
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def judged(
     arguments: Arguments,
     policy: Any,
     grants: Any,
-    taint: frozenset[str] = frozenset(),
+    origin: Mark = NOTHING,
 ) -> Prepared:
     """Decide, precheck, and make of it Ready, Pending or Refused."""
     params, json, edits = arguments
@@ -189,7 +190,7 @@ def judged(
     if type(policy) is AutonomyPolicy:  # one word decides by the effect alone
         decision = policy.by_effect[effect]
     else:
-        decision = policy.decide(Case(definition.facts, effect, ready, taint=taint))
+        decision = policy.decide(Case(definition.facts, effect, ready, taint=origin.taint, said=origin.said))
         ready.why = decision.rule
     asks = decision.verb is ASK
     if not asks and decision.verb is DENY:

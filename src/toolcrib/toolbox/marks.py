@@ -1,0 +1,80 @@
+"""Marks of origin: what a run took in from outside, and what its user said. Kept only where a rule asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolcrib.access import Access, Reach
+from toolcrib.call import Ready
+from toolcrib.tool import Effect
+from toolcrib.toolbox.policy import accesses_of
+
+if TYPE_CHECKING:
+    from toolcrib.messages import Message
+
+
+class Mark(NamedTuple):
+    """The tools through which a run took in something from outside, and the user's messages."""
+
+    taint: frozenset[str] = frozenset()
+    said: tuple[str, ...] = ()
+
+
+NOTHING = Mark()
+
+
+class Marks:
+    """The mark of each run; what calls inside of calls take in counts to the run that is outermost."""
+
+    def __init__(self, outermost: Callable[[str], str]) -> None:
+        self._outermost = outermost
+        self._runs: dict[str, Mark] = {}
+
+    def of(self, run: str) -> Mark:
+        return self._runs.get(self._outermost(run), NOTHING) if self._runs else NOTHING
+
+    def begun(self, run: str, messages: Iterable[Message]) -> None:
+        """A run begins with these: they may hold results that an earlier one took in."""
+        from toolcrib.messages import ResultPart
+
+        known = list(messages)
+        results = [part for message in known for part in message.parts if isinstance(part, ResultPart)]
+        taint = frozenset(part.call.name for part in results if part.result.outside)
+        self._runs[self._outermost(run)] = Mark(taint, tuple(m.text for m in known if m.role == "user"))
+
+    def took_in(self, ready: Ready) -> bool:
+        """A call ended; whether what it gave came from outside, which its run is marked with then."""
+        if not from_outside(ready):
+            return False
+        run = self._outermost(ready.key.run)
+        mark = self._runs.get(run, NOTHING)
+        self._runs[run] = mark._replace(taint=mark.taint | {ready.call.name})
+        return True
+
+    def forget(self, run: str) -> None:
+        self._runs.pop(run, None)
+
+
+def from_outside(ready: Ready) -> bool:
+    """Whether a call brings in what strangers may have written.
+
+    What its tool declares (`open_world`), unless the tool says what the call reaches: then one that only reads
+    in the workspace does not, and one that reads elsewhere does.
+    """
+    assert ready.bound is not None
+    open_world: bool = ready.bound.definition.facts.open_world
+    accesses = accesses_of(ready)
+    if accesses is None:
+        return open_world
+    if any(access.reach is Reach.READ and _elsewhere(access.target) for access in accesses):
+        return True
+    return open_world and (ready.effect is not Effect.READ or any(map(_unknown_source, accesses)))
+
+
+def _elsewhere(path: str) -> bool:
+    return path.startswith(("/", "~", "../")) or path == ".."
+
+
+def _unknown_source(access: Access) -> bool:
+    return access.reach is Reach.CONNECT or (access.reach is Reach.RUN and not access.argv)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from toolcrib.cli.flags import AsJson, Autonomy, AutonomyOption, From, Policy, Workspace
-from toolcrib.cli.safety import approvals, audit, policy
+from toolcrib.cli.safety import approvals, audit, policy, trust
 from toolcrib.cli.secrets import secrets
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.add_typer(policy, name="policy")
 app.add_typer(approvals, name="approvals")
 app.add_typer(secrets, name="secrets")
 app.add_typer(audit, name="audit")
+app.command()(trust)
 
 
 def _version(asked: bool) -> None:

@@ -15,6 +15,8 @@ from toolcrib.cli.shown import on_one_line, shown
 from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, find, items_of, out, say
 from toolcrib.errors import ErrorCode
+from toolcrib.sandbox.kernel import hide_own_process
+from toolcrib.toolbox.policy import AutonomyPolicy, Policy
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
@@ -30,6 +32,7 @@ def call_tool(name: str, tokens: list[str], named: Sequence[str], workspace: Pat
     named = [*named, *ours.get("from", ())]
     workspace = Path(ours["workspace"][-1]) if "workspace" in ours else workspace
     autonomy = ours["autonomy"][-1] if "autonomy" in ours else autonomy
+    hide_own_process()  # what runs shall not look into our environment
     assembly = assembled(named, workspace)
     item = find(items_of(assembly), name)
     assert item.spec is not None
@@ -41,8 +44,11 @@ def call_tool(name: str, tokens: list[str], named: Sequence[str], workspace: Pat
         )
         return 0
     arguments = _arguments(theirs, item.spec.input_schema)
+    from toolcrib.cli.trust import with_project
+
+    policy = with_project(AutonomyPolicy(autonomy), workspace, assembly.toolbox(autonomy="full"))
     with stdout_apart():
-        result, problems = asyncio.run(_called(assembly, name, arguments, autonomy))
+        result, problems = asyncio.run(_called(assembly, name, arguments, policy))
     return _told(name, result, problems)
 
 
@@ -56,7 +62,7 @@ def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any
 
 
 async def _called(
-    assembly: Assembly, name: str, arguments: Any, autonomy: str
+    assembly: Assembly, name: str, arguments: Any, policy: Policy
 ) -> tuple[ToolResult, list[str]]:
     """The call's result, and what the operator should know of it. Raises Problem when it was interrupted."""
     import signal
@@ -78,7 +84,7 @@ async def _called(
             return None
         return await ask_on(Console(file=asking_stream(), highlight=False), question)
 
-    box = assembly.toolbox(autonomy=autonomy, approver=approver)
+    box = assembly.toolbox(policy=policy, approver=approver)
     watching = box.subscribe(watch)
     interrupted = False
 

@@ -76,8 +76,10 @@ async def case_of(box: Toolbox, call: ToolCall) -> Case:
 
 def explain(text: str, named: Path | None, autonomy: str, tools: Sequence[str], workspace: Path) -> int:
     """Which rule decides a call, and why."""
+    from toolcrib.cli.trust import with_project
+
     box = assembled(tools, workspace).toolbox(autonomy=EVERYTHING)
-    policy = policy_of(named, autonomy, box)
+    policy = with_project(policy_of(named, autonomy, box), workspace, box)
     try:
         case = asyncio.run(case_of(box, call_from(text)))
     except ToolcribError as problem:

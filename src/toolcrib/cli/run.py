@@ -158,10 +158,13 @@ def _task(settings: Settings) -> str:
 
 
 def _policy(settings: Settings, assembly: Assembly) -> Policy:
-    """The rules that were named, or the user's own, over the autonomy."""
+    """The rules that were named, or the user's own, over the autonomy; narrowed by a trusted project's."""
+    from toolcrib.cli.trust import with_project
+
+    box = assembly.toolbox(autonomy="full")
     if policy_file(settings.policy) is None:
-        return AutonomyPolicy(settings.autonomy)
-    return policy_of(settings.policy, settings.autonomy, assembly.toolbox(autonomy="full"))
+        return with_project(AutonomyPolicy(settings.autonomy), settings.workspace, box)
+    return with_project(policy_of(settings.policy, settings.autonomy, box), settings.workspace, box)
 
 
 def _secrets() -> SecretStore | None:

@@ -1,4 +1,4 @@
-"""The commands about what may run and what did: `toolcrib policy`, `toolcrib approvals` and `toolcrib audit`."""
+"""The commands about what may run and what did: `toolcrib policy`, `approvals`, `trust` and `audit`."""
 
 from __future__ import annotations
 
@@ -75,6 +75,26 @@ def revoke(ids: Annotated[list[str], typer.Argument(metavar="ID...", help='Ids, 
     from toolcrib.cli.policy import revoke as forget
 
     return forget(ids)
+
+
+def trust(
+    path: Annotated[Path, typer.Argument(metavar="[PATH]", help="The folder of the project.")] = Path(),
+    list_: Annotated[bool, typer.Option("--list", help="What you trust, and what changed since.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Trust the rules of this folder no more.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="You have read them, and trust them.")] = False,
+) -> int:
+    """Read the rules that lie in a project (.toolcrib/policy.toml), and say whether they count.
+
+    They can only forbid and ask; what they allow is not used. When the file changes, you are the one to say
+    so again.
+    """
+    from toolcrib.cli import trust as trusting
+
+    if list_ + revoke + yes > 1:
+        raise typer.BadParameter("choose one of --list, --revoke and --yes")
+    if list_:
+        return trusting.list_trusted()
+    return trusting.revoke(path) if revoke else trusting.trust(path, yes=yes)
 
 
 @audit.command()

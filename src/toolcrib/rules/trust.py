@@ -1,0 +1,173 @@
+"""Rules that lie in a project: used only once a person trusted their very content, and only to narrow.
+
+The file is `.toolcrib/policy.toml` in the workspace. What was trusted is kept with the user, as the hash of the
+file's bytes by the folder's path; a file that changed is not trusted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from toolcrib.access import Reach
+from toolcrib.errors import ToolcribError
+from toolcrib.rules.file import RuleFile, read_rules
+from toolcrib.rules.kept import CAREFUL, KeptFile
+from toolcrib.rules.patterns import PathPattern
+from toolcrib.rules.policy import Rule, RulePolicy
+from toolcrib.toolbox.policy import Verb
+
+FOLDER, NAME = ".toolcrib", "policy.toml"
+PLACE = f"{FOLDER}/{NAME}"
+MAX_BYTES = 64_000  # what a person can be expected to have read
+# What was trusted is not changed by the run that it holds for; the sandbox says so to commands.
+KEPT = Rule(
+    verb=Verb.DENY,
+    name="the project's rules",
+    reason="the project's rules are changed by people",
+    tools=("write_file", "edit_file", "delete*"),
+    paths=(PathPattern(FOLDER),),
+    reach=frozenset({Reach.WRITE, Reach.DELETE}),
+    source=PLACE,
+)
+
+
+class TrustError(ToolcribError):
+    """A project's file that cannot be used as it is: a link, a special file, too large, no rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRules:
+    """What a project's file says, read once: what is shown, hashed and used are the same bytes."""
+
+    project: str
+    sha256: str
+    rules: RuleFile
+
+    @property
+    def narrowing(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules.rules if rule.verb is not Verb.ALLOW)
+
+    @property
+    def widening(self) -> tuple[Rule, ...]:
+        """What is not used: a project allows nothing."""
+        return tuple(rule for rule in self.rules.rules if rule.verb is Verb.ALLOW)
+
+    def narrowed(self, policy: RulePolicy) -> RulePolicy:
+        """A policy that allows no more: the project's deny and ask rules, and its autonomy if that is lower."""
+        return policy.narrowed((*self.narrowing, KEPT), self.rules.autonomy)
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """That a person trusted the file of a project, as it was then."""
+
+    project: str
+    sha256: str
+    at: float
+    by: str = ""
+
+
+def project_rules(workspace: str | Path) -> ProjectRules | None:
+    """The rules in a workspace, trusted or not; None where there are none. Raises TrustError."""
+    project = Path(os.path.realpath(workspace))
+    data = _read(project)
+    if data is None:
+        return None
+    try:
+        text = data.decode("utf-8")
+        rules = read_rules(text, PLACE)
+    except ValueError as problem:
+        raise TrustError(
+            str(problem) if not isinstance(problem, UnicodeError) else f"{PLACE} is no text"
+        ) from None
+    return ProjectRules(str(project), hashlib.sha256(data).hexdigest(), rules)
+
+
+class TrustStore:
+    """What was trusted, in a file of the user's that nobody else may write; several processes may use it."""
+
+    def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
+        self.path = Path(path)
+        self._file = KeptFile(path, "trusted")
+        self._clock = clock
+
+    def all(self) -> list[Trusted]:
+        """What is trusted. Raises ToolcribError for a file that cannot be trusted itself."""
+        try:
+            return [_trusted(item) for item in self._file.read()]
+        except (KeyError, TypeError) as problem:
+            raise ToolcribError(f"{self.path} cannot be read as what is trusted: {problem}") from None
+
+    def find(self, project: str) -> Trusted | None:
+        """What was trusted of a project, whatever its file says now."""
+        return next((item for item in self.all() if item.project == project), None)
+
+    def holds(self, found: ProjectRules) -> bool:
+        """Whether just this was trusted."""
+        known = self.find(found.project)
+        return known is not None and known.sha256 == found.sha256
+
+    def add(self, found: ProjectRules, *, by: str = "") -> None:
+        """A person has read it and trusts it."""
+        with self._file.changing():
+            kept = [item for item in self.all() if item.project != found.project]
+            kept.append(Trusted(found.project, found.sha256, self._clock(), by))
+            self._file.write([asdict(item) for item in kept])
+
+    def revoke(self, project: str) -> bool:
+        """Trust the file of a project no more; whether it was."""
+        with self._file.changing():
+            known = self.all()
+            kept = [item for item in known if item.project != project]
+            if len(kept) < len(known):
+                self._file.write([asdict(item) for item in kept])
+        return len(kept) < len(known)
+
+
+def _trusted(item: Any) -> Trusted:
+    found = Trusted(item["project"], item["sha256"], item["at"], item["by"])
+    if not all(isinstance(text, str) for text in (found.project, found.sha256, found.by)):
+        raise TypeError("expected text")
+    if isinstance(found.at, bool) or not isinstance(found.at, int | float):
+        raise TypeError("expected a time")
+    return found
+
+
+def _read(project: Path) -> bytes | None:
+    """The bytes of an ordinary file that has no other name; no link on the way is followed."""
+    try:
+        folder = os.open(project / FOLDER, os.O_RDONLY | os.O_DIRECTORY | CAREFUL)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise TrustError(f"{FOLDER} is no ordinary folder: {problem.strerror}") from None
+    try:
+        fd = os.open(NAME, os.O_RDONLY | CAREFUL, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise TrustError(f"{PLACE} is no ordinary file: {problem.strerror}") from None
+    finally:
+        os.close(folder)
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise TrustError(f"{PLACE} is no ordinary file")
+        if status.st_nlink > 1:
+            raise TrustError(f"{PLACE} has another name too (a hard link)")
+        with open(fd, "rb", closefd=False) as file:
+            data = file.read(MAX_BYTES + 1)
+    finally:
+        os.close(fd)
+    if len(data) > MAX_BYTES:
+        raise TrustError(
+            f"{PLACE} has more than {MAX_BYTES:,} bytes, which nobody reads before trusting them"
+        )
+    return data

@@ -18,7 +18,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from toolcrib.sandbox import kernel, seccomp
+from toolcrib.sandbox.environment import outer_and_inner
 from toolcrib.sandbox.explain import explained
+from toolcrib.sandbox.group import grouped, unheld
 from toolcrib.sandbox.interface import (
     Denial,
     Files,
@@ -120,15 +122,23 @@ class Bubblewrap:
         level = narrowed(self.level, level)
         program = _program()
         view = self.view(level)
-        launch = Launch([], {**env, "TMPDIR": "/tmp"}, cwd)
+        outer, inner = outer_and_inner(env)
+        launch = Launch([], {**outer, "TMPDIR": "/tmp"}, cwd)
+        launch.closing.append(self.scratch.kept)
         try:
-            return self._filled(launch, program, list(argv), view, level)
+            return self._filled(launch, program, list(argv), view, level, inner)
         except BaseException:
             launch.close()
             raise
 
-    def _filled(self, launch: Launch, program: str, argv: list[str], view: View, level: Level) -> Launch:
+    def _filled(
+        self, launch: Launch, program: str, argv: list[str], view: View, level: Level, env: dict[str, str]
+    ) -> Launch:
         wrapped = [program, *BASE]
+        if env:
+            # In a file, for anybody may read a command line.
+            told = "".join(f"--setenv\0{name}\0{value}\0" for name, value in env.items())
+            wrapped += ["--args", str(handed(launch, os.fsencode(told)))]
         if level.network is not Network.ON:
             wrapped.append("--unshare-net")
         if level.files is Files.WORKSPACE_WRITE:
@@ -154,7 +164,7 @@ class Bubblewrap:
             from toolcrib.sandbox.egress import Egress, guarded
 
             resolve = self.resolve or guarded(level.hosts)
-            egress = Egress(level.hosts, resolve, refused=launch.refused_hosts)
+            egress = Egress(level.hosts, resolve, refused=launch.refused_hosts, led_astray=launch.led_astray)
             launch.closing.append(lambda launch: egress.close())
             theirs, proxy = egress.begin()
             plan.hand_over = theirs.detach()
@@ -164,9 +174,22 @@ class Bubblewrap:
             plan.landlock = self._landlock(view, level)
         if plan.needed:
             inner = plan.argv(launch)
-        launch.argv = [*wrapped, "--", *inner]
+        launch.argv = self._counted(launch, [*wrapped, "--", *inner])
         launch.pass_fds = tuple(launch.handed)
         return launch
+
+    def _counted(self, launch: Launch, argv: list[str]) -> list[str]:
+        """The same in a control group; what none of them holds, a supervisor looks at."""
+        group, held = grouped(self.limits, launch)
+        together = None if "memory" in held else self.limits.together
+        # The kernel holds the number of processes in our user namespace, but for root.
+        free = "pids" in held or (os.geteuid() != 0 and limiter(self.limits))
+        processes = None if free else self.limits.processes
+        if together is None and processes is None:
+            return argv if group is None else group.joining(argv)
+        files = [] if group is None else group.files
+        plan = Plan(argv, supervised=True, together=together, processes=processes, groups=files)
+        return plan.argv(launch)
 
     def _mounts(self, view: View, level: Level) -> list[str]:
         """All that is laid over the root, the outer before the inner."""
@@ -228,10 +251,10 @@ class Bubblewrap:
         if self.level.network is Network.ON:
             gaps.append("the network is on: services of this machine can be reached too")
         if not limited:
-            gaps.append("prlimit is not installed, so processes and memory are not limited")
-        elif os.geteuid() == 0:
-            gaps.append("the kernel limits no number of processes for root")
-        gaps.append("memory is limited for each process, not for all together; the disk for each file")
+            gaps.append(
+                "prlimit is not installed, so the memory of a process and the size of a file are not limited"
+            )
+        gaps += unheld(root=os.geteuid() == 0 or not limited)
         strong = Strength.ENFORCED if seccomp.supported() else Strength.PARTIAL
         network = Strength.NONE if self.level.network is Network.ON else strong
         return SandboxReport(

@@ -35,6 +35,15 @@ def environment(
     return {**kept, **git_overrides(), **(added or {})}
 
 
+def outer_and_inner(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """What may stand in the environment of a sandbox's own programs, and what only the command is to get.
+
+    `LD_PRELOAD` and its like would be obeyed by what is started first, which nothing confines yet.
+    """
+    outer = {name: env[name] for name in env if name in PASSED or name.startswith((PASSED_PREFIX, "GIT_"))}
+    return outer, {name: env[name] for name in env if name not in outer}
+
+
 def git_overrides() -> dict[str, str]:
     """Variables under which git runs no hook, no monitor and no remote helper, and asks nothing."""
     made = {"GIT_CONFIG_COUNT": str(len(GIT)), **QUIET}

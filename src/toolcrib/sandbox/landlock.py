@@ -14,7 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 
 from toolcrib.sandbox import kernel, seccomp
+from toolcrib.sandbox.environment import outer_and_inner
 from toolcrib.sandbox.explain import explained
+from toolcrib.sandbox.group import grouped, unheld
 from toolcrib.sandbox.interface import (
     Denial,
     Files,
@@ -138,7 +140,9 @@ class Landlock:
                 f"the workspace holds {inside}, which landlock cannot hide in it; take a smaller workspace"
             )
         temporary = self.scratch.path()
-        launch = Launch([], {**env, "TMPDIR": temporary}, cwd)
+        outer, inner = outer_and_inner({**env, "TMPDIR": temporary})
+        launch = Launch([], outer, cwd)
+        launch.closing.append(self.scratch.kept)
         launch.closing += made_where_missing(level.writable)
         allowed = seccomp.Filter(internet=level.network is Network.ON, unix=self.unix_sockets)
         plan = Plan(
@@ -149,10 +153,17 @@ class Landlock:
             capabilities=True,
             supervised=True,
             together=self.limits.together,
+            processes=self.limits.processes,
+            env=inner,
         )
         try:
             if level.files is Files.WORKSPACE_WRITE:
                 launch.closing.append(Protection(view.workspace, (*view.protected, *view.watched)).restore)
+            group, held = grouped(self.limits, launch)
+            if group is not None:
+                plan.groups = group.files
+            plan.together = None if "memory" in held else plan.together
+            plan.processes = None if "pids" in held else plan.processes
             launch.argv = plan.argv(launch)
         except BaseException:
             launch.close()
@@ -182,7 +193,7 @@ class Landlock:
             "that a file exists outside the workspace, its size and its times can be seen",
             "protected files of the workspace can be changed while a command runs; they are put back after it",
             "programs that need /proc/self, /dev/shm or another folder than TMPDIR for temporary files do not work",
-            "files can be filled without end in the workspace, up to the limit of each",
+            *unheld(root=os.geteuid() == 0),
         ]
         for needed, missing in (
             (2, "files cannot be moved between folders (Landlock 2, Linux 5.19)"),
@@ -192,9 +203,7 @@ class Landlock:
             if abi < needed:
                 gaps.append(missing)
         if os.geteuid() == 0:
-            gaps.append(
-                "run as root: the kernel limits no number of processes for root, and all modes are root's own"
-            )
+            gaps.append("run as root: the modes of every file of the system are root's own")
         if self.level.network is Network.ON:
             gaps.append("the network is on: services of this machine can be reached too")
         return SandboxReport(

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH100, PTH120 - paths are text and descriptors here
+# ruff: noqa: PTH100, PTH120, PTH123 - paths are text and descriptors here
 """What stands between a start and a command that has to confine itself: `python -I -S launcher.py FD`.
 
 FD holds a plan (see `plan`). Everything that needs a fork and more happens here, in a small process of its own,
@@ -24,6 +24,9 @@ def main(fd: int) -> NoReturn:
     with open(fd, "rb") as file:
         plan: dict[str, Any] = marshal.loads(file.read())
     try:
+        for path in plan["groups"]:
+            with open(path, "w") as file:
+                file.write("0")
         if plan["hand_over"] is not None:
             hand_over_a_listener(plan["hand_over"])
         if plan["supervised"]:
@@ -36,7 +39,7 @@ def main(fd: int) -> NoReturn:
 def _supervised(plan: dict[str, Any]) -> int:
     from toolcrib.sandbox.supervise import supervise
 
-    return supervise(lambda: become(plan), memory=plan["together"])
+    return supervise(lambda: become(plan), memory=plan["together"], processes=plan["processes"])
 
 
 def become(plan: dict[str, Any]) -> NoReturn:
@@ -48,7 +51,7 @@ def become(plan: dict[str, Any]) -> NoReturn:
     argv: list[str] = plan["exec"]
     _as_signals_are_at_first()
     try:
-        os.execvp(argv[0], argv)
+        os.execvpe(argv[0], argv, {**os.environ, **plan["env"]})
     except FileNotFoundError:
         _fail(f"{argv[0]}: command not found", NOT_FOUND)
     except OSError as problem:

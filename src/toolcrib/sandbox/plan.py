@@ -17,7 +17,11 @@ Confinement = tuple[tuple[int, int, int], list[tuple[str, int]], int]
 
 @dataclass(slots=True)
 class Plan:
-    """Only what is set is done. `landlock` is what `kernel.landlock` takes, `together` bytes of memory."""
+    """Only what is set is done. `landlock` is what `kernel.landlock` takes; `groups` are files to join groups by.
+
+    A supervisor bounds the number of `processes`, and the bytes of memory of all `together`; `env` is the command's
+    beside the launcher's own.
+    """
 
     exec: list[str]
     landlock: Confinement | None = None
@@ -26,6 +30,9 @@ class Plan:
     capabilities: bool = False
     supervised: bool = False
     together: int | None = None
+    processes: int | None = None
+    groups: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
     hand_over: int | None = None
 
     @property

@@ -38,6 +38,9 @@ class Scratch:
                 self._remove = weakref.finalize(self, _given_back, self._path, held)
             return self._path
 
+    def kept(self, launch: object) -> None:
+        """Does nothing; what holds on to it holds on to the folder."""
+
     def close(self) -> None:
         if self._remove is not None:
             self._remove()

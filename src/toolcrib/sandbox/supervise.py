@@ -22,13 +22,14 @@ TICK = 0.25  # seconds between looks at the memory
 GRACE = 0.2  # seconds between asking to end and ending
 STUCK = 5.0
 ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-OVER_MEMORY = 137
+OVER_A_LIMIT = 137
 
 
-def supervise(become: Callable[[], None], *, memory: int | None = None) -> int:
+def supervise(become: Callable[[], None], *, memory: int | None = None, processes: int | None = None) -> int:
     """Fork, let the child `become` the command, and wait; then end all that is left.
 
-    Returns the exit code, negative for a signal. `memory` bounds all processes together, in bytes.
+    Returns the exit code, negative for a signal. `memory` bounds all processes together, in bytes, and `processes`
+    how many there are; both are looked at a few times a second.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *ASKED})
     kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
@@ -50,11 +51,17 @@ def supervise(become: Callable[[], None], *, memory: int | None = None) -> int:
             _signal(descendants(os.getpid()), signal.SIGTERM)
         if code is None and deadline and time.monotonic() >= deadline:
             break
-        if code is None and memory is not None and used(descendants(os.getpid())) > memory:
-            os.write(
-                2, b"toolcrib: the command was ended because its processes used too much memory together\n"
-            )
-            code = OVER_MEMORY
+        if code is None and (memory is not None or processes is not None):
+            found = descendants(os.getpid())
+            if processes is not None and len(found) > processes:
+                os.write(2, b"toolcrib: the command was ended because it ran too many processes\n")
+                code = OVER_A_LIMIT
+            elif memory is not None and used(found) > memory:
+                os.write(
+                    2,
+                    b"toolcrib: the command was ended because its processes used too much memory together\n",
+                )
+                code = OVER_A_LIMIT
     sweep()
     return -signal.SIGTERM if code is None else code
 

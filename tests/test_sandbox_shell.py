@@ -24,6 +24,9 @@ class Listener:
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
         self.told.append(named)
 
+    async def ask(self, ctx: Context[Any], action: str, patterns: tuple[str, ...], **more: Any) -> None:
+        raise ToolError(f"Nobody could be asked: {action}.")
+
 
 def listed() -> str:
     """The command lines of all processes."""
@@ -66,6 +69,7 @@ async def test_a_refusal_is_told_to_the_model_and_offered_to_the_person(
         ws, sandbox, "echo x >.envrc; echo 'curl: (6) Could not resolve host: a.example'; exit 6", ctx
     )
     assert "[sandbox: The sandbox allows no connection to a.example." in got and "exit code 6" in got
+    assert "Nobody could be asked: let commands " in got
     last = listener.told[-1]
     assert last["result"]["refused"] == {
         "kind": "network",

@@ -108,7 +108,7 @@ async def test_commands_that_cannot_be_run_are_refused_before(ws: Workspace, com
 
 def test_its_facts_are_careful(ws: Workspace) -> None:
     facts = Shell(ws).facts
-    assert facts.effect is Effect.DESTRUCTIVE and facts.open_world and facts.secrets == frozenset()
+    assert facts.effect is Effect.DESTRUCTIVE and facts.open_world and facts.secrets == {"command"}
 
 
 async def test_output_comes_live_and_not_too_often(ws: Workspace) -> None:

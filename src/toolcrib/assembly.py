@@ -13,21 +13,30 @@ from toolcrib.toolset import Supplied, Toolset, filtered, name_of
 if TYPE_CHECKING:
     from typing import Any
 
+    from toolcrib.sandbox import Level, Sandbox
     from toolcrib.toolbox import Toolbox
     from toolcrib.tools import Workspace
 
 BUILT_IN = "built-in"
 
 
-def default_tools(workspace: Workspace | str | os.PathLike[str]) -> list[Supplied]:
+def default_tools(
+    workspace: Workspace | str | os.PathLike[str],
+    *,
+    sandbox: Sandbox | None = None,
+    level: Level | None = None,
+) -> list[Supplied]:
     """The built-in tools, confined to a workspace: a folder that exists, or a Workspace.
+
+    `sandbox` and `level` are `workspace_tools`'s: what commands run in, or the level of the best that works here.
 
     >>> from toolcrib import Toolbox
     >>> box = Toolbox(builtin=default_tools("."))
     """
     from toolcrib.tools import Workspace, workspace_tools
 
-    return list(workspace_tools(workspace if isinstance(workspace, Workspace) else Workspace(workspace)))
+    made = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
+    return list(workspace_tools(made, sandbox=sandbox, level=level))
 
 
 @dataclass(slots=True)
@@ -51,13 +60,19 @@ class Assembly:
 
 
 def assemble(
-    workspace: Workspace | str | os.PathLike[str], *, named: Iterable[str] = (), plugins: bool = True
+    workspace: Workspace | str | os.PathLike[str],
+    *,
+    named: Iterable[str] = (),
+    plugins: bool = True,
+    sandbox: Sandbox | None = None,
+    level: Level | None = None,
 ) -> Assembly:
     """All tools that a person has: `named` references ("module:attribute"), installed plugins, built-in ones.
 
+    `sandbox` and `level` are `default_tools`'s; plugins and named tools are not confined by us.
     Raises PluginError for a named reference that cannot be loaded; a broken installed plugin becomes a note.
     """
-    found = Assembly(builtin=default_tools(workspace))
+    found = Assembly(builtin=default_tools(workspace, sandbox=sandbox, level=level))
     found.sources = {name_of(tool): BUILT_IN for tool in found.builtin}
     claimed: dict[str, Supplied] = {}
     for reference in named:

@@ -49,6 +49,7 @@ class Definition:
         "precheck",
         "quick",
         "start",
+        "unavailable",
         "wants_context",
     )
 
@@ -70,6 +71,7 @@ class Definition:
         self.mode = mode
         self.hooks = hooks
         self.precheck = hooks.get("precheck")
+        self.unavailable = hooks.get("unavailable")
         self.dynamic = "dynamic_description" in hooks or "dynamic_schema" in hooks
         self.effect_for = hooks.get("effect_for")
         self.wants_context = wants_context or mode in ("generator", "async_generator")

@@ -342,6 +342,14 @@ class Tool(Generic[P, R]):
         """Why one call should be looked at; said in the question, and reason to ask one if it `must_ask`. Pure."""
         return None
 
+    def with_secrets(self, params: P, values: Mapping[str, str], /) -> P:
+        """The params of a call that names secrets, for a tool that takes the values elsewhere than in their place."""
+        return params
+
+    def unavailable(self) -> str | None:
+        """Why the tool can do nothing now: it is not offered to a model, and not run. Asked each turn and call."""
+        return None
+
     def on_partial(self, partial: Any, ctx: Context[Any], /) -> None:
         """Called as the arguments stream in, unvalidated, on the object that will execute: report, never act."""
 
@@ -390,6 +398,8 @@ HOOKS = (
     "accesses",
     "preview",
     "doubt",
+    "with_secrets",
+    "unavailable",
     "on_partial",
     "dynamic_description",
     "dynamic_schema",

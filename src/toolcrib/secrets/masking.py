@@ -54,6 +54,9 @@ class Masking:
             if reason := unfit(value):
                 raise ToolError(f"Nothing was run: the secret {name!r} cannot be used: {reason}.")
             self._learn(name, value)
+        beside = definition.hooks.get("with_secrets")
+        if beside is not None and ready.bound is not None:
+            return beside(ready.bound.tool, ready.params, made.values)
         try:
             from pydantic_core import to_json
 

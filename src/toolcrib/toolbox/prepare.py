@@ -185,6 +185,8 @@ def judged(
     """Decide, precheck, and make of it Ready, Pending or Refused."""
     params, json, edits = arguments
     definition = bound.definition
+    if definition.unavailable is not None and (why := definition.unavailable(bound.tool)):
+        return Refused(call, key, words.denied(call.name, why))
     effect = definition.facts.effect if definition.effect_for is None else call_effect(bound, params)
     ready = Ready(call, key, json, effect, edits, "", bound, params)
     if type(policy) is AutonomyPolicy:  # one word decides by the effect alone

@@ -204,6 +204,8 @@ async def make_offer(registry: Registry, shows: Callable[[Any], bool], ctx: Cont
                 spec = await _described_now(offer, entry, shows, ctx)
                 if spec is None:
                     continue
+            elif definition.unavailable is not None and await _is_unavailable(offer, entry, definition, ctx):
+                continue
             elif shows(definition.facts):
                 spec = definition.spec if definition.facts.name == name else definition.spec.renamed(name)
             else:
@@ -223,9 +225,20 @@ async def _described_now(
     """The spec of a tool that is known only when it was made, or that describes itself anew each turn."""
     tool, definition = await made(entry, ctx)
     try:
-        if shows(definition.facts):
+        if shows(definition.facts) and not (definition.unavailable and definition.unavailable(tool)):
             return await _as_the_world_is(offer, entry.name, tool, definition, ctx)
         return None
+    finally:
+        if entry.owned:
+            await close_tool(tool)
+
+
+async def _is_unavailable(offer: Offer, entry: Entry, definition: Definition, ctx: Context[Any]) -> bool:
+    """Asked each turn, for what stands in the way may come and go."""
+    offer.dynamic = True
+    tool, _ = await made(entry, ctx)
+    try:
+        return bool(definition.unavailable and definition.unavailable(tool))
     finally:
         if entry.owned:
             await close_tool(tool)

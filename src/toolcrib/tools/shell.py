@@ -3,8 +3,8 @@
 A command that was proved plain runs as what was proved, without a shell and, where a sandbox holds, without
 asking; one that would destroy the host never runs; all others are the policy's to decide on.
 What a command starts ends with it, whatever it did to get away. Only where a caller passed `NoSandbox` itself
-does a process that detached itself stay. Where no sandbox works, each command is asked about. `secrets` is
-empty on purpose: a command line is seen by every process of the machine.
+does a process that detached itself stay. Where no sandbox works, each command is asked about. A command line is
+seen by every process of the machine, so a reference to a secret becomes a variable of the environment.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ import os
 import shutil
 import threading
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, PrivateAttr
 
 from toolcrib.access import Access
 from toolcrib.call import Doubt, Preview
 from toolcrib.errors import ToolError
 from toolcrib.sandbox import (
+    Denial,
     Files,
     Launch,
     Level,
@@ -33,11 +35,13 @@ from toolcrib.sandbox import (
     choose,
     environment,
 )
+from toolcrib.secrets.variables import PREFIX, as_variables
 from toolcrib.shell import Judgement, judge, paths
 from toolcrib.tool import Effect, MaxOutput, Tool
 from toolcrib.tools.process import Outcome, run
 from toolcrib.tools.shell_accesses import accesses_of
 from toolcrib.tools.shell_plan import PlanHost, launched, pinned, run_as_plan
+from toolcrib.tools.shell_wider import MOST, Wider
 from toolcrib.tools.shell_words import Reporter, refusals, shown, told, visible
 
 if TYPE_CHECKING:
@@ -73,13 +77,14 @@ class ShellParams(BaseModel):
         DEFAULT_TIMEOUT, ge=1, le=MAX_TIMEOUT, description="Seconds after which it is stopped."
     )
     workdir: str = Field(".", description="Folder to run it in, relative to the workspace.")
+    _secrets: dict[str, str] = PrivateAttr(default_factory=dict)
 
 
 class Shell(
     Tool[ShellParams, str],
     name="shell",
     effect=Effect.DESTRUCTIVE,
-    secrets=(),
+    secrets=("command",),
     title="Shell",
     category="shell",
     timeout=MAX_TIMEOUT + 30.0,
@@ -104,15 +109,24 @@ class Shell(
         """`env` is set for commands, `passthrough` names further variables of ours that they get.
 
         Without a `sandbox` it is the best that works here (`toolcrib.sandbox.choose`: the workspace may be
-        written to, no network), found at the first command. To go without one, pass `NoSandbox()`.
+        written to, no network), found at the first command. To go without one, pass `NoSandbox()`. A level that
+        is set on the workspace counts for either.
         """
         self.workspace = workspace
         self.sandbox = sandbox
         self.env = dict(env or {})
         self.passthrough = tuple(passthrough)
         self.grace = grace
+        self._wider = Wider(workspace.root.path)
         self._choosing = threading.Lock()
+        self._current: tuple[Sandbox | None, Level | None, Sandbox] | None = None
         self._confined: tuple[Sandbox, bool] | None = None
+
+    def with_secrets(self, params: ShellParams, values: Mapping[str, str]) -> ShellParams:
+        """The same command, with the values beside it: they become part of its environment alone."""
+        made = params.model_copy()
+        made._secrets = dict(values)
+        return made
 
     def precheck(self, params: ShellParams) -> str | None:
         if not params.command.strip():
@@ -127,6 +141,8 @@ class Shell(
             return (
                 f"command is {size:,} bytes long; at most {MAX_COMMAND:,} are possible. Write it to a file."
             )
+        if isinstance(spelled := as_variables(params.command), str):
+            return f"command: {spelled}."
         judgement = self._judged(params)
         if judgement.verdict == "deny":
             return f"The command was not run and never will be, whoever asks for it: {judgement.reason}."
@@ -139,7 +155,8 @@ class Shell(
     def accesses(self, params: ShellParams) -> tuple[Access, ...]:
         judgement = self._judged(params)
         unasked = judgement.verdict != "plain" or self._confines()
-        return accesses_of(params.command, judgement, self._folder(params)[0], unasked=unasked)
+        found = accesses_of(_spelled(params.command)[0], judgement, self._folder(params)[0], unasked=unasked)
+        return tuple(self.workspace.with_targets(found))
 
     def doubt(self, params: ShellParams) -> Doubt | None:
         reason = visible(self._judged(params).reason)
@@ -165,7 +182,7 @@ class Shell(
         return place.path, paths.trouble(place.path) is None
 
     def _judged(self, params: ShellParams) -> Judgement:
-        return _judged(params.command, self.workspace.root.path, *self._folder(params))
+        return _judged(_spelled(params.command)[0], self.workspace.root.path, *self._folder(params))
 
     async def execute(self, params: ShellParams, ctx: Context[Any]) -> str:
         import asyncio
@@ -176,7 +193,10 @@ class Shell(
         folder = self.workspace.open_folder(params.workdir)
         try:
             self._is_named_so(folder, params)
-            sandbox = await asyncio.to_thread(self._chosen)
+            try:
+                sandbox = await asyncio.to_thread(self._chosen)
+            except SandboxError as refused:
+                raise ToolError(f"The command was not started: {refused}.") from None
             if isinstance(sandbox, NoSandbox) and not sandbox.wanted and not ctx.approved:
                 await ctx.ask("run a command that no sandbox confines", [params.command])
             return await self._run(params, ctx, sandbox, folder)
@@ -187,6 +207,32 @@ class Shell(
         place = self.workspace.place(params.workdir)
         named = str(Path(place.root.path, place.path))
         reporter = Reporter(ctx)
+        restored: dict[str, None] = {}
+        notes: list[str] = []
+        sandbox = await self._wider.held(ctx, sandbox)
+        while True:
+            outcome, denial, back = await self._once(params, sandbox, folder, named, reporter)
+            restored.update(dict.fromkeys(back))
+            reporter.end(outcome, denial)
+            if denial is None or outcome.code is None or len(notes) == MOST:
+                break
+            try:
+                wider = await self._wider.offered(ctx, sandbox, denial, params.command, outcome)
+            except ToolError as refused:
+                said = refusals(denial, tuple(restored), self.workspace.root.path)
+                return told(outcome, params.timeout, MAX_TIMEOUT, [*said, refused.message], notes)
+            if wider is None:
+                break
+            notes.append(f"{denial.words} The user allowed it, and the command was run again from its start.")
+            sandbox = wider
+            ctx.check_cancelled()
+        said = refusals(denial, tuple(restored), self.workspace.root.path)
+        return told(outcome, params.timeout, MAX_TIMEOUT, said, notes)
+
+    async def _once(
+        self, params: ShellParams, sandbox: Sandbox, folder: int, named: str, reporter: Reporter
+    ) -> tuple[Outcome, Denial | None, list[str]]:
+        """One run to its end, whether the sandbox refused it something, and what was put back after it."""
         judgement = self._judged(params)
         try:
             if judgement.verdict == "plain" and judgement.plan is not None:
@@ -205,9 +251,7 @@ class Shell(
             if launch is not None
             else None
         )
-        reporter.end(outcome, denial)
-        said = refusals(denial, restored, self.workspace.root.path)
-        return told(outcome, params.timeout, MAX_TIMEOUT, said)
+        return outcome, denial, restored
 
     async def _as_plan(
         self,
@@ -219,7 +263,7 @@ class Shell(
         reporter: Reporter,
     ) -> tuple[Outcome, Launch | None, list[str]]:
         assert judgement.plan is not None
-        level = READING if judgement.effect == "read" else None
+        level = replace(READING, readable=sandbox.level.readable) if judgement.effect == "read" else None
         host = PlanHost(named, folder, sandbox, level=level, grace=self.grace)
         outcome = await run_as_plan(
             judgement.plan,
@@ -236,8 +280,12 @@ class Shell(
     async def _by_shell(
         self, params: ShellParams, sandbox: Sandbox, folder: int, named: str, reporter: Reporter
     ) -> tuple[Outcome, Launch, list[str]]:
-        argv = [_shell(), "-c", _not_an_option(params.command)]
+        command, secrets = _spelled(params.command)
+        if missing := [name for name in secrets.values() if name not in params._secrets]:
+            raise ToolError(f"Nothing was run: the secret {missing[0]!r} has no value here.")
+        argv = [_shell(), "-c", _not_an_option(command)]
         env = self._environment(confined=not isinstance(sandbox, NoSandbox))
+        env |= {variable: params._secrets[name] for variable, name in secrets.items()}
         launch = await launched(partial(sandbox.launch, argv, cwd=named, env=env))
         try:
             outcome = await run(
@@ -268,11 +316,13 @@ class Shell(
             raise ToolError(f"{params.workdir} is a link to another folder.{where}")
 
     def _chosen(self) -> Sandbox:
-        if self.sandbox is None:
+        """The sandbox at the level that is in force now. Raises SandboxError where it cannot keep that."""
+        given, level = self.sandbox, self.workspace.level
+        kept = self._current
+        if kept is None or kept[0] is not given or kept[1] != level:
             with self._choosing:
-                if self.sandbox is None:
-                    self.sandbox = choose(self.workspace.root.path)
-        return self.sandbox
+                kept = self._current = (given, level, _at(given, level, self.workspace.root.path))
+        return kept[2]
 
     def _confines(self) -> bool:
         """Whether commands are kept from anything, or the operator said in so many words that they need not be."""
@@ -293,9 +343,29 @@ class Shell(
         return {**passed, "PATH": _path(), **SET_ENV_VARS, **self.env}
 
 
+def _at(given: Sandbox | None, level: Level | None, root: str) -> Sandbox:
+    """A sandbox for a level: the one that was given, or the best that works here."""
+    if given is None:
+        return choose(root, level)
+    if level is None or given.level == level:
+        return given
+    if level.files is Files.OFF:
+        return NoSandbox()
+    return choose(root, level) if isinstance(given, NoSandbox) else given.at(level)
+
+
 @lru_cache(64)
 def _judged(command: str, root: str, folder: str, inside: bool) -> Judgement:
-    return judge(command, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
+    judgement = judge(command, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
+    if PREFIX in command and judgement.verdict == "plain":
+        return Judgement("ask", "it uses a secret", programs=judgement.programs)
+    return judgement
+
+
+def _spelled(command: str) -> tuple[str, dict[str, str]]:
+    """The command as it is run, and {variable: secret's name}; as it stands where its precheck refuses it."""
+    made = as_variables(command)
+    return (command, {}) if isinstance(made, str) else made
 
 
 def _path() -> str:

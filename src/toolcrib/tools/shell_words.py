@@ -63,9 +63,13 @@ def refusals(denial: Denial | None, restored: Sequence[str], root: str) -> list[
     return [words.replace(f"{root}/", "") for words in said]
 
 
-def told(outcome: Outcome, timeout: int, longest: int, refused: Sequence[str]) -> str:
-    """The result for the model. Raises ToolError with what was printed where the time was up."""
+def told(
+    outcome: Outcome, timeout: int, longest: int, refused: Sequence[str], allowed: Sequence[str] = ()
+) -> str:
+    """The result for the model; `allowed` says what a person gave it. Raises ToolError where the time was up."""
     text = outcome.output.text().rstrip()
+    if allowed:
+        text = f"{text or '(no output)'}\n\n[sandbox: {' '.join(allowed)} This is what the last run did.]"
     if outcome.code is None:
         if len(text) > ON_TIMEOUT:
             text = "[...]" + text[-ON_TIMEOUT:]

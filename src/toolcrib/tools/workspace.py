@@ -145,7 +145,7 @@ class Workspace:
         """Accesses by name, each followed by the place that links in its name lead to inside the workspace."""
         for access in accesses:
             yield access
-            if access.reach not in PATHS or "\0" in access.target:
+            if access.reach not in PATHS or access.target == "." or "\0" in access.target:
                 continue
             root, path = self._below_a_root(access.target)
             try:

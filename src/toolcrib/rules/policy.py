@@ -181,7 +181,8 @@ class Rule:
                 return YES
             near = any(host_matches(pattern, access.target, any_port=True) for pattern in self.hosts)
             return PARTLY if near else NO
-        return NO if self.paths or self.commands or self.hosts else YES
+        # Another form of a listed command is not one more: a rule about all commands has met that already.
+        return NO if self.paths or self.commands or self.hosts or access.hint else YES
 
     def _fits_arguments(self, case: Case) -> bool:
         given = case.arguments
@@ -266,7 +267,9 @@ class RulePolicy:
 
         def permitted(access: Access) -> bool:
             one = (access,)
-            if any(rule.means(access, case) for rule in denies.concerned(one)):
+            # A folder of which a part is denied may be entered: each thing in it is asked about.
+            entered = PARTLY if access.subtree and access.reach is Reach.READ else NO
+            if any(rule.means(access, case) > entered for rule in denies.concerned(one)):
                 return False
             if decided(access):
                 return True

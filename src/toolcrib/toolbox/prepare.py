@@ -217,7 +217,7 @@ def judged(
         ready.approved = True
         ready.why = "approved before"
         return ready
-    return Pending(
+    pending = Pending(
         call,
         key,
         ready.arguments,
@@ -239,6 +239,8 @@ def judged(
             strict=decision.strict,
         ),
     )
+    pending.accesses = ready.accesses
+    return pending
 
 
 def is_invalid(prepared: Prepared) -> bool:

@@ -118,7 +118,7 @@ class Search:
     def files(self, glob: Glob) -> Iterator[tuple[str, int]]:
         """The files that fit, as paths from the start, and when each was changed (ns)."""
         within = self.workspace.place(self.walk.start)
-        if self.base and not self.ctx.permits(Access(Reach.READ, within.shown)):
+        if self.base and not self.ctx.permits(Access(Reach.READ, within.shown, subtree=True)):
             self.walk.withheld += 1  # whether there is such a folder or not
             return
         try:

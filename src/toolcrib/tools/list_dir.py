@@ -104,7 +104,7 @@ class Listing:
                 open_folders.pop()
                 continue
             path = joined(where, entry.name)
-            if not self._may_see(path):
+            if not self._may_see(path, entry.kind == "folder"):
                 self.withheld += 1
                 continue
             indent = "  " * (len(open_folders) - 1)
@@ -121,16 +121,16 @@ class Listing:
             yield indent + _label(entry)
             open_folders.append((path, iter(inside)))
 
-    def _may_see(self, path: str) -> bool:
+    def _may_see(self, path: str, below: bool) -> bool:
         """Whether rules let a name be told, and that of the place where links in it lead."""
-        if not self.ctx.permits(Access(Reach.READ, path)):
+        if not self.ctx.permits(Access(Reach.READ, path, subtree=below)):
             return False
         place = self.workspace.place(path)
         try:
             real = self.workspace.real(place)
         except OSError:  # leads out or round
             return True
-        return real is place or self.ctx.permits(Access(Reach.READ, real.shown))
+        return real is place or self.ctx.permits(Access(Reach.READ, real.shown, subtree=below))
 
     def _target(self, path: str, entry: Entry) -> str:
         """Where a link leads, if that is inside; the host's paths are not shown."""

@@ -144,25 +144,26 @@ class Walk:
                 (is_folder and entry.name in SKIPPED) or _is_ignored(ignored, self._shown(path), is_folder)
             ):
                 continue
-            if not self.may_read(path, is_link=kind == "link"):
+            if not self.may_read(path, kind):
                 self.withheld += 1
             elif is_folder:
                 deeper.append((path, ignored))
             elif kind == "file" or is_file(self.workspace, self._shown(path), self.permits):
                 yield path, entry
 
-    def may_read(self, path: str, *, is_link: bool) -> bool:
+    def may_read(self, path: str, kind: str) -> bool:
         """Whether what lies at a path from `start` may be read: by its name, and by where it really lies."""
-        if not self.permits(Access(Reach.READ, self._shown(path))):
+        below = kind == "folder"
+        if not self.permits(Access(Reach.READ, self._shown(path), subtree=below)):
             return False
         assert self._real is not None
-        if not is_link and self._real.shown == self.start:
+        if kind != "link" and self._real.shown == self.start:
             return True
         try:
             real = self.workspace.real(self._real.child(path))
         except OSError:  # leads out or round: no file at all
             return True
-        return self.permits(Access(Reach.READ, real.shown))
+        return self.permits(Access(Reach.READ, real.shown, subtree=below))
 
     def _shown(self, path: str) -> str:
         """A path from `start` as a model is shown it."""

@@ -172,7 +172,7 @@ class Workspace:
         """A descriptor, or OSError: for walks that step over what they cannot open; ESTALE if not permitted."""
         real = place
         for _ in range(ATTEMPTS):
-            if not permits(Access(reach, real.shown)):
+            if not permits(Access(reach, real.shown, subtree=bool(flags & os.O_DIRECTORY))):
                 raise _stale()
             try:
                 return self.open_itself(real, flags)

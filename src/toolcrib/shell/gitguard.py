@@ -15,13 +15,15 @@ SETTINGS = (
     "core.sshCommand=false", "core.askPass=", "core.gitProxy=", "credential.helper=", "protocol.allow=never",
     "gpg.program=false", "gpg.openpgp.program=false", "gpg.x509.program=false", "gpg.ssh.program=false",
     "log.showSignature=false", "diff.submodule=short", "status.submoduleSummary=false", "sequence.editor=false",
-    "safe.bareRepository=explicit",
+    "safe.bareRepository=explicit", "core.alternateRefsCommand=false",
+    # A clone with parts missing fetches them when looked at; a scheme's own word counts before the general one.
+    *(f"protocol.{scheme}.allow=never" for scheme in ("ext", "file", "git", "http", "https", "ssh", "fd", "bundle")),
 )  # fmt: skip
 NO_HELPERS = ("--no-ext-diff", "--no-textconv")
 AFTER = {
     "diff": NO_HELPERS, "log": NO_HELPERS, "show": NO_HELPERS, "blame": ("--no-textconv",),
     "diff-tree": NO_HELPERS, "diff-index": NO_HELPERS, "diff-files": NO_HELPERS, "whatchanged": NO_HELPERS,
-    "reflog": (), "stash": (),
+    "reflog": NO_HELPERS, "reflog show": NO_HELPERS, "stash list": NO_HELPERS, "stash show": NO_HELPERS,
 }  # fmt: skip
 BEFORE = {"--no-pager", "--no-optional-locks"}
 
@@ -36,5 +38,6 @@ def guarded(argv: Sequence[str]) -> list[str]:
     while at < len(argv) and argv[at] in BEFORE:
         at += 1
     off = [piece for setting in SETTINGS for piece in ("-c", setting)]
-    after = AFTER.get(argv[at], ()) if at < len(argv) else ()
-    return [argv[0], *off, "--no-pager", *argv[1 : at + 1], *after, *argv[at + 1 :]]
+    words = 2 if " ".join(argv[at : at + 2]) in AFTER else 1
+    after = AFTER.get(" ".join(argv[at : at + words]), ())
+    return [argv[0], *off, "--no-pager", *argv[1 : at + words], *after, *argv[at + words :]]

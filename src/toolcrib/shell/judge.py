@@ -78,7 +78,7 @@ def _judge(command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspa
         programs = programs_in(command) if stopped.verdict == "ask" else ()
         return Judgement(stopped.verdict, stopped.reason, programs=programs)
     judging = Judge(workspace)
-    judging.plan(plan, {"."})
+    judging.plan(plan, (".",))
     parts = tuple(judging.parts)
     reasons = [part.reason for part in parts if part.reason]
     around = [

@@ -11,43 +11,21 @@ from dataclasses import dataclass
 
 from toolcrib.shell import paths
 from toolcrib.shell.gate import Stopped
-from toolcrib.shell.options import Access, Arguments, Effect, Form, read_arguments
+from toolcrib.shell.options import Access, Arguments, Effect, Form, open_end, read_arguments
 from toolcrib.shell.paths import Reach
 from toolcrib.shell.plan import Command, Word
 from toolcrib.shell.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
-from toolcrib.shell.programs.table import find_form, program_name
+from toolcrib.shell.programs.table import NAME, SAYS_HELP, find_form, program_name
 from toolcrib.shell.programs.wrappers import HARMLESS, SHELLS, WRAPPERS, inner_at
 
-DEEP = {
-    "grep",
-    "egrep",
-    "fgrep",
-    "zgrep",
-    "ls",
-    "rm",
-    "cp",
-    "diff",
-    "chmod",
-    "chown",
-    "chgrp",
-    "zip",
-    "git rm",
-}
-RECURSIVE = {"-r", "-R", "--recursive", "--dereference-recursive"}
-SUBTREES = {
-    "rg",
-    "fd",
-    "fdfind",
-    "ag",
-    "tree",
-    "du",
-    "git grep",
-    "git ls-files",
-    "pytest",
-    "ruff check",
-    "mypy",
-}
-HERE_IF_NONE = SUBTREES | {"ls"}
+DEEP = {"grep", "egrep", "fgrep", "zgrep", "ls", "rm", "cp", "chmod", "chown", "chgrp", "zip", "git rm"}
+RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
+SHOWS_HISTORY = {"git diff", "git log", "git show", "git stash show", "git whatchanged"}
+SUBTREES = SHOWS_HISTORY | {
+    "rg", "fd", "fdfind", "ag", "tree", "du", "diff", "git grep", "git ls-files", "pytest", "ruff check", "mypy",
+}  # fmt: skip
+HERE_IF_NONE = (SUBTREES | {"ls"}) - SHOWS_HISTORY
+LISTS_ALONE = {"-print0", "-print", "-printf", "-ls"}
 DOES: dict[Effect, str] = {
     "read": "is not run unasked",
     "write": "changes files",
@@ -63,23 +41,28 @@ class Known:
     name: str
     form: Form
     operands: list[tuple[str, Access, Reach, bool]]  # path, access, reach, whether its contents are shown
+    open_end: str = ""  # what one more operand would be
 
 
-def known_of(words: list[Word], previous: Command | None) -> Known:
-    """What a command is known to do. Raises Stopped."""
+def known_of(words: list[Word], command: Command | None, previous: Command | None) -> Known:
+    """What words are known to do, which are a command of a plan or a part of it. Raises Stopped."""
     argv = [word.literal for word in words]
     argv[0] = program_name(argv[0] or "")
     if argv[0] == "find":
         return _find(words[1:])
     if argv[0] == "xargs":
-        return _xargs(words, argv, previous)
+        return _xargs(words, argv, command or Command(tuple(words)), previous)
     if argv[0] in WRAPPERS:
         return _wrapped(words, argv)
     if argv[0] in SHELLS and len(argv) > 1 and argv[1] != "--version":
         raise Stopped(f"{argv[0]}: runs a script")
+    if argv[0] == "command" and argv[1:2] == ["-v"] and len(argv) == 3 and NAME.fullmatch(argv[2] or ""):
+        return Known("command -v", Form(), [])
+    if argv[1:] in (["--help"], ["--version"]) and argv[0] in SAYS_HELP:
+        return Known(argv[0], Form(), [])
     name, form, at = find_form(argv)
     found = read_arguments(name, form, words[at:])
-    return Known(name, form, _operands(name, form, found))
+    return Known(name, form, _operands(name, form, found), open_end(form, found))
 
 
 def _operands(name: str, form: Form, found: Arguments) -> list[tuple[str, Access, Reach, bool]]:
@@ -90,8 +73,11 @@ def _operands(name: str, form: Form, found: Arguments) -> list[tuple[str, Access
             if kind == "cd" and word.literal is None:
                 raise Stopped(f"{name}: a folder that is only known when it runs")
             continue
-        if word.substitutions:
+        if word.substitutions and not word.lists_names:
             raise Stopped(f"{name}: a path that is only known when it runs")
+        if word.substitutions:  # each name is looked at before it is handed on
+            touched.append((".", "read", "subtree", form.contents))
+            continue
         reach: Reach = "subtree" if deep else "pattern" if word.is_glob else "file"
         path = word.literal if word.literal is not None else _pattern(word)
         if kind == "ref":
@@ -117,9 +103,9 @@ def _direct(words: Sequence[Word], runner: str) -> Known:
     """A command that another program will give names to: a plain reader, nothing that runs or wraps."""
     argv = [word.literal for word in words]
     name = program_name(argv[0] or "")
-    if name in WRAPPERS or name in SHELLS or name in ("find", "git"):
+    if name in WRAPPERS or name in SHELLS or name in ("find", "git", "tar"):
         raise Stopped(f"{runner}: runs {name}")
-    known = known_of(list(words), None)
+    known = known_of(list(words), None, None)
     if known.form.effect != "read" or not known.form.runs_unasked:
         raise Stopped(f"{runner}: {known.name} {DOES[known.form.effect]}")
     return known
@@ -132,14 +118,15 @@ def _wrapped(words: list[Word], argv: list[str | None]) -> Known:
         raise Stopped(f"{name}: runs another program")
     if not all(argv[:at]):
         raise Stopped(f"{name}: arguments that are only known when it runs")
-    known = known_of(words[at:], None)
+    known = known_of(words[at:], None, None)
     if known.name == "cd":
         raise Stopped(f"{name}: cd is no program")
     return known
 
 
-def _xargs(words: list[Word], argv: list[str | None], previous: Command | None) -> Known:
-    """Names that `find … -print0` printed begin with one of its folders, and -0 keeps them whole."""
+def _xargs(words: list[Word], argv: list[str | None], command: Command, previous: Command | None) -> Known:
+    """Names that `find … -print0` printed begin with one of its folders, and -0 keeps them whole. So nothing
+    else may print into that pipe, and nothing but it be the input."""
     at = inner_at([text if text is not None else "\0" for text in argv])
     if at is None or not {"-0", "-0r", "-r0", "--null"} & set(argv[1:at]) or not set(argv[1:at]) <= {
         "-0", "-r", "-0r", "-r0", "--null", "--no-run-if-empty",
@@ -147,14 +134,21 @@ def _xargs(words: list[Word], argv: list[str | None], previous: Command | None) 
         raise Stopped(
             "xargs: runs a program with arguments that are only known when it runs (find -print0 | xargs -0)"
         )
-    if previous is None or previous.words[0].literal != "find" or previous.words[-1].literal != "-print0":
+    if previous is None or not _prints_names_only(previous) or any(r.fd == 0 for r in command.redirects):
         raise Stopped("xargs: its input is not a list of files from find -print0")
     known = _direct(words[at:], "xargs")
     _names_no_secrets([_pattern(word) for word in previous.words], known, "xargs")
-    last = known.form.operands.split()[-1:]
-    if last != ["read*"] or len(known.form.operands.split()) > 1 + len(words[at + 1 :]):
+    if known.open_end != "read":
         raise Stopped(f"xargs: {known.name} with arguments that are only known when it runs")
     return known
+
+
+def _prints_names_only(command: Command) -> bool:
+    """Whether a command is a find that prints with -print0 at its end and nothing before."""
+    words = [word.literal for word in command.words]
+    quiet = all(redirect.fd == 2 and redirect.kind == "null" for redirect in command.redirects)
+    speaks = (LISTS_ALONE | FIND_RUNS) & {word for word in words[:-1] if word}
+    return quiet and words[0] == "find" and words[-1] == "-print0" and not speaks
 
 
 def _find(words: Sequence[Word]) -> Known:
@@ -197,6 +191,9 @@ def _find_runs(
     if option != "-exec" or inner[0].literal == "{}":
         raise Stopped(f"find: {option} runs a program")
     known = _direct(inner, f"find {option}")
+    named = sum(word.literal == "{}" for word in inner)
+    if not known.form.inert and named != sum(touched[0] == "{}" for touched in known.operands):
+        raise Stopped(f"find: {option} with names where {known.name} takes no file")
     _names_no_secrets(names, known, f"find {option}")
     return [touched for touched in known.operands if touched[0] != "{}"]
 

@@ -4,6 +4,7 @@ A row of the tables writes a program's options in one string:
 
     -abc          flags that may be clustered       --all         a long flag
     -n=           takes a value                     --sort=       takes a value
+    --arg==       takes two values
     -f=<  -o=>    the value is a file that is read, written
     -U?           an optional value that touches    --color?      an optional value after =
     -#            a number is an option (-20)       -run=  -race! long options with one dash
@@ -26,8 +27,8 @@ from toolcrib.shell.plan import Word, show_word
 Access = Literal["read", "write", "delete"]
 Effect = Literal["read", "write", "exec", "network"]
 EFFECTS: tuple[Effect, ...] = ("read", "write", "network", "exec")  # from the mildest
-KIND = {"": "flag", "!": "flag", "=": "data", "=<": "read", "=>": "write", "?": "optional"}
-TOKEN = re.compile(r"(--?)([^=?!]*)(=[<>]?|\?|!)?")
+KIND = {"": "flag", "!": "flag", "=": "data", "==": "pair", "=<": "read", "=>": "write", "?": "optional"}
+TOKEN = re.compile(r"(--?)([^=?!]*)(==|=[<>]?|\?|!)?")
 NUMBER = re.compile(r"-\d+")
 
 
@@ -71,6 +72,8 @@ class Arguments:
     operands: list[tuple[Word, str]] = field(default_factory=list)
     options: set[str] = field(default_factory=set)
     values: list[tuple[str, Word]] = field(default_factory=list)
+    starts_with_option: bool = False
+    placed: int = 0  # how many operands stood there, values of options left out
 
     def of(self, *kinds: str) -> list[str]:
         return [word.literal or show_word(word) for word, kind in self.operands if kind in kinds]
@@ -92,7 +95,7 @@ def read_arguments(name: str, form: Form, words: Sequence[Word]) -> Arguments:
 
 
 def _read(name: str, form: Form, words: Sequence[Word]) -> Arguments:
-    found = Arguments()
+    found = Arguments(starts_with_option=bool(words) and words[0].prefix.startswith("-"))
     rest: list[tuple[Word, bool]] = []  # operands, and whether they came after --
     listed = _listed(form.options)
     waiting = list(words)
@@ -114,6 +117,8 @@ def _read(name: str, form: Form, words: Sequence[Word]) -> Arguments:
 def _is_option(name: str, word: Word, form: Form) -> bool:
     begins = word.prefix
     if word.parts and not begins:
+        if word.lists_names:
+            return False  # what comes out of it is looked at before it is handed on
         if not word.substitutions:
             raise Stopped(f"{name}: a pattern that could become an option")
         raise Stopped(
@@ -130,7 +135,7 @@ def _option(name: str, word: Word, waiting: list[Word], listed: dict[str, str], 
     if stem in listed and (text.startswith("--") or len(stem) > 2):
         kind = listed[stem]
         if equals:
-            if kind == "flag":
+            if kind in ("flag", "pair"):
                 raise Stopped(f"{name}: {stem} takes no value")
             _value(name, stem, kind, Word((value, *word.parts[1:]) if value else word.parts[1:]), found)
             return
@@ -139,6 +144,9 @@ def _option(name: str, word: Word, waiting: list[Word], listed: dict[str, str], 
         found.options.add(stem)
         if kind in ("data", "read", "write"):
             _value(name, stem, kind, _next(name, stem, waiting), found)
+        elif kind == "pair":
+            for _ in range(2):
+                _value(name, stem, "data", _next(name, stem, waiting), found)
         return
     if text.startswith("--"):
         raise Stopped(f"{name}: option {stem} is not on its list")
@@ -185,6 +193,7 @@ def _value(name: str, option: str, kind: str, word: Word, found: Arguments) -> N
 
 def _place(name: str, form: Form, rest: list[tuple[Word, bool]], found: Arguments) -> None:
     """Give each operand its meaning."""
+    found.placed = len(rest)
     kinds = form.operands.split()
     if form.instead and kinds and found.options & set(form.instead.split()):
         kinds = kinds[1:]
@@ -198,9 +207,19 @@ def _place(name: str, form: Form, rest: list[tuple[Word, bool]], found: Argument
         many = max(len(rest) - len(before) - len(after), 0)
         meanings = [*before, *([kinds[star][:-1]] * many), *after][: len(rest)]
     for (word, safe), kind in zip(rest, meanings, strict=True):
-        if word.splits and not (safe and kind == "data" and star is not None):
+        listed = kind in ("read", "ref") and star is not None and word.lists_names
+        if word.splits and not listed and not (safe and kind == "data" and star is not None):
             raise Stopped(f"{name}: arguments that are only known when it runs")
         found.operands.append((word, kind))
+
+
+def open_end(form: Form, found: Arguments) -> str:
+    """What one more operand would be, where any number of them may follow and the first ones are there."""
+    kinds = form.operands.split()
+    if form.instead and kinds and found.options & set(form.instead.split()):
+        kinds = kinds[1:]
+    complete = found.placed >= len(kinds) - 1
+    return kinds[-1][:-1] if kinds and kinds[-1].endswith("*") and complete else ""
 
 
 @cache

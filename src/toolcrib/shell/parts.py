@@ -13,6 +13,7 @@ from toolcrib.shell.paths import Operand
 from toolcrib.shell.plan import Command, Group, Pipeline, Plan, Redirect, Word, show_word
 
 MOST_FOLDERS = 8  # that a command might run in, after many a cd
+Folders = tuple[str, ...]  # the first is where it runs if every cd before it worked
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,45 +41,44 @@ class Judge:
         self.parts: list[Part] = []
         self.workspace = workspace
 
-    def plan(self, plan: Plan, folders: set[str]) -> None:
+    def plan(self, plan: Plan, folders: Folders) -> None:
         """Judge all of it, beginning in one of these folders. After a cd that may have failed both count."""
-        before: set[str] = set()
+        before: Folders = ()
         for step in plan.steps:
             if step.join != "&&":
-                folders = folders | before
-                before = set()
+                folders, before = tuple(dict.fromkeys(folders + before)), ()
             after = self.pipeline(step.pipeline, folders)
             if after is not None:
-                before |= folders
+                before += folders
                 folders = after
 
-    def pipeline(self, pipeline: Pipeline, folders: set[str]) -> set[str] | None:
+    def pipeline(self, pipeline: Pipeline, folders: Folders) -> Folders | None:
         """The folders after it, if it is a cd."""
         previous: Command | None = None
         for stage in pipeline.stages:
             if isinstance(stage, Group):
                 self.redirects_of_group(stage, folders)
-                self.plan(stage.plan, set(folders))
+                self.plan(stage.plan, folders)
                 previous = None
                 continue
             self.parts.append(self.command(stage, folders, previous))
             for word in stage.words:
                 for inner in word.substitutions:
-                    self.plan(inner.plan, set(folders))
+                    self.plan(inner.plan, folders)
             previous = stage
         only = pipeline.stages[0]
         if len(pipeline.stages) == 1 and isinstance(only, Command) and only.words[0].literal == "cd":
             return _after_cd(only, folders)
         return None
 
-    def redirects_of_group(self, group: Group, folders: set[str]) -> None:
+    def redirects_of_group(self, group: Group, folders: Folders) -> None:
         if not group.redirects:
             return
         effect, reasons, operands = self._redirects(group.redirects, folders)
         if operands:
             self.parts.append(Part("", (), reasons[0] if reasons else "", effect, operands, True))
 
-    def command(self, command: Command, folders: set[str], previous: Command | None) -> Part:
+    def command(self, command: Command, folders: Folders, previous: Command | None) -> Part:
         argv = tuple(word.literal if word.literal is not None else show_word(word) for word in command.words)
         effect, reasons, touched = self._redirects(command.redirects, folders)
         if len(folders) > MOST_FOLDERS:
@@ -86,7 +86,7 @@ class Judge:
         if (set_up := environment.trouble(dict(command.env))) is not None:
             return Part(argv[0], argv, set_up, "exec", touched)
         try:
-            known = known_of(list(command.words), previous)
+            known = known_of(list(command.words), command, previous)
         except Unknown as unknown:
             inside = not reasons and not any(map(paths.leaves, argv[1:]))
             return Part(argv[0], argv, unknown.reason, "exec", touched, grantable=inside)
@@ -107,7 +107,7 @@ class Judge:
         return Part(program, argv, reason, strongest, (*operands, *touched), True, known.name, grantable)
 
     def _redirects(
-        self, redirects: Iterable[Redirect], folders: set[str]
+        self, redirects: Iterable[Redirect], folders: Folders
     ) -> tuple[Effect, list[str], tuple[Operand, ...]]:
         effect: Effect = "read"
         reasons: list[str] = []
@@ -127,7 +127,7 @@ class Judge:
                 reasons.append(f"writes {target}")
         return effect, reasons, tuple(operands)
 
-    def _placed(self, known: Known, folders: set[str]) -> tuple[tuple[Operand, ...], list[str]]:
+    def _placed(self, known: Known, folders: Folders) -> tuple[tuple[Operand, ...], list[str]]:
         operands: list[Operand] = []
         reasons: list[str] = []
         for folder in sorted(folders):
@@ -140,12 +140,15 @@ class Judge:
         return tuple(operands), reasons
 
 
-def _after_cd(command: Command, folders: set[str]) -> set[str] | None:
+def _after_cd(command: Command, folders: Folders) -> Folders | None:
     """Where `cd DIR` or `cd -- DIR` leads from each folder, or None."""
     words = [word.literal for word in command.words[1:]]
     if words[:1] == ["--"]:
         words = words[1:]
     if len(words) != 1 or words[0] is None or words[0].startswith("-"):
         return None
-    after = {paths.changed_folder(folder, words[0]) for folder in folders}
-    return {folder for folder in after if folder is not None} if None not in after else None
+    after = [paths.changed_folder(folder, words[0]) for folder in folders]
+    if after[0] is None:
+        return None
+    # From a folder where an earlier cd failed it may lead out: then it fails too, for a plan's host lets none out.
+    return tuple(dict.fromkeys(folder for folder in after if folder is not None))

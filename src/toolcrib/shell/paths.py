@@ -14,25 +14,19 @@ from toolcrib.shell.options import Access
 
 SECRET = re.compile(
     r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist|defaults?)(?:/|$))[^/]*|[^/]+\.env|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure"
-    r"|\.gnupg|\.kube|\.docker|\.config/gcloud|\.netrc|_netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc|\.pgpass|\.my\.cnf"
-    r"|\.git-credentials|\.htpasswd|\.password-store|\.vault-token|\.terraformrc|\.bash_history|\.zsh_history"
-    r"|\.python_history|\.psql_history|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|credentials(?:\.json)?|secrets?\.[^/]+"
-    r"|service[-_]account[^/]*\.json|shadow|gshadow|[^/]*\.(?:pem|key|p12|pfx|kdbx?|jks|keystore|ppk|asc|gpg|tfstate))(?:/|$)",
+    r"|\.gnupg|\.kube|kubeconfig|\.docker|\.dockercfg|\.config/(?:gcloud|gh|hub)|\.netrc|_netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc"
+    r"|\.pgpass|\.my\.cnf|\.boto|\.s3cfg|\.git-credentials|\.htpasswd|\.password-store|\.vault-token|\.terraformrc"
+    r"|\.(?:bash|zsh|sh|python|psql|mysql|sqlite|node_repl|rediscli|irb)_history|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
+    r"|credentials|(?:[^/]*[_-])?credentials?\.(?:json|toml|ya?ml|ini|cfg|xml|csv|txt|enc)|client_secret[^/]*\.json|secrets?\.[^/]+"
+    r"|service[-_]account[^/]*\.json|shadow|gshadow|[^/]*\.(?:pem|key|p12|pfx|kdbx?|jks|keystore|ppk|asc|gpg|tfvars)"
+    r"|[^/]*\.tfstate(?:\.backup)?)(?:/|$)",
     re.IGNORECASE,
 )
 # What a pattern is tried on: one that names any of these names secrets.
 SAMPLES = (
-    ".env",
-    ".env.local",
-    ".ssh",
-    ".aws",
-    ".git",
-    ".netrc",
-    ".npmrc",
-    "id_rsa",
-    "id_ed25519",
-    "credentials.json",
-)
+    ".env", ".env.local", ".ssh", ".aws", ".git", ".netrc", ".npmrc", "id_rsa", "id_ed25519", "credentials.json",
+    "secrets.json", "secrets.yml", "secret.yaml", "service-account.json", "terraform.tfstate", "client_secret.json",
+)  # fmt: skip
 SUFFIXES = (".pem", ".key", ".p12", ".pfx", ".kdbx", ".jks", ".keystore")
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:", re.IGNORECASE)
 HARMLESS_DEVICES = {"/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr"}

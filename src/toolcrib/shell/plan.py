@@ -67,6 +67,11 @@ class Word:
         return tuple(part for part in self.parts if isinstance(part, Substitution))
 
     @property
+    def lists_names(self) -> bool:
+        """Whether its only unknown part is what a program prints that lists files or names of revisions."""
+        return len(self.substitutions) == 1 and not self.is_glob and _lists(self.substitutions[0].plan)
+
+    @property
     def splits(self) -> bool:
         """May become no word at all, or several."""
         return any(not part.quoted for part in self.substitutions)
@@ -132,6 +137,27 @@ class Plan:
 
     def __str__(self) -> str:
         return show(self)
+
+
+# Programs that print names of files or revisions, and what may stand behind them in a pipe.
+LISTERS = (
+    ("git", "ls-files"), ("git", "rev-parse"), ("git", "merge-base"), ("git", "describe"), ("git", "rev-list"),
+    ("git", "diff", "--name-only"), ("find",), ("rg", "-l"), ("rg", "--files"), ("fd",),
+    ("grep", "-l"), ("grep", "-rl"), ("ls",),
+)  # fmt: skip
+CHOOSERS = {"head", "tail", "sort", "uniq", "grep"}
+
+
+def _lists(plan: Plan) -> bool:
+    if len(plan.steps) != 1:
+        return False
+    first, *others = plan.steps[0].pipeline.stages
+    if not isinstance(first, Command):
+        return False
+    words = tuple(word.literal for word in first.words)
+    return any(words[: len(lister)] == lister for lister in LISTERS) and all(
+        isinstance(other, Command) and other.words[0].literal in CHOOSERS for other in others
+    )
 
 
 def commands(plan: Plan) -> Iterator[Command]:

@@ -10,22 +10,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from toolcrib.shell.expand import expand
 from toolcrib.shell.gitguard import guarded
+from toolcrib.shell.names import unwelcome
 from toolcrib.shell.plan import Command, Group, Pipeline, Plan, Redirect, Stage, Word
-
-if TYPE_CHECKING:
-    pass
 
 NOT_FOUND = 127
 NOT_RUN = 126
+SHORT = 512  # bytes that a pipe takes at once if it takes any
 LARGEST_SUBSTITUTION = 1 << 20  # bytes that `$( … )` may become
 READ = os.O_RDONLY
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 Streams = tuple[int | None, int | None, int | None]
+
+
+class _Refused(Exception):
+    """Why a command is not run after all: it would be handed a name that nobody would have let through."""
 
 
 class Child(Protocol):
@@ -162,8 +165,12 @@ async def _connected(stages: Sequence[Stage], shell: _Shell, streams: Streams) -
 async def _stage(stage: Stage, shell: _Shell, streams: Streams) -> int:
     opened: list[int] = []
     try:
-        argv = await _argv(stage, shell, streams) if isinstance(stage, Command) else []
-        redirected = _redirected(stage.redirects, shell, streams, opened)
+        try:
+            argv = await _argv(stage, shell, streams) if isinstance(stage, Command) else []
+        except _Refused as refused:
+            await _complain(streams[2], str(refused))
+            return 1
+        redirected = await _redirected(stage.redirects, shell, streams, opened)
         if redirected is None:
             return 1
         streams = redirected
@@ -178,9 +185,15 @@ async def _stage(stage: Stage, shell: _Shell, streams: Streams) -> int:
 
 async def _argv(command: Command, shell: _Shell, streams: Streams) -> list[str]:
     argv: list[str] = []
+    found: list[str] = []  # names that nobody saw before
     for word in command.words:
         texts = [(await _printed(part.plan, shell, streams)) for part in word.substitutions]
-        argv += expand(word, texts, lambda path: shell.host.names(path, folder=shell.folder))
+        fields = expand(word, texts, lambda path: shell.host.names(path, folder=shell.folder))
+        if word.is_glob or word.lists_names:
+            found += fields
+        argv += fields
+    if found and (wrong := unwelcome(argv, found, shell.host.root)) is not None:
+        raise _Refused(wrong)
     return argv
 
 
@@ -217,19 +230,21 @@ async def _command(
 ) -> int:
     name = argv[0]
     if name == "cd":
-        return _cd(argv[1:], shell, streams[2])
+        return await _cd(argv[1:], shell, streams[2])
     if name == ":":
         return 0
+    if name == "command":  # proved to be `command -v NAME`
+        argv = ["which", *argv[2:]]
     env = {**shell.env, **dict(command.env)}
     if shell.harden_git:
         argv = guarded(argv)
     try:
         child = await shell.host.spawn(argv, folder=shell.folder, env=env, streams=streams)
     except FileNotFoundError:
-        _complain(streams[2], f"{name}: command not found")
+        await _complain(streams[2], f"{name}: command not found")
         return NOT_FOUND
     except OSError as failed:
-        _complain(streams[2], f"{name}: {failed.strerror}")
+        await _complain(streams[2], f"{name}: {failed.strerror}")
         return NOT_RUN
     shell.children.append(child)
     while opened:  # the child has them now; a reader must see their end when it ends
@@ -244,17 +259,17 @@ async def _command(
     return 128 - status if status < 0 else status
 
 
-def _cd(args: list[str], shell: _Shell, errors: int | None) -> int:
+async def _cd(args: list[str], shell: _Shell, errors: int | None) -> int:
     path = next((arg for arg in args if arg != "--"), "")
     try:
         shell.folder = shell.host.enter(path, folder=shell.folder)
     except OSError as failed:
-        _complain(errors, f"cd: {path}: {failed.strerror}")
+        await _complain(errors, f"cd: {path}: {failed.strerror}")
         return 1
     return 0
 
 
-def _redirected(
+async def _redirected(
     redirects: Sequence[Redirect], shell: _Shell, streams: Streams, opened: list[int]
 ) -> Streams | None:
     """The descriptors after all redirections, in their order, or None where one failed, which has been said
@@ -264,7 +279,7 @@ def _redirected(
         try:
             now[redirect.fd] = _target(redirect, shell, now, opened)
         except OSError as failed:
-            _complain(now[2], f"{failed.filename or ''}: {failed.strerror}")
+            await _complain(now[2], f"{failed.filename or ''}: {failed.strerror}")
             return None
     return (now[0], now[1], now[2])
 
@@ -299,9 +314,19 @@ def _document(text: str) -> int:
         return os.dup(file.fileno())
 
 
-def _complain(errors: int | None, words: str) -> None:
-    if errors is not None:
-        try:
-            os.write(errors, f"{words}\n".encode("utf-8", "surrogateescape"))
-        except OSError:
-            pass
+async def _complain(errors: int | None, words: str) -> None:
+    """Say it where there is room: a pipe that nobody reads may be full, and we must not wait in a write."""
+    import asyncio
+    import select
+
+    if errors is None:
+        return
+    line = f"{words}\n".encode("utf-8", "surrogateescape")[:SHORT]
+    room = select.poll()
+    room.register(errors, select.POLLOUT)
+    while not room.poll(0):  # noqa: ASYNC110 - no event tells of room in a pipe that is shared
+        await asyncio.sleep(0.01)
+    try:
+        os.write(errors, line)
+    except OSError:
+        pass

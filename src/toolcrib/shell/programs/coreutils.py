@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolcrib.shell.options import Form
-from toolcrib.shell.programs.languages import awk, date, jq, printf, ps, sed, tar, unzip
+from toolcrib.shell.programs.languages import awk, date, jq, man, printf, ps, sed, tar, unzip
 
 FORMS: dict[str, Form] = {
     # names and sizes
@@ -47,7 +47,8 @@ FORMS: dict[str, Form] = {
     "uptime": Form("-ps --pretty --since", ""),
     "free": Form("-bkmghtlw --human --mega --giga --total", ""),
     "tty": Form("-s", ""),
-    "ps": Form("-AaedfFjlTuxwHyNLmZ -p= -u= -C= -t= -U= --no-headers --forest --pid= --ppid=", "data*", check=ps),
+    "ps": Form("-AedfFlwHL -p= -o= --no-headers --forest --sort=", "data*", check=ps),
+    "man": Form("-fkw", "data*", check=man),
     "locale": Form("-am", "data*"),
     "date": Form("-uR -d= -I? --date= --utc --universal --rfc-email --rfc-3339= --iso-8601? -r=< --reference=<",
                  "data", check=date),
@@ -132,7 +133,7 @@ FORMS: dict[str, Form] = {
     "mawk": Form("-F= -v=", "data awk*", check=awk),
     "jq": Form(
         "-rcnsejSMCaR --raw-output --compact-output --null-input --slurp --exit-status --join-output --sort-keys"
-        " --monochrome-output --color-output --ascii-output --raw-input --tab --indent=",
+        " --monochrome-output --color-output --ascii-output --raw-input --tab --indent= --arg== --argjson==",
         "data read*",
         check=jq,
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from toolcrib.shell.gate import Stopped
 from toolcrib.shell.options import Arguments, Form
+from toolcrib.shell.programs.languages import no_argument_file
 
 _GOALS = {"test", "tests", "check", "lint", "build", "all", "fmt", "format", "typecheck", "docs", "coverage"}
 
@@ -38,6 +39,7 @@ _PYTEST = Form(
     "read*",
     "exec",
     plain=True,
+    check=no_argument_file,
 )
 _SCRIPT = Form("--silent -s", "", "exec", plain=True)
 _CARGO = (
@@ -100,6 +102,7 @@ FORMS: dict[str, Form] = {
     "cargo --version": Form("", "", "exec", plain=True),
     **{f"cargo {verb}": Form(_CARGO, "data", "exec", plain=True) for verb in ("test", "check", "build", "clippy", "bench")},
     "cargo fmt": Form("--check --all -q", "", "write"),
+    "cargo fmt --check": Form("--all -q", "", "exec", plain=True),
     "cargo tree": Form("-q -i= -p= -e= -d --depth= --invert= --package= --edges= --duplicates --workspace --locked"
                        " --offline --prefix= --features= --all-features", "data", "exec"),
     "cargo metadata": Form("--no-deps --format-version= --offline --locked", "", "exec"),
@@ -116,10 +119,14 @@ FORMS: dict[str, Form] = {
     "go mod": Form("", "data*", "exec"),
     "tsc": Form("--noEmit --version -v --pretty --strict", "", "exec", plain=True, check=_no_emit),
     "ruff check": Form("--select= --ignore= --no-cache --output-format= --statistics --quiet -q --show-settings"
-                       " --no-fix --diff", "read*", "exec", plain=True),
+                       " --no-fix --diff", "read*", "exec", plain=True, check=no_argument_file),
+    "ruff format --check": Form("--diff --quiet -q --no-cache", "read*", "exec", plain=True,
+                                check=no_argument_file),
     "ruff format": Form("--check --diff --quiet -q --no-cache", "read*", "write"),
-    "mypy": Form("--strict --no-color-output --pretty --show-error-codes --version", "read*", "exec", plain=True),
-    **{python: Form("-V --version", "", check=_version, otherwise="runs code") for python in ("python", "python3", "node", "ruby", "deno", "perl", "php")},
+    "mypy": Form("--strict --no-color-output --pretty --show-error-codes --version", "read*", "exec", plain=True,
+                 check=no_argument_file),
+    **{python: Form("-V --version", "", check=_version, otherwise="runs code") for python in ("python", "python3", "deno")},
+    **{python: Form("-v --version", "", check=_version, otherwise="runs code") for python in ("node", "ruby", "perl", "php")},
     "java": Form("-version! --version", "", check=_version),
     **{tool: Form("--version -V -v", "", check=_version, otherwise="only its version is asked for unasked") for tool in (
         "gcc", "g++", "clang", "clang++", "cmake", "ninja", "gh", "hg", "uv", "rustup", "terraform",

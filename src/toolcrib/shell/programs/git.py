@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolcrib.shell.gate import Stopped
 from toolcrib.shell.options import Arguments, Form
+from toolcrib.shell.plan import Word
 
 _LISTING = {
     "-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-n", "--show-current",
@@ -15,6 +16,15 @@ def _lists(found: Arguments) -> None:
     """A name after branch or tag makes a new one, unless an option says that it is looked for."""
     if found.of("name") and not found.options & _LISTING:
         raise Stopped("git: a name that would be made")
+
+
+def _line_ranges(found: Arguments) -> None:
+    """`-L 1,5:FILE` and `-L :name:FILE` name a file."""
+    for option, word in found.values:
+        if option == "-L":
+            if word.literal is None:
+                raise Stopped("git log: a range of lines that is only known when it runs")
+            found.operands.append((Word((word.literal.rpartition(":")[2],)), "read"))
 
 
 def _no_verb(found: Arguments) -> None:
@@ -43,7 +53,7 @@ _SHOW = (
     "--oneline --graph --no-graph --decorate? --no-decorate --pretty? --format= --abbrev-commit --no-abbrev-commit"
     " --date= --relative-date --parents --children --full-diff --follow --notes? --no-notes --source --encoding="
     " --log-size --show-pulls --no-mailmap --use-mailmap --decorate-refs= --decorate-refs-exclude= -m -c"
-    " --cc --dd --first-parent --remerge-diff --expand-tabs? --no-expand-tabs --clear-decorations"
+    " --cc --dd --first-parent --expand-tabs? --no-expand-tabs --clear-decorations"
 )
 _LINES = "--oneline --no-decorate --decorate? --pretty? --format= --abbrev-commit --date= --relative-date"
 _LIST = "--contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --color? --no-color --column?"
@@ -56,7 +66,7 @@ _LOOKING: dict[str, Form] = {
         " --untracked-files? --ignored? --column? --no-column --renames --no-renames --find-renames?"
         " --ignore-submodules?"
     ),
-    "git log": Form(f"{_LIMIT} {_DIFF} {_SHOW} -L=", "ref*"),
+    "git log": Form(f"{_LIMIT} {_DIFF} {_SHOW} -L=", "ref*", check=_line_ranges),
     "git show": Form(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*"),
     "git diff": Form(f"{_DIFF} --cached --staged --merge-base --base --ours --theirs -0 -1 -2 -3", "ref*"),
     "git diff-tree": Form(f"{_DIFF} -r -t --root --stdin -m -c --cc --no-commit-id --pretty? --format=", "ref*"),

@@ -9,21 +9,29 @@ from toolcrib.shell.options import Arguments
 
 # One sed command: an address, another, and a command that neither runs nor writes nor reads a file.
 # A delimiter inside [ ] ends a pattern for GNU and not for BSD: such a pattern has no single reading.
-_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n[]|\\.|\[\^?\]?[^]/\\\n[]*\])*/I?)"
-_PATTERN = r"(?:(?!(?P=d))[^\\\n[]|\\.|\[\^?\]?(?:(?!(?P=d))[^]\\\n[])*\])*"
+_CLASS = r"\[:[a-z]+:\]"
+_ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n[]|\\.|\[\^?\]?(?:{_CLASS}|[^]/\\\n[])*\])*/I?)"
+_PATTERN = rf"(?:(?!(?P=d))[^\\\n[]|\\.|\[\^?\]?(?:(?!(?P=d)){_CLASS}|(?!(?P=d))[^]\\\n[])*\])*"
 _TEXT = r"(?:(?!(?P=d))[^\\\n]|\\.)*"
 _SUBSTITUTE = rf"s(?P<d>[/|,#:!@%]){_PATTERN}(?P=d){_TEXT}(?P=d)[gpiIMm0-9]*"
 _LETTERS = _TEXT.replace("=d", "=y")
 _TRANSLATE = rf"y(?P<y>[/|,#:]){_LETTERS}(?P=y){_LETTERS}(?P=y)"
 SED_COMMAND = re.compile(
     rf"(?:{_ADDRESS}(?:,(?:{_ADDRESS}|[+~]\d+))?)?\s*!?\s*"
-    rf"(?:[pdPDnNgGhHx=lz]|[qQ]\d*|{_SUBSTITUTE}|{_TRANSLATE})\s*(?:[;\n]\s*|\Z)"
+    rf"(?:\{{\s*|\}}[ \t]*(?:[;\n]\s*|\Z|(?=\}}))"
+    rf"|(?:[pdPDnNgGhHx=lz]|[qQ]\d*|{_SUBSTITUTE}|{_TRANSLATE})[ \t]*(?:[;\n]\s*|\Z|(?=\}})))"
 )
 AWK_WORDS = re.compile(
     r"\b(?:system|getline|close|fflush|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension|load|include)\b|@"
 )
-BRACKETS = re.compile(r"\\.|\[\^?\]?[^]]*\]")
+# A bracket whose first sign is ] or which holds [ or \\ ends elsewhere for other awks; / ends a pattern in some.
+AWK_REGEX = re.compile(
+    r"(?:[^][/\\\n]|\\[^\n]|\[\^?(?:\[:[a-z]+:\]|\\[a-z.*+?(){}|$/-]|[^]\[\\/\n^])(?:\[:[a-z]+:\]|\\[a-z.*+?(){}|$/-]|[^]\[\\/\n])*\])*/"
+)
+AWK_STRING = re.compile(r"(?:[^\"\\\n]|\\.)*\"")
 AWK_KEYWORDS = {"print", "printf", "return", "in", "do", "else", "case", "exit", "delete", "getline", "next"}
+AWK_HEADS = {"if", "while", "for", "switch"}  # what stands in parentheses after these is no operand
+AWK_WORD = re.compile(r"[\w.]+")
 JQ_WORDS = re.compile(
     r"(?<![.\w\"])env\b|\$ENV|\$__prog_args|\b(?:import|include|modulemeta|get_search_list)\b"
 )
@@ -61,7 +69,8 @@ def awk(found: Arguments) -> None:
 
 def _awk_only_prints(script: str) -> bool:
     """No `>` of a print, no pipe. Strings and patterns are passed over only where they surely are such."""
-    braces = parens = at = 0
+    braces = at = 0
+    heads: list[bool] = []  # of each open parenthesis, whether it belongs to an if or a loop
     before = ""  # the last thing that was not a blank
     while at < len(script):
         sign = script[at]
@@ -73,33 +82,58 @@ def _awk_only_prints(script: str) -> bool:
                     return False  # a division or a pattern: it cannot be told
                 before, at = sign, at + 1
                 continue
-            end = re.compile(rf"(?:[^{sign}\\\n]|\\.)*{sign}").match(script, at + 1)
-            # A / inside [ ] does not end a pattern: what stands after it would be misread.
-            if end is None or (sign == "/" and "[" in BRACKETS.sub("", end[0])):
+            end = (AWK_STRING if sign == '"' else AWK_REGEX).match(script, at + 1)
+            if end is None:
                 return False
-            before, at = "0)", end.end()
+            before, at = sign * 2, end.end()  # after these a / cannot be told either
             continue
-        word = re.compile(r"\w+").match(script, at)
+        word = AWK_WORD.match(script, at)
         if word is not None:
             before, at = word[0], word.end()
             continue
         braces += (sign == "{") - (sign == "}")
-        parens += (sign == "(") - (sign == ")")
-        if sign == ">" and not (parens > 0 or braces == 0):
-            return False
-        if sign == "<" and braces > 0 and parens <= 0:
-            return False
-        if sign == "|":
-            if script[at + 1 : at + 2] != "|":
+        if sign == "(":
+            heads.append(before in AWK_HEADS)
+        elif sign == ")":
+            if not heads:
                 return False
-            at += 1
+            if heads.pop():
+                before, at = ";", at + 1  # a statement begins
+                continue
+        elif not _awk_sign(script, at, nested=bool(heads), braces=braces):
+            return False
+        at += 2 if script[at : at + 2] == "||" else 1
         before = sign if not sign.isspace() or sign == "\n" else before
-        at += 1
-    return True
+    return not heads and braces == 0
+
+
+def _awk_sign(script: str, at: int, *, nested: bool, braces: int) -> bool:
+    """Whether a sign outside of strings and patterns can only compare or compute."""
+    sign = script[at]
+    if sign == ">":
+        return nested or braces == 0
+    if sign == "<":
+        return nested or braces == 0
+    return sign != "|" or script[at + 1 : at + 2] == "|"
 
 
 def _regex_may_begin(before: str) -> bool:
-    return before == "" or before in "(,{};!~&|\n"
+    return before == "" or before in tuple("(,{};!~&|\n")
+
+
+def no_argument_file(found: Arguments) -> None:
+    """`@FILE` among the operands holds more arguments."""
+    if any(text.startswith("@") for text in found.of("read")):
+        raise Stopped("arguments out of a file (@FILE)")
+
+
+MAN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]*")
+
+
+def man(found: Arguments) -> None:
+    """Pages by their names: a path would be a page that anybody wrote."""
+    if not found.of("data") or not all(MAN_NAME.fullmatch(text) for text in found.of("data")):
+        raise Stopped("man: what is not the name of a page")
 
 
 def jq(found: Arguments) -> None:
@@ -113,10 +147,29 @@ def date(found: Arguments) -> None:
         raise Stopped("date: an operand that would set the clock")
 
 
+PS_BSD = re.compile(r"[auxfwjlv]+")
+PS_COLUMN = re.compile(
+    r"(?:p?pid|pgid|sid|tty|tt|user|uid|group|gid|comm|cmd|args|command|stat|state|etimes?|time|lstart|start|%?cpu|pcpu"
+    r"|%?mem|pmem|rss|vsz|nice|ni|pri|psr|nlwp|wchan|ucmd)(?:=[A-Za-z]*)?"
+)
+
+
 def ps(found: Arguments) -> None:
-    """In BSD style, `e` shows the variables of every process."""
-    if not all(re.fullmatch("[auxfwjlv]+", text) for text in found.of("data")):
+    """In BSD style, `e` shows the variables of every process; and an option that cannot be read, or a user
+    that does not exist, makes the whole line be read in that style."""
+    words = found.of("data")
+    if not all(PS_BSD.fullmatch(text) for text in words) or (words and found.options & {"-e"}):
         raise Stopped("ps: letters that are not on its list")
+    if "-o" in found.options and found.options & {"-f", "-F", "-l"}:
+        raise Stopped("ps: formats that contradict each other")
+    for option, word in found.values:
+        text = word.literal or ""
+        if option in ("-o", "--sort"):
+            good = all(PS_COLUMN.fullmatch(column.lstrip("+-")) for column in text.split(","))
+        else:
+            good = option == "-p" and re.fullmatch(r"\d{1,9}(?:,\d{1,9})*", text) is not None
+        if not good:
+            raise Stopped(f"ps: the value of {option} is not on its list")
 
 
 def printf(found: Arguments) -> None:
@@ -129,10 +182,13 @@ def printf(found: Arguments) -> None:
 
 
 def tar(found: Arguments) -> None:
-    """Listing only: `tar -tf x`, `tar tf x`."""
+    """Listing only: `tar -tf x`, `tar tf x`. A first word without a dash is a bundle of letters whose values
+    follow it, whatever options come after."""
     words = found.of("data")
     listing = bool(found.options & {"-t", "--list"})
-    if not listing and words and TAR_LETTERS.fullmatch(words[0]):
+    if words and not found.starts_with_option:
+        if not TAR_LETTERS.fullmatch(words[0]) or found.options:
+            raise Stopped("tar: letters that are not on its list")
         listing = True
         if "f" in words[0]:
             at = next(i for i, (_, kind) in enumerate(found.operands) if kind == "data")

@@ -52,7 +52,7 @@ FIND_WORDS: dict[str, int] = {
          "-mindepth", "-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-perm", "-user", "-group",
          "-regex", "-iregex", "-regextype", "-links", "-inum", "-uid", "-gid", "-used", "-printf", "-lname",
          "-ilname", "-fstype"), 1),
-    **dict.fromkeys(("-newer", "-anewer", "-cnewer", "-samefile"), 1),
+    **dict.fromkeys(("-newer", "-anewer", "-cnewer", "-samefile", "-newermt", "-newerat", "-newerct"), 1),
     **dict.fromkeys(
         ("-empty", "-print", "-print0", "-ls", "-not", "!", "-o", "-or", "-a", "-and", "(", ")", ",", "-prune",
          "-quit", "-readable", "-writable", "-executable", "-true", "-false", "-mount", "-xdev", "-depth",

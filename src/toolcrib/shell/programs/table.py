@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from toolcrib.shell.gate import Stopped, Unknown
@@ -18,6 +19,16 @@ FORMS: dict[str, Form] = {
 GLOBALS: dict[str, tuple[str, ...]] = {"git": git.GLOBALS, **develop.GLOBALS}
 FAMILIES = {name.split()[0] for name in FORMS if " " in name}
 MOST_VERBS = 3
+NAME = re.compile(r"[A-Za-z0-9_.+-]+")
+# These print a text and end, if that is all they are asked for.
+SAYS_HELP = {
+    name
+    for name, form in {**coreutils.FORMS, **searching.FORMS}.items()
+    if form.runs_unasked
+    and not form.inert
+    and " " not in name
+    and name not in ("cd", "test", "true", "false", "expr")
+}
 # Where programs of the system lie: a path there is as good as the bare name.
 SYSTEM = ("/bin/", "/usr/bin/")
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 
 SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash"}
-SCRIPT_OPTIONS = re.compile(r"-[eulx]*c[eulx]*")
+# With -e or -u a script would stop where its plan goes on.
+SCRIPT_OPTIONS = re.compile(r"-[lx]*c[lx]*")
 
 # The options of each, as regular expressions; one that takes a value is followed by it.
 WRAPPERS: dict[str, tuple[str, str, int]] = {
@@ -30,7 +31,7 @@ WRAPPERS: dict[str, tuple[str, str, int]] = {
     "busybox": (r"(?!)", r"(?!)", 0),
     "chrt": (r"-[bfior]", r"(?!)", 1),
     "taskset": (r"-c", r"(?!)", 1),
-    "time": (r"-[pv]", r"-f|-o", 0),
+    "time": (r"-[pv]", r"-f", 0),
     "watch": (r"-[dtgbcexp]+", r"-n", 0),
     "xargs": (r"-0|-r|-t|-0r|-r0|--null|--no-run-if-empty|-[nPL]\d+|-I\S+", r"-n|-P|-L|-d|-I|-a", 0),
     "unbuffer": (r"-p", r"(?!)", 0),

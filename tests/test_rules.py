@@ -474,3 +474,30 @@ async def test_what_a_tools_own_calls_take_in_counts_to_the_outer_run() -> None:
     box = Toolbox([save, browse, research], policy=rules.policy("full"))
     await box.call_turn([ToolCall("research", {})], run="r", turn=0)
     assert (await box.call_turn([ToolCall("save", {"path": "a"})], run="r", turn=1))[0].is_error
+
+
+@pytest.mark.parametrize("verb", list(Verb))
+@pytest.mark.parametrize(
+    ("argv", "allowed"), [(("rm",), True), (("rm", "-r", "x"), False), (("rmdir",), False)]
+)
+def test_what_forbids_a_command_forbids_it_with_any_words(
+    verb: Verb, argv: tuple[str, ...], allowed: bool
+) -> None:
+    """A rule that allows means its words alone."""
+    autonomy = "supervised" if verb is Verb.ALLOW else "full"
+    policy = read_rules(f'[[rule]]\n{verb.value} = true\ncommand = "rm"').policy(autonomy)
+    found = policy.decide(case(Access(Reach.RUN, " ".join(argv), argv=argv))).verb
+    if argv == ("rmdir",):
+        assert found is (Verb.ASK if verb is Verb.ALLOW else Verb.ALLOW)
+    else:
+        assert found is (verb if verb is not Verb.ALLOW else Verb.ALLOW if allowed else Verb.ASK)
+
+
+def test_another_form_of_a_command_is_no_further_one() -> None:
+    policy = read_rules(
+        '[[rule]]\ndeny = true\nreach = "run"\nexcept = { command = "/opt/x/tool *" }'
+    ).policy("full")
+    named = Access(Reach.RUN, "/opt/x/tool -v", argv=("/opt/x/tool", "-v"))
+    form = Access(Reach.RUN, "tool -v", argv=("tool", "-v"), free=True, hint=True)
+    assert policy.decide(case(named, form)).verb is Verb.ALLOW
+    assert policy.decide(case(form, Access(Reach.RUN, "other", argv=("other",)))).verb is Verb.DENY

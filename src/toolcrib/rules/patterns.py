@@ -63,7 +63,7 @@ class PathPattern:
     (True, True, False)
     """
 
-    __slots__ = ("_alternatives", "_match", "expression", "text")
+    __slots__ = ("_match", "expression", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -75,8 +75,7 @@ class PathPattern:
             raise PatternError(f"{text!r}: a pattern must not contain '..'")
         if "~" in text.split("/")[1:]:
             raise PatternError(f"{text!r}: '~' means the home folder only at the beginning")
-        self._alternatives = tuple(_compiled(one) for one in _expanded(text))
-        self.expression = "|".join(map(_expression, self._alternatives))
+        self.expression = "|".join(_expression(_compiled(one)) for one in _expanded(text))
         try:
             self._match = re.compile(self.expression).match
         except re.error as problem:
@@ -89,7 +88,7 @@ class PathPattern:
     def meets(self, folder: str, inner: str) -> bool:
         """Whether something below a folder (what matches `inner` there, all if it is "") may be meant."""
         meets = _meets if len(folder) + len(inner) <= KEPT else _meets.__wrapped__
-        return meets(self._alternatives, folder, inner) or self.matches(folder)
+        return meets(self.text, folder, inner) or self.matches(folder)
 
     def covers(self, folder: str) -> bool:
         """Whether everything below a folder is meant, and the folder."""
@@ -195,12 +194,12 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 @functools.lru_cache(4096)
-def _meets(alternatives: tuple[tuple[str, ...], ...], folder: str, inner: str) -> bool:
+def _meets(text: str, folder: str, inner: str) -> bool:
     if ".." in inner.split("/"):  # nobody knows where that leads
         return True
     start = normal(folder)
     below = [(*start, *rest) for rest in _inner(inner)]
-    return any(_meet(one, two) for one in alternatives for two in below)
+    return any(_meet(_compiled(one), two) for one in _expanded(text) for two in below)
 
 
 def _meet(one: Sequence[str], other: Sequence[str]) -> bool:
@@ -268,6 +267,10 @@ class CommandPattern:
             raise PatternError("an empty command pattern matches nothing")
         self.open = words[-1] == "*"
         self.words = tuple(words[:-1] if self.open else words)
+
+    def opened(self) -> CommandPattern:
+        """The same with any further words."""
+        return self if self.open else CommandPattern(f"{self.text} *")
 
     def matches(self, argv: Sequence[str]) -> bool:
         return self._after(argv)[len(self.words)]

@@ -73,6 +73,8 @@ class Rule:
     def __post_init__(self) -> None:
         for pattern in self.hosts:
             check_host(pattern)
+        if self.verb is not Verb.ALLOW:  # who forbids "rm" does not mean to let "rm -r" run
+            object.__setattr__(self, "commands", tuple(pattern.opened() for pattern in self.commands))
 
     @property
     def about_accesses(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolcrib.rules import RulePolicy, read_rules
 
-AFTER_OUTSIDE = """
+CHANGES = """
 autonomy = "full"
 
 [[rule]]
@@ -12,19 +12,35 @@ name = "changes after something from outside"
 ask = true
 tainted = true
 effect = ["write", "destructive"]
-"""
-AND_CONNECTIONS = """
+{changes}
+
 [[rule]]
 name = "connections after something from outside"
 ask = true
 tainted = true
 reach = "connect"
+{connections}
 """
+DESTROYING = """
+[[rule]]
+name = "what destroys, after something from outside"
+ask = true
+tainted = true
+effect = "destructive"
+"""
+# Who gets something, and what is bought or set: the rest (texts, dates, amounts, names of the user's own things) is free.
+WHO = (
+    'unsaid = ["recipient", "recipients", "cc", "bcc", "*email", "participants", "url", "hotel", "company", '
+    '"restaurant", "password"]'
+)
 POLICIES = {
-    "no rules": 'autonomy = "full"',
+    "none": 'autonomy = "full"',
     "every change asks": 'autonomy = "supervised"',
-    "tainted: changes ask": AFTER_OUTSIDE,
-    "tainted: changes and connections ask": AFTER_OUTSIDE + AND_CONNECTIONS,
+    "tainted: changes ask": CHANGES.split('\n\n[[rule]]\nname = "conn')[0].format(changes=""),
+    "tainted: changes and connections ask": CHANGES.format(changes="", connections=""),
+    "tainted and any argument unsaid": CHANGES.format(changes='unsaid = "*"', connections='unsaid = "*"'),
+    "tainted and whom it reaches unsaid, or destructive": CHANGES.format(changes=WHO, connections=WHO)
+    + DESTROYING,
 }
 
 

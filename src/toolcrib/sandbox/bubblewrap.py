@@ -61,6 +61,7 @@ KERNEL_KNOBS = (
     "/proc/scsi",
 )
 RESOLVED = "/run/systemd/resolve"  # where /etc/resolv.conf often leads
+TEMPORARY = ("/tmp", "/var/tmp")
 SMALL = 1 << 20  # bytes of a hidden folder, which only holds the way to what is shown below it
 
 
@@ -153,6 +154,7 @@ class Bubblewrap:
             if os.geteuid() == 0 and os.path.exists(knob):
                 wrapped += ["--ro-bind", knob, knob]
         launch.closing += made_where_missing(level.writable)
+        launch.closing += made_where_missing(_mounted_on(self.scratch.path(), level))
         wrapped += self._mounts(view, level)
         wrapped += ["--chdir", launch.cwd]
         if seccomp.supported():
@@ -208,9 +210,10 @@ class Bubblewrap:
         if level.network is Network.ON and os.path.isdir(RESOLVED):
             laid[RESOLVED] = ["--ro-bind-try", RESOLVED, RESOLVED]
         temporary = self.scratch.path()
-        for path in ("/tmp", "/var/tmp"):
+        for path in TEMPORARY:
             if os.path.isdir(path):
                 laid[os.path.realpath(path)] = ["--bind", temporary, os.path.realpath(path)]
+                laid |= _rooms_in(os.path.realpath(path), level)
         shared = ["--size", str(self.limits.scratch)] if self.limits.scratch and knows("--size") else []
         laid["/dev/shm"] = [*shared, "--tmpfs", "/dev/shm"]
         write = "--bind" if level.files is Files.WORKSPACE_WRITE else "--ro-bind"
@@ -267,6 +270,23 @@ def _kept(level: Level) -> Level:
     if level.files is Files.OFF:
         raise SandboxError("bubblewrap confines; for no sandbox at all use NoSandbox")
     return level
+
+
+def _rooms_in(temporary: str, level: Level) -> dict[str, list[str]]:
+    """Where a level's paths lie below the folder for temporary files: what they are mounted on must not stay in it."""
+    below = [path for path in (*level.readable, *level.writable) if within(path, temporary)]
+    tops = {"/".join(path.split("/")[: temporary.count("/") + 2]) for path in below}
+    return {top: ["--tmpfs", top] for top in tops if top not in below}
+
+
+def _mounted_on(scratch: str, level: Level) -> list[str]:
+    """The same for files right in that folder: an empty one each, which goes again."""
+    paths = (*level.readable, *level.writable)
+    return [
+        f"{scratch}/{os.path.basename(path)}"
+        for path in paths
+        if os.path.dirname(path) in TEMPORARY and os.path.isfile(path)
+    ]
 
 
 def _unwritable(path: str) -> list[str]:

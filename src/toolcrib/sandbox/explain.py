@@ -74,6 +74,9 @@ FLOOD_WORDS = {
 PATH = re.compile(
     r"['\"`‘“]((?:/|\.{1,2}/|~/)[^'\"`’”\n]{1,1000})['\"`’”]|(?:^|[\s:=(])((?:/|\.{1,2}/)[^\s:'\",;)]{1,1000})"
 )
+BY_A_SHELL = re.compile(
+    r"^[^\s:]{1,200}: (?:line )?\d{1,9}: (?:cannot (?:create|open) )?"
+)  # who says it, and where
 ADDRESS = re.compile(
     r"(?:host|host:|to|lookup|resolve|//)\s*['\"]?([a-z0-9][a-z0-9.-]{0,200}\.[a-z]{2,24})(?::(\d{1,5}))?",
     re.IGNORECASE,
@@ -203,10 +206,11 @@ def _could_write(path: str) -> bool:
 
 def _paths(line: str, cwd: str) -> Iterator[str]:
     """What in a line looks like a path, absolute; the last first, for messages end with what they are about."""
+    line = BY_A_SHELL.sub("", line)
     found = [match[1] or match[2] for match in PATH.finditer(line)]
     for text in reversed(found[-8:]):
         if not text.startswith("~"):
             yield os.path.normpath(os.path.join(cwd, text.rstrip("/") or "/"))
-    bare = re.findall(r"['\"`‘]([^'\"`’/\n]{1,200})['\"`’]|: ([\w.-]{1,200}): ", line)
+    bare = re.findall(r"['\"`‘]([^'\"`’/\n]{1,200})['\"`’]|(?:^|: )([\w./-]{1,200}): ", line)
     for quoted, plain in bare[-4:]:
         yield os.path.normpath(os.path.join(cwd, quoted or plain))

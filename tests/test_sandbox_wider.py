@@ -1,0 +1,310 @@
+"""What a sandbox refused, offered to the person: exactly that much more, and nobody else may give it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox_runs import BACKENDS, backend
+from toolcrib import Toolbox
+from toolcrib.call import Answer, Lasting, Question, Scope, Verdict
+from toolcrib.rules import ApprovalStore, read_rules
+from toolcrib.sandbox import Level, Permission, Sandbox
+from toolcrib.tools import Shell, Workspace
+
+YES, NO = Answer(Verdict.YES), Answer(Verdict.NO, "write to build/ instead")
+ALWAYS = Answer(Verdict.ALWAYS)
+
+
+@dataclass
+class Person:
+    """Answers in turn, the last answer again and again; keeps what was asked."""
+
+    answers: list[Answer]
+    asked: list[Question] = field(default_factory=list)
+
+    async def __call__(self, question: Question) -> Answer | None:
+        self.asked.append(question)
+        return self.answers[min(len(self.asked), len(self.answers)) - 1]
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    made = tmp_path / "outside"
+    made.mkdir()
+    (made / "there").write_text("old\n")
+    return made
+
+
+@pytest.fixture
+def ws(tmp_path: Path) -> Workspace:
+    (tmp_path / "ws").mkdir()
+    return Workspace(tmp_path / "ws")
+
+
+@pytest.fixture(params=list(BACKENDS))
+def sandbox(request: pytest.FixtureRequest, ws: Workspace, outside: Path, tmp_path: Path) -> Sandbox:
+    """What lies outside can be seen and not written to; `hidden` cannot be seen."""
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "notes").write_text("what is hidden\n")
+    made: Sandbox = backend(request.param)(ws.root.path, readable=[outside])
+    return made
+
+
+@pytest.fixture
+def box_of(ws: Workspace, sandbox: Sandbox) -> Callable[..., Toolbox]:
+    def make(approver: Person | None = None, **options: object) -> Toolbox:
+        options.setdefault("autonomy", "full")
+        return Toolbox([Shell(ws, sandbox=sandbox)], approver=approver, **options)  # type: ignore[arg-type]
+
+    return make
+
+
+def sh(box: Toolbox, command: str) -> str:
+    return box.call_sync("shell", {"command": command}).text
+
+
+def test_a_yes_gives_exactly_that_path_and_runs_it_again(
+    box_of: Callable[..., Toolbox], outside: Path, ws: Workspace
+) -> None:
+    person = Person([YES])
+    command = f"echo ran >> count; echo new > {outside}/there && echo done"
+    said = sh(box_of(person), command)
+    assert (outside / "there").read_text() == "new\n"
+    assert (Path(ws.root.path) / "count").read_text() == "ran\nran\n"
+    assert said.startswith("done") and "The user allowed it, and the command was run again" in said
+    (question,) = person.asked
+    assert question.action == f"let commands write to {outside}/there"
+    assert question.patterns == (f"write {outside}/there",)
+    assert command in question.preview and "run again from its start" in question.preview
+    assert "not your command's fault" not in said
+
+
+def test_the_neighbour_of_what_was_allowed_stays_shut(box_of: Callable[..., Toolbox], outside: Path) -> None:
+    (outside / "other").write_text("other\n")
+    person = Person([YES, NO])
+    said = sh(box_of(person), f"echo new > {outside}/there && echo new > {outside}/other")
+    assert (outside / "there").read_text() == "new\n" and (outside / "other").read_text() == "other\n"
+    assert [question.patterns[0] for question in person.asked] == [
+        f"write {outside}/there",
+        f"write {outside}/other",
+    ]
+    assert "rejected" in said and "write to build/ instead" in said
+
+
+def test_a_file_that_is_not_there_may_be_made_and_nothing_beside_it(
+    box_of: Callable[..., Toolbox], outside: Path
+) -> None:
+    person = Person([YES, NO])
+    sh(box_of(person), f"echo new > {outside}/made && echo x > {outside}/beside")
+    assert (outside / "made").read_text() == "new\n" and not (outside / "beside").exists()
+
+
+def test_a_file_that_was_allowed_and_not_made_is_not_left_behind(
+    box_of: Callable[..., Toolbox], outside: Path
+) -> None:
+    command = f"[ -e once ] || {{ touch once; echo x > {outside}/made; }}"
+    sh(box_of(Person([YES])), command)
+    assert not (outside / "made").exists()
+
+
+def test_what_is_hidden_can_be_shown(
+    box_of: Callable[..., Toolbox], tmp_path: Path, sandbox: Sandbox
+) -> None:
+    person = Person([YES])
+    notes = tmp_path / "hidden" / "notes"
+    assert "what is hidden" in sh(box_of(person), f"cat {notes}")
+    assert person.asked[0].action == f"let commands read {notes}"
+    (notes.parent / "others").write_text("not asked for")
+    assert "not asked for" not in sh(box_of(Person([YES, NO])), f"cat {notes.parent}/others {notes}")
+
+
+def test_what_was_shown_once_leaves_nothing_in_its_place(ws: Workspace) -> None:
+    """Right in /tmp too, where commands have a folder of their own."""
+    with tempfile.NamedTemporaryFile("w", dir="/tmp", prefix="toolcrib-test-") as file:
+        file.write("what is hidden")
+        file.flush()
+        for name in BACKENDS:
+            person = Person([YES, NO])
+            box = Toolbox([Shell(ws, sandbox=backend(name)(ws.root.path))], autonomy="full", approver=person)
+            assert "what is hidden" in sh(box, f"cat {file.name}")
+            assert "rejected" in sh(box, f"cat {file.name}") and len(person.asked) == 2
+
+
+def test_no_gives_nothing_and_the_words_go_to_the_model(
+    box_of: Callable[..., Toolbox], outside: Path
+) -> None:
+    said = sh(box_of(Person([NO])), f"echo before; echo new > {outside}/there")
+    assert (outside / "there").read_text() == "old\n"
+    assert said.startswith("before") and "They say: write to build/ instead" in said
+
+
+@pytest.mark.parametrize("rules", ["", '[[rule]]\nallow = true\ntool = "shell"\nreach = "run"\n'])
+def test_neither_autonomy_nor_a_rule_widens_and_nobody_is_not_a_no(
+    box_of: Callable[..., Toolbox], outside: Path, rules: str
+) -> None:
+    policy = read_rules(rules).policy("full") if rules else None
+    said = sh(box_of(policy=policy), f"echo new > {outside}/there")
+    assert (outside / "there").read_text() == "old\n"
+    assert "nobody could be asked" in said and "rejected" not in said
+
+
+def test_a_rule_that_denies_a_path_wins_and_nobody_is_asked(
+    box_of: Callable[..., Toolbox], outside: Path
+) -> None:
+    person = Person([YES])
+    # A command whose words do not say where it writes, so that the rule does not meet it before.
+    box = box_of(person)
+    command = f"python3 -c \"open('{outside}' + '/there', 'w')\""
+    policy = read_rules(f'[[rule]]\ndeny = true\npath = "{outside}"\nreason = "not there"\n').policy("full")
+    box.policy = policy
+    said = sh(box, command)
+    assert [q for q in person.asked if q.action.startswith("let commands")] == []
+    assert (outside / "there").read_text() == "old\n" and "not there" in said
+
+
+def test_always_is_said_of_the_permission_and_not_of_the_command(
+    box_of: Callable[..., Toolbox], outside: Path, ws: Workspace
+) -> None:
+    person = Person([ALWAYS])
+    box = box_of(person)
+    sh(box, f"echo one > {outside}/there")
+    sh(box, f"echo ran >> count; echo two >> {outside}/there")
+    assert (outside / "there").read_text() == "one\ntwo\n" and len(person.asked) == 1
+    assert (Path(ws.root.path) / "count").read_text() == "ran\n"  # it had the permission from its start
+
+
+def test_yes_is_said_once(box_of: Callable[..., Toolbox], outside: Path) -> None:
+    person = Person([YES, NO])
+    box = box_of(person)
+    sh(box, f"echo one > {outside}/there")
+    sh(box, f"echo two > {outside}/there")
+    assert (outside / "there").read_text() == "one\n" and len(person.asked) == 2
+
+
+def test_always_for_every_call_of_the_tool_widens_nothing(
+    box_of: Callable[..., Toolbox], outside: Path, tmp_path: Path
+) -> None:
+    """The widest answer there is, kept for the user, stands for no permission; nor does one for another."""
+    everything = Answer(Verdict.ALWAYS, scope=Scope.TOOL, lasting=Lasting.USER)
+    store = ApprovalStore(tmp_path / "approvals.json")
+    person = Person([everything, NO])
+    box = box_of(person, autonomy="supervised", approvals=store)
+    sh(box, f"echo one > {outside}/there")
+    assert [question.action for question in person.asked] == [
+        "run shell",
+        f"let commands write to {outside}/there",
+    ]
+    assert (outside / "there").read_text() == "old\n"
+    person = Person([everything, NO])
+    sh(box_of(person), f"echo one > {outside}/there && echo two > {outside}/two")
+    assert len(person.asked) == 2 and not (outside / "two").exists()
+
+
+def test_what_a_user_allowed_for_good_holds_in_another_process(
+    box_of: Callable[..., Toolbox], outside: Path, tmp_path: Path
+) -> None:
+    store = ApprovalStore(tmp_path / "approvals.json")
+    forever = Answer(Verdict.ALWAYS, lasting=Lasting.USER)
+    sh(box_of(Person([forever]), approvals=store), f"echo one > {outside}/there")
+    box = box_of(approvals=ApprovalStore(tmp_path / "approvals.json"))
+    sh(box, f"echo two > {outside}/there")
+    assert (outside / "there").read_text() == "two\n"
+    (kept,) = store.all()
+    assert store.revoke(kept.id)
+    sh(box, f"echo three > {outside}/there")
+    assert (outside / "there").read_text() == "two\n"
+
+
+@pytest.mark.parametrize("path", [".git/hooks/pre-commit", ".envrc", "~/.ssh/id_trial", "~/.bashrc"])
+def test_what_would_be_a_way_out_is_not_offered(ws: Workspace, tmp_path: Path, path: str) -> None:
+    """Secrets, and what other programs obey: to open these is the operator's, in so many words."""
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id_trial").write_text("secret")
+    (home / ".bashrc").write_text("")
+    (Path(ws.root.path) / ".git" / "hooks").mkdir(parents=True)
+    for name in BACKENDS:
+        made = backend(name)(ws.root.path, home=str(home), readable=[home / ".bashrc"])
+        person = Person([YES])
+        box = Toolbox([Shell(ws, sandbox=made)], autonomy="full", approver=person)
+        place = path.replace("~", str(home))
+        said = sh(box, f"cat {place}; echo x >> {place}")
+        assert person.asked == [] and "secret" not in said
+    assert (home / ".bashrc").read_text() == "" and not (Path(ws.root.path) / ".envrc").exists()
+
+
+def test_a_path_that_became_a_link_is_not_followed(ws: Workspace, outside: Path, tmp_path: Path) -> None:
+    level = Level(writable=(str(outside / "there"),))
+    (outside / "there").unlink()
+    (tmp_path / "elsewhere").write_text("as it was")
+    (outside / "there").symlink_to(tmp_path / "elsewhere")
+    for name in BACKENDS:
+        made = backend(name)(ws.root.path, level, readable=[outside, tmp_path / "elsewhere"])
+        sh(Toolbox([Shell(ws, sandbox=made)], autonomy="full"), f"echo x > {outside}/there")
+    assert (tmp_path / "elsewhere").read_text() == "as it was"
+
+
+def test_what_is_secret_below_a_folder_that_was_opened_stays_hidden(ws: Workspace, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id_trial").write_text("the key")
+    (home / "notes").write_text("a note")
+    for name in BACKENDS:
+        level = Level(readable=(str(home),))
+        made = backend(name)(ws.root.path, level, home=str(home))
+        said = sh(
+            Toolbox([Shell(ws, sandbox=made)], autonomy="full"), f"cat {home}/notes {home}/.ssh/id_trial"
+        )
+        assert "a note" in said and "the key" not in said
+
+
+@pytest.mark.parametrize(
+    ("more", "level"),
+    [
+        (Permission("host", "a.example:443"), Level.of("workspace_write", "allowlist", ["a.example:443"])),
+        (Permission("network"), Level.of("workspace_write", "on")),
+        (Permission("write", "/a"), Level(writable=("/a",))),
+        (Permission("read", "/a"), Level(readable=("/a",))),
+    ],
+)
+def test_a_level_and_exactly_one_permission_more(more: Permission, level: Level) -> None:
+    assert Level().permitting(more) == level and level.allows(more) and not Level().allows(more)
+    assert level.permitting(more) == level
+
+
+def test_the_network_includes_its_hosts() -> None:
+    everybody = Level.of("workspace_write", "on")
+    assert everybody.allows(Permission("host", "a.example"))
+    few = Level.of("workspace_write", "allowlist", ["a.example"])
+    assert few.permitting(Permission("host", "b.example")).hosts == ("a.example", "b.example")
+    assert few.permitting(Permission("network")) == everybody
+
+
+def test_one_host_more_is_reached_and_no_other(ws: Workspace) -> None:
+    """The name leads nowhere here: what counts is who says no, the list or the resolver."""
+    made = backend("bubblewrap")(ws.root.path)
+    person = Person([YES, NO])
+    box = Toolbox([Shell(ws, sandbox=made)], autonomy="full", approver=person)
+    refused = "curl: (6) Could not resolve host: a.example"
+    said = sh(box, f'echo "$https_proxy"; [ -n "$https_proxy" ] || {{ echo \'{refused}\'; exit 6; }}')
+    assert person.asked[0].action == "let commands connect to a.example"
+    assert said.startswith("http://127.0.0.1:") and "exit code" not in said
+
+
+def test_where_a_sandbox_knows_no_list_the_whole_network_is_asked_for(ws: Workspace) -> None:
+    made = backend("landlock")(ws.root.path)
+    person = Person([NO])
+    box = Toolbox([Shell(ws, sandbox=made)], autonomy="full", approver=person)
+    sh(box, "echo 'curl: (6) Could not resolve host: a.example'; exit 6")
+    (question,) = person.asked
+    assert question.action == "let commands use the whole network"
+    assert "services of this machine too" in question.preview
+    person.asked.clear()
+    box.policy = read_rules('[[rule]]\ndeny = true\nhost = "a.example"\n').policy("full")
+    sh(box, "printf 'curl: (6) Could not resolve host: %s.%s\\n' a example; exit 6")
+    assert [asked for asked in person.asked if asked.action.startswith("let commands")] == []

@@ -17,7 +17,7 @@ class Reach(StrEnum):
 
 
 UNKNOWN_WORD = "\ufffd"  # none, one or several words that are only known when a command runs
-PATHS = frozenset({Reach.READ, Reach.WRITE, Reach.DELETE})
+PATHS = (Reach.READ, Reach.WRITE, Reach.DELETE)  # a tuple: the hash of an enum's member is slow
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,12 +40,14 @@ def covering(accesses: Sequence[Access] | None) -> Permits:
     """Whether an access is one of some, or lies below one of them; all are where nobody said which."""
     if accesses is None:
         return lambda access: True
-    exact = {(one.reach, _key(one)) for one in accesses}
+    exact: dict[str, list[Reach]] = {}
+    for one in accesses:
+        exact.setdefault(_key(one), []).append(one.reach)
     below = [(one.reach, compared(one.target)) for one in accesses if one.subtree and one.reach in PATHS]
 
     def covered(access: Access) -> bool:
         key = _key(access)
-        if (access.reach, key) in exact:
+        if access.reach in exact.get(key, ()):
             return True
         return access.reach in PATHS and any(
             reach is access.reach and _lies_below(key, folder) for reach, folder in below

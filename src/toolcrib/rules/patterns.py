@@ -63,7 +63,7 @@ class PathPattern:
     (True, True, False)
     """
 
-    __slots__ = ("_match", "expression", "text")
+    __slots__ = ("expression", "match", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -77,13 +77,13 @@ class PathPattern:
             raise PatternError(f"{text!r}: '~' means the home folder only at the beginning")
         self.expression = "|".join(_expression(_compiled(one)) for one in _expanded(text))
         try:
-            self._match = re.compile(self.expression).match
+            self.match = re.compile(self.expression).match
         except re.error as problem:
             raise PatternError(f"{text!r} cannot be read: {problem}") from None
 
     def matches(self, path: str) -> bool:
         """Whether a path, or a folder above it, is meant."""
-        return self._match(compared(path)) is not None
+        return self.match(compared(path)) is not None
 
     def meets(self, folder: str, inner: str) -> bool:
         """Whether something below a folder (what matches `inner` there, all if it is "") may be meant."""
@@ -98,10 +98,15 @@ class PathPattern:
         return f"PathPattern({self.text!r})"
 
 
-def reaches(pattern: PathPattern, access: Access) -> tuple[bool, bool]:
-    """Whether a pattern means all that an access reaches, and whether it may mean some of it."""
-    found = pattern.matches(access.target)
-    return found, found or (access.subtree and pattern.meets(access.target, access.pattern))
+def reaches(patterns: Iterable[PathPattern], access: Access) -> tuple[bool, bool]:
+    """Whether one of some patterns means all that an access reaches, and whether one may mean some of it."""
+    path = compared(access.target)
+    for pattern in patterns:
+        if pattern.match(path) is not None:
+            return True, True
+    if not access.subtree:
+        return False, False
+    return False, any(pattern.meets(access.target, access.pattern) for pattern in patterns)
 
 
 def _expanded(text: str) -> list[str]:

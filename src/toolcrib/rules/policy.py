@@ -170,8 +170,8 @@ class Rule:
         if self.reach and access.reach not in self.reach:
             return NO
         if self.paths and access.reach in PATHS:
-            found = [reaches(pattern, access) for pattern in self.paths]
-            return YES if any(all_ for all_, _ in found) else PARTLY if any(some for _, some in found) else NO
+            whole, part = reaches(self.paths, access)
+            return YES if whole else PARTLY if part else NO
         if self.commands and access.reach is Reach.RUN:
             if not access.argv:
                 return PARTLY  # nobody knows what an opaque command runs

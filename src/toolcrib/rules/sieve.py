@@ -12,7 +12,8 @@ from toolcrib.rules.patterns import SPECIAL, compared
 if TYPE_CHECKING:
     from toolcrib.rules.policy import Rule
 
-BY_PATH, BY_WORD, ALWAYS = "path", "word", "always"
+RUN, CONNECT = Reach.RUN, Reach.CONNECT  # looked up once: an enum's members are slow to reach on 3.11
+BY_PATH, BY_WORD, BY_HOST, ALWAYS = "path", "word", "host", "always"
 
 
 class Sieve:
@@ -43,9 +44,10 @@ class Sieve:
             return self.rules
         paths = self._match is not None and any(self._may_be_path(one, filters) for one in accesses)
         words = bool(self._words) and any(self._may_be_word(one) for one in accesses)
-        if not paths and not words:
+        hosts = any(one.reach is CONNECT for one in accesses)
+        if not paths and not words and not hosts:
             return self._always
-        hit = {ALWAYS: True, BY_PATH: paths, BY_WORD: words}
+        hit = {ALWAYS: True, BY_PATH: paths, BY_WORD: words, BY_HOST: hosts}
         return [rule for rule, kind in zip(self.rules, self._kinds, strict=True) if hit[kind]]
 
     def _may_be_path(self, access: Access, filters: bool) -> bool:
@@ -56,7 +58,7 @@ class Sieve:
         return self._match(compared(access.target)) is not None
 
     def _may_be_word(self, access: Access) -> bool:
-        if access.reach is not Reach.RUN:
+        if access.reach is not RUN:
             return False
         return not access.argv or access.argv[0] == UNKNOWN_WORD or access.argv[0] in self._words
 
@@ -66,4 +68,6 @@ def _kind(rule: Rule) -> str:
     if rule.paths and not (rule.commands or rule.hosts):
         return BY_PATH
     plain = all(pattern.words and not SPECIAL.search(pattern.words[0]) for pattern in rule.commands)
+    if rule.hosts and not (rule.paths or rule.commands):
+        return BY_HOST
     return BY_WORD if rule.commands and plain and not (rule.paths or rule.hosts) else ALWAYS

@@ -17,7 +17,7 @@ from toolcrib.access import UNKNOWN_WORD, Access, Reach
 from toolcrib.shell import Judgement, Operand, Part, environment, paths
 from toolcrib.shell.catastrophe import INTERPRETERS, RUNNERS
 from toolcrib.shell.loose import UNKNOWN, loose_commands
-from toolcrib.shell.plan import Command, Word, commands, quoted, show_word
+from toolcrib.shell.plan import Command, Glob, Word, commands, quoted, show_word
 from toolcrib.shell.prefix import RUNNERS as LIKE_THEIR_COMMAND
 from toolcrib.shell.prefix import prefix_of
 from toolcrib.shell.programs.wrappers import ASSIGNMENT, SHELLS, script_of
@@ -32,6 +32,7 @@ URL = re.compile(
 BY_SSH = re.compile(r"(?:[\w.-]+@)([A-Za-z0-9][A-Za-z0-9.-]*):(?!//)")
 PORTS = {"http": "80", "https": "443", "ftp": "21", "ssh": "22", "git": "9418", "ws": "80", "wss": "443"}
 WORDS = re.compile(r"[\s;|&()<>{}\"'`=,$]+")
+EXPANDED = re.compile(r"\$(?![?#$!\s\"']|$)|`")
 GLOB = re.compile(r"[*?\[]")
 ACCESS = {"read": Reach.READ, "write": Reach.WRITE, "delete": Reach.DELETE}
 # What these run is in their arguments, at a place that is not known for certain.
@@ -47,7 +48,8 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
     if judgement.plan is None:
         words = WORDS.split(command)
         found = [Access(Reach.RUN, command), *_seen(_loosely(command)), *_hosts(command.split())]
-        return tuple(dict.fromkeys([*found, *_perhaps(words, folder)]))
+        unknown = _anything() if EXPANDED.search(command) else ()
+        return tuple(dict.fromkeys([*found, *_perhaps(words, folder), *unknown]))
     found = []
     written = commands(judgement.plan)
     grantable = judgement.grantable and judgement.verdict == "ask"
@@ -59,7 +61,7 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
             redirected = _written(command_of)
             found += _of_command(command_of, part, free=free, grantable=grantable)
             if not part.proved:
-                found += _perhaps([word.prefix for word in command_of.words[1:]], folder)
+                found += _of_words(command_of.words[1:], folder)
         for operand in part.operands:
             of_command = bool(part.argv) and not _is_one_of(operand, redirected)
             found += _paths(operand, folder, free or (of_command and paths.trouble(operand.path) is None))
@@ -162,6 +164,25 @@ def _paths(operand: Operand, folder: str, free: bool) -> Iterator[Access]:
     below = "/".join([*pieces[at:], *(["**"] if operand.reach == "subtree" else [])])
     start = "/".join(pieces[:at]) or ("/" if path.startswith("/") else ".")
     yield Access(reach, start, subtree=True, pattern=f"./{below}", free=free)
+
+
+def _of_words(words: Sequence[Word], folder: str) -> Iterator[Access]:
+    """What the arguments of a command may name of which nobody knows what it does with them."""
+    yield from _perhaps([_spelled(word) for word in words if not word.substitutions], folder)
+    if any(word.substitutions for word in words):
+        yield from _anything()
+
+
+def _spelled(word: Word) -> str:
+    """A word whose only marks are those of a file name pattern."""
+    return "".join(part.sign if isinstance(part, Glob) else str(part) for part in word.parts)
+
+
+def _anything() -> Iterator[Access]:
+    """A word that is only known when the command runs may be any path."""
+    for reach in (Reach.READ, Reach.WRITE):
+        for start in (".", "/"):
+            yield Access(reach, start, subtree=True, free=True)
 
 
 def _perhaps(words: Sequence[str], folder: str) -> Iterator[Access]:

@@ -28,7 +28,7 @@ ask = true
 tainted = true
 effect = "destructive"
 """
-# Who gets something, and what is bought or set: the rest (texts, dates, amounts, names of the user's own things) is free.
+# Who gets something, and what is bought or set; texts, dates, amounts and names of the user's own things are free.
 WHO = (
     'unsaid = ["recipient", "recipients", "cc", "bcc", "*email", "participants", "url", "hotel", "company", '
     '"restaurant", "password"]'

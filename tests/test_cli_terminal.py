@@ -174,6 +174,29 @@ def test_answers(line: str | None, verdict: Verdict, words: str) -> None:
     assert (answer.verdict, answer.message) == (verdict, words)
 
 
+LASTS = [
+    ("a", "arguments", "run", None),
+    ("p project", "prefix", "project", None),
+    ("a user 7d", "arguments", "user", 604_900.0),
+    ("ALWAYS Project 12H", "arguments", "project", 43_300.0),
+    ("a 30m", "arguments", "run", 1_900.0),
+]
+
+
+@pytest.mark.parametrize(("line", "scope", "lasting", "expires"), LASTS)
+def test_for_how_long(line: str, scope: str, lasting: str, expires: float | None) -> None:
+    answer = read_answer(line, lambda: 100.0)
+    assert answer.verdict is Verdict.ALWAYS
+    assert (answer.scope.value, answer.lasting.value, answer.expires) == (scope, lasting, expires)
+
+
+@pytest.mark.parametrize(
+    "line", ["a userx", "a 7", "a 0d", "a 7d user", "a user 7 d x", "y user", "y 7d", "a -1d"]
+)
+def test_what_is_no_time_is_a_no(line: str) -> None:
+    assert read_answer(line).verdict is Verdict.NO
+
+
 def ask(arguments: object, limit: int = 5) -> tuple[str, bool]:
     question = Question(CallKey("r", 1, 0), "shell", "run shell", "it changes", arguments, "write", "f")
     lines, cut = question_lines(question, limit)

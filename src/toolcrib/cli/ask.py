@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from toolcrib.call import Answer, Lasting, Question, Scope, Verdict
@@ -30,6 +33,8 @@ ANSWERS = {
     "prefix": (Verdict.ALWAYS, Scope.PREFIX),
 }
 LASTING = {"": Lasting.RUN, "run": Lasting.RUN, "project": Lasting.PROJECT, "user": Lasting.USER}
+SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
+FOR_HOW_LONG = re.compile(r"(?:(run|project|user)\b\s*)?(?:([1-9][0-9]{0,4})([mhd]))?", re.IGNORECASE)
 
 
 def someone_is_there() -> bool:
@@ -44,11 +49,11 @@ def asking_stream() -> TextIO | None:
     )
 
 
-def read_answer(line: str | None) -> Answer:
+def read_answer(line: str | None, clock: Callable[[], float] = time.time) -> Answer:
     """What a line means; end of input, silence and anything unknown are a no.
 
-    "a" is said of these arguments, "p" of commands that begin alike; a word more says for how long: "project"
-    or "user", or else this run.
+    "a" is said of these arguments, "p" of commands that begin alike; further words say for how long: "project"
+    or "user", or else this run; and at most 30m, 8h or 7d.
 
     >>> answer = read_answer("n use pip instead")
     >>> answer.verdict.value, answer.message
@@ -59,9 +64,11 @@ def read_answer(line: str | None) -> Answer:
     """
     said = (line or "").strip()
     first, _, rest = said.partition(" ")
-    known, lasting = ANSWERS.get(first.lower()), LASTING.get(rest.strip().lower())
-    if known is not None and lasting is not None and (known[0] is Verdict.ALWAYS or not rest.strip()):
-        return Answer(known[0], by="terminal", scope=known[1], lasting=lasting)
+    known, long = ANSWERS.get(first.lower()), FOR_HOW_LONG.fullmatch(rest.strip())
+    if known is not None and long is not None and (known[0] is Verdict.ALWAYS or not rest.strip()):
+        lasting, count, unit = LASTING[(long[1] or "").lower()], long[2], (long[3] or "").lower()
+        expires = clock() + int(count) * SECONDS[unit] if count else None
+        return Answer(known[0], by="terminal", scope=known[1], lasting=lasting, expires=expires)
     words = rest.strip() if first.lower().rstrip(",:") in ("n", "no") else ""
     return Answer(Verdict.NO, words, by="terminal")
 

@@ -243,7 +243,7 @@ def test_what_is_not_known_is_judged_on_the_safe_side(
 
 
 TOO_BROAD = [
-    "bash *", "bash -x *", "/bin/sh *", "python *", "python3.11 *", "python -u *", "python -m *", "pypy3 *", "node --eval *",
+    "bash *", "bash -x *", "/bin/sh *", "python *", "python3.11 *", "python -u *", "python -m *", "pypy3 *", "pythonw *", "pyw.exe *", "node --eval *",
     "env *", "env FOO=1 *", "xargs *", "xargs -n1 *", "timeout 5 *", "nice -n 5 *", "timeout 5 bash *", "env A=b python3 *",
     "sudo *", "sudo apt *", "doas ls *", "su *", "find *", "find . -name *", "ssh host *", "git *", "git -c *", "docker *",
     "docker run *", "uv run *", "uv run python *", "npx *", "npm exec *", "make *", "awk *", "sed -n *", "eval *", "* status",

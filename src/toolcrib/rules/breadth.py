@@ -26,7 +26,7 @@ AS_ANOTHER = frozenset(
 # These run a file or the code that they are given.
 INTERPRETERS = SHELLS | {
     "awk", "cmd", "csh", "fish", "gawk", "groovy", "julia", "lua", "luajit", "mawk", "nawk", "node",
-    "nodejs", "osascript", "perl", "php", "powershell", "pwsh", "py", "pypy", "python", "pythonw", "r",
+    "nodejs", "osascript", "perl", "php", "powershell", "pwsh", "py", "pypy", "python", "pythonw", "pyw", "r",
     "rscript", "ruby", "sed", "tclsh", "tcsh",
 }  # fmt: skip
 # What these run stands anywhere among their arguments.

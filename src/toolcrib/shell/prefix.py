@@ -42,7 +42,7 @@ WORDS: dict[str, int] = {
 }  # fmt: skip
 # What these run is in their other arguments, in files, or anywhere: nothing of them is remembered.
 INTERPRETERS = re.compile(
-    r"python[\d.]*|pypy\d*|node|nodejs|deno|bun|ruby|irb|perl[\d.]*|php[\d.]*|lua[\d.]*|Rscript|R|julia|scala|groovy|osascript"
+    r"pythonw?[\d.]*|pyw?|pypy[\d.]*|node|nodejs|deno|bun|ruby|irb|perl[\d.]*|php[\d.]*|lua[\d.]*|Rscript|R|julia|scala|groovy|osascript"
     r"|g?awk|mawk|nawk|sed|jq|ed|ex|vim?|nvim|nano|emacs|find|fd|tar|make|gmake|npx|uvx|pipx|bunx|ssh|scp|rsync|curl|wget"
     r"|docker|podman|kubectl|eval|source|\.|trap|alias|export|set|sh|ld|gdb|lldb|strace|ltrace|socat|nc|ncat|netcat|telnet"
     r"|powershell|pwsh|cmd|su|sudo|doas|pkexec|chroot|nsenter|unshare|systemd-run|crontab|at|batch|expect|tmux|screen|script"

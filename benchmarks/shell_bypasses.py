@@ -3,7 +3,8 @@
     python benchmarks/shell_bypasses.py FOLDER
 
 FOLDER holds the files of recorded commands: each `{"allowlist": [...], "cases": [{input, expected, verified}]}`.
-The baselines are given the files' allow list; ours needs none.
+The baselines are given the files' allow list; ours needs none. The models do what the projects' sources and tests say
+of rules alone: not their sandboxes, nor their lists of commands that need no rule.
 """
 
 from __future__ import annotations
@@ -64,8 +65,56 @@ def every_node_without_redirects(command: str, allowed: list[str]) -> bool:
     return every_node(command, allowed) and not kinds & more
 
 
+PLAIN = {
+    "program", "list", "pipeline", "command", "command_name", "word", "number", "string", "string_content",
+    "raw_string", "concatenation", "'", "&&", "||", ";", "|", '"',
+}  # fmt: skip
+
+
+def like_codex(command: str, allowed: list[str]) -> bool:
+    """Words and quotes joined by && || ; |, each command by whole words; all else is not looked into and asks."""
+    root = tree_of(command)
+    if {node.type for node in _nodes(root)} - PLAIN:
+        return False
+    found = [node.children for node in _nodes(root) if node.type == "command"]
+    written = [[source(word).strip("\"'") for word in words] for words in found]
+    return bool(written) and all(_begins(words, allowed) for words in written)
+
+
+def like_gemini(command: str, allowed: list[str]) -> bool:
+    """Every command, also inside of others, by its beginning; redirections, substitutions and what is no bash ask."""
+    kinds = {node.type for node in _nodes(tree_of(command))}
+    if kinds & {"file_redirect", "heredoc_redirect", "command_substitution", "process_substitution", "ERROR"}:
+        return False
+    if "@P}" in command:
+        return False
+    texts = [source(node) for node in _nodes(tree_of(command)) if node.type == "command"]
+    return bool(texts) and all(_begins_with(text, allowed) for text in texts)
+
+
+def like_opencode(command: str, allowed: list[str]) -> bool:
+    """Every command against `name *`, redirections and all; those for files ask about operands outside."""
+    for node in _nodes(tree_of(command)):
+        if node.type == "command":
+            text = source(node)
+            if not any(text == name or text.startswith(f"{name} ") for name in allowed):
+                return False
+            name, *operands = text.split()
+            if name in FOR_FILES and any(OUTSIDE.match(operand.strip("\"'")) for operand in operands):
+                return False
+    return any(node.type == "command" for node in _nodes(tree_of(command)))
+
+
+FOR_FILES = {"cd", "rm", "cp", "mv", "mkdir", "touch", "chmod", "chown", "cat"}
+OUTSIDE = re.compile(r"/|~|\$HOME|\.\.(?:/|$)|.*/\.\.(?:/|$)")
+
+
 def ours(command: str, allowed: list[str]) -> bool:
     return judge(command).verdict == "plain"
+
+
+def _begins_with(text: str, allowed: list[str]) -> bool:
+    return any(re.match(rf"{re.escape(name)}(?:[\s\"]|$)", text) for name in allowed)
 
 
 def _begins(words: list[str], allowed: list[str]) -> bool:
@@ -86,6 +135,9 @@ STRATEGIES: dict[str, Allowed] = {
     "tokens per segment (shlex)": tokens_per_segment,
     "tree-sitter, every command by prefix": every_node,
     "  and no redirections, substitutions": every_node_without_redirects,
+    "a model of OpenCode's rules": like_opencode,
+    "a model of Gemini CLI's rules": like_gemini,
+    "a model of Codex's rules": like_codex,
     "toolcrib": ours,
 }
 

@@ -362,6 +362,15 @@ REFUSE, LACKS = seccomp.ERRNO | 1, seccomp.ERRNO | 38
         ("x86_64", X86, 16, (0, 0x5412), REFUSE),
         ("x86_64", X86, 16, (0, 0x1_0000_5412), REFUSE),  # the kernel looks at the low word only
         ("x86_64", X86, 16, (0, 0x541B), seccomp.ALLOW),
+        ("x86_64", X86, 16, (0, 0x541C), REFUSE),  # TIOCLINUX
+        ("x86_64", X86, 16, (0, 0x40086602), REFUSE),  # flags of a file
+        ("x86_64", X86, 29, (1, 1, 0), REFUSE),  # shmget
+        ("aarch64", ARM, 180, (), REFUSE),  # mq_open
+        ("x86_64", X86, 294, (), LACKS),  # inotify_init1
+        ("x86_64", X86, 188, (), seccomp.ERRNO | 95),  # setxattr
+        ("x86_64", X86, 203, (0, 8), seccomp.ALLOW),  # sched_setaffinity
+        ("x86_64", X86, 203, (1234, 8), REFUSE),
+        ("aarch64", ARM, 30, (1, 1234, 0), REFUSE),  # ioprio_set
         ("x86_64", X86, 90, (0, 0o755), seccomp.ALLOW),
         ("x86_64", X86, 90, (0, 0o4755), REFUSE),
         ("aarch64", ARM, 53, (0, 0, 0o2755), REFUSE),

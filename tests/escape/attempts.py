@@ -1,4 +1,4 @@
-# ruff: noqa: PTH101, PTH103, PTH104, PTH106, PTH108, PTH112, PTH116, PTH123, PTH208, PTH211 - paths are text and descriptors here
+# ruff: noqa: PTH102, PTH110, PTH101, PTH103, PTH104, PTH106, PTH108, PTH112, PTH116, PTH123, PTH208, PTH211 - paths are text and descriptors here
 """Run inside a sandbox: every attempt to get out of it that we know, once. Prints JSON, name to how it went.
 
 Nothing here imports toolcrib, and nothing harms: where success would, the door is opened and shut again. What an
@@ -11,11 +11,13 @@ import ctypes
 import errno
 import fcntl
 import json
+import mmap
 import os
 import resource
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -157,6 +159,61 @@ def write_temporary_folder() -> None:
     write("/tmp/" + GIVEN["token"])
 
 
+@attempt
+def write_shell_startup() -> None:
+    write(HOME + "/.bashrc", "x", "a")
+
+
+@attempt
+def write_by_dots() -> None:
+    write(WS + "/mountpoint/../../outside/by_dots")
+
+
+@attempt
+def make_folder_outside() -> None:
+    os.mkdir(OUT + "/folder-made")
+
+
+@attempt
+def remove_folder_outside() -> None:
+    os.rmdir(OUT + "/folder-there")
+
+
+@attempt
+def make_link_outside() -> None:
+    os.symlink("/", OUT + "/link-made")
+
+
+@attempt
+def exchange_with_outside() -> None:
+    write(WS + "/exchanged", "mine")
+    there, here = (OUT + "/exchanged").encode(), (WS + "/exchanged").encode()
+    call(316, 276, ctypes.c_int(-100), here, ctypes.c_int(-100), there, ctypes.c_uint(2))
+
+
+@attempt
+def set_flags_outside() -> None:
+    fd = os.open(OUT + "/flags", os.O_RDONLY)
+    flags = bytearray(8)
+    fcntl.ioctl(fd, 0x80086601, flags)
+    flags[0] |= 0x40  # not to be dumped
+    fcntl.ioctl(fd, 0x40086602, bytes(flags))
+
+
+@attempt
+def watch_secrets() -> None:
+    fd = libc.inotify_init1(0)
+    if fd < 0 or libc.inotify_add_watch(fd, (HOME + "/.ssh").encode(), 0x100) < 0:
+        raise OSError(ctypes.get_errno(), "inotify")
+    os.close(fd)
+
+
+@attempt
+def open_disk() -> None:
+    disks = [f"/dev/{name}" for name in os.listdir("/sys/block") if os.path.exists(f"/dev/{name}")]
+    os.close(os.open(disks[0], os.O_RDONLY))
+
+
 # -- secrets
 
 
@@ -278,6 +335,18 @@ def write_nested_git_hook() -> None:
 
 
 @attempt
+def write_project_configuration_by_another_name() -> None:
+    os.link(WS + "/.toolcrib/linked.toml", WS + "/alias")
+    write(WS + "/alias", "x", "a")
+
+
+@attempt
+def write_project_configuration_by_proc() -> None:
+    fd = os.open(WS + "/.toolcrib/opened.toml", os.O_RDONLY)
+    write(f"/proc/self/fd/{fd}", "x", "a")
+
+
+@attempt
 def plant_bare_repository() -> None:
     write(WS + "/HEAD", "ref: refs/heads/main\n")
 
@@ -393,6 +462,69 @@ def slow_down_another_process() -> None:
     os.setpriority(os.PRIO_PROCESS, VICTIM[1], 19)
 
 
+@attempt
+def signal_parent_by_descriptor() -> None:
+    pidfd = call(434, 434, ctypes.c_int(PARENT), ctypes.c_uint(0))
+    call(424, 424, ctypes.c_int(pidfd), ctypes.c_int(0), None, ctypes.c_uint(0))
+
+
+@attempt
+def end_another_process_by_owning_a_pipe() -> None:
+    reading, writing = os.pipe()
+    fcntl.fcntl(reading, fcntl.F_SETOWN, VICTIM[2])
+    fcntl.fcntl(reading, 10, signal.SIGKILL)  # F_SETSIG
+    fcntl.fcntl(reading, fcntl.F_SETFL, os.O_ASYNC)
+    os.write(writing, b"x")
+
+
+@attempt
+def pin_another_process() -> None:
+    os.sched_setaffinity(VICTIM[1], {0})
+
+
+@attempt
+def reschedule_another_process() -> None:
+    os.sched_setscheduler(VICTIM[1], os.SCHED_BATCH, os.sched_param(0))
+
+
+@attempt
+def slow_down_the_disk_of_another_process() -> None:
+    call(251, 30, ctypes.c_int(1), ctypes.c_int(VICTIM[1]), ctypes.c_int((2 << 13) | 7))
+
+
+@attempt
+def compare_parents_descriptors() -> None:
+    one = ctypes.c_ulong(1)
+    call(312, 272, ctypes.c_int(PARENT), ctypes.c_int(os.getpid()), ctypes.c_int(0), one, one)
+
+
+@attempt
+def open_namespace_of_parent() -> None:
+    os.close(os.open(f"/proc/{PARENT}/ns/mnt", os.O_RDONLY))
+
+
+@attempt
+def read_shared_memory_of_another() -> None:
+    libc.shmat.restype = ctypes.c_void_p
+    segment = libc.shmget(GIVEN["segment"], 0, 0)
+    at = libc.shmat(segment, None, 0o10000) if segment >= 0 else None
+    if at in (None, ctypes.c_void_p(-1).value):
+        raise OSError(ctypes.get_errno(), "shm")
+    if ctypes.string_at(at, 32) != GIVEN["secret"].encode():
+        raise OSError(errno.ENODATA, "not there")
+
+
+@attempt
+def read_message_queue_of_another() -> None:
+    os.close(call(240, 180, GIVEN["token"].encode(), ctypes.c_int(0), ctypes.c_int(0), None))
+
+
+@attempt
+def write_to_another_terminal() -> None:
+    with open(GIVEN["terminal"], "wb", buffering=0) as file:
+        file.write(b"typed\n")
+
+
 # -- sockets
 
 
@@ -426,6 +558,16 @@ def connect_to_daemon_socket() -> None:
 @attempt
 def connect_to_daemon_socket_in_workspace() -> None:
     speak(socket.AF_UNIX, socket.SOCK_STREAM, GIVEN["unix_inside"])
+
+
+@attempt
+def connect_to_key_agent() -> None:
+    speak(socket.AF_UNIX, socket.SOCK_STREAM, GIVEN["agent"])
+
+
+@attempt
+def connect_to_display() -> None:
+    speak(socket.AF_UNIX, socket.SOCK_STREAM, GIVEN["display"])
 
 
 @attempt
@@ -464,7 +606,142 @@ def open_packet_socket() -> None:
     socket.socket(17, socket.SOCK_RAW, 0).close()
 
 
+@attempt
+def open_ping_socket() -> None:
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP).close()
+
+
+@attempt
+def open_cipher_socket() -> None:
+    socket.socket(38, socket.SOCK_SEQPACKET).close()
+
+
 # -- the kernel
+
+
+def open_to_write(*paths: str) -> None:
+    """One of them, nothing written."""
+    last: OSError | None = None
+    for path in paths:
+        try:
+            os.close(os.open(path, os.O_WRONLY))
+            return
+        except OSError as problem:
+            last = problem
+    raise last or OSError(errno.ENOENT, "none there")
+
+
+def below_control_groups(name: str) -> list[str]:
+    place = "/sys/fs/cgroup"
+    return [f"{place}/{name}", *(f"{place}/{group}/{name}" for group in sorted(os.listdir(place)))]
+
+
+@attempt
+def open_module_loader() -> None:
+    open_to_write("/proc/sys/kernel/modprobe")
+
+
+@attempt
+def register_binary_format() -> None:
+    open_to_write("/proc/sys/fs/binfmt_misc/register")
+
+
+@attempt
+def open_event_helper() -> None:
+    open_to_write("/sys/kernel/uevent_helper")
+
+
+@attempt
+def open_event_of_a_device() -> None:
+    open_to_write("/sys/class/mem/null/uevent")
+
+
+@attempt
+def leave_control_group() -> None:
+    open_to_write(*below_control_groups("cgroup.procs"))
+
+
+@attempt
+def open_release_agent() -> None:
+    open_to_write(*below_control_groups("release_agent"))
+
+
+@attempt
+def make_control_group() -> None:
+    for place in below_control_groups(GIVEN["token"]):
+        try:
+            os.mkdir(place)
+        except OSError:
+            continue
+        os.rmdir(place)
+        return
+    raise OSError(errno.EROFS, "nowhere")
+
+
+@attempt
+def open_kernel_memory() -> None:
+    os.close(os.open("/proc/kcore", os.O_RDONLY))
+
+
+@attempt
+def read_kernel_log() -> None:
+    if libc.klogctl(10, None, 0) < 0:
+        raise OSError(ctypes.get_errno(), "syslog")
+
+
+@attempt
+def open_kernel_log() -> None:
+    os.close(os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK))
+
+
+@attempt
+def open_file_system_context() -> None:
+    os.close(call(430, 430, b"tmpfs", ctypes.c_uint(0)))
+
+
+@attempt
+def copy_the_tree_of_mounts() -> None:
+    os.close(call(428, 428, ctypes.c_int(-100), b"/", ctypes.c_uint(1)))
+
+
+@attempt
+def clone3_into_new_namespaces() -> None:
+    def step() -> None:
+        wanted = struct.pack("=11Q", 0x10000000, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, 0)
+        pid = call(435, 435, wanted, ctypes.c_size_t(len(wanted)))
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+
+    in_a_child(step)
+
+
+@attempt
+def become_another_user() -> None:
+    in_a_child(lambda: os.setuid(54321))
+
+
+@attempt
+def call_by_the_32_bit_table() -> None:
+    if not X86:
+        raise OSError(errno.ENOSYS, "another processor")
+    page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    page.write(
+        b"\x53\xb8\x14\x00\x00\x00\xcd\x80\x5b\xc3"
+    )  # push rbx; mov eax, 20 (getpid); int 0x80; pop; ret
+    ask = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+
+    def step() -> None:
+        if ask() != os.getpid():
+            raise OSError(errno.ENOSYS, "no such table")
+
+    in_a_child(step)
+
+
+@attempt
+def call_by_the_x32_table() -> None:
+    if call(0x40000000 + 39, 172) != os.getpid():
+        raise OSError(errno.ENOSYS, "no such table")
 
 
 @attempt
@@ -623,6 +900,19 @@ def start_very_many_processes() -> None:
 @attempt
 def take_very_much_memory() -> None:
     bytearray(GIVEN["memory"] * 2)
+
+
+@attempt
+def fill_shared_memory() -> None:
+    path = "/dev/shm/full-" + GIVEN["token"]
+    try:
+        with open(path, "wb", buffering=0) as file:
+            for _ in range(GIVEN["scratch"] // (1 << 20) + 1):
+                if file.write(bytes(1 << 20)) < 1 << 20:
+                    raise OSError(errno.ENOSPC, "full")
+    finally:
+        if os.path.exists(path):
+            os.unlink(path)
 
 
 @attempt

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH101, PTH103, PTH108, PTH109, PTH114, PTH116, PTH123, PTH208 - paths are text and descriptors here
+# ruff: noqa: PTH101, PTH102, PTH103, PTH108, PTH109, PTH114, PTH116, PTH123, PTH208 - paths are text and descriptors here
 """Sets the stage outside, runs the attempts under one back end, and looks what became of them outside.
 
     python driver.py BACKEND BASE      prints JSON: {"attempts": {...}, "abilities": {...}}
@@ -10,6 +10,7 @@ listened on; the processes that attempts are made against are its own.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import secrets
@@ -27,7 +28,7 @@ from toolcrib.sandbox import Bubblewrap, Landlock, Limits, NoSandbox, Sandbox, e
 
 ESCAPED = "escaped"
 MARKER = "ESCAPE_MARKER"
-LIMITS = Limits(processes=40, memory=512 << 20, together=4 << 30, file_size=32 << 20)
+LIMITS = Limits(processes=40, memory=512 << 20, together=4 << 30, file_size=32 << 20, scratch=24 << 20)
 BACKENDS: dict[str, Callable[[str, str], Sandbox]] = {
     "none": lambda ws, home: NoSandbox(),
     "landlock": lambda ws, home: Landlock(ws, home=home, limits=LIMITS),
@@ -47,12 +48,19 @@ class Stage:
         self.met: set[str] = set()
         self._folders()
         self._sockets()
+        self._shared()
         self.memory = ctypes.create_string_buffer(b"in memory")
-        self.victims = [subprocess.Popen(["sleep", "300"]) for _ in range(2)]
+        self.victims = [subprocess.Popen(["sleep", "300"]) for _ in range(3)]
 
     def _folders(self) -> None:
         for folder in (
-            *(self.outside, f"{self.outside}/git-elsewhere", f"{self.home}/.ssh", f"{self.home}/.aws"),
+            *(
+                self.outside,
+                f"{self.outside}/git-elsewhere",
+                f"{self.home}/.ssh",
+                f"{self.home}/.aws",
+                f"{self.home}/.gnupg",
+            ),
             *(
                 f"{self.home}/.config/gh",
                 f"{self.home}/notes",
@@ -71,9 +79,23 @@ class Stage:
         ):
             self._file(f"{self.home}/{name}", self.secret)
         self._file(f"{self.home}/.cargo/credentials.toml", self.secret)
-        for name in ("overwritten", "truncated", "unlinked", "modes", "times", "attributes", "through"):
+        for name in (
+            "overwritten",
+            "truncated",
+            "unlinked",
+            "modes",
+            "times",
+            "attributes",
+            "through",
+            "exchanged",
+            "flags",
+        ):
             self._file(f"{self.outside}/{name}", "before")
+        os.mkdir(f"{self.outside}/folder-there")
         os.chmod(f"{self.outside}/modes", 0o600)
+        self._file(f"{self.home}/.bashrc", "before")
+        self._file(f"{self.ws}/.toolcrib/linked.toml", "before")
+        self._file(f"{self.ws}/.toolcrib/opened.toml", "before")
         self._file(f"{self.ws}/.toolcrib/policy.toml", "before")
         self._file(f"{self.ws}/.toolcrib/remove.toml", "before")
         plain = {"PATH": os.environ["PATH"], "HOME": self.home, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -103,6 +125,8 @@ class Stage:
             "connect_to_this_machine_by_ipv6": socket.create_server(("::1", 0), family=socket.AF_INET6),
             "connect_to_daemon_socket": _bound(unix, socket.SOCK_STREAM, f"{self.base}/daemon.sock"),
             "connect_to_daemon_socket_in_workspace": _bound(unix, socket.SOCK_STREAM, f"{self.ws}/d.sock"),
+            "connect_to_key_agent": _bound(unix, socket.SOCK_STREAM, f"{self.home}/.gnupg/S.agent"),
+            "connect_to_display": _bound(unix, socket.SOCK_STREAM, f"/tmp/{self.token}-X"),
             "connect_to_abstract_socket": _bound(unix, socket.SOCK_STREAM, f"\0{self.token}"),
             "send_a_datagram": _bound(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
         }
@@ -112,6 +136,19 @@ class Stage:
         self.threads = [threading.Thread(target=self._accept), threading.Thread(target=self._call)]
         for thread in self.threads:
             thread.start()
+
+    def _shared(self) -> None:
+        """What processes share that is no file: a segment of memory, a queue, a terminal."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.shmat.restype = ctypes.c_void_p
+        self.key = secrets.randbelow(1 << 30) + 1
+        self.segment = libc.shmget(self.key, 4096, 0o1600)
+        at = libc.shmat(self.segment, None, 0)
+        ctypes.memmove(at, self.secret.encode(), len(self.secret))
+        self.queue = libc.mq_open(f"/{self.token}".encode(), os.O_RDWR | os.O_CREAT, 0o600, None)
+        self.terminal, self.theirs = os.openpty()
+        os.set_blocking(self.terminal, False)
+        self.libc = libc
 
     def _accept(self) -> None:
         with selectors.DefaultSelector() as waiting:
@@ -145,6 +182,8 @@ class Stage:
             "address": ctypes.addressof(self.memory), "tcp": port["connect_to_this_machine"],
             "tcp6": port["connect_to_this_machine_by_ipv6"], "udp": port["send_a_datagram"], "serve": self.serve,
             "unix": f"{self.base}/daemon.sock", "unix_inside": f"{self.ws}/d.sock", "abstract": self.token,
+            "agent": f"{self.home}/.gnupg/S.agent", "display": f"/tmp/{self.token}-X",
+            "segment": self.key, "terminal": os.ttyname(self.theirs), "scratch": LIMITS.scratch,
             "processes": LIMITS.processes, "memory": LIMITS.memory, "file_size": LIMITS.file_size,
             "system_file": f"{self.base}/lib/attempts.py",
         }  # fmt: skip
@@ -158,6 +197,19 @@ class Stage:
             "write_outside": there(f"{self.outside}/written"),
             "overwrite_outside": text(f"{self.outside}/overwritten") != "before",
             "truncate_outside": text(f"{self.outside}/truncated") != "before",
+            "write_shell_startup": text(f"{self.home}/.bashrc") != "before",
+            "write_by_dots": there(f"{self.outside}/by_dots"),
+            "make_folder_outside": there(f"{self.outside}/folder-made"),
+            "remove_folder_outside": not there(f"{self.outside}/folder-there"),
+            "make_link_outside": there(f"{self.outside}/link-made"),
+            "exchange_with_outside": text(f"{self.outside}/exchanged") == "mine",
+            "set_flags_outside": bool(_flags(f"{self.outside}/flags") & 0x40),
+            "write_project_configuration_by_another_name": text(f"{self.ws}/.toolcrib/linked.toml") != "before",
+            "write_project_configuration_by_proc": text(f"{self.ws}/.toolcrib/opened.toml") != "before",
+            "end_another_process_by_owning_a_pipe": self.victims[2].poll() is not None,
+            "pin_another_process": os.sched_getaffinity(self.victims[1].pid) != os.sched_getaffinity(0),
+            "reschedule_another_process": os.sched_getscheduler(self.victims[1].pid) == os.SCHED_BATCH,
+            "write_to_another_terminal": b"typed" in _read(self.terminal),
             "unlink_outside": not there(f"{self.outside}/unlinked"),
             "chmod_outside": mode(f"{self.outside}/modes") & 0o777 == 0o777,
             "touch_outside": os.stat(f"{self.outside}/times").st_mtime == 1,
@@ -199,7 +251,9 @@ class Stage:
         for process in self.victims:
             process.kill()
             process.wait()
-        for path in (f"/dev/shm/{self.token}", f"/tmp/{self.token}"):
+        self.libc.shmctl(self.segment, 0, None)
+        self.libc.mq_unlink(f"/{self.token}".encode())
+        for path in (f"/dev/shm/{self.token}", f"/tmp/{self.token}", f"/tmp/{self.token}-X"):
             with suppress(OSError):
                 os.unlink(path)
 
@@ -214,6 +268,20 @@ def _bound(family: int, kind: int, address: Any) -> socket.socket:
 
 def _owner(path: str) -> int:
     return os.lstat(path).st_uid if os.path.lexists(path) else -1
+
+
+def _flags(path: str) -> int:
+    flags = bytearray(8)
+    with open(path) as file, suppress(OSError):
+        fcntl.ioctl(file, 0x80086601, flags)
+    return flags[0]
+
+
+def _read(fd: int) -> bytes:
+    try:
+        return os.read(fd, 4096)
+    except OSError:
+        return b""
 
 
 def _text(path: str) -> str:

@@ -65,8 +65,6 @@ DEVICES = (
     "/dev/random",
     "/dev/urandom",
     "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
 )
 NOT_READ = (
     "/proc",
@@ -189,10 +187,11 @@ class Landlock:
     def report(self) -> SandboxReport:
         abi = kernel.landlock_abi()
         gaps = [
-            "modes, times and attributes of own files outside the workspace can be changed, not their content",
+            "modes, groups and times of own files outside the workspace can be changed, not their content",
             "that a file exists outside the workspace, its size and its times can be seen",
             "protected files of the workspace can be changed while a command runs; they are put back after it",
             "programs that need /proc/self, /dev/shm or another folder than TMPDIR for temporary files do not work",
+            "programs that open terminals, watch files (inotify), or share memory by a key or a name do not work",
             *unheld(root=os.geteuid() == 0),
         ]
         for needed, missing in (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import platform
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 LOAD, EQUAL, ANY_BIT, AT_LEAST, AND, RETURN = 0x20, 0x15, 0x45, 0x35, 0x54, 0x06
@@ -19,7 +20,8 @@ NEW_NAMESPACES = 0x7E020000 | 0x80  # mount, cgroup, uts, ipc, user, pid, net; t
 SET_ID = 0o6000
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
 SOCK_TYPE, SOCK_RAW, SOCK_PACKET = 0xF, 3, 10
-TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+# Typing into a terminal (TIOCSTI, TIOCLINUX); flags of files that one may only read (SETFLAGS, FSSETXATTR, VERITY).
+FORBIDDEN_CONTROLS = (0x5412, 0x541C, 0x40086602, 0x40046602, 0x401C5820, 0x40806685)
 EVERYBODY, ITSELF = 0xFFFFFFFF, 0  # kill(-1), prlimit(0)
 
 # System calls that act on other processes, on the kernel, or on what the sandbox is built of: x86-64, aarch64.
@@ -40,10 +42,29 @@ FORBIDDEN = {
     "syslog": (103, 116), "lookup_dcookie": (212, 18), "fanotify_init": (300, 262), "memfd_secret": (447, 447),
     "iopl": (172, None), "ioperm": (173, None), "modify_ldt": (154, None), "uselib": (134, None),
     "_sysctl": (156, None),
-    "nfsservctl": (180, 42), "move_pages": (279, 239), "migrate_pages": (256, 238),
+    "file_setattr": (469, 469), "nfsservctl": (180, 42), "move_pages": (279, 239), "migrate_pages": (256, 238),
 }  # fmt: skip
 # Their arguments lie behind a pointer, which a filter cannot follow; programs have a way without them.
 MISSING = {"clone3": (435, 435), "openat2": (437, 437)}
+# Where others share our namespaces: memory, queues and semaphores of theirs, by a number or a name.
+SHARED = {
+    "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semop": (65, 193),
+    "semctl": (66, 191), "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
+    "msgctl": (71, 187), "mq_open": (240, 180), "mq_unlink": (241, 181),
+}  # fmt: skip
+# And what no rule on paths binds, of files that may only be looked at: who watches them (programs can do without, and
+# look again), and attributes (as on file systems that have none).
+WATCHING = {"inotify_init": (253, None), "inotify_init1": (294, 26)}
+ATTRIBUTES = {
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14),
+    "lremovexattr": (198, 15), "fremovexattr": (199, 16), "setxattrat": (463, 463), "removexattrat": (466, 466),
+}  # fmt: skip
+# Which argument says whose: only 0, which is the caller.
+ONLY_ITSELF = {
+    "prlimit64": ((302, 261), 0), "setpriority": ((141, 140), 1), "ioprio_set": ((251, 30), 1),
+    "sched_setaffinity": ((203, 122), 0), "sched_setscheduler": ((144, 119), 0), "sched_setparam": ((142, 118), 0),
+    "sched_setattr": ((314, 274), 0),
+}  # fmt: skip
 # Which argument holds the mode: a program that belongs to us and lends our rights to others is not to be made.
 MODES = {
     "open": ((2, None), 2), "creat": ((85, None), 1), "openat": ((257, 56), 3), "chmod": ((90, None), 1),
@@ -53,7 +74,6 @@ MODES = {
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7), "arm64": (1, 0xC00000B7)}
 SPECIAL = {
     "clone": (56, 220), "ioctl": (16, 29), "socket": (41, 198), "socketpair": (53, 199), "kill": (62, 129),
-    "prlimit64": (302, 261), "setpriority": (141, 140),
 }  # fmt: skip
 
 
@@ -61,7 +81,8 @@ SPECIAL = {
 class Filter:
     """What a filter lets pass: `internet` sockets (TCP, UDP), `unix` sockets.
 
-    `alone` says that there are no processes but the sandbox's own, so that they may be signalled and limited.
+    `alone` says that there is nobody and nothing but the sandbox's own: processes may be signalled and limited, and
+    what is shared by name, watched and given attributes is theirs.
     """
 
     internet: bool = False
@@ -82,17 +103,23 @@ def program(allowed: Filter, machine: str = "") -> bytes:
     ]
     if column == 0:
         made += [(AT_LEAST, 0, 1, X32), (RETURN, 0, 0, _refuse(errno.ENOSYS))]
-    for table, code in ((FORBIDDEN, errno.EPERM), (MISSING, errno.ENOSYS)):
+    refused: list[tuple[Mapping[str, tuple[int | None, int | None]], int]] = [
+        (FORBIDDEN, errno.EPERM),
+        (MISSING, errno.ENOSYS),
+    ]
+    if not allowed.alone:
+        refused += [(SHARED, errno.EPERM), (WATCHING, errno.ENOSYS), (ATTRIBUTES, errno.EOPNOTSUPP)]
+    for table, code in refused:
         for numbers in table.values():
             made += _block(numbers[column], [(RETURN, 0, 0, _refuse(code))])
     for numbers, argument in MODES.values():
         made += _block(numbers[column], _refuse_bits(argument, SET_ID))
     made += _block(SPECIAL["clone"][column], _refuse_bits(0, NEW_NAMESPACES))
-    made += _block(SPECIAL["ioctl"][column], _refuse_values(1, TERMINAL_INJECTION))
+    made += _block(SPECIAL["ioctl"][column], _refuse_values(1, FORBIDDEN_CONTROLS))
     if not allowed.alone:
         made += _block(SPECIAL["kill"][column], _refuse_values(0, (EVERYBODY,)))
-        made += _block(SPECIAL["prlimit64"][column], _only_values(0, [ITSELF]))
-        made += _block(SPECIAL["setpriority"][column], _only_values(1, [ITSELF]))
+        for numbers, argument in ONLY_ITSELF.values():
+            made += _block(numbers[column], _only_values(argument, [ITSELF]))
     families = [AF_UNIX] * allowed.unix + [AF_INET, AF_INET6] * allowed.internet
     made += _block(SPECIAL["socket"][column], _sockets(families))
     made += _block(SPECIAL["socketpair"][column], _only_values(0, [AF_UNIX]))

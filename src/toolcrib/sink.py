@@ -166,6 +166,9 @@ class EventSink:
         self._seq: dict[str, int] = {}
         self._lock = threading.Lock()
         self.parents: dict[str, str] = {}
+        self.mask: Callable[[str, Event], list[Event]] | None = (
+            None  # what may be handed on in an event's place
+        )
 
     def __bool__(self) -> bool:
         return bool(self.listeners)
@@ -179,19 +182,23 @@ class EventSink:
 
     def emit(self, run: str, event: Event) -> None:
         """Number and hand over an event of a run; a listener that raises is logged and passed over."""
+        with self._lock:
+            for made in (event,) if self.mask is None else self.mask(run, event):
+                self._put(run, made)
+
+    def _put(self, run: str, event: Event) -> None:
         event.run = run
         event.parent = self.parents.get(run, "") if self.parents else ""
         event.time = self._clock()
-        with self._lock:
-            event.seq = seq = self._seq.get(run, 0)
-            self._seq[run] = seq + 1
-            for listener in self.listeners:
-                try:
-                    listener.put(event)
-                except Exception:
-                    import logging
+        event.seq = seq = self._seq.get(run, 0)
+        self._seq[run] = seq + 1
+        for listener in self.listeners:
+            try:
+                listener.put(event)
+            except Exception:
+                import logging
 
-                    logging.getLogger("toolcrib").exception("an event listener raised")
+                logging.getLogger("toolcrib").exception("an event listener raised")
 
     def depth(self, run: str) -> int:
         """How many runs stand above this one."""

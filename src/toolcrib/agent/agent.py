@@ -193,6 +193,8 @@ class Run:
         self._task_message = Message.user(task) if isinstance(task, str) else task
         self.deps = deps
         self._transcript = transcript
+        if transcript is not None and self.box.masking is not None:
+            transcript.mask = self.box.masking.known_masked
         self._failures: dict[str, int] = {}
         self._chosen = False
         self._task: asyncio.Task[Outcome] | None = None

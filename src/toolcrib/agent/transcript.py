@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ INTERRUPTED = "The run was interrupted before this call had a result; whether it
 class TranscriptFile:
     """Appends a run's messages and results to a file as they come; linear in their length.
 
-    `read_transcript` reads it back. OSError when the file cannot be written.
+    `read_transcript` reads it back; `mask` takes secrets out of what is written. OSError when the file cannot
+    be written.
     """
 
     def __init__(self, path: Path) -> None:
+        self.mask: Callable[[Any], Any] = lambda record: record
         _drop_cut_line(path)
         self._file = path.open("a", encoding="utf-8", errors="backslashreplace")  # in JSON, \ud800 is itself
         if self._file.tell() == 0:
@@ -36,7 +39,7 @@ class TranscriptFile:
         self._write({"result": result.to_dict(), "index": key.index})
 
     def _write(self, record: dict[str, Any]) -> None:
-        self._file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+        self._file.write(json.dumps(self.mask(record), ensure_ascii=False, default=str) + "\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 

@@ -5,17 +5,21 @@ A toolbox without a store has none of this, and its calls pay nothing for it.
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolcrib.call import Ready
-from toolcrib.content import Json, Part, Text
+from toolcrib.call import Question, Ready
+from toolcrib.content import Audio, File, Image, Json, Part, Text
 from toolcrib.definition import Definition
 from toolcrib.errors import ToolError
-from toolcrib.result import ToolResult
+from toolcrib.repair import Edit
+from toolcrib.result import JsonText, ToolResult
 from toolcrib.secrets import Redactor, SecretError, SecretStore, check, references, reveal, unfit
+from toolcrib.secrets.stream import Pieces
 
 
 class Masking:
@@ -34,7 +38,7 @@ class Masking:
         """The names that can be referred to; none while the store cannot be read."""
         try:
             return self._store.names()
-        except SecretError:
+        except Exception:  # a store may be anybody's, and fail in its own way
             return ()
 
     def revealed(self, ready: Ready, definition: Definition) -> Any:
@@ -65,17 +69,33 @@ class Masking:
             raise ToolError("Nothing was run: with its secrets in place, an argument is not valid.") from None
 
     def masked(self, value: Any) -> Any:
-        """JSON data or text without secrets; what is neither is given back as it is."""
-        redactor = self._redacting()
+        """Data or text without secrets; an object that holds none is given back as it is."""
         if isinstance(value, str):
-            return redactor.redact_text(value).value
-        if isinstance(value, dict | list | tuple | int | float):
-            return redactor.redact_json(value).value
-        return value
+            return self.redactor.redact_text(value).value
+        return value if value is None else self.redactor.redact_json(value).value
+
+    def known_masked(self, data: Any) -> Any:
+        """JSON data without known values; keys of no name stay, for it must be read back as it was."""
+        return self.redactor.without_patterns().redact_json(data).value
+
+    def piece(self, pieces: Pieces, text: str) -> str:
+        """One of several texts that are shown one after another."""
+        return self.redactor.redact_text(pieces.show(self.redactor, text)).value
+
+    def edits(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        """Repairs without secrets."""
+        hidden = self.masked
+        return tuple(replace(edit, before=hidden(edit.before), after=hidden(edit.after)) for edit in edits)
+
+    def hide(self, question: Question) -> None:
+        """A question is shown and stored: what it is about is bound by its fingerprint, not by its words."""
+        question.arguments, question.edits = self.masked(question.arguments), self.edits(question.edits)
+        question.action, question.reason = self.masked(question.action), self.masked(question.reason)
+        question.patterns = tuple(self.masked(list(question.patterns)))
 
     def of_result(self, result: ToolResult) -> ToolResult:
         """A result without secrets; the model is told when something was masked."""
-        redactor = self._redacting()
+        redactor = self.redactor
         found: dict[str, None] = {}
         parts: list[Part] = []
         for part in result.parts:
@@ -88,24 +108,22 @@ class Masking:
                 found.update(dict.fromkeys(data.found))
                 parts.append(replace(part, value=data.value) if data.found else part)
             else:
-                named = redactor.redact_json([part.url, part.name])
-                found.update(dict.fromkeys(named.found))
-                url, name = named.value
-                parts.append(replace(part, url=url, name=name) if named.found else part)
+                parts.append(_media(redactor, part, found))
+        masked = result.copy()
+        for name in ("_structured", "extras"):
+            value = getattr(result, name)
+            if value is not None:
+                data = redactor.redact_json(json.loads(value.text) if isinstance(value, JsonText) else value)
+                found.update(dict.fromkeys(data.found))
+                setattr(masked, name, data.value if data.found else value)
         if not found:
             return result
         note = Text(f"[Masked in this output, because it is secret: {', '.join(found)}.]")
-        structured = redactor.redact_json(result.structured).value if result.structured is not None else None
-        return ToolResult(
-            (*parts, note),
-            is_error=result.is_error,
-            code=result.code,
-            structured=structured,
-            edits=result.edits,
-            extras=result.extras,
-        )
+        masked.parts = (*parts, note)
+        return masked
 
-    def _redacting(self) -> Redactor:
+    @property
+    def redactor(self) -> Redactor:
         """A redactor of all that the store knows by now."""
         names = frozenset(self.names()) or self._names
         if self._redactor is None or names != self._names:
@@ -118,7 +136,7 @@ class Masking:
     def _read(self, name: str) -> None:
         try:
             value = self._store.get(name)
-        except SecretError as problem:
+        except Exception as problem:
             logging.getLogger("toolcrib").warning("secret %s cannot be read, nor masked: %s", name, problem)
             return
         if value is not None and not unfit(value):
@@ -132,6 +150,21 @@ class Masking:
             self._known[f"{name} (before)"] = self._known[name]
         self._known[name] = value
         self._redactor = Redactor(self._known)
+
+
+def _media(redactor: Redactor, part: Image | Audio | File, found: dict[str, None]) -> Part:
+    """A part of bytes: a text is masked in place, an image or a sound that holds a secret is left out."""
+    named = redactor.redact_json([part.url, part.name])
+    try:
+        data = redactor.redact_bytes(base64.b64decode(part.data))
+    except ValueError:
+        data = redactor.redact_bytes(part.data.encode("utf-8", "replace"))
+    found.update(dict.fromkeys((*named.found, *data.found)))
+    url, name = named.value
+    if data.found and not part.media_type.startswith("text/"):
+        return Text(f"[This {part.kind} is left out: it holds what is secret.]")
+    kept = base64.b64encode(data.value).decode() if data.found else part.data
+    return replace(part, url=url, name=name, data=kept) if named.found or data.found else part
 
 
 def problem_of(masking: Masking | None, arguments: Any, definition: Definition) -> str:

@@ -30,8 +30,12 @@ def mapped(
     *,
     key: Callable[[str], str] = lambda key: key,
     number: Callable[[Any], Any] = lambda number: number,
+    other: Callable[[Any], Any] = lambda other: other,
 ) -> Any:
-    """A copy with every string, key and number replaced; tuples become lists. Equal new keys are told apart."""
+    """A copy with every string, key and number replaced; tuples become lists. Equal new keys are told apart.
+
+    `other` replaces what is no JSON data.
+    """
     made: list[Any] = [None]
     waiting: list[tuple[Any, Any, Any]] = [(value, made, 0)]
     while waiting:
@@ -52,7 +56,7 @@ def mapped(
         elif isinstance(found, int | float) and not isinstance(found, bool):
             target[place] = number(found)
         else:
-            target[place] = found
+            target[place] = found if found is None or isinstance(found, bool) else other(found)
     return made[0]
 
 

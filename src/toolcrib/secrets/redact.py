@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -114,7 +115,10 @@ class Redactor:
         return Redacted(made, tuple(found))
 
     def redact_json(self, value: Any) -> Redacted[Any]:
-        """A copy of JSON data in which strings, dict keys and numbers are masked at any depth."""
+        """A copy of JSON data in which strings, dict keys and numbers are masked at any depth.
+
+        What is no JSON data (bytes, a model) stays as it is unless something is masked in its JSON form.
+        """
         found: dict[str, None] = {}
 
         def as_text(text: str) -> str:
@@ -127,7 +131,36 @@ class Redactor:
             made = self._masked(text, found)
             return number if made == text else made
 
-        return Redacted(nested.mapped(value, as_text, key=as_text, number=as_number), tuple(found))
+        def as_other(value: Any) -> Any:
+            if isinstance(value, bytes | bytearray):
+                made = self.redact_bytes(bytes(value))
+                found.update(dict.fromkeys(made.found))
+                return made.value if made.found else value
+            from pydantic_core import to_jsonable_python
+
+            data = self.redact_json(to_jsonable_python(value, bytes_mode="base64", fallback=str))
+            found.update(dict.fromkeys(data.found))
+            return data.value if data.found else value
+
+        made = nested.mapped(value, as_text, key=as_text, number=as_number, other=as_other)
+        return Redacted(made, tuple(found))
+
+    def redact_bytes(self, data: bytes) -> Redacted[bytes]:
+        """Bytes of any kind in which known values are masked."""
+        out: list[bytes] = []
+        found: dict[str, None] = {}
+        at = 0
+        for start, end, name in merged(self.spans(data)):
+            found[name] = None
+            out += (data[at:start], mark(name).encode())
+            at = end
+        return Redacted(b"".join((*out, data[at:])), tuple(found))
+
+    def without_patterns(self) -> Redactor:
+        """The same values, and no key formats."""
+        same = copy(self)
+        same.patterns = ()
+        return same
 
     def stream(self) -> RedactedStream:
         """Masks a text that comes in pieces: `feed` each, `finish` at the end. Known secrets only."""

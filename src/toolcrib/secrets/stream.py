@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from .forms import flatten
 from .redact import Flat, mark, merged
 from .views import LEVELS, View, unfinished
 
@@ -18,6 +19,11 @@ GROWTH = 1.5  # a longer one only when it has grown by half, so that the whole s
 _INSIDE = re.compile(rb"(?:[%\\&][%\\&#;{}0-9A-Za-z]{0,80}|\x1b[\[\]][0-9;?]{0,80})\Z")
 
 
+LEAST = 4  # letters of a secret's beginning; fewer end ordinary words too
+REMEMBERED = 4096  # bytes of the pieces before
+LEFT_OUT = "…"
+
+
 class RedactedStream:
     """One stream. What `feed` and `finish` give, joined, is what the whole text would have been redacted to.
 
@@ -29,7 +35,7 @@ class RedactedStream:
         self._held = b""
         self._masked = 0  # so many of the held bytes belong to a secret whose mark is already out
         self._due = 0
-        self._longest = max(prefixes.longest for prefixes in redactor.prefixes)
+        self.longest = max(prefixes.longest for prefixes in redactor.prefixes)
         self._found: dict[str, None] = {}
 
     @property
@@ -48,25 +54,27 @@ class RedactedStream:
     def feed_bytes(self, piece: bytes) -> bytes:
         """The same for bytes; not to be mixed with `feed` in one stream."""
         self._held += piece
-        if len(self._held) < self._due or not self._longest:
-            return b"" if self._longest else self.finish_bytes()
+        if len(self._held) < self._due or not self.longest:
+            return b"" if self.longest else self.finish_bytes()
         spans = self._redactor.spans(self._held)
         size = len(self._held)
         flat = self._redactor.prefixes[0]
-        cut = min([size, self._hold(), *(at for at, end, _ in spans if flat.may_go_on(self._held[end:]))])
+        cut = min(
+            [size, self.begun(self._held), *(at for at, end, _ in spans if flat.may_go_on(self._held[end:]))]
+        )
         return self._give(merged(spans), self._settled(cut))
 
     def finish_bytes(self) -> bytes:
         """What was held back, as bytes."""
         return self._give(merged(self._redactor.spans(self._held)), len(self._held))
 
-    def _hold(self) -> int:
-        """From where on the text may be the beginning of a form, as any view shows it.
+    def begun(self, data: bytes) -> int:
+        """From where on a text may be the beginning of a form, as any view shows it; its length if it is not.
 
         An escape that is cut off is held back, and left out before the next view is made: it may yet be anything.
         """
-        first = len(self._held)
-        view: View | None = View(self._held)
+        first = len(data)
+        view: View | None = View(data)
         for _ in range(LEVELS + 1):
             if view is None:
                 break
@@ -89,7 +97,7 @@ class RedactedStream:
 
     def _settled(self, cut: int) -> int:
         """The cut moved to the front of the escape that it would fall into, and of a character."""
-        limit = 8 * self._longest + 4096
+        limit = 8 * self.longest + 4096
         if len(self._held) - cut > limit:
             cut = len(self._held) - limit
         inside = _INSIDE.search(self._held, max(0, cut - 80), cut)
@@ -120,3 +128,32 @@ class RedactedStream:
         size = len(self._held)
         self._due = int(size * GROWTH) if size > AT_ONCE else 0
         return b"".join(out)
+
+
+class Pieces:
+    """Texts that are shown one after another, each for itself: a secret that is cut over several is not shown.
+
+    Nothing is held back for later. The end of a text is left out where it may begin a secret.
+    """
+
+    def __init__(self) -> None:
+        self._before = b""
+
+    def show(self, redactor: Redactor, text: str) -> str:
+        """What of the next text may be shown."""
+        start = len(self._before)
+        whole = self._before + text.encode("utf-8", "surrogatepass")
+        begun = RedactedStream(redactor).begun(whole)
+        end = max(start, begun) if len(flatten(whole[begun:])) >= LEAST else len(whole)
+        out: list[bytes] = []
+        at = start
+        for first, last, name in merged(redactor.spans(whole)):
+            if last > start and first < end:
+                out += (whole[at : max(first, start)], mark(name).encode())
+                at = last
+        if at < end:
+            out.append(whole[at:end])
+        if max(at, end) < len(whole):
+            out.append(LEFT_OUT.encode())
+        self._before = whole[-REMEMBERED:]
+        return b"".join(out).decode("utf-8", "replace")

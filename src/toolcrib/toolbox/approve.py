@@ -17,14 +17,17 @@ from toolcrib.call import (
     prepared_from_json,
     prepared_to_json,
 )
+from toolcrib.errors import ToolcribError, in_full
 from toolcrib.events import QuestionAnswered, QuestionAsked
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import words
-from toolcrib.toolbox.policy import Verb
+from toolcrib.toolbox.policy import Verb, accesses_of
 from toolcrib.toolbox.registry import close_tool
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox
+
+PREVIEW_TIME = 10.0  # seconds that a person waits for what a tool shows
 
 
 async def ask(box: Toolbox, question: Question) -> Answer | None:
@@ -43,13 +46,11 @@ async def ask(box: Toolbox, question: Question) -> Answer | None:
                 answer = await asyncio.wait_for(box.approver(question), box.answer_timeout)
         except TimeoutError:
             pass
-        except (Exception, asyncio.CancelledError):
+        except (Exception, asyncio.CancelledError) as problem:
             task = asyncio.current_task()
             if task is not None and task.cancelling():  # it is this call that was cancelled
                 raise
-            import logging
-
-            logging.getLogger("toolcrib").exception("the approver failed; the answer is no")
+            box.complain("the approver failed; the answer is no", in_full(problem))
     if not isinstance(answer, Answer):
         answer = None
     if box.sink:
@@ -68,7 +69,7 @@ async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> Too
     if answer.arguments is not None and (refusal := await _with_other_arguments(box, pending, answer)):
         return refusal
     refusal = await bind(box, pending)
-    if refusal is None and answer.arguments is None and await outdated(pending):
+    if refusal is None and answer.arguments is None and await outdated(box, pending):
         return words.outdated(name)
     pending.approved = True
     pending.why = f"approved by {answer.by or 'a person'}"
@@ -76,40 +77,46 @@ async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> Too
         pending.question.fingerprint == pending.fingerprint
     )  # else something else runs than was asked about
     if refusal is None and answer.verdict is Verdict.ALWAYS and asked and pending.bound is not None:
-        box.grants.add(pending.question, answer, pending.bound.entry, pending.bound.definition.identity)
+        try:
+            box.grants.add(pending.question, answer, pending.bound.entry, pending.bound.definition.identity)
+        except (ToolcribError, OSError) as problem:  # the yes holds for this call all the same
+            box.complain("an approval could not be kept", str(problem))
     return refusal
 
 
-async def previewed(pending: Pending) -> Question:
+async def previewed(box: Toolbox, pending: Pending) -> Question:
     """The question, with what the tool shows of the call, if it shows anything; only a person sees it."""
-    preview = await _preview_of(pending)
+    preview = await _preview_of(box, pending)
+    shown = [f"it leads to {access.target}" for access in accesses_of(pending) or () if access.real]
     if preview is not None:
-        pending.question.preview, pending.question.digest = preview.text, preview.digest
+        pending.question.digest = preview.digest
+        shown.append(preview.text)
+    text = "\n".join(shown)
+    pending.question.preview = text if box.masking is None else box.masking.masked(text)
     return pending.question
 
 
-async def outdated(pending: Pending) -> bool:
+async def outdated(box: Toolbox, pending: Pending) -> bool:
     """Whether what the person saw rests on something that is another by now."""
     if not pending.question.digest:
         return False
-    preview = await _preview_of(pending)
+    preview = await _preview_of(box, pending)
     return preview is None or preview.digest != pending.question.digest
 
 
-async def _preview_of(pending: Pending) -> Preview | None:
+async def _preview_of(box: Toolbox, pending: Pending) -> Preview | None:
     bound = pending.bound
     hook = bound.definition.hooks.get("preview") if bound is not None else None
     if hook is None or bound is None:
         return None
-    import asyncio
-
+    job = box.workers.submit(hook, (bound.tool, pending.params))
     try:
-        shown = await asyncio.to_thread(hook, bound.tool, pending.params)
-        return shown if isinstance(shown, Preview) else None
-    except Exception:
-        import logging
-
-        logging.getLogger("toolcrib").exception("the preview of tool %s failed", pending.call.name)
+        if not await job.wait(PREVIEW_TIME):
+            return Preview("(what it would do could not be shown in time)")
+        shown = job.result()
+        return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
+    except (Exception, SystemExit) as problem:
+        box.complain(f"the preview of tool {pending.call.name} failed", in_full(problem))
         return None
 
 

@@ -142,6 +142,7 @@ class Toolbox:
         self.run = os.urandom(16).hex()
         self._count = itertools.count()
         self.sink = EventSink(clock)
+        self.sink.mask = _masked_events(self.masking) if self.masking is not None else None
         self.emit = self.sink.emit
         self.grants = Grants(
             self.sink.outermost, store=approvals, project=str(project) if project else "", clock=clock
@@ -235,6 +236,8 @@ class Toolbox:
             if isinstance(decoded, tuple):
                 mark = self.marks.of(key.run)
                 prepared = judged(call, key, resolved, decoded, self.policy, self.grants, mark)
+                if self.masking is not None and isinstance(prepared, Pending):
+                    self.masking.hide(prepared.question)
             else:
                 prepared = Refused(call, key, decoded)
         except BaseException as problem:  # a precheck or a policy of the user's that raised
@@ -354,13 +357,13 @@ class Toolbox:
         answer: Answer | None = None
         try:
             for _ in range(MAX_ASKED):
-                await previewed(prepared)
+                await previewed(self, prepared)
                 if asking is None:
                     answer = await self.ask(prepared.question)
                 else:
                     async with asking:
                         answer = await self._asked_once(prepared)
-                if answer is None or not answer.allows or not await outdated(prepared):
+                if answer is None or not answer.allows or not await outdated(self, prepared):
                     break
             return await self.execute(prepared, answer, **named)
         except BaseException:
@@ -376,7 +379,7 @@ class Toolbox:
         A question that is put elsewhere is previewed before it is stored: what it shows is looked at again after
         the answer.
         """
-        return await previewed(pending)
+        return await previewed(self, pending)
 
     async def ask(self, question: Question) -> Answer | None:
         """Put a question to the approver; None when there is none, it fails, or it gives no answer."""
@@ -500,6 +503,8 @@ class Toolbox:
         """Tell the operator what the model is not told."""
         import logging
 
+        if self.masking is not None:
+            what, problem = self.masking.masked(what), self.masking.masked(problem)
         logging.getLogger("toolcrib").error("%s:\n%s", what, problem)
 
     def recorded(self, record: Record, key: CallKey, result: ToolResult) -> None:
@@ -512,6 +517,9 @@ class Toolbox:
     def settle_refused(self, refused: Refused, record: Record | None) -> ToolResult:
         """Record and report a call that will not run."""
         name, result = refused.call.name, refused.result
+        mask = None
+        if self.masking is not None:
+            mask, result = self.masking.masked, self.masking.of_result(result)
         refused.done = result
         if result.code is not None:
             stats = self.stats_of(name) if result.code is not ErrorCode.UNKNOWN_TOOL else ToolStats()
@@ -519,7 +527,7 @@ class Toolbox:
         if refused.problem:
             self.complain(f"tool {name} failed", refused.problem)
         if self.audit is not None:
-            self.audit.refused(refused)
+            self.audit.refused(refused, mask)
         if record is not None:
             self.recorded(record, refused.key, result)
         if self.sink.listeners:
@@ -534,10 +542,10 @@ class Toolbox:
     async def refuse(self, prepared: Ready, result: ToolResult, record: Record | None) -> ToolResult:
         """Record a prepared call as not run, and close what was made for it."""
         bound = prepared.bound
-        prepared.done = result
+        prepared.done = refused = self.settle_refused(Refused(prepared.call, prepared.key, result), record)
         if bound is not None and bound.entry.owned:
             await close_tool(bound.tool)
-        return self.settle_refused(Refused(prepared.call, prepared.key, result), record)
+        return refused
 
     def _deps(self, deps: Any) -> Any:
         return deps if deps is not None else self.deps
@@ -548,6 +556,8 @@ class Toolbox:
             self._warned.add(name)
             what = name if name.startswith("toolset ") else f"tool {name!r}"
             reason = reason.removeprefix(f"{what}: ")
+            if self.masking is not None:
+                what, reason = self.masking.masked(what), self.masking.masked(reason)
             warnings.warn(f"{what} was set aside: {reason}", stacklevel=3)
             if self.sink:
                 self.emit(run, Notice(message=f"{what} was set aside: {reason}", tool=name))
@@ -567,3 +577,9 @@ def _masking(store: SecretStore) -> Masking:
     from toolcrib.secrets.masking import Masking
 
     return Masking(store)
+
+
+def _masked_events(masking: Masking) -> Callable[[str, Event], list[Event]]:
+    from toolcrib.secrets.events import MaskedEvents
+
+    return MaskedEvents(masking)

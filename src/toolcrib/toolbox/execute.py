@@ -146,7 +146,7 @@ class Execution(Deadline):
         if box.sink.listeners:
             box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, None, None, ready.arguments))
         if box.tracer is not None or SDK in sys.modules:
-            self.span = CallSpan(box.tracer, name, definition, ready, box.record_content)
+            self.span = CallSpan(box.tracer, name, definition, ready, box.record_content, box.masking)
         if definition.mode != "async" or definition.facts.retry is not None:
             return _coroutine(box, ready, self.bound, self.params, self.ctx, self.span)
         try:
@@ -192,9 +192,11 @@ class Execution(Deadline):
         if text is None or not text.isascii() or len(text) * 4 > limit.bytes or len(text) >= limit.lines:
             result = cap(result, limit, name, box.overflow, key)
         if ready.edits:
-            result.edits = ready.edits
+            result.edits = ready.edits if box.masking is None else box.masking.edits(ready.edits)
         if ready.changed:
-            result.parts = (*result.parts, Text(words.other_arguments(ready.arguments)))
+            said = words.other_arguments(ready.arguments)
+            said = said if box.masking is None else box.masking.masked(said)
+            result.parts = (*result.parts, Text(said))
         if outside:
             result.outside = True
         ready.done = result

@@ -37,8 +37,6 @@ class BoxHost:
         box = self._box
         if box.sink:
             state = CallState.DOING if type(ctx) is Context else CallState.WAIT
-            if box.masking is not None:
-                named = {name: box.masking.masked(value) for name, value in named.items()}
             box.emit(ctx.key.run, StatusChanged(ctx.key, ctx.tool, state, **_reportable(**named)))
 
     async def ask(

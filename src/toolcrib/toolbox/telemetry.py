@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from toolcrib.call import Ready
     from toolcrib.definition import Definition
     from toolcrib.result import ToolResult
+    from toolcrib.secrets.masking import Masking
 
 SDK = "opentelemetry.sdk.trace"  # once the application has loaded it, somebody traces
 
@@ -23,7 +24,13 @@ class CallSpan:
     __slots__ = ("_manager", "_span", "_with_content")
 
     def __init__(
-        self, tracer: Any, name: str, definition: Definition, ready: Ready, with_content: bool
+        self,
+        tracer: Any,
+        name: str,
+        definition: Definition,
+        ready: Ready,
+        with_content: bool,
+        masking: Masking | None = None,
     ) -> None:
         from opentelemetry.trace import SpanKind, get_tracer
 
@@ -47,9 +54,8 @@ class CallSpan:
         }
         attributes |= {key: value for key, value in optional.items() if value}
         if with_content:
-            attributes["gen_ai.tool.call.arguments"] = json.dumps(
-                ready.arguments, ensure_ascii=False, default=str
-            )
+            given = ready.arguments if masking is None else masking.masked(ready.arguments)
+            attributes["gen_ai.tool.call.arguments"] = json.dumps(given, ensure_ascii=False, default=str)
         self._with_content = with_content
         self._manager = (tracer or get_tracer("toolcrib")).start_as_current_span(
             f"execute_tool {name}", kind=SpanKind.INTERNAL, attributes=attributes, record_exception=False

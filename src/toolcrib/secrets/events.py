@@ -1,0 +1,118 @@
+"""Events without secrets: whoever listens, on whatever channel, is handed none, nor one in pieces.
+
+What grows (text, thinking, arguments as they stream) is held back where it may be the beginning of a secret, and
+given when it is none. What a tool reports is not held back, as each report stands for itself: its end is left
+out where it may begin a secret, and the rest of a secret that began in the report before is masked.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.events import (
+    AnswerRestarted,
+    ArgumentsDelta,
+    CallFinished,
+    Event,
+    QuestionAsked,
+    ReasoningDelta,
+    StatusChanged,
+    TextDelta,
+)
+
+from .stream import Pieces, RedactedStream
+
+if TYPE_CHECKING:
+    from .masking import Masking
+
+PLAIN = frozenset({"run", "parent", "kind", "code", "verdict", "reason"})  # words of ours
+GROWING: dict[type[Event], str] = {TextDelta: "text", ReasoningDelta: "text", ArgumentsDelta: "delta"}
+
+
+class MaskedEvents:
+    """Of one toolbox; called for one event at a time, gives what may be handed on in its place, in order."""
+
+    def __init__(self, masking: Masking) -> None:
+        self._masking = masking
+        self._open: dict[tuple[Any, ...], tuple[RedactedStream, Event]] = {}
+        self._shown: dict[tuple[Any, str], Pieces] = {}
+
+    def __call__(self, run: str, event: Event) -> list[Event]:
+        if isinstance(event, AnswerRestarted):  # what it said so far is void
+            for place in [place for place in self._open if place[0] == run]:
+                del self._open[place]
+        name = GROWING.get(type(event))
+        if name is not None and isinstance(getattr(event, name), str):
+            return self._grown(run, event, name)
+        ended = self._ended(run, event)
+        if isinstance(event, QuestionAsked):  # its question was made without secrets
+            return [*ended, event]
+        return [*ended, self._reported(event) if isinstance(event, StatusChanged) else self._plain(event)]
+
+    def _grown(self, run: str, event: Any, name: str) -> list[Event]:
+        if isinstance(event, ArgumentsDelta):
+            place: tuple[Any, ...] = (run, event.key, event.path)
+            before = self._flushed(
+                [open_ for open_ in self._open if open_[:2] == place[:2] and open_ != place]
+            )
+            before += self._flushed([open_ for open_ in self._open if open_[0] == run and len(open_) == 2])
+        else:
+            place = (run, event.kind)
+            before = self._flushed([open_ for open_ in self._open if open_[0] == run and open_ != place])
+        stream = self._open[place][0] if place in self._open else self._masking.redactor.stream()
+        made = self._plain(event) if isinstance(event, ArgumentsDelta) else copy.copy(event)
+        setattr(made, name, stream.feed(getattr(event, name)))
+        if isinstance(event, ArgumentsDelta) and event.finished:
+            setattr(made, name, getattr(made, name) + stream.finish())
+            self._open.pop(place, None)
+        else:
+            self._open[place] = stream, made
+        return [*before, made] if getattr(made, name) else before
+
+    def _ended(self, run: str, event: Event) -> list[Event]:
+        """What was held back of texts that do not go on after this event."""
+        key = getattr(event, "key", None)
+        if key is None and not isinstance(event, ArgumentsDelta):
+            return self._flushed([place for place in self._open if place[0] == run])
+        return self._flushed(
+            [place for place in self._open if place[0] == run and (len(place) == 2 or place[1] == key)]
+        )
+
+    def _flushed(self, places: list[tuple[Any, ...]]) -> list[Event]:
+        made: list[Event] = []
+        for place in places:
+            stream, last = self._open.pop(place)
+            if rest := stream.finish():
+                event: Any = copy.copy(last)
+                setattr(event, GROWING[type(last)], rest)
+                made.append(event)
+        return made
+
+    def _reported(self, event: StatusChanged) -> StatusChanged:
+        made: StatusChanged = self._plain(event, but=("tip", "result"))
+        for name in ("tip", "result"):
+            value = getattr(event, name)
+            if isinstance(value, str):
+                place = event.key, name
+                if place not in self._shown:
+                    self._shown[place] = Pieces()
+                setattr(made, name, self._masking.piece(self._shown[place], value))
+            elif value is not None and not isinstance(event, CallFinished):
+                setattr(made, name, self._masking.masked(value))
+        if event.state.terminal:
+            for name in ("tip", "result"):
+                self._shown.pop((event.key, name), None)
+        return made
+
+    def _plain(self, event: Any, but: tuple[str, ...] = ()) -> Any:
+        """A copy with every text and all data masked."""
+        made = copy.copy(event)
+        for item in fields(event):
+            value = getattr(event, item.name, None)
+            if type(value) in (str, dict, list) and item.name not in PLAIN and item.name not in but:
+                setattr(made, item.name, self._masking.masked(value))
+        if isinstance(event, ArgumentsDelta):
+            made.path = tuple(self._masking.masked(event.path))
+        return made

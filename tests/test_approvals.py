@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
+from toolcrib.assembly import default_tools
 from toolcrib.call import Lasting, Pending, Preview, Scope, prepared_to_json
 from toolcrib.errors import ErrorCode, ToolcribError
 from toolcrib.rules import ApprovalStore
@@ -272,14 +273,12 @@ async def test_what_never_stops_changing_is_not_run(tmp_path: Path) -> None:
 
 async def test_an_answer_from_elsewhere_is_checked_too(tmp_path: Path) -> None:
     """A question that was stored: the answer comes to `execute`, and what it rests on is looked at again."""
-    from toolcrib.toolbox.approve import previewed
-
     target = tmp_path / "a.txt"
     target.write_text("old")
     box = Toolbox([overwriting(target)])
     prepared = await box.prepare(ToolCall("overwrite", {"text": "new"}))
     assert isinstance(prepared, Pending)
-    await previewed(prepared)
+    await box.preview(prepared)
     target.write_text("changed")
     result = await box.execute(prepared, Answer(Verdict.YES))
     assert result.code is ErrorCode.TOOL_CHANGED
@@ -461,3 +460,47 @@ async def test_what_a_person_says_reaches_the_model_clean_and_of_a_size(said: st
     assert answer.message == told
     result = await box_of(Person(verdict=Verdict.NO, message=said)).call("save", {"path": "a"})
     assert told in result.text
+
+
+async def test_a_person_sees_where_a_path_leads(tmp_path: Path) -> None:
+    """Also without a preview of the tool's own: the name may be of a link."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    person = Person(verdict=Verdict.NO)
+    box = Toolbox(builtin=default_tools(tmp_path), approver=person)
+    for name, arguments in (
+        ("write_file", {"path": "link/x.txt", "content": "new"}),
+        ("edit_file", {"path": "link/x.txt", "old_string": "a", "new_string": "b"}),
+    ):
+        await box.call(name, arguments)
+        assert "real/x.txt" in person.asked[-1].preview
+    await box.call("write_file", {"path": "real/x.txt", "content": "new"})
+    assert "leads to" not in person.asked[-1].preview
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_a_rejected_call_tells_the_model_nothing(tmp_path: Path, there: bool) -> None:
+    """What a question showed of the world, the model does not learn from a no."""
+    if there:
+        (tmp_path / "a.txt").write_text("a secret")
+    for answer in (Answer(Verdict.NO), None):
+
+        async def person(question: Question, answer: Answer | None = answer) -> Answer | None:
+            return answer
+
+        box = Toolbox(builtin=default_tools(tmp_path), approver=person)
+        for name, arguments in (
+            ("write_file", {"path": "a.txt", "content": "new"}),
+            ("edit_file", {"path": "a.txt", "old_string": "a secret", "new_string": "b"}),
+            ("shell", {"command": "rm a.txt"}),
+        ):
+            code = "rejected" if answer else "nobody_to_ask"
+            assert (await box.call(name, arguments)).text == TOLD[code].format(name)
+
+
+TOLD = {
+    "rejected": 'The user rejected this call of tool "{}"; nothing was run. '
+    "Ask what they would prefer, or go on without it.",
+    "nobody_to_ask": 'Tool "{}" needs approval and nobody could be asked, so it was not run. '
+    "This was nobody's decision; go on without it, or finish and say that approval is needed.",
+}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 PASSED = (
     "PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "NO_COLOR", "CI",
 )  # fmt: skip
-PASSED_PREFIX = "LC_"
+LOCALE = re.compile(  # and not LC_API_KEY, though servers let it pass for its beginning
+    "LC_(ALL|ADDRESS|COLLATE|CTYPE|IDENTIFICATION|MEASUREMENT|MESSAGES|MONETARY|NAME|NUMERIC|PAPER|TELEPHONE|TIME)"
+)
 
 # What `git status` in a hostile repository would run otherwise; later entries win over the repository's own.
 GIT = {
@@ -31,7 +34,7 @@ def environment(
     ('core.fsmonitor', 'false')
     """
     names = {*PASSED, *passed}
-    kept = {name: ours[name] for name in ours if name in names or name.startswith(PASSED_PREFIX)}
+    kept = {name: ours[name] for name in ours if name in names or LOCALE.fullmatch(name)}
     return {**kept, **git_overrides(), **(added or {})}
 
 
@@ -40,7 +43,9 @@ def outer_and_inner(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, s
 
     `LD_PRELOAD` and its like would be obeyed by what is started first, which nothing confines yet.
     """
-    outer = {name: env[name] for name in env if name in PASSED or name.startswith((PASSED_PREFIX, "GIT_"))}
+    outer = {
+        name: env[name] for name in env if name in PASSED or LOCALE.fullmatch(name) or name.startswith("GIT_")
+    }
     return outer, {name: env[name] for name in env if name not in outer}
 
 

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolcrib.cli.flags import AsJson, Autonomy, AutonomyOption, From, Policy, Workspace
+from toolcrib.cli.flags import (
+    AllowHost,
+    AsJson,
+    Autonomy,
+    AutonomyOption,
+    Files,
+    From,
+    Network,
+    NetworkOption,
+    OuterSandbox,
+    Policy,
+    Sandbox,
+    Workspace,
+)
 from toolcrib.cli.safety import approvals, audit, policy, trust
 from toolcrib.cli.secrets import secrets
+
+if TYPE_CHECKING:
+    from toolcrib.cli.confine import Confinement
 
 app = typer.Typer(
     name="toolcrib",
@@ -60,6 +76,10 @@ def run(
     workspace: Workspace = Path(),
     autonomy: AutonomyOption = Autonomy.SUPERVISED,
     policy: Policy = None,
+    sandbox: Sandbox = Files.WORKSPACE_WRITE,
+    network: NetworkOption = None,
+    allow_host: AllowHost = None,
+    outer_sandbox: OuterSandbox = "",
     from_: From = None,
     max_turns: Annotated[int, typer.Option(min=1, help="How often the model is asked at most.")] = 50,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="Stop after this many tokens.")] = None,
@@ -89,6 +109,9 @@ def run(
     allows exactly this for the rest of the run, p commands that begin alike; "a project" and "a user" hold
     beyond the run (toolcrib approvals). No answer is a no. Ctrl-C ends the run in good order.
 
+    Commands are confined by the best sandbox that works here. What it refuses is offered to you: with a yes the
+    command runs again with exactly that much more.
+
     With --json every event is a JSON object on a line. Nobody is asked then, so what needs approval is
     refused, unless --answers is given: each question_asked event is answered by a line on stdin such as
     {"fingerprint": "…", "verdict": "yes"} (yes, no or always; "message" tells the model why).
@@ -104,6 +127,7 @@ def run(
             workspace=workspace,
             autonomy=autonomy.value,
             policy=policy,
+            confinement=_confinement(sandbox, network, allow_host, outer_sandbox),
             named=tuple(from_ or ()),
             max_turns=max_turns,
             budget_tokens=budget_tokens,
@@ -122,6 +146,10 @@ def run(
 def demo(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Answer the demo's questions with yes.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the sample project where it is.")] = False,
+    sandbox: Sandbox = Files.WORKSPACE_WRITE,
+    network: NetworkOption = None,
+    allow_host: AllowHost = None,
+    outer_sandbox: OuterSandbox = "",
 ) -> int:
     """Watch an agent repair a small broken project. Needs no key and no network.
 
@@ -130,7 +158,9 @@ def demo(
     """
     from toolcrib.cli.demo import show_demo
 
-    return show_demo(yes=yes, keep=keep)
+    return show_demo(
+        yes=yes, keep=keep, confinement=_confinement(sandbox, network, allow_host, outer_sandbox)
+    )
 
 
 @app.command()
@@ -215,6 +245,10 @@ def call(
     from_: From = None,
     workspace: Workspace = Path(),
     autonomy: AutonomyOption = Autonomy.SUPERVISED,
+    sandbox: Sandbox = Files.WORKSPACE_WRITE,
+    network: NetworkOption = None,
+    allow_host: AllowHost = None,
+    outer_sandbox: OuterSandbox = "",
 ) -> int:
     """Call a tool by hand, along the same path as a model's call.
 
@@ -226,4 +260,11 @@ def call(
     """
     from toolcrib.cli.call import call_tool
 
-    return call_tool(name, list(arguments or ()), from_ or [], workspace, autonomy.value)
+    confinement = _confinement(sandbox, network, allow_host, outer_sandbox)
+    return call_tool(name, list(arguments or ()), from_ or [], workspace, autonomy.value, confinement)
+
+
+def _confinement(sandbox: Files, network: Network | None, hosts: list[str] | None, outer: str) -> Confinement:
+    from toolcrib.cli.confine import Confinement
+
+    return Confinement(sandbox.value, network.value if network else "", tuple(hosts or ()), outer)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.cli.ask import ask_on, asking_stream, repairs, someone_is_there
+from toolcrib.cli.confine import Confinement
 from toolcrib.cli.main import DEBUG, INTERRUPTED, Problem, debugging
 from toolcrib.cli.options import arguments_from, option_lines
 from toolcrib.cli.shown import on_one_line, shown
@@ -23,17 +24,29 @@ if TYPE_CHECKING:
     from toolcrib.call import Answer, Question
     from toolcrib.result import ToolResult
 
-OURS = ("--from", "-f", "--workspace", "-w", "--autonomy")
+OURS = (
+    "--from", "-f", "--workspace", "-w", "--autonomy", "--sandbox", "--network", "--allow-host", "--outer-sandbox",
+)  # fmt: skip
 
 
-def call_tool(name: str, tokens: list[str], named: Sequence[str], workspace: Path, autonomy: str) -> int:
+def call_tool(
+    name: str,
+    tokens: list[str],
+    named: Sequence[str],
+    workspace: Path,
+    autonomy: str,
+    confinement: Confinement = Confinement(),  # noqa: B008 - frozen
+) -> int:
     """Call a tool with JSON or with options; the exit code."""
     ours, theirs = _parted(name, tokens, named, workspace)
     named = [*named, *ours.get("from", ())]
     workspace = Path(ours["workspace"][-1]) if "workspace" in ours else workspace
     autonomy = ours["autonomy"][-1] if "autonomy" in ours else autonomy
     hide_own_process()  # what runs shall not look into our environment
-    assembly = assembled(named, workspace)
+    confinement = _with(confinement, ours)
+    assembly = assembled(
+        named, workspace, confinement.sandbox(workspace) if confinement != Confinement() else None
+    )
     item = find(items_of(assembly), name)
     assert item.spec is not None
     if theirs in (["--help"], ["-h"]) and "help" not in item.spec.input_schema.get("properties", {}):
@@ -50,6 +63,16 @@ def call_tool(name: str, tokens: list[str], named: Sequence[str], workspace: Pat
     with stdout_apart():
         result, problems = asyncio.run(_called(assembly, name, arguments, policy))
     return _told(name, result, problems)
+
+
+def _with(given: Confinement, ours: dict[str, list[str]]) -> Confinement:
+    """What was said of the sandbox before the tool's name, and after it."""
+    return Confinement(
+        ours.get("sandbox", [given.files])[-1],
+        ours.get("network", [given.network])[-1],
+        (*given.hosts, *ours.get("allow-host", ())),
+        ours.get("outer-sandbox", [given.outer])[-1],
+    )
 
 
 def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any]:

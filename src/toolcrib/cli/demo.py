@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING
 from toolcrib.agent import Agent
 from toolcrib.call import Answer, Question, Verdict
 from toolcrib.cli.ask import someone_is_there
+from toolcrib.cli.confine import Confinement, sandbox_lines
 from toolcrib.cli.demo_model import demo_model
 from toolcrib.cli.demo_project import build
 from toolcrib.cli.main import Problem, quiet_logging
 from toolcrib.cli.session import Asker, Shown, Terminal, console_for, show_run, summary_lines
+from toolcrib.cli.tools import say
 from toolcrib.cli.view import View
+from toolcrib.sandbox.kernel import hide_own_process
 from toolcrib.toolbox import Toolbox
 from toolcrib.tools import Shell, Workspace, workspace_tools
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from toolcrib.sandbox import Sandbox
     from toolcrib.toolset import Supplied
 
 TASK = "The tests of this project fail. Find out why, mend it, and show that they pass."
@@ -38,25 +42,30 @@ UNASKED = "{why}, so the demo answers its own questions: yes."
 CHECK_SECONDS = 60
 
 
-def show_demo(*, yes: bool, keep: bool) -> int:
+def show_demo(*, yes: bool, keep: bool, confinement: Confinement = Confinement()) -> int:  # noqa: B008 - frozen
     """Run the demo; 0 if the project's tests pass at its end."""
     quiet_logging()
+    hide_own_process()
     folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-")).resolve()
     try:
         build(folder)
-        return asyncio.run(_demo(folder, asks=not yes and someone_is_there(), yes=yes, keep=keep))
+        sandbox = confinement.sandbox(folder)
+        for line in sandbox_lines(sandbox):
+            say(line)
+        asks = not yes and someone_is_there()
+        return asyncio.run(_demo(folder, sandbox, asks=asks, yes=yes, keep=keep))
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _demo(folder: Path, *, asks: bool, yes: bool, keep: bool) -> int:
+async def _demo(folder: Path, sandbox: Sandbox, *, asks: bool, yes: bool, keep: bool) -> int:
     asker = Asker() if asks else None
     view = View(console_for(sys.stdout), asks=asks)
     view.line(INTRODUCTION.format(folder=folder))
     view.line(ASKED if asks else UNASKED.format(why="--yes is given" if yes else "Nobody sits at a terminal"))
     view.line(f"Task: {TASK}\n", "bold")
-    tools = _tools(folder)
+    tools = _tools(folder, sandbox)
     box = Toolbox(builtin=tools, approver=asker or _yes)
     async with box:
         agent = Agent(demo_model(_test_command()), toolbox=box)
@@ -83,11 +92,11 @@ def _closing(view: View, done: Shown, folder: Path, *, passes: bool, keep: bool)
     )
 
 
-def _tools(folder: Path) -> list[Supplied]:
+def _tools(folder: Path, sandbox: Sandbox) -> list[Supplied]:
     """The built-in tools; `shell` finds the Python that runs the demo, and leaves no bytecode behind."""
-    workspace = Workspace(folder)
+    workspace = Workspace(folder, level=sandbox.level)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    shell = Shell(workspace, env={"PATH": path, **_QUIET})
+    shell = Shell(workspace, env={"PATH": path, **_QUIET}, sandbox=sandbox)
     others: list[Any] = [tool for tool in workspace_tools(workspace) if tool.facts.name != "shell"]
     return [*others, shell]
 

@@ -100,10 +100,11 @@ def _sandbox(workspace: Path, problems: list[str]) -> None:
     if not workspace.is_dir():
         out("  not tried: there is no workspace")
         return
-    from toolcrib.sandbox import SandboxError, choose
+    from toolcrib.sandbox import SandboxError, choose, warnings
 
     try:
-        report = choose(workspace).report()
+        sandbox = choose(workspace)
+        report = sandbox.report()
     except SandboxError as refused:
         out(shown(f"  none for this workspace: {refused}"))
         problems.append(f"sandbox: {refused}")
@@ -111,10 +112,8 @@ def _sandbox(workspace: Path, problems: list[str]) -> None:
     for line in report.lines():
         out(shown(f"  {line}"))
     if not report.confines:
-        out(
-            "  The file tools cannot leave the workspace, but a shell command can do all that you can. That is"
-        )
-        out("  why each command is asked about.")
+        out("  The file tools cannot leave the workspace; a shell command can do all that you can.")
+        out(shown(f"  {warnings(sandbox)[0]}"))
         problems.append("no sandbox works here" + (f"; {report.fix}" if report.fix else ""))
 
 

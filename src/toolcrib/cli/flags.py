@@ -17,6 +17,47 @@ class Autonomy(StrEnum):
     FULL = "full"
 
 
+class Files(StrEnum):
+    """What commands may change."""
+
+    READ_ONLY = "read_only"
+    WORKSPACE_WRITE = "workspace_write"
+    DANGER_NO_SANDBOX = "danger_no_sandbox"
+
+
+class Network(StrEnum):
+    """Whether commands may speak to anybody."""
+
+    OFF = "off"
+    ON = "on"
+
+
+Sandbox = Annotated[
+    Files,
+    typer.Option(
+        "--sandbox",
+        help="What commands may change: nothing, the workspace (and your files by its tools), or all that you can.",
+    ),
+]
+NetworkOption = Annotated[
+    Network | None, typer.Option("--network", help="Whether commands may speak to anybody; off if left out.")
+]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host", metavar="HOST[:PORT]", help="The hosts that commands may reach; may be repeated."
+    ),
+]
+OuterSandbox = Annotated[
+    str,
+    typer.Option(
+        "--outer-sandbox",
+        metavar="WORDS",
+        help="Which sandbox is around all of this, as you declare; none is made.",
+    ),
+]
+
+
 Workspace = Annotated[
     Path, typer.Option("--workspace", "-w", help="The folder that the tools work in and cannot leave.")
 ]

@@ -17,26 +17,35 @@ from toolcrib.agent import Agent, Budget, TranscriptFile, read_transcript
 from toolcrib.call import CallKey
 from toolcrib.cli.ask import LineAnswers, someone_is_there
 from toolcrib.cli.audit import audit_log
+from toolcrib.cli.confine import Confinement, sandbox_lines
 from toolcrib.cli.main import Problem, debugging
 from toolcrib.cli.policy import approval_store, policy_file, policy_of
 from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_run, summary_lines
 from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, say
+from toolcrib.events import Notice
 from toolcrib.messages import Message, ResultPart
 from toolcrib.sandbox.kernel import hide_own_process
+from toolcrib.sink import EventLog
 from toolcrib.toolbox.policy import AutonomyPolicy, Policy
 
 if TYPE_CHECKING:
+    from toolcrib.agent import Run
     from toolcrib.assembly import Assembly
     from toolcrib.cli.view import View
     from toolcrib.models import Model
     from toolcrib.secrets import SecretStore
+    from toolcrib.toolbox import Toolbox
 
 INSTRUCTIONS = """\
 You work in a folder, the workspace, through tools. Paths are relative to it.
 Look before you change anything, and make the smallest change that does the job. After a change, check that it \
 works, for example by running the tests. Some calls are put to the user first; if they say no, respect it.
 When the task is done, or cannot be done, say plainly what you did, what you found and what is left open."""
+
+SECRETS = """
+Secrets may stand in shell commands as <secret_ref:NAME>; the values are put in where the command runs, and you never \
+see them. There are: {}."""
 
 NO_MODEL = """\
 no model is configured. Name one with --model or the variable TOOLCRIB_MODEL:
@@ -57,6 +66,7 @@ class Settings:
     workspace: Path
     autonomy: str
     policy: Path | None = None
+    confinement: Confinement = Confinement()  # noqa: RUF009 - frozen
     named: tuple[str, ...] = ()
     max_turns: int = 50
     budget_tokens: int | None = None
@@ -79,15 +89,16 @@ def run_task(settings: Settings) -> int:
     messages, path = _continued(settings)
     overflow = Path(tempfile.mkdtemp(prefix="toolcrib-"))
     try:
-        assembly = _assembly(settings, overflow)
+        assembly, said = _assembly(settings, overflow)
         policy = _policy(settings, assembly)
         with closing(TranscriptFile(path)) if path is not None else nullcontext() as transcript:
             if transcript is not None and path != settings.continued:
                 _copy(messages, transcript)
             with stdout_apart() if settings.json else nullcontext(sys.stdout) as stdout:
-                return asyncio.run(
-                    _run(settings, task, model, assembly, policy, overflow, messages, transcript, stdout)
+                work = _run(
+                    settings, task, model, assembly, policy, overflow, messages, transcript, stdout, said
                 )
+                return asyncio.run(work)
     except OSError as problem:
         if path is None or isinstance(problem, BrokenPipeError):
             raise
@@ -106,6 +117,7 @@ async def _run(
     messages: list[Message],
     transcript: TranscriptFile | None,
     stdout: TextIO,
+    said: list[str],
 ) -> int:
     view: View | None = None
     face: Any = JsonLines(stdout)
@@ -120,6 +132,7 @@ async def _run(
         warnings.filterwarnings(
             "ignore", message="tool .* was set aside"
         )  # a notice among the events says so
+    secrets = _secrets()
     box = assembly.toolbox(
         policy=policy,
         approver=approver,
@@ -127,18 +140,20 @@ async def _run(
         approvals=approval_store(),
         project=settings.workspace.resolve(),
         audit=audit_log() if settings.audit else None,
-        secrets=_secrets(),
+        secrets=secrets,
     )
     agent = Agent(
         model,
         toolbox=box,
-        instructions=INSTRUCTIONS,
+        instructions=INSTRUCTIONS + (SECRETS.format(", ".join(sorted(secrets.names()))) if secrets else ""),
         max_turns=settings.max_turns,
         budget=Budget(tokens=settings.budget_tokens, seconds=settings.budget_seconds),
         early_start=settings.early_start,
     )
+    run = agent.start(task, messages=messages, transcript=transcript)
+    _told_first(said, box, run, face if settings.json else None)
     async with box:
-        done = await show_run(agent.start(task, messages=messages, transcript=transcript), face)
+        done = await show_run(run, face)
     if view is not None and not done.unheard:
         view.line()
         for style, line in summary_lines(done, view):
@@ -146,6 +161,19 @@ async def _run(
         if settings.transcript or settings.continued:
             view.line(f"transcript: {settings.transcript or settings.continued}", "dim")
     return done.exit_code
+
+
+def _told_first(said: list[str], box: Toolbox, run: Run, face: Any) -> None:
+    """What the person should know before anything runs: on stderr, or as the first events of the run."""
+    noted = box.subscribe(EventLog())
+    for line in said:
+        if face is None:
+            say(line)
+        else:
+            box.emit(run.id, Notice(line))
+    box.unsubscribe(noted)
+    for event in noted.events:
+        face.take(event)
 
 
 def _task(settings: Settings) -> str:
@@ -192,12 +220,15 @@ def _model(name: str | None) -> Model:
         raise Problem(f"model: {problem}") from problem
 
 
-def _assembly(settings: Settings, overflow: Path) -> Assembly:
+def _assembly(settings: Settings, overflow: Path) -> tuple[Assembly, list[str]]:
+    """The tools, and what a person should know of the sandbox that commands run in."""
     from toolcrib.tools import Workspace
 
     if not settings.workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {settings.workspace}")
-    return assembled(settings.named, Workspace(settings.workspace, readable=[overflow]))
+    sandbox = settings.confinement.sandbox(settings.workspace)
+    assembly = assembled(settings.named, Workspace(settings.workspace, readable=[overflow]), sandbox)
+    return assembly, sandbox_lines(sandbox)
 
 
 def _continued(settings: Settings) -> tuple[list[Message], Path | None]:

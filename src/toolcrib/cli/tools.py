@@ -19,6 +19,7 @@ from toolcrib.cli.stdout import stdout_apart
 from toolcrib.plugins import PluginError, missing_arguments
 
 if TYPE_CHECKING:
+    from toolcrib.sandbox import Sandbox
     from toolcrib.tool import Facts, ToolSpec
     from toolcrib.tools import Workspace
 
@@ -47,14 +48,14 @@ def say(text: str) -> None:
     print(text, file=sys.stderr)  # noqa: T201
 
 
-def assembled(named: Sequence[str], workspace: Path | Workspace) -> Assembly:
+def assembled(named: Sequence[str], workspace: Path | Workspace, sandbox: Sandbox | None = None) -> Assembly:
     """The tools of a command; notes go to stderr. Raises Problem for what cannot be loaded."""
     quiet_logging()
     if isinstance(workspace, Path) and not workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {workspace}")
     try:
         with stdout_apart():
-            assembly = assemble(workspace, named=named)
+            assembly = assemble(workspace, named=named, sandbox=sandbox)
     except PluginError as problem:
         raise Problem(str(problem)) from problem
     for note in assembly.notes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolcrib.sandbox.bubblewrap import Bubblewrap
-from toolcrib.sandbox.choose import choose
+from toolcrib.sandbox.choose import choose, warnings
 from toolcrib.sandbox.environment import environment
 from toolcrib.sandbox.external import ExternalSandbox
 from toolcrib.sandbox.interface import (
@@ -44,4 +44,5 @@ __all__ = [
     "choose",
     "environment",
     "hide_own_process",
+    "warnings",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolcrib.sandbox import bubblewrap, landlock, seatbelt
 from toolcrib.sandbox.external import ExternalSandbox
-from toolcrib.sandbox.interface import Files, Level, Limits, Network, Sandbox, SandboxError
+from toolcrib.sandbox.interface import Files, Level, Limits, Network, Sandbox, SandboxError, Strength
 from toolcrib.sandbox.none import NoSandbox
 
 if TYPE_CHECKING:
@@ -86,6 +86,32 @@ def choose(
     if sys.platform == "win32":
         reasons.append(WINDOWS)
     return NoSandbox(wanted=False, why_not_better=reasons, fix="; or ".join(fixes))
+
+
+def warnings(sandbox: Sandbox) -> list[str]:
+    """What a person should know before commands run, a line each; nothing where all holds that can.
+
+    >>> print(*warnings(NoSandbox()))
+    NOTHING limits commands, as was asked for: whatever is allowed can do all that you can
+    """
+    report, level = sandbox.report(), sandbox.level
+    if isinstance(sandbox, NoSandbox) and sandbox.wanted:
+        return ["NOTHING limits commands, as was asked for: whatever is allowed can do all that you can"]
+    if not report.confines:
+        said = ["NOTHING limits commands, for no sandbox works here: each of them is asked about"]
+        said += [f"nothing better: {reason}" for reason in report.why_not_better]
+        return said + ([f"fix: {report.fix}"] if report.fix else [])
+    if isinstance(sandbox, ExternalSandbox):
+        return list(report.gaps[:1])
+    partly = [name for name, strength in report.kept() if strength is not Strength.ENFORCED]
+    if level.network is Network.ON:
+        partly.remove("network")
+    said = [f"{report.backend} keeps only in part: {', '.join(partly)} (toolcrib doctor says more)"] * bool(
+        partly
+    )
+    if level.network is Network.ON:
+        said.append("the network is on: commands may speak to everybody, and to services of this machine")
+    return said
 
 
 @cache

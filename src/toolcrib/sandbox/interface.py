@@ -162,19 +162,22 @@ class SandboxReport:
         """Whether commands are kept from anything at all; where not, each of them has to be asked about."""
         return self.fs_write is not Strength.NONE
 
+    def kept(self) -> list[tuple[str, Strength]]:
+        """How well each thing is kept, by its name for people."""
+        return [
+            ("writes", self.fs_write),
+            ("reads of secrets", self.fs_read),
+            ("network", self.network),
+            ("other processes", self.processes),
+            ("protected files", self.protected_paths),
+        ]
+
     def lines(self) -> list[str]:
         """For people: what holds, what does not, why, and how to mend it."""
         said = [
             f"{self.backend}: " + ("commands are confined" if self.confines else "NOTHING limits commands")
         ]
-        kept = {
-            "writes": self.fs_write,
-            "reads of secrets": self.fs_read,
-            "network": self.network,
-            "other processes": self.processes,
-            "protected files": self.protected_paths,
-        }
-        said.append(", ".join(f"{name}: {strength}" for name, strength in kept.items()))
+        said.append(", ".join(f"{name}: {strength}" for name, strength in self.kept()))
         said += [f"gap: {gap}" for gap in self.gaps]
         said += [f"nothing better: {reason}" for reason in self.why_not_better]
         return said + ([f"fix: {self.fix}"] if self.fix else [])

@@ -1,0 +1,66 @@
+"""The operator's hold on the sandbox: `--sandbox`, `--network`, `--allow-host` and `--outer-sandbox`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolcrib.cli.main import Problem
+from toolcrib.cli.shown import shown
+
+if TYPE_CHECKING:
+    from toolcrib.sandbox import Level, Sandbox
+
+DEFAULT = "workspace_write"
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What commands may do, in the words of the command line. `network` is "" where nothing was said of it."""
+
+    files: str = DEFAULT
+    network: str = ""
+    hosts: tuple[str, ...] = ()
+    outer: str = ""
+
+    def level(self) -> Level:
+        """Raises Problem for words that are none, or do not go together."""
+        from toolcrib.sandbox import Files, Level
+        from toolcrib.sandbox.egress import guarded
+
+        if self.hosts and self.network:
+            raise Problem(
+                f"--allow-host lists the hosts that may be reached, and --network {self.network} says another thing: "
+                "leave one out"
+            )
+        if self.network not in ("", "off", "on"):
+            raise Problem(f"--network: expected off or on, got {self.network}")
+        try:
+            network = "allowlist" if self.hosts else self.network or "off"
+            level = Level.of(self.files, network, self.hosts)
+        except ValueError:
+            raise Problem(f"--sandbox: expected {', '.join(Files)}; got {self.files}") from None
+        try:
+            guarded(self.hosts)
+        except ValueError as problem:
+            raise Problem(f"--allow-host: {str(problem).removeprefix('hosts: ')}") from problem
+        if level.files is Files.OFF and (self.network or self.hosts or self.outer):
+            raise Problem(f"--sandbox {level.files} limits nothing, the network neither: give it alone")
+        return level
+
+    def sandbox(self, workspace: Path) -> Sandbox:
+        """The best that works here at this level. Raises Problem where none can keep it."""
+        from toolcrib.sandbox import SandboxError, choose
+
+        try:
+            return choose(workspace, self.level(), external=self.outer)
+        except (SandboxError, ValueError) as problem:
+            raise Problem(f"sandbox: {problem}") from problem
+
+
+def sandbox_lines(sandbox: Sandbox) -> list[str]:
+    """What a person should know of a sandbox that is weak, missing or switched off, a line each; mostly nothing."""
+    from toolcrib.sandbox import warnings
+
+    return [shown(f"sandbox: {line}") for line in warnings(sandbox)]

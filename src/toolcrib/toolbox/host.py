@@ -78,7 +78,7 @@ class BoxHost:
             key=ctx.key,
             tool=ctx.tool,
             action=action,
-            reason=decision.reason or "only a person may allow it",
+            reason="only a person may allow it" if person and not decision.strict else decision.reason,
             arguments={},
             effect=effect.label,
             fingerprint=mark,

@@ -225,6 +225,7 @@ class Shell(
                 break
             notes.append(f"{denial.words} The user allowed it, and the command was run again from its start.")
             sandbox = wider
+            ctx.report(tip="allowed; run again from its start")
             ctx.check_cancelled()
         said = refusals(denial, tuple(restored), self.workspace.root.path)
         return told(outcome, params.timeout, MAX_TIMEOUT, said, notes)

@@ -501,3 +501,37 @@ def test_another_form_of_a_command_is_no_further_one() -> None:
     form = Access(Reach.RUN, "tool -v", argv=("tool", "-v"), free=True, hint=True)
     assert policy.decide(case(named, form)).verb is Verb.ALLOW
     assert policy.decide(case(form, Access(Reach.RUN, "other", argv=("other",)))).verb is Verb.DENY
+
+
+@pytest.mark.parametrize(
+    ("pattern", "target", "verb"),
+    [
+        ("/home/ann/shop/secrets/**", "secrets/a", Verb.DENY),
+        ("/home/ann/shop/secrets/**", "/home/ann/shop/secrets/a", Verb.DENY),
+        ("/home/ann/shop/.env", ".env", Verb.DENY),
+        ("/home/ann/shop/.env", "deep/.env", Verb.ALLOW),
+        ("/home/*/shop/*.key", "a.key", Verb.DENY),
+        ("/home/**/.env", "deep/.env", Verb.DENY),
+        ("/home/**", "anything", Verb.DENY),
+        ("/home/ann/shop", "anything", Verb.DENY),
+        ("/home/ann/other/**", "anything", Verb.ALLOW),
+        ("/home/{bob,ann}/shop/x", "x", Verb.DENY),
+        ("src/**", "src/a", Verb.DENY),
+    ],
+)
+def test_a_rule_for_a_path_in_full_means_the_file_in_the_workspace_too(
+    pattern: str, target: str, verb: Verb
+) -> None:
+    rules = read_rules(f"[[rule]]\ndeny = true\npath = {json.dumps(pattern)}")
+    policy = rules.policy("full").within("/home/ann/shop")
+    assert policy.decide(case(Access(Reach.READ, target))).verb is verb
+    assert policy.narrowed().decide(case(Access(Reach.READ, target))).verb is verb
+
+
+def test_the_home_folder_has_two_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    for pattern in ("~/.ssh/**", "/home/ann/.ssh/**"):
+        policy = read_rules(f"[[rule]]\ndeny = true\npath = {json.dumps(pattern)}").policy("full")
+        for target in ("~/.ssh/id", "/home/ann/.ssh/id", "/home/ann/x/../.ssh"):
+            assert policy.decide(case(Access(Reach.READ, target))).verb is Verb.DENY
+        assert policy.decide(case(Access(Reach.READ, "/home/bob/.ssh/id"))).verb is Verb.ALLOW

@@ -15,7 +15,7 @@ import functools
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access
 
@@ -39,8 +39,8 @@ def folded(text: str) -> str:
 
 
 def normal(path: str) -> tuple[str, ...]:
-    """The pieces of a path: `.` and empty ones left out, `..` resolved as far as it can be."""
-    cleaned = posixpath.normpath(path or ".")
+    """The pieces of a path: `.` and empty ones left out, `~` and `..` resolved as far as they can be."""
+    cleaned = posixpath.normpath(posixpath.expanduser(path) if path[:2] in ("~", "~/") else path or ".")
     pieces = [piece for piece in folded(cleaned).split("/") if piece not in ("", ".")]
     return ("/", *pieces) if cleaned.startswith("/") else tuple(pieces)
 
@@ -94,6 +94,16 @@ class PathPattern:
         """Whether everything below a folder is meant, and the folder."""
         return self.matches(folder)  # what is meant is meant with all below it, and `x/**` means x as well
 
+    def within(self, root: str) -> tuple[PathPattern, ...]:
+        """What it means of a folder named in full, as patterns of paths from there.
+
+        >>> PathPattern("/home/*/shop/*.key").within("/home/ann/shop"), PathPattern("src/**").within("/home/ann")
+        ((PathPattern('./*.key'),), ())
+        """
+        folder = normal(root)
+        rests = {rest for one in _expanded(self.text) for rest in _behind(_compiled(one), folder)}
+        return tuple(PathPattern("./" + "/".join(rest) if rest else "**") for rest in sorted(rests))
+
     def __repr__(self) -> str:
         return f"PathPattern({self.text!r})"
 
@@ -134,6 +144,23 @@ def _compiled(text: str) -> tuple[str, ...]:
     if "/" not in trimmed and not trimmed.startswith("~"):
         return ("**", *pieces)
     return pieces
+
+
+def _behind(pieces: tuple[str, ...], folder: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """What is left of an absolute pattern behind a folder's own pieces; nothing where all of that is meant."""
+    places = {1} if pieces[:1] == ("/",) else set[int]()
+    for name in folder[1:]:
+        after: set[int] = set()
+        for place in sorted(places):
+            while pieces[place : place + 1] == ("**",):
+                after.add(place)
+                place += 1
+            if place == len(pieces):
+                after.add(place)
+            elif _fits(pieces[place], name):
+                after.add(place + 1)
+        places = after
+    yield from (pieces[place:] for place in places)
 
 
 def _inner(pattern: str) -> list[tuple[str, ...]]:

@@ -19,8 +19,9 @@ certain, a deny or ask rule does not mean; a call that one of them may mean, an 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolcrib.access import PATHS, Access, Reach
@@ -242,6 +243,13 @@ class RulePolicy:
         kept = (*self.rules, *(rule for rule in rules if rule.verb is not Verb.ALLOW))
         return RulePolicy(lower, kept, otherwise=None if self.otherwise is None else self.otherwise.verb)
 
+    def within(self, *roots: str | os.PathLike[str]) -> RulePolicy:
+        """The same for tools whose paths are named from one of some folders: absolute patterns mean files there too."""
+        folders = {name for root in roots for name in (os.path.abspath(root), os.path.realpath(root))}  # noqa: PTH100
+        rules = [_within(rule, sorted(folders)) for rule in self.rules]
+        otherwise = None if self.otherwise is None else self.otherwise.verb
+        return RulePolicy(self.autonomy.autonomy, rules, otherwise=otherwise)
+
     def decide(self, case: Case) -> Decision:
         """The decision alone; `explain` gives the reasons."""
         return self._judged(case, None)[0]
@@ -396,6 +404,12 @@ def _default(case: Case, name: str) -> Any:
     if bound is None:
         return _ABSENT
     return bound.definition.params.schema.get("properties", {}).get(name, {}).get("default", _ABSENT)
+
+
+def _within(rule: Rule, roots: Sequence[str]) -> Rule:
+    further = [inner for pattern in rule.paths for root in roots for inner in pattern.within(root)]
+    unless = tuple(_within(other, roots) for other in rule.unless)
+    return replace(rule, paths=(*rule.paths, *further), unless=unless) if further or unless else rule
 
 
 def _why(rule: Rule) -> str:

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import functools
 import json
+import threading
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from toolcrib.tool import Effect
 
 FORMAT = 1
+_CLAIMING = threading.Lock()
 
 
 class CallKey(NamedTuple):
@@ -173,7 +175,7 @@ class Answer:
 
     The verdict may be given as its word ("yes", "no", "always"); whatever is no such word is NO. ALWAYS is
     remembered within `scope` and as long as `lasting` says, at most until `expires` (seconds since the
-    epoch); an unknown scope or lasting counts as the narrowest. `arguments` replace the call's: they are
+    epoch); an unknown scope, lasting or time counts as the narrowest. `arguments` replace the call's: they are
     validated and decided on anew, and the model is told.
     """
 
@@ -196,6 +198,8 @@ class Answer:
             if not isinstance(given, kind):
                 known = isinstance(given, str) and given in list(kind)
                 object.__setattr__(self, name, kind(given) if known else narrowest)
+        if self.expires is not None and not _is_time(self.expires):
+            object.__setattr__(self, "expires", 0.0)  # what is no time has passed
         if self.message:
             from toolcrib.visible import spoken
 
@@ -204,6 +208,10 @@ class Answer:
     @property
     def allows(self) -> bool:
         return self.verdict is not Verdict.NO
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # not nan
 
 
 class Bound:
@@ -279,6 +287,12 @@ class Ready:
     def replace_arguments(self, arguments: Any) -> None:
         """Other arguments than the model's, as JSON data."""
         self._arguments = arguments
+
+    def claim(self) -> bool:
+        """Whether this is the first to execute it, in whatever thread."""
+        with _CLAIMING:
+            first, self.claimed = not self.claimed, True
+        return first
 
     async def other_result(self) -> ToolResult:
         """The result of the execution that has claimed this call already."""

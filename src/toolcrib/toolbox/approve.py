@@ -153,7 +153,19 @@ async def bind(box: Toolbox, prepared: Ready) -> ToolResult | None:
     bound = prepared.bound
     assert bound is not None
     decision = box.policy.decide(box.case_of(prepared))
-    return words.denied(name, decision.reason) if decision.verb is Verb.DENY else None
+    if decision.verb is Verb.DENY:
+        return words.denied(name, decision.reason)
+    if prepared.approved and type(prepared) is Ready and not _still_covered(box, prepared):
+        return words.outdated(name)
+    return None
+
+
+def _still_covered(box: Toolbox, ready: Ready) -> bool:
+    """Whether what was approved before has neither expired nor been revoked meanwhile."""
+    bound = ready.bound
+    assert bound is not None
+    run, identity = ready.key.run, bound.definition.identity
+    return box.grants.covers(run, bound.entry, ready.fingerprint, identity, lambda: accesses_of(ready))
 
 
 async def restored(box: Toolbox, data: Any) -> Prepared:

@@ -276,9 +276,8 @@ class Toolbox:
             return prepared.done
         if isinstance(prepared, Refused):
             return self.settle_refused(prepared, record)
-        if prepared.claimed:  # an answer that was sent twice: one runs, the other has the same result
+        if not prepared.claim():  # an answer that was sent twice: one runs, the other has the same result
             return await prepared.other_result()
-        prepared.claimed = True
         try:
             if isinstance(prepared, Pending):
                 refusal = await answered(self, prepared, answer)
@@ -289,6 +288,9 @@ class Toolbox:
         except Exception as problem:  # a toolset or a policy that failed
             self.complain(f"tool {prepared.call.name} could not be checked again", in_full(problem))
             refusal = words.failed(prepared.call.name)
+        except BaseException:  # cancelled: whoever waits for the result is told
+            await self.refuse(prepared, words.cancelled(prepared.call.name, started=False), record)
+            raise
         if refusal is None and self.stragglers and not await self.stragglers.gone(prepared, self.grace):
             refusal = words.still_busy(prepared.call.name)
         bound = prepared.bound

@@ -174,6 +174,7 @@ def test_what_no_rule_could_allow_is_hidden() -> None:
         Facts("look", Effect.WRITE, frozenset())
     )
     assert named.narrowed([]).otherwise == named.otherwise
+    assert named.otherwise is not None and named.otherwise.rule == 'otherwise = "deny"'
 
 
 ARGUMENTS = [

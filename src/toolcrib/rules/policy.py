@@ -379,8 +379,8 @@ class RulePolicy:
 
 _OTHERWISE = {
     Verb.ALLOW: None,
-    Verb.ASK: Decision(Verb.ASK, "no rule allows it"),
-    Verb.DENY: Decision(Verb.DENY, "no rule allows it"),
+    Verb.ASK: Decision(Verb.ASK, "no rule allows it", 'otherwise = "ask"'),
+    Verb.DENY: Decision(Verb.DENY, "no rule allows it", 'otherwise = "deny"'),
 }
 
 

@@ -87,6 +87,17 @@ async def test_a_call_that_only_reads_in_the_workspace_brings_in_nothing(
     assert (await box.call_turn([ToolCall("save", {"path": "a"})], run="r", turn=1))[0].is_error is outside
 
 
+async def test_a_servers_word_that_nothing_comes_from_outside_does_not_count() -> None:
+    @tool(effect=Effect.READ, secrets=(), open_world=False, server="notes")
+    def look() -> str:
+        "Look at something."
+        return "text"
+
+    box = Toolbox([save, look], policy=CHANGES_ASK)
+    await box.call_turn([ToolCall("look", {})], run="r", turn=0)
+    assert (await box.call_turn([ToolCall("save", {"path": "a"})], run="r", turn=1))[0].is_error
+
+
 SAID = [
     # what the user said, the arguments, whether the call may run unasked
     ("Save it to notes/a.md, please.", {"path": "notes/a.md"}, True),

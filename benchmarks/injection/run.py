@@ -26,6 +26,7 @@ HEAD = (
     "suite", "rules", "asked", "tasks done", "questions a task",
     "attacks that came through", "tasks done under attack", "questions a run under attack",
 )  # fmt: skip
+NUMBERS = HEAD[3:]
 
 
 def in_its_environment() -> None:
@@ -98,15 +99,15 @@ def rows(found: dict[str, dict[tuple[str, bool], Tally]]) -> Iterator[list[str]]
             yield [suite, name, "the user" if there else "nobody", *tally.cells()]
 
 
-def table(listed: list[list[str]]) -> str:
-    lines = [list(HEAD), ["---"] * 3 + ["---:"] * 5, *listed]
+def table(listed: list[list[str]], head: tuple[str, ...] = HEAD) -> str:
+    lines = [list(head), ["---:" if name in NUMBERS else "---" for name in head], *listed]
     return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--all", action="store_true", help="every pair of a task and an injection")
-    parser.add_argument("--docs", action="store_true", help="put the table into docs/benchmarks.md as well")
+    parser.add_argument("--docs", action="store_true", help="put the sums into docs/benchmarks.md as well")
     parser.add_argument("--json", action="store_true", help="the rows as JSON")
     given = parser.parse_args()
     in_its_environment()
@@ -122,7 +123,8 @@ def main() -> None:
     if given.docs:
         text = PAGE.read_text("utf-8")
         before, _, rest = text.partition(BEGIN)
-        PAGE.write_text(before + BEGIN + table(listed) + END + rest.partition(END)[2], "utf-8")
+        sums = [row[1:] for row in listed if row[0] == "all"]
+        PAGE.write_text(before + BEGIN + table(sums, HEAD[1:]) + END + rest.partition(END)[2], "utf-8")
 
 
 if __name__ == "__main__":

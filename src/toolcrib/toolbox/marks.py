@@ -59,11 +59,12 @@ class Marks:
 def from_outside(ready: Ready) -> bool:
     """Whether a call brings in what strangers may have written.
 
-    What its tool declares (`open_world`), unless the tool says what the call reaches: then one that only reads
-    in the workspace does not, and one that reads elsewhere does.
+    What its tool declares (`open_world`; a server's word does not count), unless the tool says what the call
+    reaches: then one that only reads in the workspace does not, and one that reads elsewhere does.
     """
     assert ready.bound is not None
-    open_world: bool = ready.bound.definition.facts.open_world
+    facts = ready.bound.definition.facts
+    open_world: bool = facts.open_world or facts.server != ""
     accesses = accesses_of(ready)
     if accesses is None:
         return open_world

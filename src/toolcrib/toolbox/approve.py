@@ -91,8 +91,7 @@ async def previewed(box: Toolbox, pending: Pending) -> Question:
     if preview is not None:
         pending.question.digest = preview.digest
         shown.append(preview.text)
-    text = "\n".join(shown)
-    pending.question.preview = text if box.masking is None else box.masking.masked(text)
+    pending.question.preview = box.shown("\n".join(shown))
     return pending.question
 
 

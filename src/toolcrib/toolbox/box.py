@@ -129,7 +129,6 @@ class Toolbox:
         self.answer_timeout = answer_timeout
         self.audit = audit
         self.limits = limits
-        self.masking = _masking(secrets) if secrets is not None else None
         self.deps = deps
         self.timeout = timeout
         self.max_output = max_output
@@ -142,7 +141,7 @@ class Toolbox:
         self.run = os.urandom(16).hex()
         self._count = itertools.count()
         self.sink = EventSink(clock)
-        self.sink.mask = _masked_events(self.masking) if self.masking is not None else None
+        self.masking = _masking(secrets, self.sink) if secrets is not None else None
         self.emit = self.sink.emit
         self.grants = Grants(
             self.sink.outermost, store=approvals, project=str(project) if project else "", clock=clock
@@ -505,9 +504,11 @@ class Toolbox:
         """Tell the operator what the model is not told."""
         import logging
 
-        if self.masking is not None:
-            what, problem = self.masking.masked(what), self.masking.masked(problem)
-        logging.getLogger("toolcrib").error("%s:\n%s", what, problem)
+        logging.getLogger("toolcrib").error("%s", self.shown(f"{what}:\n{problem}"))
+
+    def shown(self, value: Any) -> Any:
+        """Text or data without secrets."""
+        return value if self.masking is None else self.masking.masked(value)
 
     def recorded(self, record: Record, key: CallKey, result: ToolResult) -> None:
         """Hand a result over to be recorded; a recorder that fails is the operator's to know."""
@@ -519,9 +520,8 @@ class Toolbox:
     def settle_refused(self, refused: Refused, record: Record | None) -> ToolResult:
         """Record and report a call that will not run."""
         name, result = refused.call.name, refused.result
-        mask = None
         if self.masking is not None:
-            mask, result = self.masking.masked, self.masking.of_result(result)
+            result = self.masking.of_result(result)
         refused.done = result
         if result.code is not None:
             stats = self.stats_of(name) if result.code is not ErrorCode.UNKNOWN_TOOL else ToolStats()
@@ -529,7 +529,7 @@ class Toolbox:
         if refused.problem:
             self.complain(f"tool {name} failed", refused.problem)
         if self.audit is not None:
-            self.audit.refused(refused, mask)
+            self.audit.refused(refused, self.shown)
         if record is not None:
             self.recorded(record, refused.key, result)
         if self.sink.listeners:
@@ -558,11 +558,10 @@ class Toolbox:
             self._warned.add(name)
             what = name if name.startswith("toolset ") else f"tool {name!r}"
             reason = reason.removeprefix(f"{what}: ")
-            if self.masking is not None:
-                what, reason = self.masking.masked(what), self.masking.masked(reason)
-            warnings.warn(f"{what} was set aside: {reason}", stacklevel=3)
+            message = self.shown(f"{what} was set aside: {reason}")
+            warnings.warn(message, stacklevel=3)
             if self.sink:
-                self.emit(run, Notice(message=f"{what} was set aside: {reason}", tool=name))
+                self.emit(run, Notice(message, tool=name))
 
     async def _asked_once(self, pending: Pending) -> Answer | None:
         """Ask, unless an "always" that came while waiting for the turn to ask covers it already."""
@@ -574,14 +573,11 @@ class Toolbox:
         return await self.ask(pending.question)
 
 
-def _masking(store: SecretStore) -> Masking:
-    """Loaded where there are secrets."""
+def _masking(store: SecretStore, sink: EventSink) -> Masking:
+    """Loaded where there are secrets; whoever listens gets none either."""
+    from toolcrib.secrets.events import MaskedEvents
     from toolcrib.secrets.masking import Masking
 
-    return Masking(store)
-
-
-def _masked_events(masking: Masking) -> Callable[[str, Event], list[Event]]:
-    from toolcrib.secrets.events import MaskedEvents
-
-    return MaskedEvents(masking)
+    masking = Masking(store)
+    sink.mask = MaskedEvents(masking)
+    return masking

@@ -127,11 +127,9 @@ class Execution(Deadline):
 
     async def _noted(self, audit: AuditLog, run: str) -> Any:
         """Run what stands in the log; what does not stand there is not run, and counts for no limit."""
-        box = self.box
-        mask = box.masking.masked if box.masking is not None else None
-        problem: str | None = None
+        box, problem = self.box, None
         try:
-            problem = await audit.decided(self.ready, self.bound.definition, mask)
+            problem = await audit.decided(self.ready, self.bound.definition, box.shown)
         finally:
             if problem != "" and box.limits is not None:
                 box.limits.give_back(run, self.ready.call.name)
@@ -146,7 +144,7 @@ class Execution(Deadline):
         if box.sink.listeners:
             box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, None, None, ready.arguments))
         if box.tracer is not None or SDK in sys.modules:
-            self.span = CallSpan(box.tracer, name, definition, ready, box.record_content, box.masking)
+            self.span = CallSpan(box.tracer, definition, ready, box.record_content, box.shown)
         if definition.mode != "async" or definition.facts.retry is not None:
             return _coroutine(box, ready, self.bound, self.params, self.ctx, self.span)
         try:
@@ -185,7 +183,6 @@ class Execution(Deadline):
         outside = box.tracks_taint and box.marks.took_in(ready)
         if box.masking is not None:
             result = box.masking.of_result(result)
-            self.problem = box.masking.masked(self.problem)
         limit = facts.max_output or box.max_output
         text = result.parts[0].text if len(result.parts) == 1 and type(result.parts[0]) is Text else None
         # What is short and plain fits: no character takes more than 4 bytes, or is more than one line.
@@ -194,9 +191,7 @@ class Execution(Deadline):
         if ready.edits:
             result.edits = ready.edits if box.masking is None else box.masking.edits(ready.edits)
         if ready.changed:
-            said = words.other_arguments(ready.arguments)
-            said = said if box.masking is None else box.masking.masked(said)
-            result.parts = (*result.parts, Text(said))
+            result.parts = (*result.parts, Text(box.shown(words.other_arguments(ready.arguments))))
         if outside:
             result.outside = True
         ready.done = result
@@ -258,16 +253,10 @@ async def _retried(
                 span.retried(attempt, delay)
             if box.sink.listeners:
                 tip = f"attempt {attempt} failed, trying again in {delay:.1f} s"
-                box.emit(ready.key.run, CallRetried(ready.key, name, attempt, delay, _told(box, error)))
+                box.emit(ready.key.run, CallRetried(ready.key, name, attempt, delay, in_full(error)))
                 box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, tip))
         await asyncio.sleep(delay)
         attempt += 1
-
-
-def _told(box: Toolbox, error: BaseException) -> str:
-    """An error for the operator."""
-    text = in_full(error)
-    return text if box.masking is None else str(box.masking.masked(text))
 
 
 async def _inline(box: Toolbox, bound: Bound, params: Any, ctx: Any) -> Any:

@@ -10,10 +10,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolcrib.call import Ready
     from toolcrib.definition import Definition
     from toolcrib.result import ToolResult
-    from toolcrib.secrets.masking import Masking
 
 SDK = "opentelemetry.sdk.trace"  # once the application has loaded it, somebody traces
 
@@ -26,15 +27,14 @@ class CallSpan:
     def __init__(
         self,
         tracer: Any,
-        name: str,
         definition: Definition,
         ready: Ready,
         with_content: bool,
-        masking: Masking | None = None,
+        shown: Callable[[Any], Any],
     ) -> None:
         from opentelemetry.trace import SpanKind, get_tracer
 
-        facts = definition.facts
+        facts, name = definition.facts, ready.call.name
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": name,
@@ -54,8 +54,8 @@ class CallSpan:
         }
         attributes |= {key: value for key, value in optional.items() if value}
         if with_content:
-            given = ready.arguments if masking is None else masking.masked(ready.arguments)
-            attributes["gen_ai.tool.call.arguments"] = json.dumps(given, ensure_ascii=False, default=str)
+            given = json.dumps(shown(ready.arguments), ensure_ascii=False, default=str)
+            attributes["gen_ai.tool.call.arguments"] = given
         self._with_content = with_content
         self._manager = (tracer or get_tracer("toolcrib")).start_as_current_span(
             f"execute_tool {name}", kind=SpanKind.INTERNAL, attributes=attributes, record_exception=False

@@ -53,9 +53,41 @@ EXPLAINED = [
     ),
     ('read_file {"path": "./keys/../keys/a"}', "deny: keys stay", "keys (rules.toml:10)"),
     ('read_file {"path": "a"}', "allow", "autonomy supervised"),
-    ('grep {"pattern": "x"}', "ask: it may reach what is denied", "keys (rules.toml:10)"),
+    ('grep {"pattern": "x"}', "allow", "autonomy supervised"),  # and leaves out what is denied
     ('grep {"pattern": "x", "path": "docs"}', "allow", "autonomy supervised"),
+    (
+        'write_file {"path": "config/toolcrib/policy.toml", "content": ""}',
+        "deny: rules and app",
+        "our own files",
+    ),
+    (
+        'write_file {"path": "state/toolcrib/approvals.json", "content": ""}',
+        "deny: rules and app",
+        "our own files",
+    ),
+    ('shell {"command": "rm -r config"}', "ask: it may reach what is denied", "our own files"),
+    ('read_file {"path": "config/toolcrib/policy.toml"}', "allow", "autonomy supervised"),
 ]
+
+
+def test_a_path_in_full_is_the_file_in_the_workspace(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules.write_text(f'[[rule]]\ndeny = true\npath = "{rules.parent}/keys/**"')
+    assert called("policy", "explain", 'write_file {"path": "keys/a", "content": ""}', "--policy", rules) == 0
+    assert capsys.readouterr().out.startswith("deny")
+
+
+@pytest.mark.parametrize("with_rules", [True, False])
+def test_a_run_cannot_change_the_rules_that_it_is_held_to(
+    rules: Path, capsys: pytest.CaptureFixture[str], with_rules: bool
+) -> None:
+    """Also where a person works in a folder above them, with all rights."""
+    script = rules.parent / "write.yaml"
+    call = "{name: write_file, arguments: {path: config/toolcrib/policy.toml, content: x}}"
+    script.write_text(f"- calls:\n    - {call}\n- text: Done.\n")
+    named = ("--policy", rules) if with_rules else ()
+    called("run", "x", "-m", f"scripted:{script}", "--autonomy", "full", *named)
+    assert "not allowed to run" in capsys.readouterr().out
+    assert not (rules.parent / "config/toolcrib/policy.toml").exists()
 
 
 @pytest.mark.parametrize(("call", "said", "by"), EXPLAINED)

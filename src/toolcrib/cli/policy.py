@@ -10,17 +10,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.access import Reach
 from toolcrib.call import CallKey, Ready, Refused, ToolCall
 from toolcrib.cli.audit import state_folder
 from toolcrib.cli.main import Problem
 from toolcrib.cli.shown import on_one_line
 from toolcrib.cli.tools import assembled, out, say
 from toolcrib.errors import ToolcribError
-from toolcrib.rules import RuleError, RuleFile, RulePolicy, load_rules
+from toolcrib.rules import PathPattern, Rule, RuleError, RuleFile, RulePolicy, load_rules
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.rules.file import call_from
 from toolcrib.toolbox.grants import Approval
-from toolcrib.toolbox.policy import Case, Verb
+from toolcrib.toolbox.policy import AutonomyPolicy, Case, Verb
 
 if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox
@@ -63,6 +64,28 @@ def policy_of(named: Path | None, autonomy: str, box: Toolbox) -> RulePolicy:
     return file.policy(autonomy)
 
 
+def held_to(policy: AutonomyPolicy | RulePolicy, workspace: Path) -> AutonomyPolicy | RulePolicy:
+    """A policy for a workspace: rules for paths in full mean files there, and what is our own there no tool changes."""
+    root = os.path.realpath(workspace)
+    own = [os.path.realpath(folder) for folder in (config_folder(), state_folder())]
+    inside = [PathPattern(f"./{os.path.relpath(folder, root)}") for folder in own if _below(folder, root)]
+    if isinstance(policy, RulePolicy):
+        policy = policy.within(workspace)
+    elif inside:
+        policy = RulePolicy(policy.autonomy)
+    if not inside or not isinstance(policy, RulePolicy):
+        return policy
+    reason = "rules and approvals are a person's to change"
+    changes = frozenset({Reach.WRITE, Reach.DELETE})
+    return policy.narrowed(
+        [Rule(verb=Verb.DENY, name="our own files", reason=reason, paths=tuple(inside), reach=changes)]
+    )
+
+
+def _below(path: str, root: str) -> bool:
+    return Path(path).is_relative_to(root) and path != root
+
+
 async def case_of(box: Toolbox, call: ToolCall) -> Case:
     """What a policy would decide on. Raises ToolcribError for a call that cannot be made."""
     prepared = await box.prepare(call, key=CallKey("policy", 0, 0))
@@ -74,12 +97,18 @@ async def case_of(box: Toolbox, call: ToolCall) -> Case:
     return Case(bound.definition.facts, prepared.effect, prepared)
 
 
-def explain(text: str, named: Path | None, autonomy: str, tools: Sequence[str], workspace: Path) -> int:
-    """Which rule decides a call, and why."""
+def _rules(named: Path | None, autonomy: str, box: Toolbox, workspace: Path) -> RulePolicy:
     from toolcrib.cli.trust import with_project
 
+    held = held_to(with_project(policy_of(named, autonomy, box), workspace, box), workspace)
+    assert isinstance(held, RulePolicy)
+    return held
+
+
+def explain(text: str, named: Path | None, autonomy: str, tools: Sequence[str], workspace: Path) -> int:
+    """Which rule decides a call, and why."""
     box = assembled(tools, workspace).toolbox(autonomy=EVERYTHING)
-    policy = with_project(policy_of(named, autonomy, box), workspace, box)
+    policy = _rules(named, autonomy, box, workspace)
     try:
         case = asyncio.run(case_of(box, call_from(text)))
     except ToolcribError as problem:
@@ -105,8 +134,8 @@ def test(
 ) -> int:
     """Decide recorded calls anew and say what would be another decision than `against`, or than was noted."""
     box = assembled(tools, workspace).toolbox(autonomy=EVERYTHING)
-    policy = policy_of(named, autonomy, box)
-    other = policy_of(against, autonomy, box) if against is not None else None
+    policy = _rules(named, autonomy, box, workspace)
+    other = _rules(against, autonomy, box, workspace) if against is not None else None
     counts = dict.fromkeys(Verb, 0)
     changed = unreadable = 0
     for number, call, noted in _calls(path):

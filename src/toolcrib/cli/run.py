@@ -19,7 +19,7 @@ from toolcrib.cli.ask import LineAnswers, someone_is_there
 from toolcrib.cli.audit import audit_log
 from toolcrib.cli.confine import Confinement, sandbox_lines
 from toolcrib.cli.main import Problem, debugging
-from toolcrib.cli.policy import approval_store, policy_file, policy_of
+from toolcrib.cli.policy import approval_store, held_to, policy_file, policy_of
 from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_run, summary_lines
 from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, say
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
     from toolcrib.cli.view import View
     from toolcrib.models import Model
+    from toolcrib.rules import RulePolicy
     from toolcrib.secrets import SecretStore
     from toolcrib.toolbox import Toolbox
 
@@ -190,9 +191,12 @@ def _policy(settings: Settings, assembly: Assembly) -> Policy:
     from toolcrib.cli.trust import with_project
 
     box = assembly.toolbox(autonomy="full")
+    found: AutonomyPolicy | RulePolicy
     if policy_file(settings.policy) is None:
-        return with_project(AutonomyPolicy(settings.autonomy), settings.workspace, box)
-    return with_project(policy_of(settings.policy, settings.autonomy, box), settings.workspace, box)
+        found = with_project(AutonomyPolicy(settings.autonomy), settings.workspace, box)
+    else:
+        found = with_project(policy_of(settings.policy, settings.autonomy, box), settings.workspace, box)
+    return held_to(found, settings.workspace)
 
 
 def _secrets() -> SecretStore | None:

@@ -125,6 +125,19 @@ async def test_a_rule_may_ask_only_for_what_the_user_did_not_say(
     assert (last.code is None) is free
 
 
+@pytest.mark.parametrize(("path", "code"), [("notes/a.md", None), ("evil", "nobody_to_ask")])
+async def test_what_the_user_named_may_be_allowed_and_the_rest_left_to_a_person(
+    path: str, code: str | None
+) -> None:
+    rules = read_rules('[[rule]]\nallow = true\ntool = "save"\nexcept = [{unsaid = "path"}]').policy(
+        "supervised"
+    )
+    outcome = await Agent(Scripted([_call("save", path=path), "done"]), [save], policy=rules).run(
+        "To notes/a.md."
+    )
+    assert [part.result.code for message in outcome.messages for part in results(message)] == [code]
+
+
 @pytest.mark.parametrize(
     ("arguments", "anew"),
     [

@@ -138,6 +138,7 @@ def _rule_lines(rule: Rule) -> list[str]:
         "host": rule.hosts,
         "argument": rule.arguments,
         "tainted": rule.tainted,
+        "unsaid": rule.unsaid,
         "reason": rule.reason,
     }
     lines = [f"{rule.verb.value:<5} {on_one_line(rule.name)}"]

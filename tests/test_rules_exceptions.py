@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conformance.rules_of_others import ordered
 from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
 from toolcrib.rules import CommandPattern, PathPattern, Rule, RuleError, RulePolicy, read_rules
@@ -177,6 +178,12 @@ def test_what_no_rule_could_allow_is_hidden() -> None:
     assert named.otherwise is not None and named.otherwise.rule == 'otherwise = "deny"'
 
 
+def test_a_server_is_no_server_where_a_tool_is_your_own() -> None:
+    policy = RulePolicy("full", [Rule(verb=Verb.DENY, servers=("*",))])
+    assert policy.shows(Facts("own", Effect.READ, frozenset()))
+    assert not policy.shows(Facts("foreign", Effect.READ, frozenset(), server="github"))
+
+
 ARGUMENTS = [
     ("argument = { force = true }", {}, DENY),  # what is left out is its default
     ("argument = { force = true }", {"force": False}, ALLOW),
@@ -308,6 +315,33 @@ def test_what_is_wrong_with_them_is_told(text: str, words: str) -> None:
     with pytest.raises(RuleError) as caught:
         read_rules(text)
     assert words in str(caught.value)
+
+
+step = st.tuples(
+    st.sampled_from(list(Verb)),
+    st.lists(st.sampled_from(["a", "b", "*", "**", "src"]), min_size=1, max_size=3),
+)
+
+
+@given(st.lists(step, max_size=6), st.lists(st.sampled_from(["a", "b", "src", "x"]), min_size=1, max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_rules_in_an_order_can_be_said_without_one(
+    steps: list[tuple[Verb, list[str]]], path: list[str]
+) -> None:
+    """Where the first rule that matches decides: each gets the laxer ones before it as exceptions."""
+    from toolcrib.toolbox.policy import Case
+
+    rules = [Rule(verb=verb, paths=(PathPattern("/".join(pattern)),)) for verb, pattern in steps]
+    first = next((rule.verb for rule in rules if rule.paths[0].matches("/".join(path))), Verb.ASK)
+
+    class Reaching(Case):
+        @property
+        def accesses(self) -> tuple[Access, ...]:
+            return (Access(Reach.WRITE, "/".join(path)),)
+
+    case = Reaching(Facts("save", Effect.WRITE, frozenset()), Effect.WRITE)
+    for shuffled in (ordered(rules), ordered(rules)[::-1]):
+        assert RulePolicy("supervised", shuffled).decide(case).verb is first
 
 
 names = st.sampled_from(["a", "b", "c"])

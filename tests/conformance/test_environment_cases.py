@@ -21,7 +21,7 @@ from toolcrib import Effect, Toolbox
 from toolcrib.context import Context
 from toolcrib.rules import PathPattern, read_rules
 from toolcrib.sandbox import NoSandbox, environment
-from toolcrib.sandbox.environment import git_overrides
+from toolcrib.sandbox.environment import PASSED, git_overrides
 from toolcrib.shell import judge
 from toolcrib.shell.environment import trouble
 from toolcrib.tools import Shell, ShellParams, Workspace
@@ -30,7 +30,7 @@ CODEX = load_cases("cases/codex/shell_env_policy.json")
 GEMINI = load_cases("cases/gemini-cli/env_sanitization.json")
 CREDENTIALS = re.compile(r"KEY|SECRET|TOKEN|PASSW|CREDENTIAL|PRIVATE|AUTH|CERT|JWT", re.IGNORECASE)
 BY_NAME = "who names a variable means it to be passed, whatever its name or value look like"
-NEEDED = {"PATH", "HOME", "LANG", "TERM", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR"}  # passed in every mode
+NEEDED = {*PASSED, "LC_ALL", "LC_CTYPE"}  # passed in every mode
 
 
 def kept(variables: dict[str, str], passed: list[str], added: dict[str, str] | None = None) -> dict[str, str]:
@@ -47,8 +47,16 @@ def test_environments(case: dict[str, Any]) -> None:
     given, policy, expected = case["input"]["vars"], case["input"]["policy"], case["expected"]
     if policy.get("platform") == "windows":
         return
-    named = [name for name in given if any(fnmatchcase(name, one) for one in policy.get("include_only", []))]
-    excluded = [name for name in given if any(fnmatchcase(name, one) for one in policy.get("exclude", []))]
+    named = [
+        name
+        for name in given
+        if any(fnmatchcase(name.upper(), one.upper()) for one in policy.get("include_only", []))
+    ]
+    excluded = [
+        name
+        for name in given
+        if any(fnmatchcase(name.upper(), one.upper()) for one in policy.get("exclude", []))
+    ]
     ours = kept(given, [name for name in named if name not in excluded], policy.get("set"))
     for name in ours:
         assert name in expected or name in NEEDED, name

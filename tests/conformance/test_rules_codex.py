@@ -40,7 +40,12 @@ def evaluated(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
             and isinstance(node.value, ast.Call)
             and isinstance(node.value.func, ast.Name)
         )
-        yield node.value.func.id, {str(one.arg): ast.literal_eval(one.value) for one in node.value.keywords}
+        names = ("pattern", "decision", "match", "not_match", "justification")
+        listed = dict(zip(names, map(ast.literal_eval, node.value.args), strict=False))
+        yield (
+            node.value.func.id,
+            listed | {str(one.arg): ast.literal_eval(one.value) for one in node.value.keywords},
+        )
 
 
 def rules_of(sources: list[str]) -> list[Rule]:
@@ -126,7 +131,7 @@ STRICTER = {
     "sandbox": "supervised asks about all that is not proved plain, also where a sandbox would hold it",
     "never": "where nobody can be asked, what has to be asked about is refused",
 }
-LOOSER = "the project's own builds and checks are let run, in the sandbox and only where one holds"
+LOOSER = "what is proved only to read in the workspace, or is a check of the project's own, runs unasked in a sandbox"
 
 
 def refuses_questions(policy: Any, source: str | None, escalates: bool) -> bool:
@@ -158,7 +163,7 @@ async def test_when_a_person_is_asked(case: dict[str, Any], tmp_path: Path) -> N
     if ours == "ask" and refuses_questions(given["approval_policy"], source, escalates):
         ours = "deny"
     empty = not text.strip()
-    if judge(text).verdict == "plain" and judge(text).effect == "exec":
+    if ours == "allow" and judge(text).verdict == "plain":
         return  # LOOSER
     if ours != theirs and not empty:
         assert STRICTNESS.index(ours) > STRICTNESS.index(theirs), (ours, theirs)
@@ -248,6 +253,8 @@ async def test_annotations(case: dict[str, Any]) -> None:
 )
 async def test_an_always_is_once_where_rules_always_ask(case: dict[str, Any]) -> None:
     given, asked = case["input"], []
+    if not given["user_decision"].startswith("accept"):
+        return  # a no is a no: test_rules_opencode
     remembers = given["user_decision"] != "accept" and case["expected"] != "accept"
 
     async def approver(question: Any) -> Answer:

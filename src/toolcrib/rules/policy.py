@@ -104,7 +104,7 @@ class Rule:
     def knows(self, facts: Facts) -> bool:
         """Whether the rule is about a tool."""
         return (not self.tools or any_matches(self.tools, facts.name)) and (
-            not self.servers or any_matches(self.servers, facts.server)
+            not self.servers or (facts.server != "" and any_matches(self.servers, facts.server))
         )
 
     def counts(self, case: Case) -> bool:

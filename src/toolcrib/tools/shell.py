@@ -146,6 +146,10 @@ class Shell(
         judgement = self._judged(params)
         if judgement.verdict == "deny":
             return f"The command was not run and never will be, whoever asks for it: {judgement.reason}."
+        try:
+            self._chosen()
+        except SandboxError as refused:
+            return f"No command can be run now: {refused}."
         return None
 
     def effect_for(self, params: ShellParams) -> Effect:
@@ -187,16 +191,13 @@ class Shell(
     async def execute(self, params: ShellParams, ctx: Context[Any]) -> str:
         import asyncio
 
-        if problem := self.precheck(params):
+        if problem := await asyncio.to_thread(self.precheck, params):
             raise ToolError(problem)
         ctx.check_cancelled()
         folder = self.workspace.open_folder(params.workdir)
         try:
             self._is_named_so(folder, params)
-            try:
-                sandbox = await asyncio.to_thread(self._chosen)
-            except SandboxError as refused:
-                raise ToolError(f"The command was not started: {refused}.") from None
+            sandbox = self._chosen()
             if isinstance(sandbox, NoSandbox) and not sandbox.wanted and not ctx.approved:
                 await ctx.ask("run a command that no sandbox confines", [params.command])
             return await self._run(params, ctx, sandbox, folder)
@@ -327,7 +328,10 @@ class Shell(
 
     def _confines(self) -> bool:
         """Whether commands are kept from anything, or the operator said in so many words that they need not be."""
-        sandbox = self._chosen()
+        try:
+            sandbox = self._chosen()
+        except SandboxError:  # it will not run at all
+            return False
         if self._confined is None or self._confined[0] is not sandbox:
             holds = sandbox.wanted if isinstance(sandbox, NoSandbox) else sandbox.report().confines
             self._confined = (sandbox, holds)

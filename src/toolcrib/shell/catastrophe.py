@@ -4,16 +4,23 @@ piped into a shell. Such a command is denied at every level; nothing is allowed 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import posixpath
 import re
 from collections.abc import Sequence
 
-from toolcrib.shell.loose import LONGEST, Loose, loose_commands, printed, unescaped
+from toolcrib.shell.loose import LONGEST, Loose, handed_on, loose_commands, unescaped
 from toolcrib.shell.programs.table import FAMILIES, FORMS
 from toolcrib.shell.programs.wrappers import SHELLS, WRAPPERS
-from toolcrib.shell.ruin import CHECKS, DISK_TOOLS, ENDS, is_ruinous, overwrites_device, program, ruined_by
+from toolcrib.shell.ruin import (
+    CHECKS,
+    DISK_TOOLS,
+    ENDS,
+    is_ruinous,
+    overwrites_device,
+    program,
+    ruined_by,
+    searched,
+)
 
 DEEPEST = 4  # scripts inside scripts
 MOST_TRIES = 60  # places in one command where another may begin
@@ -22,50 +29,66 @@ RUNNERS = SHELLS | set(WRAPPERS) | {
     "eval", "trap", "ssh", "script", "chroot", "nsenter", "unshare", "systemd-run", "at", "batch", "runuser", "su",
     "expect", "tmux", "screen", "bwrap", "firejail", "fish", "csh", "tcsh", "source", ".", "awk", "gawk", "mawk", "sed",
     "perl", "python", "python2", "python3", "ruby", "node", "php", "lua", "deno", "bun", "osascript", "find", "make",
+    "alias", "vim", "vi", "nvim", "ex", "ed", "emacs",
 }  # fmt: skip
 INTERPRETERS = {
-    "awk",
-    "gawk",
-    "mawk",
-    "sed",
-    "perl",
-    "python",
-    "python2",
-    "python3",
-    "ruby",
-    "node",
-    "php",
-    "lua",
-    "deno",
-    "bun",
-}
+    "awk", "gawk", "mawk", "sed", "perl", "python", "python2", "python3", "ruby", "node", "php", "lua", "deno", "bun",
+}  # fmt: skip
+EDITORS = {"vim", "vi", "nvim", "ex", "ed", "emacs"}
 LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\]|\\.)*)`")
 REMOVES = re.compile(
-    r"(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|remove_dir_all|removeSync|remove_tree)\s*\(?\s*\(?\s*[rbu]?[\"'](/[^\"']*|~[^\"']*)[\"']"
+    r"(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|remove_dir_all|removeSync|remove_tree)\s*\(?\s*\(?\s*(?:[\w.]*expanduser\(|Path\()?"
+    r"[rbu]?[\"'](/[^\"']*|~[^\"']*)[\"']"
 )
-BOMB = re.compile(
-    r"([\w:.@!-]+)\s*\(\s*\)\s*[{(]\s*[^{}()]*?(?<![\w:])\1\s*\|\s*&?\s*\1\s*&[^{}()]*[})]", re.DOTALL
+FUNCTION = re.compile(r"(?:function\s+)?([\w:.@!-]+)\s*(?:\(\s*\))?\s*[{(]([^{}()]*)[})]")
+ENDLESS = re.compile(
+    r"\b(?:while|until)\s+(?:true|false|:|1|\[\s*1?\s*\])\s*[;\n](.*?)(?<![&\w])&(?![&>])\s*;?\s*done\b",
+    re.DOTALL,
 )
-BOMB_NAMED = re.compile(
-    r"function\s+([\w:.@!-]+)[^{]{0,20}\{[^{}]*?(?<![\w:])\1\s*\|\s*&?\s*\1\s*&", re.DOTALL
+QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+PAUSES = re.compile(r"\b(?:sleep|wait|read|break|exit)\b")
+FORKS = re.compile(
+    r"\bfork\s+while\b|\bwhile\b[\s(]*(?:1|True|true)?[\s):{]*(?:\w+\.)?fork\b|fork\(\)\s*for\b.*\biter\("
 )
-ENCODED = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}")
+# What git itself hands to a shell: (words that must be there, where the command stands).
+GITS_RUNNERS = (
+    {"submodule", "foreach"},
+    {"bisect", "run"},
+    {"rebase", "--exec"},
+    {"rebase", "-x"},
+    {"filter-branch"},
+)
+HOLDS_COMMAND = re.compile(
+    r"(?:--(?:checkpoint-action=exec|to-command|use-compress-program|rsh)|[\w.-]+=!)=?(.*)", re.DOTALL
+)
 
 
 def catastrophe(text: str, depth: int = 0) -> str | None:
     """What the text would destroy, in a few words; None where nothing such is found."""
     text = text[:LONGEST]
-    squeezed = text.replace("\\\n", "").replace("\n", " ; ")
-    if BOMB.search(squeezed[:2000]) or BOMB_NAMED.search(squeezed[:2000]):
+    if _is_bomb(text[:2000].replace("\\\n", "").replace("\n", " ; ")):
         return "a fork bomb"
     folder = ""
     for command in loose_commands(text):
-        if command.argv[:1] in (["cd"], ["pushd"]) and command.argv[1:]:
-            folder = posixpath.join(folder, command.argv[-1])
+        if command.argv[:1] in (["cd"], ["pushd"]):
+            folder = posixpath.join(folder, command.argv[-1] if command.argv[1:] else "~")
         found = _of_command(_from(folder, command), depth)
         if found is not None:
             return found
     return None
+
+
+def _is_bomb(text: str) -> bool:
+    """A function that starts itself beside itself, or a loop without end that starts something each time."""
+    text = QUOTED.sub("''", text)
+    for name, body in FUNCTION.findall(text):
+        called = rf"(?:^|[;&|({{]|\b(?:do|then|else)\b)\s*{re.escape(name)}(?![\w:.@!-])"
+        calls = len(re.findall(called, body))
+        aside = re.search(r"(?<!&)&(?![&>\d])", body) is not None
+        if (calls and aside) or (calls > 1 and re.search(r"(?<!\|)\|(?!\|)", body)):
+            return True
+    loop = ENDLESS.search(text) if "done" in text else None
+    return loop is not None and not PAUSES.search(loop[1])
 
 
 def _from(folder: str, command: Loose) -> Loose:
@@ -89,16 +112,41 @@ def _of_command(command: Loose, depth: int) -> str | None:
     if not argv:
         return None
     name = program(argv)
+    if "xargs" in [word.rpartition("/")[2] for word in argv[:6]]:
+        argv = [*argv, *_listed(command.before)]
     if (found := ruined_by(argv)) is not None:
         return found
     holds_commands = name in RUNNERS or (name not in FORMS and name not in FAMILIES)
     if holds_commands and (found := _inside(argv, name, depth)) is not None:
         return found
+    if (
+        name in ("git", "tar", "rsync")
+        and depth < DEEPEST
+        and (found := _handed_over(argv, depth)) is not None
+    ):
+        return found
     if depth < DEEPEST and _reads_a_script(argv):
-        for script in _handed(command):
+        for script in handed_on(command.before, command.given):
             if (found := catastrophe(script, depth + 1)) is not None:
                 return found
     return None
+
+
+def _listed(before: Sequence[Sequence[str]]) -> list[str]:
+    """What xargs reads from its pipe: words that were printed, or the folders of a find."""
+    last = list(before[-1]) if before else []
+    if last and program(last) == "find":
+        return searched(last)
+    return [word for text in handed_on([list(argv) for argv in before]) for word in text.split()][:50]
+
+
+def _handed_over(argv: Sequence[str], depth: int) -> str | None:
+    """Commands that git, tar and rsync run for their options."""
+    words = set(argv[1:5])
+    scripts = [match[1] for word in argv[1:] if (match := HOLDS_COMMAND.match(word)) is not None]
+    if any(needed <= words for needed in GITS_RUNNERS):
+        scripts += [" ".join(argv[3:]), *argv[3:]]
+    return next((found for script in scripts if (found := catastrophe(script, depth + 1)) is not None), None)
 
 
 def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
@@ -116,6 +164,8 @@ def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
             for script in _scripts(word, name):
                 if (found := catastrophe(script, depth + 1)) is not None:
                     return found
+            if name in INTERPRETERS and FORKS.search(word):
+                return "a fork bomb"
             if (match := REMOVES.search(word)) and is_ruinous(match[1]):
                 return f"deletes {match[1]}"
     if name == "eval" and depth < DEEPEST:
@@ -127,8 +177,11 @@ def _scripts(word: str, name: str) -> list[str]:
     if name in INTERPRETERS:
         literals = [next(filter(None, match.groups()), "") for match in LITERAL.finditer(word)]
         listed = [" ".join(literals)] if len(literals) > 1 else []
-        return [unescaped(text) for text in literals[:20]] + listed + re.findall(r"\be\s+(.*)", word)[:3]
-    return [word]
+        runs = re.findall(r"(?:^|[^A-Za-z])e\s+(.*)", word)[:3] if name == "sed" else []
+        return [unescaped(text) for text in literals[:20]] + listed + runs
+    if name == "alias":
+        return [word.partition("=")[2]]
+    return [word.lstrip(":+!")] if name in EDITORS else [word]
 
 
 def _reads_a_script(argv: Sequence[str]) -> bool:
@@ -139,31 +192,3 @@ def _reads_a_script(argv: Sequence[str]) -> bool:
         if at == 0 and program(argv) not in WRAPPERS:
             return False
     return False
-
-
-def _handed(command: Loose) -> list[str]:
-    """What comes in by the pipe or a here-document, decoded where it is encoded."""
-    texts = [command.given] if command.given else []
-    texts += [text for argv in command.before if (text := printed(argv)) is not None]
-    names = {program(argv) for argv in command.before if argv}
-    if names & {"base64", "openssl", "basenc"}:
-        texts += [_base64(match) for text in list(texts) for match in ENCODED.findall(text)[:5]]
-    if "xxd" in names:
-        texts += [_hex(text) for text in list(texts)]
-    if "rev" in names:
-        texts += ["\n".join(line[::-1] for line in text.split("\n")) for text in list(texts)]
-    return texts
-
-
-def _base64(text: str) -> str:
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4)).decode("utf-8", "replace")
-    except (binascii.Error, ValueError):
-        return ""
-
-
-def _hex(text: str) -> str:
-    try:
-        return bytes.fromhex(re.sub(r"[^0-9A-Fa-f]", "", text)).decode("utf-8", "replace")
-    except ValueError:
-        return ""

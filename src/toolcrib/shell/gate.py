@@ -11,6 +11,10 @@ from typing import Literal
 
 LONGEST = 10_000  # bytes; nobody reviews more
 PADDING = re.compile(r"[ \t]{60,}|(?:[ \t]*\n){20,}")  # pushes the rest off the screen
+# Marks and letters that are drawn as nothing, or as a blank.
+SHAPELESS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+)
 PLAIN = re.compile(r"[\n\t -~]*")
 
 REFUSED = {
@@ -53,7 +57,7 @@ def _check(sign: str) -> None:
         raise Stopped(f"contains {REFUSED[kind]} (U+{ord(sign):04X})", "deny")
     if kind in ODD:
         raise Stopped(f"contains {ODD[kind]} (U+{ord(sign):04X})")
-    if 0xFE00 <= ord(sign) <= 0xFE0F or 0xE0100 <= ord(sign) <= 0xE01EF or sign in "\u115f\u1160\u3164\uffa0":
+    if SHAPELESS.match(sign):
         raise Stopped(f"contains a character without a shape (U+{ord(sign):04X})")
 
 

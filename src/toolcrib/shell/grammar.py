@@ -2,7 +2,7 @@
 
 list      = pipeline { ("&&" | "||" | ";" | newline) pipeline }
 pipeline  = ["!"] stage { "|" stage }
-stage     = "(" list ")" { redirection } | { assignment | redirection } { word | redirection }
+stage     = ( "(" list ")" | loop ) { redirection } | { assignment | redirection } { word | redirection }
 """
 
 from __future__ import annotations
@@ -99,13 +99,20 @@ class _Grammar:
         self.count += 1
         if self.count > MOST_COMMANDS:
             raise Stopped(f"more than {MOST_COMMANDS} commands")
+        token = self.peek()
+        if token is not None and token.group is not None:
+            self.at += 1
+            return Group(token.group.plan, self._redirects())
         if self.op("("):
             plan = self.steps(closing=True)
-            redirects: list[Redirect] = []
-            while (token := self.peek()) is not None and token.kind in ("redirect", "fd"):
-                redirects += self.redirect()
-            return Group(plan, tuple(redirects))
+            return Group(plan, self._redirects())
         return self.command()
+
+    def _redirects(self) -> tuple[Redirect, ...]:
+        redirects: list[Redirect] = []
+        while (token := self.peek()) is not None and token.kind in ("redirect", "fd"):
+            redirects += self.redirect()
+        return tuple(redirects)
 
     def command(self) -> Command:
         words: list[Word] = []

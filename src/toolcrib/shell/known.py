@@ -52,12 +52,12 @@ def known_of(words: list[Word], command: Command | None, previous: Command | Non
         return _find(words[1:])
     if argv[0] == "xargs":
         return _xargs(words, argv, command or Command(tuple(words)), previous)
+    if argv[0] == "command" and argv[1:2] == ["-v"] and len(argv) == 3 and NAME.fullmatch(argv[2] or ""):
+        return Known("command -v", Form(), [])
     if argv[0] in WRAPPERS:
         return _wrapped(words, argv)
     if argv[0] in SHELLS and len(argv) > 1 and argv[1] != "--version":
         raise Stopped(f"{argv[0]}: runs a script")
-    if argv[0] == "command" and argv[1:2] == ["-v"] and len(argv) == 3 and NAME.fullmatch(argv[2] or ""):
-        return Known("command -v", Form(), [])
     if argv[1:] in (["--help"], ["--version"]) and argv[0] in SAYS_HELP:
         return Known(argv[0], Form(), [])
     name, form, at = find_form(argv)

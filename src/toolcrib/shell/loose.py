@@ -6,6 +6,8 @@ known its unknown part is the sign `UNKNOWN`.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 import shlex
 from collections.abc import Iterator
@@ -41,6 +43,8 @@ NAMED = {
     "v": "\v",
 }
 PRINTERS = {"echo", "printf"}
+EXPANDED = {"simple_expansion", "expansion", "command_substitution"}
+ENCODED = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}")
 BETWEEN = re.compile(r"[;&|()\n`]+|\$\(")
 
 
@@ -103,8 +107,10 @@ def unescaped(text: str) -> str:
 
 
 def printed(argv: list[str]) -> str | None:
-    """What `echo` or `printf` would print, roughly; None for any other program."""
+    """What `echo`, `printf` or `ls -d` would print, roughly; None for any other program."""
     name = argv[0].rpartition("/")[2] if argv else ""
+    if name == "ls" and any(word.startswith("-") and "d" in word for word in argv[1:]):
+        return "\n".join(word for word in argv[1:] if not word.startswith("-"))
     if name not in PRINTERS:
         return None
     words = [word for word in argv[1:] if not re.fullmatch(r"-[neE]+|--", word)]
@@ -114,6 +120,34 @@ def printed(argv: list[str]) -> str | None:
         text = re.sub(r"%[-#0 +\d.]*[sbdq]", lambda _: next(pieces, ""), shape)
         words = [text, *pieces]
     return unescaped(" ".join(words))
+
+
+def handed_on(stages: list[list[str]], given: str = "") -> list[str]:
+    """What the stages of a pipeline may print, decoded where one of them decodes."""
+    texts = [given] if given else []
+    texts += [text for argv in stages if (text := printed(argv)) is not None]
+    names = {argv[0].rpartition("/")[2] for argv in stages if argv}
+    if names & {"base64", "openssl", "basenc"}:
+        texts += [_base64(match) for text in list(texts) for match in ENCODED.findall(text)[:5]]
+    if "xxd" in names:
+        texts += [_hex(text) for text in list(texts)]
+    if "rev" in names:
+        texts += ["\n".join(line[::-1] for line in text.split("\n")) for text in list(texts)]
+    return texts
+
+
+def _base64(text: str) -> str:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4)).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _hex(text: str) -> str:
+    try:
+        return bytes.fromhex(re.sub(r"[^0-9A-Fa-f]", "", text)).decode("utf-8", "replace")
+    except ValueError:
+        return ""
 
 
 class _Reader:
@@ -134,8 +168,12 @@ class _Reader:
                     Loose(self._argv(node), before, given + self._given(node), writes + self._writes(node))
                 )
             inner_given, inner_writes = given, writes
+            if node.type == "for_statement":
+                self._assign_each(node)
             if node.type == "redirected_statement":
                 inner_given, inner_writes = given + self._given(node), writes + self._writes(node)
+                if node.child_by_field_name("body") is None:
+                    self.commands.append(Loose([], before, inner_given, inner_writes))
             if node.type == "pipeline":
                 inner_before = list(before)
                 children: list[tuple[Node, list[list[str]], str, list[str]]] = []
@@ -160,24 +198,45 @@ class _Reader:
         if name is not None and len(self.variables) < MOST:
             self.variables[source(name)] = self._text(value, 0) if value is not None else ""
 
+    def _assign_each(self, node: Node) -> None:
+        """A loop's variable stands for all of its words."""
+        name = node.child_by_field_name("variable")
+        values = node.children_by_field_name("value")[:MOST]
+        if name is not None and len(self.variables) < MOST:
+            self.variables[source(name)] = SPLIT.join(self._text(value, 0) for value in values)
+
     def _argv(self, node: Node) -> list[str]:
         words: list[str] = []
         at = -1
+        around = node.parent
         for child in node.children:
             if child.type in ("variable_assignment", "herestring_redirect", "heredoc_redirect", "comment"):
                 continue
             if child.type == "file_redirect":
-                # Words after a redirection are taken for a part of it.
-                extra = [inner for inner in child.named_children if inner.type != "file_descriptor"][1:]
-                words += [self._text(inner, 0) for inner in extra]
+                words += self._behind(child)
                 continue
             text = self._text(child, 0)
-            if child.start_byte == at and words:  # two nodes that touch are one word
-                words[-1] += text
-            else:
-                words.append(text)
+            whole = (
+                child.named_children[0] if child.type == "command_name" and child.named_children else child
+            )
+            pieces = text.split() if whole.type in EXPANDED and UNKNOWN not in text else [text]
+            if child.start_byte == at and words and pieces:  # two nodes that touch are one word
+                words[-1] += pieces.pop(0)
+            words += pieces
             at = child.end_byte
+        if around is not None and around.type == "redirected_statement":
+            words += [
+                word
+                for child in around.named_children
+                if child.type == "file_redirect"
+                for word in self._behind(child)
+            ]
         return [piece for word in words[:MOST] for piece in _spread(word)]
+
+    def _behind(self, redirect: Node) -> list[str]:
+        """Words after a redirection are taken for a part of it."""
+        extra = [inner for inner in redirect.named_children if inner.type != "file_descriptor"][1:]
+        return [self._text(inner, 0) for inner in extra]
 
     def _given(self, node: Node) -> str:
         texts: list[str] = []
@@ -211,9 +270,14 @@ class _Reader:
             simple = len(source(node)) <= len(names[0]) + 3 if names else False
             return self.variables.get(names[0], UNKNOWN) if simple else UNKNOWN
         if kind in ("command_substitution", "process_substitution"):
-            inner = [argv for child in node.named_children for argv in self._argvs(child)]
-            text = printed(inner[0]) if len(inner) == 1 else None
-            return UNKNOWN if text is None else text
+            inner = [
+                argv
+                for child in node.named_children
+                for stage in _stages(child)
+                for argv in self._argvs(stage)
+            ]
+            text = handed_on(inner)[-1:]
+            return text[0] if text and len(inner) < BEFORE else UNKNOWN
         if kind == "string":
             return "".join(self._pieces(node, depth, quoted=True))[1:-1]
         if not node.named_child_count:
@@ -230,6 +294,10 @@ class _Reader:
             yield self._text(child, depth + 1)
             at = child.end_byte
         yield _plain(raw[at - node.start_byte :], quoted)
+
+
+def _stages(node: Node) -> list[Node]:
+    return list(node.named_children) if node.type == "pipeline" else [node]
 
 
 def _plain(raw: bytes, quoted: bool) -> str:

@@ -8,15 +8,16 @@ words must not touch: a shell would read one where the tree shows two.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from toolcrib.shell.gate import LONGEST, Stopped, gate
-from toolcrib.shell.grammar import read_plan
-from toolcrib.shell.plan import Plan, Word
-from toolcrib.shell.words import BARE, UNEXPANDED, decode, source
+from toolcrib.shell.grammar import MOST_COMMANDS, read_plan
+from toolcrib.shell.plan import Group, Plan, Step, Word, commands
+from toolcrib.shell.words import BARE, NONE, UNEXPANDED, Variables, decode, source
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -39,12 +40,17 @@ UNKNOWN_OPERATORS = {
     "<>": "a redirection with <>",
 }
 STATEMENTS = {
-    "if_statement": "an if statement", "for_statement": "a loop", "c_style_for_statement": "a loop",
+    "if_statement": "an if statement", "c_style_for_statement": "a loop",
     "while_statement": "a loop", "case_statement": "a case statement", "function_definition": "a function",
     "compound_statement": "a { } group", "test_command": "a [ ] or [[ ]] test",
     "declaration_command": "a declaration", "unset_command": "unset", "variable_assignments": "assignments",
 }  # fmt: skip
 DELIMITER = re.compile(r"'([A-Za-z0-9_.-]+)'|\"([A-Za-z0-9_.-]+)\"|([A-Za-z0-9_.-]+)")
+TEST = re.compile(r"\[ +([^\n;&|<>()`]+?) +\]")
+LOOP_NAME = re.compile(r"[a-z][a-z0-9_]*(?<!proxy)")
+MOST_ROUNDS = 20
+MOST_LOOPS = 2  # inside of each other
+MOST_INSIDE = 10
 ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 
 
@@ -52,11 +58,12 @@ ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 class Token:
     """A piece of a command line and the bytes it stands on."""
 
-    kind: Literal["word", "op", "redirect", "fd", "assign", "newline"]
+    kind: Literal["word", "op", "redirect", "fd", "assign", "newline", "group"]
     start: int
     end: int
     text: str = ""  # the operator, the digits, or the variable's name
     word: Word | None = None
+    group: Group | None = None
 
 
 def parse(text: str) -> Plan:
@@ -93,12 +100,17 @@ def _language() -> Language:
 class _Reader:
     """Reads one command line; `raw` is all of it, nodes point into it."""
 
-    __slots__ = ("heredocs", "raw", "tokens")
+    __slots__ = ("brackets", "heredocs", "inside", "raw", "tokens", "variables")
 
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: bytes, variables: Variables = NONE, inside: int = 0) -> None:
+        if inside > MOST_INSIDE:
+            raise Stopped("nested too deep")
         self.raw = raw
+        self.inside = inside  # of how many loops and substitutions
+        self.variables = variables
         self.tokens: list[Token] = []
-        self.heredocs: list[tuple[int, int]] = []  # where bodies and their ends stand
+        self.heredocs: list[tuple[int, int]] = []  # where bodies and their ends stand, and comments
+        self.brackets: list[tuple[int, int]] = []  # where tests end
 
     def plan(self, root: Node) -> Plan:
         if root.has_error:
@@ -108,7 +120,7 @@ class _Reader:
 
     def _inner(self, node: Node) -> Plan:
         """The inside of `$( … )` or of backticks: the same rules, on its own tokens."""
-        reader = _Reader(self.raw)
+        reader = _Reader(self.raw, self.variables, self.inside + 1)
         if node.child_count < 3 or (node.children[0].type, node.children[-1].type) not in (
             ("$(", ")"),
             ("`", "`"),
@@ -143,8 +155,12 @@ class _Reader:
             self._add("fd", node, source(node))
         elif kind == "variable_assignment":
             self._assignment(node)
-        elif kind in WORDS:
-            self._add("word", node, word=decode(node, self._inner))
+        elif kind in WORDS or (kind in ("simple_expansion", "expansion") and self.variables):
+            self._add("word", node, word=decode(node, self._inner, self.variables))
+        elif kind == "for_statement":
+            self._loop(node, depth)
+        elif kind == "test_command" and (test := TEST.fullmatch(source(node))):
+            self._test(node, test)
         else:
             raise Stopped(STATEMENTS.get(kind) or UNEXPANDED.get(kind) or kind.replace("_", " "))
 
@@ -182,6 +198,62 @@ class _Reader:
         if word.literal is None or "~" in source(node):
             raise Stopped("an assignment whose value is not plain")
         self._add("assign", node, named[1], word)
+
+    def _loop(self, node: Node, depth: int) -> None:
+        """A loop over words that are known is its body once for each, in a process of its own."""
+        name = node.child_by_field_name("variable")
+        body = node.child_by_field_name("body")
+        values = [
+            decode(child, self._inner, self.variables).literal
+            for child in node.children_by_field_name("value")
+        ]
+        rest = [child.type for child in node.children if child not in (name, body)]
+        heads = ["for", "in", ";", "\n"]
+        if name is None or body is None or body.type != "do_group" or not LOOP_NAME.fullmatch(source(name)):
+            raise Stopped("a loop")
+        if None in values or not 0 < len(values) <= MOST_ROUNDS or len(rest) - len(values) > 3:
+            raise Stopped("a loop over what is only known when it runs")
+        if len(self.variables) >= MOST_LOOPS:
+            raise Stopped("nested too deep")
+        if [kind for kind in rest if kind in heads][:2] != ["for", "in"] or not self._tiled(node):
+            raise Stopped("a loop")
+        start, end = body.children[0].end_byte, body.children[-1].start_byte
+        steps: list[Step] = []
+        for value in values:
+            inner = _Reader(self.raw, {**self.variables, source(name): value or ""}, self.inside + 1)
+            for child in body.children[1:-1]:
+                inner._node(child, depth + 1)
+            if inner.heredocs:
+                raise Stopped("a loop with a here-document or a comment in it")
+            steps += read_plan(inner._with_newlines(start, end)).steps
+        plan = Plan(tuple(steps))
+        if sum(1 for _ in commands(plan)) > MOST_COMMANDS or any(
+            command.words[0].literal == "cd" for command in commands(plan)
+        ):
+            raise Stopped("a loop that is too long or changes its folder")
+        self.tokens.append(Token("group", node.start_byte, node.end_byte, group=Group(plan)))
+
+    def _tiled(self, node: Node) -> bool:
+        """Whether nothing but blanks stands between the parts of a node."""
+        parts = node.children
+        return all(
+            not self.raw[before.end_byte : after.start_byte].strip(b" \t\n")
+            for before, after in itertools.pairwise(parts)
+        )
+
+    def _test(self, node: Node, test: re.Match[str]) -> None:
+        """`[ … ]` is the command `test …`: its words are read on their own, whatever the tree makes of them."""
+        text = f"test {test[1]}"
+        inner = _Reader(text.encode(), self.variables)
+        inner._walk(tree_of(text), 0)
+        shift = node.start_byte + len(source(node)[: test.start(1)].encode()) - len("test ")
+        name, *words = inner._with_newlines(0, len(inner.raw))
+        if not all(token.kind == "word" for token in (name, *words)):
+            raise Stopped("an odd test")
+        self.tokens.append(Token("word", node.start_byte, node.start_byte + 1, word=name.word))
+        for token in words:
+            self.tokens.append(Token("word", token.start + shift, token.end + shift, word=token.word))
+        self.brackets.append((node.end_byte - 1, node.end_byte))
 
     def _heredoc(self, node: Node, depth: int) -> None:
         """`<<'END'`, and `<<END` where nothing in the body would be expanded."""
@@ -244,7 +316,7 @@ class _Reader:
 
     def _with_newlines(self, start: int, end: int) -> list[Token]:
         """All tokens with the newlines between them; raises Stopped if anything else stands there."""
-        skipped = [Token("newline", a, b, "skip") for a, b in self.heredocs]
+        skipped = [Token("newline", a, b, "skip") for a, b in (*self.heredocs, *self.brackets)]
         ordered = sorted([*self.tokens, *skipped], key=lambda token: token.start)
         found: list[Token] = []
         at = start
@@ -269,7 +341,7 @@ class _Reader:
         if gap or before is None:
             return
         kinds = {before.kind, after.kind}
-        if kinds <= {"word", "assign", "fd"}:
+        if kinds <= {"word", "assign", "fd", "group"}:
             raise Stopped("words that touch")
         if before.kind == "op" == after.kind and (
             before.text == after.text or not {before.text, after.text} & set("();")

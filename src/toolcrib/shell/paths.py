@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
+from unicodedata import normalize
 
 from toolcrib.shell.options import Access
 
@@ -62,6 +63,10 @@ def trouble(path: str, *, contents: bool = True, pattern: bool = False) -> str |
     """Why a path from the workspace's root should not be taken unasked, or None."""
     if path in HARMLESS_DEVICES or path == "-":
         return None
+    if not path.isascii() and (folded := normalize("NFKC", path)) != path:
+        wrong = trouble(folded, contents=contents, pattern=pattern)
+        if wrong is not None:
+            return wrong  # a name that looks like another
     if URL.match(path):
         return f"{path} is an address, not a file"
     if path.startswith("/"):

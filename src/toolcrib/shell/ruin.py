@@ -19,9 +19,28 @@ DEVICE = re.compile(
     r"/dev/(?:r?disk|[shv]d|xvd|nvme|mmcblk|md|dm-|mapper/|loop|k?mem$|port$)|/proc/sysrq-trigger", re.I
 )
 DISK_TOOLS = re.compile(
-    r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|sgdisk|sfdisk|newfs(?:_.+)?|zpool|diskutil"
+    r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|sgdisk|sfdisk|newfs(?:_.+)?|zpool|diskutil|pvremove|vgremove|lvremove"
+    r"|nvme|hdparm|badblocks|mdadm"
 )
-DISK_ARGUMENTS = {"zpool": {"destroy"}, "diskutil": {"eraseDisk", "eraseVolume", "zeroDisk", "secureErase"}}
+DISK_ARGUMENTS = {
+    "zpool": {"destroy"}, "diskutil": {"eraseDisk", "eraseVolume", "zeroDisk", "secureErase"}, "badblocks": {"-w"},
+    "nvme": {"format", "sanitize"}, "hdparm": {"--security-erase", "--security-erase-enhanced"},
+    "mdadm": {"--zero-superblock"},
+}  # fmt: skip
+NARROWED = {
+    "-name",
+    "-iname",
+    "-path",
+    "-regex",
+    "-newer",
+    "-mtime",
+    "-mmin",
+    "-size",
+    "-user",
+    "-empty",
+    "-perm",
+}
+REMOVERS = re.compile(r"\b(?:rm|shred|unlink)\b")
 ENDS = {"shutdown", "reboot", "halt", "poweroff"}
 SYSTEMCTL = {"poweroff", "reboot", "halt", "kexec", "emergency", "rescue", "soft-reboot"}
 
@@ -52,7 +71,8 @@ def is_ruinous(path: str) -> bool:
 
 
 def program(argv: Sequence[str]) -> str:
-    return argv[0].rpartition("/")[2].lower()
+    """Its bare name; a variable of which nothing is known is taken for empty, as most are."""
+    return argv[0].rpartition("/")[2].lower().replace("\ufffd", "")
 
 
 def overwrites_device(path: str) -> bool:
@@ -106,27 +126,19 @@ def _owner(argv: list[str]) -> str | None:
     return f"changes all of {targets[0]}" if targets and _flags(argv, "R", "--recursive") else None
 
 
-def _find(argv: list[str]) -> str | None:
+def searched(argv: Sequence[str]) -> list[str]:
+    """The roots or homes that a find names as a whole: nothing of its words narrows it."""
     roots = [word for word in argv[1:] if is_ruinous(word) and word.startswith(("/", HOME))]
+    return [] if NARROWED & set(argv) else roots
+
+
+def _find(argv: list[str]) -> str | None:
+    roots = searched(argv)
     removes = "-delete" in argv or any(
-        word in ("-exec", "-execdir", "-ok")
-        and program(argv[at + 1 : at + 2] or [""]) in ("rm", "shred", "unlink")
+        word in ("-exec", "-execdir", "-ok") and REMOVERS.search(" ".join(argv[at + 1 :]))
         for at, word in enumerate(argv)
     )
-    narrowed = {
-        "-name",
-        "-iname",
-        "-path",
-        "-regex",
-        "-newer",
-        "-mtime",
-        "-mmin",
-        "-size",
-        "-user",
-        "-empty",
-        "-perm",
-    }
-    return f"deletes {roots[0]}" if roots and removes and not narrowed & set(argv) else None
+    return f"deletes {roots[0]}" if roots and removes else None
 
 
 def _dd(argv: list[str]) -> str | None:
@@ -138,8 +150,10 @@ def _dd(argv: list[str]) -> str | None:
 
 def _moves(argv: list[str]) -> str | None:
     targets = _targets(argv)
-    if targets and overwrites_device(targets[-1]):
-        return f"overwrites {targets[-1]}"
+    into = [argv[at + 1] for at, word in enumerate(argv[:-1]) if word in ("-t", "--target-directory")]
+    for target in [*targets[-1:], *into]:
+        if overwrites_device(target):
+            return f"overwrites {target}"
     lost = [target for target in targets[:-1] if is_ruinous(target) and target.startswith(("/", HOME))]
     return f"moves {lost[0]} away" if lost and program(argv) == "mv" else None
 
@@ -159,17 +173,25 @@ def _rsync(argv: list[str]) -> str | None:
     )
 
 
+def _kill(argv: list[str]) -> str | None:
+    """`kill -1 5` sends the signal 1; after a signal or --, -1 means every process."""
+    return "kills every process" if "-1" in argv[2:] else None
+
+
 def _init(argv: list[str]) -> str | None:
     return "init stops the machine" if set(argv[1:2]) & {"0", "6"} else None
 
 
 def _systemctl(argv: list[str]) -> str | None:
-    return "systemctl stops the machine" if SYSTEMCTL & set(argv[1:]) else None
+    ends = SYSTEMCTL | {f"{name}.target" for name in SYSTEMCTL}
+    return "systemctl stops the machine" if ends & set(argv[1:]) else None
 
 
 CHECKS: dict[str, Callable[[list[str]], str | None]] = {
     "rm": _rm, "chmod": _owner, "chown": _owner, "chgrp": _owner, "setfacl": _owner, "find": _find, "dd": _dd,
-    "mv": _moves, "cp": _moves, "tee": _onto_devices, "shred": _onto_devices, "truncate": _onto_devices,
+    "mv": _moves, "cp": _moves, "install": _moves, "chattr": _owner, "kill": _kill,
+    "tee": _onto_devices, "shred": _onto_devices, "truncate": _onto_devices,
     "rsync": _rsync, "init": _init, "telinit": _init, "systemctl": _systemctl,
+    "killall5": lambda argv: "kills every process",
     "parted": _onto_devices, "cryptsetup": _onto_devices,
 }  # fmt: skip

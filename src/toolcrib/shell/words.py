@@ -7,7 +7,7 @@ Quotes, escapes, `$'…'`, pattern signs and `$( … )` are understood. Whatever
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from toolcrib.shell.gate import Stopped
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 Inner = Callable[["Node"], Plan]  # reads the inside of a substitution
+Variables = Mapping[str, str]
+NONE: Variables = {}
+VARIABLE = re.compile(r"\$(?:([a-z][a-z0-9_]*)|\{([a-z][a-z0-9_]*)\})")
+UNSPLIT = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a value that stays one word outside quotes too
 
 UNEXPANDED = {
     "simple_expansion": "a variable",
@@ -46,9 +50,10 @@ def source(node: Node) -> str:
     return text.decode() if text is not None else ""
 
 
-def decode(node: Node, inner: Inner) -> Word:
-    """The word that a node stands for. Raises Stopped where it has no single reading."""
-    pieces = _pieces(node, inner)
+def decode(node: Node, inner: Inner, variables: Variables = NONE) -> Word:
+    """The word that a node stands for, where these variables are known. Raises Stopped where it has no single
+    reading."""
+    pieces = _pieces(node, inner, variables)
     raw = source(node)
     if TILDE.search(raw):
         raise Stopped("a ~ that the shell would expand")
@@ -60,7 +65,7 @@ def decode(node: Node, inner: Inner) -> Word:
     return word
 
 
-def _pieces(node: Node, inner: Inner) -> list[Part]:
+def _pieces(node: Node, inner: Inner, variables: Variables) -> list[Part]:
     kind = node.type
     if kind in BARE:
         if node.named_child_count:
@@ -69,24 +74,32 @@ def _pieces(node: Node, inner: Inner) -> list[Part]:
     if kind == "raw_string":
         return [source(node)[1:-1]]
     if kind == "string":
-        return _double(node, inner)
+        return _double(node, inner, variables)
     if kind == "ansi_c_string":
         return [_ansi(source(node)[2:-1])]
     if kind == "command_substitution":
         return [_substitution(node, inner, quoted=False)]
     if kind == "concatenation":
-        return _concatenation(node, inner)
+        return _concatenation(node, inner, variables)
+    if (value := _known(node, variables)) is not None and UNSPLIT.fullmatch(value):
+        return [value]
     raise Stopped(UNEXPANDED.get(kind, f"{kind.replace('_', ' ')} in a word"))
 
 
-def _concatenation(node: Node, inner: Inner) -> list[Part]:
+def _known(node: Node, variables: Variables) -> str | None:
+    """The value of `$name` or `${name}`, if it is known."""
+    match = VARIABLE.fullmatch(source(node)) if node.type in ("simple_expansion", "expansion") else None
+    return variables.get(match[1] or match[2]) if match is not None else None
+
+
+def _concatenation(node: Node, inner: Inner, variables: Variables) -> list[Part]:
     """Its children must tile it: what stands between them would be lost."""
     at = node.start_byte
     found: list[Part] = []
     for child in node.children:
         if child.start_byte != at or not child.is_named:
             raise Stopped("a word with a gap in it")
-        found += _pieces(child, inner)
+        found += _pieces(child, inner, variables)
         at = child.end_byte
     if at != node.end_byte:
         raise Stopped("a word with a gap in it")
@@ -114,7 +127,7 @@ def _bare(text: str) -> list[Part]:
     return found
 
 
-def _double(node: Node, inner: Inner) -> list[Part]:
+def _double(node: Node, inner: Inner, variables: Variables) -> list[Part]:
     raw = node.text or b""
     if len(raw) < 2 or raw[:1] != b'"' or raw[-1:] != b'"':
         raise Stopped("an odd string")
@@ -123,10 +136,14 @@ def _double(node: Node, inner: Inner) -> list[Part]:
     for child in node.named_children:
         if child.type == "string_content":
             continue
-        if child.type != "command_substitution":
+        value = _known(child, variables)
+        if value is None and child.type != "command_substitution":
             raise Stopped(UNEXPANDED.get(child.type, child.type.replace("_", " ")) + " in double quotes")
         start = child.start_byte - node.start_byte
-        found += [_double_text(raw[at:start]), _substitution(child, inner, quoted=True)]
+        found += [
+            _double_text(raw[at:start]),
+            value if value is not None else _substitution(child, inner, quoted=True),
+        ]
         at = child.end_byte - node.start_byte
     return [*found, _double_text(raw[at:-1])]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolcrib.shell.options import Form
-from toolcrib.shell.programs.languages import awk, date, jq, man, printf, ps, sed, tar, unzip
+from toolcrib.shell.programs.languages import awk, date, jq, man, printf, ps, sed, tar, test, unzip
 
 FORMS: dict[str, Form] = {
     # names and sizes
@@ -91,7 +91,7 @@ FORMS: dict[str, Form] = {
     "yes": Form("", "data*"),
     "sleep": Form("", "data*"),
     "expr": Form("", "data*"),
-    "test": Form("-n= -z= -e=< -f=< -d=< -r=< -w=< -x=< -s=< -L=< -h=<", "data*", contents=False),
+    "test": Form("", "data*", inert=True, contents=False, check=test),
     "factor": Form("", "data*"),
     "sort": Form(
         "-bdfgiMhnRrVcCmsuz -k= -t= --ignore-leading-blanks --dictionary-order --ignore-case --numeric-sort"

@@ -41,6 +41,21 @@ _PYTEST = Form(
     plain=True,
     check=no_argument_file,
 )
+_MYPY = Form(
+    "--strict --no-color-output --pretty --show-error-codes --version",
+    "read*",
+    "exec",
+    plain=True,
+    check=no_argument_file,
+)
+_LINT = Form(
+    "-q --quiet --count --statistics --max-line-length= --select= --ignore= --max-warnings= --diff --no-color"
+    " --version",
+    "read*",
+    "exec",
+    plain=True,
+    check=no_argument_file,
+)
 _SCRIPT = Form("--silent -s", "", "exec", plain=True)
 _CARGO = (
     "-q -v -p= -F= -j= --quiet --verbose --release --all --workspace --lib --bins --bin= --tests --test= --examples"
@@ -123,14 +138,18 @@ FORMS: dict[str, Form] = {
     "ruff format --check": Form("--diff --quiet -q --no-cache", "read*", "exec", plain=True,
                                 check=no_argument_file),
     "ruff format": Form("--check --diff --quiet -q --no-cache", "read*", "write"),
-    "mypy": Form("--strict --no-color-output --pretty --show-error-codes --version", "read*", "exec", plain=True,
-                 check=no_argument_file),
+    "mypy": _MYPY,
+    **{f"{python} -m {check}": form for python in ("python", "python3") for check, form in {
+        "pytest": _PYTEST, "mypy": _MYPY,
+        "unittest": Form("-v -q -f -b -k= --verbose --quiet --failfast", "data*", "exec", plain=True)}.items()},
+    **dict.fromkeys(("flake8", "eslint", "black --check", "isort --check", "isort --check-only", "prettier --check",
+                     "gofmt -l", "gofmt -d"), _LINT),
     **{python: Form("-V --version", "", check=_version, otherwise="runs code") for python in ("python", "python3", "deno")},
     **{python: Form("-v --version", "", check=_version, otherwise="runs code") for python in ("node", "ruby", "perl", "php")},
     "java": Form("-version! --version", "", check=_version),
     **{tool: Form("--version -V -v", "", check=_version, otherwise="only its version is asked for unasked") for tool in (
         "gcc", "g++", "clang", "clang++", "cmake", "ninja", "gh", "hg", "uv", "rustup", "terraform",
-        "helm", "aws", "gcloud", "poetry", "hatch", "ruff", "eslint", "prettier", "black", "isort", "bash",
+        "helm", "aws", "gcloud", "poetry", "hatch", "ruff", "prettier", "black", "isort", "bash",
         "zsh", "nano", "vim", "emacs", "sqlite3", "psql", "mysql", "redis-cli", "docker", "kubectl")},
     # a daemon or a cluster answers: it may be far away, and it may tell secrets
     **{f"docker {verb}": Form(_DOCKER, "data*", "network") for verb in (

@@ -181,6 +181,34 @@ def printf(found: Arguments) -> None:
         raise Stopped("printf: a format that may be an option")
 
 
+TEST_FILES = {"-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h"}
+TEST_NUMBERS = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
+
+
+def test(found: Arguments) -> None:
+    """One condition, perhaps turned round. A shell's own test would evaluate what it takes for a number or a
+    variable's name (-v), so that only plain numbers are compared."""
+    words = [word for word, _ in found.operands]
+    while words and words[0].literal == "!":
+        words.pop(0)
+    texts = [word.literal for word in words]
+    if None in texts and not (
+        len(texts) == 3 and texts[1] in ("=", "==", "!=") and not words[0].splits and not words[2].splits
+    ):
+        raise Stopped("test: a condition that is only known when it runs")
+    if len(texts) == 2 and texts[0] in TEST_FILES:
+        found.operands.append((words[1], "read"))
+    elif len(texts) == 3 and texts[1] in ("-nt", "-ot", "-ef"):
+        found.operands += [(words[0], "read"), (words[2], "read")]
+    elif len(texts) == 3 and texts[1] in TEST_NUMBERS:
+        if not all(re.fullmatch(r"-?\d{1,18}", text or "") for text in (texts[0], texts[2])):
+            raise Stopped("test: a number that is none")
+    elif len(texts) > 1 and not (
+        (len(texts) == 2 and texts[0] in ("-n", "-z")) or (len(texts) == 3 and texts[1] in ("=", "==", "!="))
+    ):
+        raise Stopped("test: a condition that is not on its list")
+
+
 def tar(found: Arguments) -> None:
     """Listing only: `tar -tf x`, `tar tf x`. A first word without a dash is a bundle of letters whose values
     follow it, whatever options come after."""

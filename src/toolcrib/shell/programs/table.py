@@ -61,5 +61,7 @@ def find_form(argv: Sequence[str | None]) -> tuple[str, Form, int]:
         key = " ".join([name, *(word for word in words if word is not None)])
         if key in FORMS and (verbs or at >= len(argv) or (argv[at] or "").startswith("-")):
             return key, FORMS[key], at + verbs
+    if name in FORMS and FORMS[name].otherwise:
+        raise Unknown(f"{name}: {FORMS[name].otherwise}")
     shown = (argv[at] or "…") if at < len(argv) else ""
     raise Unknown(f"{name} {shown}".strip() + ": not on its list")

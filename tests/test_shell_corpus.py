@@ -1,0 +1,70 @@
+"""Commands that were thought up to get past the judge, those that would ruin a host, and those that must not ask.
+
+One a line in `shell_commands/`; ␤ stands for a newline, `## …` begins a kind.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcrib.shell import judge
+
+pytest.importorskip("tree_sitter_bash")
+
+
+def written(name: str) -> list[Any]:
+    lines = (Path(__file__).parent / "shell_commands" / f"{name}.txt").read_text("utf-8").split("\n")
+    return [line.replace("␤", "\n") for line in lines if line.strip() and not line.startswith("## ")]
+
+
+@pytest.mark.parametrize("command", written("must_not_run_unasked"))
+def test_a_bypass_is_not_plain(command: str) -> None:
+    assert judge(command).verdict != "plain"
+
+
+@pytest.mark.parametrize("command", written("ruins_the_host"))
+def test_ruin_is_denied(command: str) -> None:
+    assert judge(command).catastrophic
+
+
+@pytest.mark.parametrize("command", written("harmless"))
+def test_what_is_harmless_does_not_ask(command: str) -> None:
+    found = judge(command)
+    assert (found.verdict, found.reason) == ("plain", "")
+
+
+@pytest.mark.parametrize("command", written("no_ruin"))
+def test_what_only_resembles_ruin_is_not_denied(command: str) -> None:
+    assert judge(command).verdict != "deny"
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [*range(9), *range(11, 32), *range(127, 161), 0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x1680, 0x17B4, 0x180B, 0x180E,
+     *range(0x2000, 0x2010), *range(0x2028, 0x2030), *range(0x205F, 0x2070), 0x2800, 0x3000, 0x3164, 0xD800, 0xDFFF,
+     0xE000, 0xFE00, 0xFE0F, 0xFEFF, 0xFFA0, 0x1D159, 0x1D173, 0xE0001, 0xE0020, 0xE0100, 0xF0000, 0x10FFFF],
+)  # fmt: skip
+def test_signs_that_cannot_be_seen_are_never_plain(sign: int) -> None:
+    for command in ("ls%s x", "ls a%sb", 'echo "a%sb"', "%sls", "ls;%stouch x"):
+        assert judge(command.replace("%s", chr(sign))).verdict != "plain"
+
+
+LONG = {
+    "longer than a person reads": "ls " + "a" * 10_001, "commands": "ls;" * 60, "groups": "(" * 60 + "ls" + ")" * 60,
+    "substitutions": "echo " + "$(echo " * 50 + "a" + ")" * 50, "scripts": "bash -c " * 8 + "ls",
+    "folders": "cd a; " * 12 + "ls", "rounds": f"for i in {' '.join('a' * 30)}; do ls; done",
+    "loops": "for i in a b c d; do " * 5 + "ls;" + "done;" * 5, "padding": "ls" + "\t" * 70 + "; ls",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", LONG.values(), ids=LONG)
+def test_what_is_too_much_to_review_asks(command: str) -> None:
+    assert judge(command).verdict == "ask"
+
+
+@pytest.mark.parametrize("name", [".ｅnv", "．．/x", "․․/x", "／etc/passwd", "ｉd_rsa", ".ssh／id_rsa"])
+def test_names_that_look_like_others_ask(name: str) -> None:
+    assert judge(f"cat {name}").verdict == "ask"

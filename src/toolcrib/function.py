@@ -36,6 +36,8 @@ class Hooks(TypedDict, total=False):
     accesses: Callable[[Any], Any]
     preview: Callable[[Any], Any]
     doubt: Callable[[Any], Any]
+    with_secrets: Callable[[Any, Mapping[str, str]], Any]
+    unavailable: Callable[[], str | None]
     on_partial: Callable[[Any, Context[Any]], None]
     dynamic_description: Callable[[Context[Any]], Any]
     dynamic_schema: Callable[[dict[str, Any], Context[Any]], Any]

@@ -10,7 +10,7 @@ from toolcrib.access import PATHS, UNKNOWN_WORD, Access, Reach
 from toolcrib.rules.patterns import SPECIAL, compared
 
 if TYPE_CHECKING:
-    from toolcrib.rules.policy import Rule
+    from toolcrib.rules.rule import Rule
 
 RUN, CONNECT = Reach.RUN, Reach.CONNECT  # looked up once: an enum's members are slow to reach on 3.11
 BY_PATH, BY_WORD, BY_HOST, ALWAYS = "path", "word", "host", "always"

@@ -27,7 +27,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,8 @@ def read_rules(text: str, path: str = "rules") -> RuleFile:
         raise RuleError(f"{path}: not TOML: {problem}") from None
     if unknown := sorted(set(data) - {"autonomy", "otherwise", "rule"}):
         raise RuleError(f"{path}: unknown key {unknown[0]!r}; known are 'autonomy', 'otherwise' and [[rule]]")
-    lines = [number for number, line in enumerate(text.split("\n"), 1) if HEADER.match(line)]
+    lines_of = text.split("\n")
+    lines = [number for number, line in enumerate(lines_of, 1) if HEADER.match(line)]
     tables = data.get("rule", [])
     if not isinstance(tables, list) or len(lines) != len(tables):
         raise RuleError(f"{path}: write every rule under a header [[rule]] of its own")
@@ -125,7 +126,9 @@ def read_rules(text: str, path: str = "rules") -> RuleFile:
         rules.append(rule)
         for key, wanted in (("match", True), ("not_match", False)):
             listed = _texts(table, key)
-            examples += [(rule, _line_of(text, example, line), example, wanted) for example in listed]
+            examples += [
+                (rule, _line_of(lines_of, key, example, line), example, wanted) for example in listed
+            ]
     autonomy = _word(data, "autonomy", {word.value: word for word in Autonomy}, path)
     otherwise = _word(data, "otherwise", {word.value: word for word in (Verb.ASK, Verb.DENY)}, path)
     return RuleFile(path, tuple(rules), autonomy, tuple(examples), otherwise)
@@ -254,7 +257,8 @@ def _arguments(table: Mapping[str, Any]) -> dict[str, Any]:
     return value
 
 
-def _line_of(text: str, example: str, start: int) -> int:
-    """The line of an example, or of its rule where it is written in another way than it reads."""
-    lines = text.split("\n")
-    return next((n for n in range(start, len(lines) + 1) if example in lines[n - 1]), start)
+def _line_of(lines: Sequence[str], key: str, example: str, start: int) -> int:
+    """The line of an example below its key, or of its rule where it is written in another way than it reads."""
+    begins = re.compile(rf"\s*{key}\s*=")
+    first = next((n for n in range(start, len(lines) + 1) if begins.match(lines[n - 1])), start)
+    return next((n for n in range(first, len(lines) + 1) if example in lines[n - 1]), start)

@@ -149,6 +149,8 @@ def run_command(command: str, folder: Path, where: str) -> str:
     assert command.split()[0] == "toolcrib", f"{where}: only toolcrib's own commands are run"
     command = command.replace("toolcrib", f"{sys.executable} -m toolcrib", 1)
     environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb"}
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):  # a page does not reach our own settings
+        environment[name] = str(folder.with_name(f"{folder.name}-{name.lower()}"))
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,

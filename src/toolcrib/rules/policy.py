@@ -192,17 +192,18 @@ class RulePolicy:
         waiting = [access for access in accesses or () if not access.free or self._is_named(access)]
         by: Rule | None = None
         for rule in allows.concerned(accesses):
+            left = waiting
+            if rule.about_accesses:
+                left = [access for access in waiting if rule.means(access, case) is not YES]
+                if len(left) == len(waiting):
+                    continue
             if not rule.fits(case) or (rule.unless and rule.excepts(case, accesses)):
                 continue
             if not rule.about_accesses:
                 _note(steps, rule, "allows the call")
                 return Decision(Verb.ALLOW, "", str(rule)), rule
-            left = [access for access in waiting if rule.means(access, case) is not YES]
-            if len(left) < len(waiting):
-                _note(
-                    steps, rule, f"allows {len(waiting) - len(left)} of the {len(waiting)} things it reaches"
-                )
-                by, waiting = rule, left
+            _note(steps, rule, f"allows {len(waiting) - len(left)} of the {len(waiting)} things it reaches")
+            by, waiting = rule, left
         if by is not None and not waiting:
             return Decision(Verb.ALLOW, "", str(by)), by
         if by is not None and steps is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import tempfile
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -127,43 +128,6 @@ async def test_calls_with_equal_arguments(case: Any) -> None:
 # -- approval
 
 
-@cases("loopal/permission_modes.json")
-async def test_permission_modes(case: Any) -> None:
-    given = case["input"]
-    autonomy = {"bypass": "full", "supervised": "supervised", "plan": "read_only"}[
-        given.get("mode") or given["agent_mode"]
-    ]
-    effect = EFFECTS[given["tool_permission"]]
-    prepared = await Toolbox([named_tool("t", effect)], autonomy=autonomy).prepare(ToolCall("t"))
-    said = {"ready": "allow", "pending": "ask", "refused": "deny"}[prepared.kind]
-    assert said == case["expected"]["decision"]
-
-
-class Gate:
-    """A policy of one line, as other systems call it."""
-
-    def __init__(self, gate: str) -> None:
-        self.least = {
-            "never": 99,
-            "always": Effect.READ,
-            "mutating_and_above": Effect.WRITE,
-            "destructive_only": Effect.DESTRUCTIVE,
-        }[gate]
-
-    def decide(self, case: Case) -> Decision:
-        return Decision(Verb.ASK, "the gate says so") if case.effect >= self.least else Decision(Verb.ALLOW)
-
-    def shows(self, facts: Any) -> bool:
-        return True
-
-
-@cases("entelix/approval_gate.json", "gate_")
-async def test_approval_gates_are_policies(case: Any) -> None:
-    box = Toolbox([named_tool("t", EFFECTS[case["input"]["effect"]])], policy=Gate(case["input"]["gate"]))
-    prepared = await box.prepare(ToolCall("t"))
-    assert (prepared.kind == "pending") == case["expected"]["asks_approver"]
-
-
 @cases("entelix/approval_gate.json", "await_external")
 async def test_an_approval_elsewhere_is_a_question_as_data(case: Any) -> None:
     given = case["input"]
@@ -176,33 +140,6 @@ async def test_an_approval_elsewhere_is_a_question_as_data(case: Any) -> None:
         payload["tool"],
         payload["input"],
     )
-
-
-APPROVAL_DIFFERENCES = {
-    "auto_approve": "lists of tool names are rules, which come later; what runs unasked follows from a tool's effect",
-    "always_ask": "the same: an effect or a policy says so, not a list beside the tools",
-    "always": "covers exact arguments of one run, never a whole tool",
-}
-
-
-@cases("zeroclaw/approval_requirement.json")
-async def test_what_needs_an_approval(case: Any) -> None:
-    given = case["input"]
-    profile = given["profile"]
-    autonomy = {"Supervised": "supervised", "Full": "full", "ReadOnly": "read_only"}[profile["level"]]
-    listed = profile.get("auto_approve", [])
-    unasked = (listed == "<defaults>" and not case["expected"]["needs_approval"]) or given["tool"] in listed
-    box = Toolbox([named_tool(given["tool"], Effect.READ if unasked else Effect.WRITE)], autonomy=autonomy)
-    key = CallKey("run", 1, 0)
-    for name, decision in given["prior_decisions"]:
-        if name == given["tool"]:
-            prior = await box.prepare(ToolCall(name, {"what": "before"}), key=key)
-            await box.execute(prior, Answer(Verdict(decision)))
-    prepared = await box.prepare(ToolCall(given["tool"], {"what": "now"}), key=key)
-    needs = case["expected"]["needs_approval"]
-    if any(verdict == "always" for name, verdict in given["prior_decisions"] if name == given["tool"]):
-        needs = profile["level"] == "Supervised"  # APPROVAL_DIFFERENCES["always"]
-    assert (prepared.kind == "pending") == needs
 
 
 # -- dispatch, beyond what upstreams do
@@ -301,6 +238,26 @@ async def quarantine(case: Any) -> None:
     assert [spec.name for spec in offer.specs] == case["expected"]["sent"]
 
 
+async def ran_by_shell(command: str) -> ToolResult:
+    from toolcrib.sandbox import NoSandbox
+    from toolcrib.tools import Shell, Workspace
+
+    with tempfile.TemporaryDirectory() as folder:
+        box = Toolbox([Shell(Workspace(folder), sandbox=NoSandbox())], autonomy="full")
+        return await box.call("shell", {"command": command})
+
+
+async def all_output(case: Any) -> None:
+    result = await ran_by_shell(case["input"]["command"])
+    assert all(said in result.text for said in case["expected"]["model_sees"])
+
+
+async def odd_bytes(case: Any) -> None:
+    pairs = re.findall("..", case["input"]["bytes_hex"])
+    result = await ran_by_shell("printf '" + "".join(rf"\x{pair}" for pair in pairs) + "'")
+    assert not result.is_error and case["expected"]["contains"] in result.text
+
+
 BEYOND = {
     "model_cannot_self_approve": self_approval,
     "always_is_scoped_to_the_command": always_scope,
@@ -309,11 +266,9 @@ BEYOND = {
     "undeclared_effect_is_not_read_only": undeclared_effect,
     "duplicate_call_id_runs_once": duplicate_id,
     "parallel_read_only_serial_writes": reads_and_writes,
+    "stdout_and_stderr_and_code_kept": all_output,
+    "non_utf8_output": odd_bytes,
     "schema_rejected_by_provider_quarantines_one_tool": quarantine,
-}
-BEYOND_ELSEWHERE = {
-    "stdout_and_stderr_and_code_kept": "a matter of the shell tool",
-    "non_utf8_output": "a matter of the shell tool",
 }
 
 
@@ -321,7 +276,7 @@ BEYOND_ELSEWHERE = {
 async def test_dispatch_beyond_what_upstreams_do(case: Any) -> None:
     name = case["name"]
     if name not in BEYOND:
-        pytest.skip(BEYOND_ELSEWHERE.get(name, "no property of the core"))
+        pytest.skip("no property of the core")
     await BEYOND[name](case)
 
 

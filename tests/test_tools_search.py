@@ -216,6 +216,43 @@ def test_a_search_stops_when_cancelled(tmp_path: Path) -> None:
             attempt()
 
 
+def test_a_search_stops_in_the_middle_of_a_large_folder(tmp_path: Path) -> None:
+    ws = make(tmp_path, {f"f{number}": "" for number in range(600)})
+    looked: list[int] = []
+
+    class Impatient(Context[None]):
+        __slots__ = ()
+
+        def check_cancelled(self) -> None:
+            looked.append(1)
+            if len(looked) == 2:
+                raise Cancelled
+
+    with pytest.raises(Cancelled):
+        GlobFiles(ws).execute(GlobParams(pattern="*"), Impatient())
+
+
+def test_a_search_for_names_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ws = make(tmp_path, {"a": ""})
+    monkeypatch.setattr("toolcrib.tools.glob.SECONDS", -1.0)
+    said = GlobFiles(ws).execute(GlobParams(pattern="*"), Context())
+    assert "No files" in said and "Stopped after" in said
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*", "**/*.py", "{" + ",".join(f"**/x{n}*y" for n in range(64)) + "}", "**/" * 20 + "z"]
+)
+def test_a_search_for_names_grows_with_the_files(tmp_path: Path, pattern: str) -> None:
+    ignored = "".join(f"out{number}/**/*.{number}\n" for number in range(400))
+
+    def searching(count: int) -> Callable[[], object]:
+        files = {f"d{number % 10}/f{number}.py": "" for number in range(count)}
+        ws = make(tmp_path / str(count), {**files, ".gitignore": ignored})
+        return lambda: GlobFiles(ws).execute(GlobParams(pattern=pattern), Context())
+
+    assert growth(searching, 200, 2_000, 25) < 25
+
+
 # grep.
 
 FILES: dict[str, str | bytes] = {

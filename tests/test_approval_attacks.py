@@ -420,3 +420,24 @@ async def test_one_answer_is_not_anothers(tmp_path: Path) -> None:
         "it was said of the other"
     )
     assert isinstance(await box.prepare(ToolCall("save", {"text": "three"})), Pending)
+
+
+@pytest.mark.parametrize("autonomy", ["supervised", "full"])
+@pytest.mark.parametrize("command", ["ls", "touch a; touch b", "echo $(date) | cat"])
+async def test_one_command_is_one_question(autonomy: str, command: str, tmp_path: Path) -> None:
+    """Without a sandbox both the policy and the tool itself want a yes."""
+    from toolcrib.sandbox import NoSandbox
+    from toolcrib.tools import Workspace
+    from toolcrib.tools.shell import Shell
+
+    asked: list[Any] = []
+
+    async def approver(question: Any) -> Answer:
+        asked.append(question.action)
+        return Answer(Verdict.YES)
+
+    box = Toolbox(
+        [Shell(Workspace(tmp_path), sandbox=NoSandbox(wanted=False))], autonomy=autonomy, approver=approver
+    )
+    assert not (await box.call("shell", {"command": command})).is_error
+    assert len(asked) == 1

@@ -113,8 +113,7 @@ async def test_no_child_process_inherits_a_key(tmp_path: Path, monkeypatch: pyte
     for name in names:
         monkeypatch.setenv(name, KEY)
     box = Toolbox(builtin=default_tools(tmp_path), approver=yes)
-    said = []
-    for command in ("env", "printenv OPENAI_API_KEY; echo $OPENAI_API_KEY", "cat /proc/self/environ"):
-        said.append((await box.call("shell", {"command": command})).text)
+    commands = ("env", "printenv OPENAI_API_KEY; echo $OPENAI_API_KEY", "cat /proc/self/environ")
+    said = [(await box.call("shell", {"command": command})).text for command in commands]
     assert all(KEY not in text for text in said)
     assert "PATH=" in said[0]

@@ -220,70 +220,6 @@ def test_a_command_that_cannot_be_started_is_told(kind: type[Any], ws: Path) -> 
     assert done.code != 0 and "nonesuch-program" in done.said
 
 
-# -- refusals are told apart from ordinary failures
-
-
-REFUSED = [
-    ("touch {out}/x", "write", "{out}/x"),
-    ("echo x > {out}/x", "write", "{out}/x"),
-    ("{python} -c \"open('{out}/x', 'w')\"", "write", "{out}/x"),
-    ("mkdir {out}/folder/", "write", "{out}/folder"),
-    ("cat {home}/.ssh/id_rsa", "read", "{home}/.ssh/id_rsa"),
-    ("ls {home}/notes", "read", "{home}/notes"),
-    ("{python} -c \"import socket; socket.create_connection(('192.0.2.1', 9), 1)\"", "network", None),
-    ("echo 'curl: (6) Could not resolve host: nowhere.example'; exit 6", "network", "nowhere.example"),
-    ("unshare -U true", "system", "new namespaces"),
-]  # fmt: skip
-ORDINARY = [
-    "exit 1",
-    "cat nonesuch",
-    "ls /nonesuch",
-    "touch /nonesuch/x",
-    "grep x nonesuch",
-    "false || { echo 'AssertionError: permission denied is what the test expects'; exit 1; }",
-    "echo 'error: read-only file system'; exit 1",
-    "mkdir made; chmod 0 made; exit 2",
-    "{python} -c 'raise ValueError(1)'",
-    "true",
-]
-
-
-@pytest.fixture
-def house(tmp_path: Path, ws: Path) -> dict[str, str]:
-    home, out = tmp_path / "home", tmp_path / "out"
-    for folder in (home / ".ssh", home / "notes", out):
-        folder.mkdir(parents=True)
-    (home / ".ssh" / "id_rsa").write_text("secret")
-    return {"home": str(home), "out": str(out)}
-
-
-def _filled(command: str, house: dict[str, str]) -> str:
-    for name, value in {**house, "python": sys.executable}.items():
-        command = command.replace("{" + name + "}", value)
-    return command
-
-
-@pytest.mark.parametrize(("command", "what", "target"), REFUSED)
-def test_a_refusal_is_recognised(
-    kind: type[Any], ws: Path, house: dict[str, str], command: str, what: str, target: str | None
-) -> None:
-    sandbox = kind(ws, home=house["home"], readable=[house["out"]])
-    done = run(sandbox, _filled(command, house), ws)
-    assert done.denial is not None, done.said
-    assert done.denial.kind == what, (done.denial, done.said)
-    if target is not None:
-        assert done.denial.target == target.format(**house)
-    assert done.denial.words.startswith("The sandbox ") and (done.denial.wider or what == "system")
-
-
-@pytest.mark.parametrize("command", ORDINARY)
-def test_an_ordinary_failure_is_not_blamed_on_the_sandbox(
-    kind: type[Any], ws: Path, house: dict[str, str], command: str
-) -> None:
-    done = run(kind(ws, home=house["home"]), _filled(command, house), ws)
-    assert done.denial is None, done.said
-
-
 # -- limits
 
 
@@ -297,7 +233,7 @@ def test_an_ordinary_failure_is_not_blamed_on_the_sandbox(
 def test_floods_are_stopped_and_told(
     kind: type[Any], ws: Path, limits: Limits, command: str, words: str
 ) -> None:
-    done = run(kind(ws, limits=limits), _filled(command, {}), ws)
+    done = run(kind(ws, limits=limits), command.format(python=sys.executable), ws)
     assert done.code != 0 and done.denial is not None, done.said
     assert done.denial.kind == "limit" and words in done.denial.target
 
@@ -443,7 +379,8 @@ class Leaky(NoSandbox):
         super().__init__()
 
     def report(self) -> SandboxReport:
-        return SandboxReport("leaky", *[Strength.ENFORCED] * 5)
+        held = Strength.ENFORCED
+        return SandboxReport("leaky", held, held, held, held, held)
 
 
 class Broken(NoSandbox):

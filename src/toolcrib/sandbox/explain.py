@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from toolcrib.sandbox.interface import Denial, Files, Launch, Level, Network, Permission
+from toolcrib.sandbox.masks import is_mask
 from toolcrib.sandbox.places import View, never_offered, within
 
 SOCKET = re.compile(r"\bsocket\b[^\n]*(?:\n[^\n]{0,300}){0,3}operation not permitted", re.IGNORECASE)
@@ -23,7 +24,16 @@ WRITE_WORDS = (
     "operation not permitted",
     "cross-device link",
     "device or resource busy",
+    "could not create",
+    "unable to create",
+    "failed to create",
 )
+NOT_THE_SANDBOX = (
+    "no such file",
+    "file exists",
+    "not a directory",
+)  # whatever else such a line says of a path
+MASKED_WORDS = "is a directory"
 READ_WORDS = (
     "permission denied",
     "no such file or directory",
@@ -31,16 +41,19 @@ READ_WORDS = (
     "cannot access",
     "enoent",
     "eacces",
+    "couldn't open file",
 )
 NETWORK_WORDS = (
     "could not resolve host", "temporary failure in name resolution", "name or service not known",
     "network is unreachable",
     "network unreachable", "no address associated with hostname", "enotfound", "eai_again", "enetunreach",
-    "unable to resolve",
+    "unable to resolve host",
     "failed to lookup address", "nodename nor servname", "could not connect to server", "403 refused by the sandbox",
-    "connection refused by the sandbox", "failed to establish a new connection", "tunnel connection failed: 403",
-    "response 403", "refused by the sandbox", "couldn't connect to server", "failed to connect to",
+    "connection refused by the sandbox", "failed to establish a new connection",
+    "refused by the sandbox", "couldn't connect to server", "failed to connect to",
 )  # fmt: skip
+# What the proxy of an allowlist answers, in the words of programs; without one, such answers are a server's own.
+PROXY_WORDS = ("tunnel connection failed: 403", "response 403")
 FORBIDDEN_WORDS = {
     "ptrace": "looking into other processes (ptrace)",
     "/var/run/docker.sock": "the Docker daemon",
@@ -53,6 +66,9 @@ FORBIDDEN_WORDS = {
     "bad system call": "a forbidden system call",
     "io_uring": "io_uring",
     "cannot open netlink socket": "netlink sockets",
+    "chroot:": "another root folder",
+    "sysctl:": "settings of the kernel",
+    "kernel buffer": "the kernel's log",
 }
 REFUSED_WORDS = (
     "operation not permitted",
@@ -63,17 +79,22 @@ REFUSED_WORDS = (
     "not permitted",
 )
 FLOOD_WORDS = {
-    "resource temporarily unavailable": "the number of processes",
-    "file size limit exceeded": "the size of a file",
-    "file too large": "the size of a file",
-    "cannot allocate memory": "the memory of a process",
-    "memoryerror": "the memory of a process",
+    r"(?:fork|clone|thread|spawn|process)\b.{0,200}Resource temporarily unavailable": "the number of processes",
+    r"Cannot fork|can't start new thread": "the number of processes",
+    r"File size limit exceeded|File too large": "the size of a file",
+    r"[Cc]annot allocate memory|\bMemoryError\b": "the memory of a process",
     "used too much memory together": "the memory of all processes together",
     "ran too many processes": "the number of processes",
 }
 PATH = re.compile(
-    r"['\"`‘“]((?:/|\.{1,2}/|~/)[^'\"`’”\n]{1,1000})['\"`’”]|(?:^|[\s:=(])((?:/|\.{1,2}/)[^\s:'\",;)]{1,1000})"
+    r"['\"`‘“]([^'\"`’”\n/]{0,255}/[^'\"`’”\n]{1,1000})['\"`’”]|(?:^|[\s:=(])((?:/|\.{1,2}/)[^\s:'\",;)]{1,1000})"
 )
+# In the letters of strerror: what only says so in a sentence of its own is taken for an ordinary failure.
+AS_THE_SYSTEM_SAYS = re.compile(r"Operation not permitted|Read-only file system|\bEPERM\b|\bEROFS\b")
+READ_ONLY = ("Read-only file system", "EROFS")
+QUOTED = re.compile(r"['\"`‘“][^'\"`’”\n]{1,255}['\"`’”]")
+BY_A_FORBIDDEN_CALL = (-31, 159)  # SIGSYS, and as shells tell it
+NOT_RUN = (2, 126, 127)  # used wrongly, not executable, not found: as shells tell it
 BY_A_SHELL = re.compile(
     r"^[^\s:]{1,200}: (?:line )?\d{1,9}: (?:cannot (?:create|open) )?"
 )  # who says it, and where
@@ -113,6 +134,19 @@ def explained(
             return found
     if level.network is not Network.ON and SOCKET.search(output[-LINE:]):
         return _no_network("", level)
+    return _likely(returncode, output[-LINE:])
+
+
+def _likely(returncode: int | None, ending: str) -> Denial | None:
+    """What names nothing that could be checked, and is said as the system says it: told, and nothing is offered."""
+    if returncode in BY_A_FORBIDDEN_CALL:
+        return Denial("system", "a system call", "The sandbox does not allow a system call that it made.")
+    for line in () if returncode in NOT_RUN else reversed(ending.splitlines()):
+        said = AS_THE_SYSTEM_SAYS.search(line)
+        # The workspace is no read-only file system, so that was said of a place to which the command went.
+        if said is not None and (said[0] in READ_ONLY or not (PATH.search(line) or QUOTED.search(line))):
+            words = f"The sandbox may have refused a step that is not named: {said[0]}."
+            return Denial("system", "a step that is not named", words)
     return None
 
 
@@ -133,12 +167,13 @@ def _no_network(host: str, level: Level) -> Denial:
 
 def _of_line(line: str, launch: Launch, view: View, level: Level) -> Denial | None:
     low = line.lower()
-    if any(word in low for word in (*WRITE_WORDS, *READ_WORDS)):
+    if any(word in low for word in (*WRITE_WORDS, *READ_WORDS, MASKED_WORDS)):
         for path in _paths(line, launch.cwd):
             denial = _of_path(path, low, view, level)
             if denial is not None:
                 return denial
-    if level.network is not Network.ON and any(word in low for word in NETWORK_WORDS):
+    words = (*NETWORK_WORDS, *(PROXY_WORDS if level.network is Network.ALLOWLIST else ()))
+    if level.network is not Network.ON and any(_says(low, word) for word in words):
         found = ADDRESS.search(line)
         host = ":".join(part for part in found.groups() if part) if found else ""
         return _no_network(host, level)
@@ -146,10 +181,16 @@ def _of_line(line: str, launch: Launch, view: View, level: Level) -> Denial | No
         for word, what in FORBIDDEN_WORDS.items():
             if word in low:
                 return Denial("system", what, f"The sandbox does not allow {what}.")
-    for word, what in FLOOD_WORDS.items():
-        if word in low:
+    for pattern, what in FLOOD_WORDS.items():
+        if re.search(pattern, line):
             return _limited(what)
     return None
+
+
+def _says(low: str, word: str) -> bool:
+    """Whether words stand in a line by themselves: "enotfound" is in "FileNotFoundError", and not said by it."""
+    before, found, after = low.partition(word)
+    return bool(found) and not (before[-1:].isalpha() or after[:1].isalpha())
 
 
 def _limited(what: str) -> Denial:
@@ -157,7 +198,9 @@ def _limited(what: str) -> Denial:
 
 
 def _of_path(path: str, low: str, view: View, level: Level) -> Denial | None:
-    words = [word for word in WRITE_WORDS if word in low]
+    words = not any(word in low for word in NOT_THE_SANDBOX) and any(word in low for word in WRITE_WORDS)
+    # Where nothing is, a protected path is a folder for commands.
+    words = words or (path in view.protected and MASKED_WORDS in low and not _is_folder(path))
     if words and view.protects(path) and level.files is Files.WORKSPACE_WRITE:
         return Denial(
             "write",
@@ -178,6 +221,10 @@ def _of_path(path: str, low: str, view: View, level: Level) -> Denial | None:
     if words and not writable and _could_write(path):
         return _write_refused(path, low, view)
     return None
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not is_mask(path)
 
 
 def _write_refused(path: str, low: str, view: View) -> Denial:

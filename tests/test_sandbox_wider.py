@@ -238,6 +238,35 @@ def test_what_would_be_a_way_out_is_not_offered(ws: Workspace, tmp_path: Path, p
     assert (home / ".bashrc").read_text() == "" and not (Path(ws.root.path) / ".envrc").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > {0}/repository/.git/hooks/pre-commit",
+        "echo x > {0}/repository/.envrc",
+        "mkdir {0}/repository/src",  # would open the folder around it, with the repository's own
+        "echo x > /usr/toolcrib-test",
+        "mkdir /etc/toolcrib-test",
+    ],
+)
+def test_neither_is_what_others_obey_elsewhere(ws: Workspace, outside: Path, command: str) -> None:
+    (outside / "repository" / ".git" / "hooks").mkdir(parents=True)
+    for name in BACKENDS:
+        person = Person([YES])
+        made = backend(name)(ws.root.path, readable=[outside])
+        box = Toolbox([Shell(ws, sandbox=made)], autonomy="full", approver=person)
+        assert "sandbox" in sh(box, command.format(outside))
+        assert person.asked == []
+
+
+def test_a_folder_is_opened_where_one_is_to_be_made_in_it(
+    box_of: Callable[..., Toolbox], outside: Path
+) -> None:
+    person = Person([YES])
+    sh(box_of(person), f"mkdir {outside}/made && echo x > {outside}/made/file")
+    assert (outside / "made" / "file").read_text() == "x\n"
+    assert "with all below it" in person.asked[0].preview
+
+
 def test_a_path_that_became_a_link_is_not_followed(ws: Workspace, outside: Path, tmp_path: Path) -> None:
     level = Level(writable=(str(outside / "there"),))
     (outside / "there").unlink()

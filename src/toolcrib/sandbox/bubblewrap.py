@@ -1,4 +1,4 @@
-# ruff: noqa: PTH110, PTH112, PTH114, PTH116, PTH208 - paths are text and descriptors here
+# ruff: noqa: PTH110, PTH112, PTH113, PTH114, PTH116, PTH119, PTH120, PTH208 - paths are text and descriptors here
 """Bubblewrap: own namespaces, a file system that is read-only but for the workspace, and our seccomp filter.
 
 Needs the `bwrap` program and unprivileged user namespaces. Everything a command starts lives in its process

@@ -75,6 +75,10 @@ PROTECTED_OF_HOME = (
 # Removed again when a command makes them. HEAD turns a folder into a git repository whose configuration git obeys.
 WATCHED = ("HEAD", "toolcrib.toml")
 SYSTEM_PARTS = ("/usr", "/bin", "/sbin", "/lib", "/etc", "/dev", "/proc", "/sys", "/nonexistent")
+SYSTEM_OWN = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/boot", "/dev", "/proc", "/sys", "/System",
+    "/Library",
+)  # fmt: skip
 SYSTEM_ROOTS = ("/root", "/home", "/Users", "/tmp", "/run")  # never shown as a whole, whatever PATH says
 MAX_REPOSITORIES = 64  # nested ones whose hooks and configuration are protected too
 NESTED_DEPTH = 4
@@ -141,10 +145,17 @@ def never_offered(path: str, view: View, *, writing: bool) -> bool:
     ]
     obeyed = [os.path.join(home, place) for home in homes for place in PROTECTED_OF_HOME] if writing else []
     places = {os.path.realpath(place) for place in (*secret, *obeyed)}
-    if _in_one(path, places) or (writing and view.protects(path)):
+    if _in_one(path, places) or (writing and (view.protects(path) or _is_obeyed(path))):
         return True
     around = {*places, *homes, view.workspace} if writing else {*homes, view.workspace}
     return path == "/" or any(within(place, path) for place in around)
+
+
+def _is_obeyed(path: str) -> bool:
+    """Whether it is the system's own, or what programs obey in any folder, or a folder that holds such a thing."""
+    if _in_one(path, SYSTEM_OWN) or any(f"/{name}/" in f"{path}/" for name in PROTECTED):
+        return True
+    return any(os.path.lexists(os.path.join(path, name)) for name in (".git", *PROTECTED))
 
 
 def within(path: str, place: str) -> bool:

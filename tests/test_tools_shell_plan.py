@@ -18,7 +18,7 @@ from toolcrib.access import Reach
 from toolcrib.call import Answer, Lasting, Pending, Prepared, Question, Ready, Scope, ToolCall, Verdict
 from toolcrib.context import Context
 from toolcrib.errors import ErrorCode, ToolError
-from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy
+from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy, read_rules
 from toolcrib.sandbox import Files, Launch, Level, Network, NoSandbox, Sandbox, choose
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Shell, ShellParams, Workspace
@@ -515,3 +515,21 @@ async def test_a_denial_in_the_middle_of_a_turn_runs_nothing(ws: Workspace) -> N
     done = await box.call("shell", {"command": "touch new"})
     assert done.code is ErrorCode.NOBODY_TO_ASK and not (Path(ws.root.path) / "new").exists()
     assert isinstance(await prepared(box, "ls"), Ready)
+
+
+CHECKS = ["pytest -q", "npm test", "make test", "cd sub && pytest | tail -3"]
+
+
+@pytest.mark.parametrize(
+    ("autonomy", "becomes"), [("read_only", DENIED), ("supervised", RUNS), ("full", RUNS)]
+)
+async def test_a_projects_checks_run_unasked_but_are_no_reading(
+    ws: Workspace, autonomy: str, becomes: str
+) -> None:
+    """They run the project's code, which may write there: a rule about what writes means them too."""
+    for command in CHECKS:
+        assert (await prepared(boxed(ws, NoSandbox(), autonomy=autonomy), command)).kind == becomes
+        asks = read_rules('[[rule]]\nask = true\neffect = "write"').policy(autonomy)
+        asked = await prepared(boxed(ws, NoSandbox(), policy=asks), command)
+        assert asked.kind == (DENIED if autonomy == "read_only" else ASKED)
+        assert (await prepared(boxed(ws, NoSandbox(), policy=asks), "ls")).kind == RUNS

@@ -76,6 +76,12 @@ class Case:
         """What the call reaches, as its tool says; None where it does not say."""
         return accesses_of(self.prepared) if self.prepared is not None else self.reached
 
+    @property
+    def free(self) -> bool:
+        """Whether the tool says of all that the call reaches that it needs no yes of its own."""
+        accesses = self.accesses
+        return bool(accesses) and all(access.free for access in accesses or ())
+
 
 def accesses_of(prepared: Ready) -> tuple[Access, ...] | None:
     """What a call reaches, as its tool says when it is first asked; None where it does not say."""
@@ -118,6 +124,8 @@ class Autonomy(StrEnum):
 class AutonomyPolicy:
     """The policy of one word: `read_only` runs and shows only READ, `supervised` asks for the rest, `full` runs all."""
 
+    tracks_taint = False
+
     def __init__(self, autonomy: Autonomy | str) -> None:
         try:
             self.autonomy = Autonomy(autonomy)
@@ -127,7 +135,10 @@ class AutonomyPolicy:
         self.by_effect = _DECISIONS[self.autonomy]
 
     def decide(self, case: Case) -> Decision:
-        return self.by_effect[case.effect]
+        decision = self.by_effect[case.effect]
+        return (
+            ALLOWED if decision.verb is Verb.ASK and case.effect is Effect.WRITE and case.free else decision
+        )
 
     def shows(self, facts: Facts) -> bool:
         return self.by_effect[facts.effect] is not _READ_ONLY

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # Looked up once: an enum's members are slow to reach on 3.11.
-ASK, DENY, READ = Verb.ASK, Verb.DENY, Effect.READ
+ASK, DENY, READ, WRITE = Verb.ASK, Verb.DENY, Effect.READ, Effect.WRITE
 
 BLANK = ("", "b''", ".")  # what an empty string looks like as text, bytes and path
 NOT_THERE = object()
@@ -189,7 +189,7 @@ def judged(
         return Refused(call, key, words.denied(call.name, why))
     effect = definition.facts.effect if definition.effect_for is None else call_effect(bound, params)
     ready = Ready(call, key, json, effect, edits, "", bound, params)
-    if type(policy) is AutonomyPolicy:  # one word decides by the effect alone
+    if type(policy) is AutonomyPolicy and (effect is not WRITE or "accesses" not in definition.hooks):
         decision = policy.by_effect[effect]
     else:
         decision = policy.decide(Case(definition.facts, effect, ready, taint=origin.taint, said=origin.said))

@@ -153,8 +153,12 @@ class Shell(
         return None
 
     def effect_for(self, params: ShellParams) -> Effect:
-        plain = self._judged(params).verdict == "plain"
-        return Effect.READ if plain and self._confines() else self.facts.effect
+        judgement = self._judged(params)
+        if judgement.verdict != "plain" or not self._confines():
+            return self.facts.effect
+        return (
+            Effect.READ if judgement.effect == "read" else Effect.WRITE
+        )  # a project's own checks may write there
 
     def accesses(self, params: ShellParams) -> tuple[Access, ...]:
         judgement = self._judged(params)

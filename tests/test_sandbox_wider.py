@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ import pytest
 
 from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Toolbox
+from toolcrib.audit import AuditLog
 from toolcrib.call import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.rules import ApprovalStore, read_rules
 from toolcrib.sandbox import Level, Permission, Sandbox
@@ -176,6 +178,24 @@ def test_always_is_said_of_the_permission_and_not_of_the_command(
     sh(box, f"echo ran >> count; echo two >> {outside}/there")
     assert (outside / "there").read_text() == "one\ntwo\n" and len(person.asked) == 1
     assert (Path(ws.root.path) / "count").read_text() == "ran\n"  # it had the permission from its start
+
+
+def test_the_audit_log_says_who_allowed_what(
+    box_of: Callable[..., Toolbox], outside: Path, tmp_path: Path
+) -> None:
+    log = AuditLog(tmp_path / "audit" / "log.jsonl", key=b"k" * 32)
+    person = Person([Answer(Verdict.YES, by="ann"), NO])
+    box = box_of(person, audit=log)
+    sh(box, f"echo new > {outside}/there && echo new > {outside}/other")
+    log.flush()
+    lines = [json.loads(line) for line in log.path.read_text().splitlines()]
+    steps = [line for line in lines if line["event"] == "step"]
+    assert [(step["outcome"], step["arguments"]) for step in steps] == [
+        ("allowed", f"let commands write to {outside}/there"),
+        ("not allowed", f"let commands write to {outside}/other"),
+    ]
+    assert steps[0]["why"] == "approved by ann" and "They say" in steps[1]["why"]
+    assert log.check().broken is None
 
 
 def test_yes_is_said_once(box_of: Callable[..., Toolbox], outside: Path) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from toolcrib.audit.chain import Checked
 from toolcrib.audit.writing import CAREFUL, AuditError, LogFile
-from toolcrib.call import Ready, Refused, fingerprint
+from toolcrib.call import CallKey, Ready, Refused, fingerprint
 from toolcrib.result import ToolResult
 
 KEY_BYTES = 32
@@ -98,6 +98,22 @@ class AuditLog:
             "fingerprint": mark,
             "arguments": self._short(ready.arguments, mask),
         }
+        return await self._first(record)
+
+    async def step(self, key: CallKey, tool: str, action: str, why: str, *, allowed: bool) -> str:
+        """Note what was said to a tool that asked in the middle of its work. What stands in its way, or ""."""
+        record = {
+            "event": "step",
+            "call": str(key),
+            "tool": tool,
+            "outcome": "allowed" if allowed else "not allowed",
+            "why": self._short(why, None),
+            "arguments": self._short(action, None),
+        }
+        return await self._first(record)
+
+    async def _first(self, record: dict[str, Any]) -> str:
+        """Write it before what it is about goes on."""
         try:
             await asyncio.wrap_future(self._put(record))
         except AuditError as problem:

@@ -50,12 +50,38 @@ class BoxHost:
         person: bool,
         known: bool,
     ) -> None:
-        from toolcrib.toolbox.policy import Case, Verb
-
         box = self._box
         if box.masking is not None:
             masked = box.masking.masked
             action, patterns, shown = masked(action), tuple(map(masked, patterns)), masked(shown)
+        why, refusal = "", None
+        try:
+            why = await self._allowed(ctx, action, patterns, reaches, shown, person=person, known=known)
+        except ToolError as refused:
+            refusal = refused
+        if box.audit is not None and not (known and refusal):
+            said = why or (refusal.message if refusal else "")
+            problem = await box.audit.step(ctx.key, ctx.tool, action, said, allowed=refusal is None)
+            if problem and refusal is None:
+                raise ToolError(f"Not done: {problem}.")
+        if refusal is not None:
+            raise refusal
+
+    async def _allowed(
+        self,
+        ctx: Context[Any],
+        action: str,
+        patterns: tuple[str, ...],
+        reaches: tuple[Access, ...] | None,
+        shown: str,
+        *,
+        person: bool,
+        known: bool,
+    ) -> str:
+        """Who or what allows it. Raises ToolError, in words for the model, where nobody does."""
+        from toolcrib.toolbox.policy import Case, Verb
+
+        box = self._box
         definition = ctx._definition
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
         effect = max(definition.facts.effect, Effect.WRITE)
@@ -65,13 +91,13 @@ class BoxHost:
         if decision.verb is Verb.DENY:
             raise ToolError(f"Not allowed: {action}: {decision.reason}.")
         if decision.verb is Verb.ALLOW and not person:
-            return
+            return decision.rule or "its effect is allowed"
         # What only a person gives is remembered apart: an "always" of another kind does not stand for it.
         kind, subject = ("permission", definition.facts) if person else ("ask", definition)
         mark = fingerprint(definition.identity, [kind, action, list(patterns)])
         identity = fingerprint(definition.identity, kind) if person else definition.identity
         if not decision.strict and box.grants.covers(ctx.key.run, subject, mark, identity):
-            return
+            return "approved before"
         if known:
             raise ToolError(f"Nobody has allowed this for good: {action}.")
         question = Question(
@@ -98,6 +124,7 @@ class BoxHost:
         if answer.verdict is Verdict.ALWAYS:
             exactly = replace(answer, scope=Scope.ARGUMENTS) if person else answer
             box.grants.add(question, exactly, subject, identity)
+        return f"approved by {answer.by or 'a person'}"
 
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult:
         # The inner calls are a run of their own, whose parent is the run of the outer call.

@@ -171,6 +171,22 @@ PATTERNS: tuple[Pattern, ...] = (
 )  # fmt: skip
 
 
+class Hints:
+    """Whether a text may hold a key of some formats: most hold no hint of any, and are not looked at further."""
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        rows = tuple(patterns)
+        self._plain = tuple({hint for row in rows if not row.folded for hint in row.hints})
+        self._folded = tuple({hint for row in rows if row.folded for hint in row.hints})
+
+    def in_text(self, text: str) -> bool:
+        for hint in self._plain:
+            if hint in text:
+                return True
+        folded = text.lower()
+        return any(hint in folded for hint in self._folded)
+
+
 def find_patterns(text: str, patterns: Iterable[Pattern] = PATTERNS) -> list[tuple[int, int, str]]:
     """(start, end, kind) of every key, in order, without overlaps; a row further up wins.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from . import nested
 from .find import Automaton, Blocks, Finder, Prefixes, automaton_installed
 from .forms import SHORTEST, Form, flatten, forms_of
-from .patterns import PATTERNS, Pattern, find_patterns
+from .patterns import PATTERNS, Hints, Pattern, find_patterns
 from .views import View, views
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class Redactor:
             flat += as_flat
             exact += as_exact
         self.patterns = tuple(patterns)
+        self._hints = Hints(self.patterns)
         wanted = automaton_installed() if automaton is None else automaton
         make: type[Automaton | Blocks] = Automaton if wanted else Blocks
         self._flat: Finder | None = make(flat) if flat else None
@@ -159,7 +160,7 @@ class Redactor:
     def without_patterns(self) -> Redactor:
         """The same values, and no key formats."""
         same = copy(self)
-        same.patterns = ()
+        same.patterns, same._hints = (), Hints(())
         return same
 
     def stream(self) -> RedactedStream:
@@ -185,6 +186,8 @@ class Redactor:
         return "".join(out)
 
     def _without_keys(self, text: str, found: dict[str, None]) -> str:
+        if not self._hints.in_text(text):
+            return text
         out: list[str] = []
         at = 0
         for start, end, kind in find_patterns(text, self.patterns):

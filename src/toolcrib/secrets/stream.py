@@ -20,7 +20,7 @@ _INSIDE = re.compile(rb"(?:[%\\&][%\\&#;{}0-9A-Za-z]{0,80}|\x1b[\[\]][0-9;?]{0,8
 
 
 LEAST = 4  # letters of a secret's beginning; fewer end ordinary words too
-REMEMBERED = 4096  # bytes of the pieces before
+REMEMBERED = 4096  # bytes of the pieces before, at most
 LEFT_OUT = "…"
 
 
@@ -143,7 +143,8 @@ class Pieces:
         """What of the next text may be shown."""
         start = len(self._before)
         whole = self._before + text.encode("utf-8", "surrogatepass")
-        begun = RedactedStream(redactor).begun(whole)
+        stream = RedactedStream(redactor)
+        begun = stream.begun(whole)
         end = max(start, begun) if len(flatten(whole[begun:])) >= LEAST else len(whole)
         out: list[bytes] = []
         at = start
@@ -155,5 +156,5 @@ class Pieces:
             out.append(whole[at:end])
         if max(at, end) < len(whole):
             out.append(LEFT_OUT.encode())
-        self._before = whole[-REMEMBERED:]
+        self._before = whole[-min(REMEMBERED, 2 * stream.longest + AT_ONCE) :]
         return b"".join(out).decode("utf-8", "replace")

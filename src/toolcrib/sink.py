@@ -183,8 +183,11 @@ class EventSink:
     def emit(self, run: str, event: Event) -> None:
         """Number and hand over an event of a run; a listener that raises is logged and passed over."""
         with self._lock:
-            for made in (event,) if self.mask is None else self.mask(run, event):
-                self._put(run, made)
+            if self.mask is None:
+                self._put(run, event)
+            else:
+                for made in self.mask(run, event):
+                    self._put(run, made)
 
     def _put(self, run: str, event: Event) -> None:
         event.run = run

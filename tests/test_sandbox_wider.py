@@ -235,6 +235,7 @@ def test_what_a_user_allowed_for_good_holds_in_another_process(
     sh(box, f"echo two > {outside}/there")
     assert (outside / "there").read_text() == "two\n"
     (kept,) = store.all()
+    assert kept.shown == f"let commands write to {outside}/there"
     assert store.revoke(kept.id)
     sh(box, f"echo three > {outside}/there")
     assert (outside / "there").read_text() == "two\n"

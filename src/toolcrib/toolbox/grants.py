@@ -166,4 +166,8 @@ def _shown(question: Question, scope: Scope) -> str:
         return f"every call of {question.tool}"
     if scope is Scope.PREFIX:
         return ", ".join(" ".join(prefix) + " *" for prefix in question.prefixes)
-    return arguments_shown(question.arguments)
+    return (
+        arguments_shown(question.arguments)
+        if question.arguments or not question.patterns
+        else question.action
+    )

@@ -8,6 +8,7 @@ import http.server
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from toolcrib import Answer, Effect, Question, Toolbox, Verdict
 from toolcrib.content import Image
 from toolcrib.net import NetGuard
 from toolcrib.rules import read_rules
+from toolcrib.sandbox import Level
 
 pytest.importorskip("httpx2")
 
@@ -190,6 +192,21 @@ async def test_rules_about_hosts_hold(port: int) -> None:
         for host in ("public.test", "other.test", "multi.test")
     ]
     assert codes == [None, "denied", "nobody_to_ask"]
+
+
+def test_it_comes_with_the_network_of_commands_and_goes_with_it(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    assert "fetch" not in [tool.facts.name for tool in workspace_tools(workspace)]
+    level = Level.of("workspace_write", "allowlist", ["docs.example.org"])
+    box = Toolbox(workspace_tools(workspace, level=level))
+    assert "fetch" in box.run_sync(box.offer()).entries
+    refused = box.call_sync("fetch", {"url": "https://example.org/"})
+    assert "example.org is not on the list of allowed hosts" in refused.text
+    workspace.level = Level.of("workspace_write")
+    assert "fetch" not in box.run_sync(box.offer()).entries
+    assert "no network here" in box.call_sync("fetch", {"url": "https://docs.example.org/"}).text
+    workspace.level = Level.of("workspace_write", "on")
+    assert box.call_sync("fetch", {"url": "https://docs.example.org/"}).code == "nobody_to_ask"
 
 
 def test_what_it_declares() -> None:

@@ -13,9 +13,13 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from toolcrib.net.urls import NetworkRefused
 from toolcrib.sandbox.launcher import PORT
+
+if TYPE_CHECKING:
+    from toolcrib.net import NetGuard
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Gives the numeric addresses that a host may be reached at, already checked; raises OSError to refuse it."""
@@ -78,7 +82,17 @@ def guarded(
     allow_private: Sequence[str] = (),
     resolver: Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]] | None = None,
 ) -> Resolver:
-    """A resolver that holds a list of hosts to the network guard: a name that leads to a private address is refused.
+    """A resolver that holds a list of hosts to the network guard; the arguments are `allowlist_guard`'s."""
+    return allowlist_guard(hosts, allow_private=allow_private, resolver=resolver).resolve
+
+
+def allowlist_guard(
+    hosts: Sequence[str],
+    *,
+    allow_private: Sequence[str] = (),
+    resolver: Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]] | None = None,
+) -> NetGuard:
+    """The network guard of a list of hosts: a name that leads to a private address is refused.
 
     An address that stands in `hosts` itself (or "localhost") was meant so, but for metadata and link-local ones;
     `allow_private` is the guard's, for names that may lead into one's own network; `resolver` gives addresses.
@@ -87,12 +101,11 @@ def guarded(
 
     names = [_entry(host)[0].strip("[]") for host in hosts]
     meant = [name for name in names if name == "localhost" or _is_address(name, parse_address)]
-    guard = NetGuard(
+    return NetGuard(
         allow_hosts=list(hosts),
         allow_private=[*meant, *allow_private],
         resolver=resolver or system_resolver,
     )
-    return guard.resolve
 
 
 def _is_address(name: str, parse: Callable[[str], object]) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.tool import Tool
 from toolcrib.tools.edit_file import EditFile
+from toolcrib.tools.fetch import Fetch
 from toolcrib.tools.glob import GlobFiles
 from toolcrib.tools.grep import Grep
 from toolcrib.tools.list_dir import ListDir
@@ -15,6 +18,7 @@ from toolcrib.tools.workspace import Workspace
 from toolcrib.tools.write_file import WriteFile
 
 if TYPE_CHECKING:
+    from toolcrib.net import NetGuard
     from toolcrib.sandbox import Level, Sandbox
 
 CLASSES = (ReadFile, WriteFile, EditFile, ListDir, GlobFiles, Grep, Shell)
@@ -26,7 +30,8 @@ def workspace_tools(
     """All built-in tools on one workspace, which they share and cannot leave.
 
     Commands run in `sandbox`, or in the best that works here at `level`; where that is read-only, the tools that
-    write are neither offered nor run. `workspace.level` can be set to another later. ValueError for both.
+    write are neither offered nor run. Where commands may speak to the network, and httpx2 is installed, `fetch` comes
+    with them and speaks to the same hosts. `workspace.level` can be set to another later. ValueError for both.
 
     >>> [tool.facts.name for tool in workspace_tools(Workspace("."))]
     ['read_file', 'write_file', 'edit_file', 'list_dir', 'glob', 'grep', 'shell']
@@ -35,5 +40,19 @@ def workspace_tools(
         raise ValueError("give a sandbox, which was made for a level, or a level, not both")
     if sandbox is not None or level is not None:
         workspace.level = level if sandbox is None else sandbox.level
-    files = [make(workspace) for make in CLASSES if make is not Shell]
-    return [*files, Shell(workspace, sandbox=sandbox)]
+    tools: list[Tool[Any, Any]] = [make(workspace) for make in CLASSES if make is not Shell]
+    if _guard_at(workspace.level) is not None and find_spec("httpx2") is not None:
+        tools.append(Fetch(lambda: _guard_at(workspace.level)))
+    return [*tools, Shell(workspace, sandbox=sandbox)]
+
+
+@lru_cache(16)
+def _guard_at(level: Level | None) -> NetGuard | None:
+    """The guard of what commands may speak to; None for nothing."""
+    from toolcrib.net import NetGuard
+    from toolcrib.sandbox import Network
+    from toolcrib.sandbox.egress import allowlist_guard
+
+    if level is None or level.network is Network.OFF:
+        return None
+    return allowlist_guard(level.hosts) if level.network is Network.ALLOWLIST else NetGuard()

@@ -238,13 +238,6 @@ def test_floods_are_stopped_and_told(
     assert done.denial.kind == "limit" and words in done.denial.target
 
 
-def test_the_memory_of_all_processes_together_is_watched(ws: Path) -> None:
-    hog = f"{sys.executable} -c 'import time; held = bytearray(b\"x\") * (60 << 20); time.sleep(20)'"
-    sandbox = backend("landlock")(ws, limits=Limits(together=150 << 20))
-    done = run(sandbox, f"{hog} & {hog} & {hog} & wait", ws)
-    assert done.denial is not None and "together" in done.denial.target
-
-
 # -- the filter, run by a machine of the test's own
 
 

@@ -16,8 +16,11 @@ from toolcrib.sandbox import Limits, group
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the back ends that can be tried are Linux's")
 
-MANY = "for i in $(seq 40); do sleep 20 & done 2>/dev/null; wait"
-HOG = f"{sys.executable} -c 'import time; held = bytearray(b\"x\") * (60 << 20); time.sleep(20)'"
+MANY = (
+    f"{sys.executable} -c 'import subprocess, time; "
+    'held = [subprocess.Popen(["sleep", "2"]) for _ in range(40)]; time.sleep(2)\''
+)
+HOG = f"{sys.executable} -c 'import time; held = bytearray(b\"x\") * (60 << 20); time.sleep(3)'"
 FLOODS = {
     "processes": (Limits(processes=12), MANY, "the number of processes"),
     "memory": (

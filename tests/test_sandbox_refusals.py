@@ -55,7 +55,7 @@ REFUSED = [
     ("curl -sS file://{home}/.ssh/id_rsa", "read", "{home}/.ssh/id_rsa"),
     ("curl -sS http://host.example/", "network", None),
     ("git ls-remote https://host.example/x.git", "network", "host.example"),
-    ("{python} -m pip download --no-cache-dir nothing-here", "network", None),
+    ("{python} -m pip download --retries 1 --no-cache-dir nothing-here", "network", None),
     ("node -e \"require('http').get('http://host.example/')\"", "network", None),
     ("chroot / true", "system", None),
 ]  # fmt: skip

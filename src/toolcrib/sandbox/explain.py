@@ -16,6 +16,7 @@ from toolcrib.sandbox.masks import is_mask
 from toolcrib.sandbox.places import View, never_offered, within
 
 SOCKET = re.compile(r"\bsocket\b[^\n]*(?:\n[^\n]{0,300}){0,3}operation not permitted", re.IGNORECASE)
+FORKED = re.compile(r"(?:fork_exec|os\.fork)\b[^\n]*\n(?:[^\n]{0,300}\n){0,3}BlockingIOError: \[Errno 11\]")
 LINES = 400  # of the output, from its end
 LINE = 2_000
 WRITE_WORDS = (
@@ -134,6 +135,8 @@ def explained(
             return found
     if level.network is not Network.ON and SOCKET.search(output[-LINE:]):
         return _no_network("", level)
+    if FORKED.search(output[-LINE:]):
+        return _limited("the number of processes")
     return _likely(returncode, output[-LINE:])
 
 

@@ -107,6 +107,17 @@ SAID = [
     ("Write to bob@x.com", {"path": "bob@x.com.evil.org"}, False),
     ("Save it", {"path": "evil"}, False),
     ("Save it", {"path": ""}, True),
+    ("Save it to notes/.", {"path": "notes/.."}, False),
+    ("Save it to ./etc", {"path": "/etc"}, False),
+    ("Save it to /etc", {"path": "../etc"}, False),
+    ("Save it (here).", {"path": ".."}, False),
+    ("Save it (here).", {"path": "()"}, False),
+    ("Look at stra\u00dfe.de", {"path": "strasse.de"}, False),
+    ("Look at example.org", {"path": "ex\u0430mple.org"}, False),
+    ("Stay at \u201cLe Marais Boutique\u201d, from May.", {"path": "Le Marais Boutique"}, True),
+    ("Write to Ann <ann@x.org>!", {"path": "ann@x.org"}, True),
+    ("Write to ann@x.org", {"path": "ann@x.org\u200b"}, False),
+    ("Write to ann@x.org", {"path": "ann@x.org\neve@x.org"}, False),
 ]
 
 

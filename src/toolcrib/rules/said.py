@@ -8,18 +8,22 @@ from typing import Any
 
 from toolcrib.rules.patterns import any_matches
 
-AROUND = ".,;:!?\"'`()[]{}<>\u2018\u2019\u201c\u201d\u2026"  # what stands beside words and is no part of them
+# What stands beside words and is no part of them. A dot ends a sentence, but begins or ends a path: "a/..", "./b".
+BEFORE = "\"'`([{<\u2018\u201c\u201e\u00ab"
+AFTER = "\"'`)]}>\u2019\u201d\u201c\u00bb,;:!?"
+ENDS = AFTER + ".\u2026"
 
 
 def unsaid(names: tuple[str, ...], arguments: Any, said: Sequence[str]) -> bool:
     """Whether an argument of one of these names (patterns; at any depth) stands in none of the texts.
 
-    It stands there if its words do, in a row and whole: "x.com" does not stand in "bob@x.com". Each item of a
-    list must; what is empty, true, false or null says nothing that would have to. Without arguments nobody knows.
+    It stands there if its words do, in a row and whole, in upper or lower case: "x.com" does not stand in
+    "bob@x.com". Each item of a list must; what is empty, true, false or null says nothing that would have to.
+    Without arguments nobody knows.
     """
     if not isinstance(arguments, Mapping):
         return True
-    texts = [_spaced(text) for text in said]
+    texts = [_spaced(text, ENDS) for text in said]
     return any(not _stands(value, texts) for value in _named(names, arguments))
 
 
@@ -47,14 +51,14 @@ def _stands(value: Any, texts: Sequence[str]) -> bool:
             waiting += one
         elif one is not None and not isinstance(one, bool):
             whole = isinstance(one, float) and one.is_integer()
-            words = _spaced(str(int(one) if whole else one))
+            words = _spaced(str(int(one) if whole else one), AFTER)
             if words.strip() and not any(words in text for text in texts):
                 return False
     return True
 
 
-@lru_cache(maxsize=256)
-def _spaced(text: str) -> str:
-    """The words of a text alone, in lower case, with a space before and after each."""
-    words = (word.strip(AROUND) for word in text.casefold().split())
-    return f" {' '.join(filter(None, words))} "
+@lru_cache(maxsize=64)
+def _spaced(text: str, after: str) -> str:
+    """The words of a text without what stands beside them, in lower case, with a space before and after each."""
+    words = (word.lstrip(BEFORE).rstrip(after) or word for word in text.lower().split())
+    return f" {' '.join(words)} "

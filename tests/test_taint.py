@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib import Agent, Effect, Toolbox, ToolCall, tool
+from toolcrib import Agent, Context, Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
 from toolcrib.call import Answer, CallKey, Verdict, prepared_to_json
 from toolcrib.messages import Message, ResultPart, messages_from_json, messages_to_json
@@ -56,6 +56,27 @@ async def test_what_an_earlier_run_took_in_marks_the_run_that_goes_on_from_it() 
     second = await agent.run("go on", messages=kept)
     assert [part.result.code for message in second.messages[-3:] for part in results(message)] == [
         "nobody_to_ask"
+    ]
+
+
+async def test_what_a_tools_own_calls_took_in_marks_its_result_too() -> None:
+    @tool(effect=Effect.READ, secrets=(), open_world=False)
+    async def research(ctx: Context) -> str:
+        "Browse for it."
+        return (await ctx.call("wrapped")).text
+
+    @tool(effect=Effect.READ, secrets=(), open_world=False)
+    async def wrapped(ctx: Context) -> str:
+        "Browse."
+        return (await ctx.call("browse")).text
+
+    model = Scripted([_call("research"), "done", _call("save", path="a"), "done"])
+    agent = Agent(model, [save, browse, research, wrapped], policy=CHANGES_ASK)
+    first = await agent.run("look around")
+    second = await agent.run("go on", messages=first.messages)
+    assert [part.result.code for message in second.messages for part in results(message)] == [
+        None,
+        "nobody_to_ask",
     ]
 
 

@@ -44,12 +44,16 @@ class Marks:
         self._runs[self._outermost(run)] = Mark(taint, tuple(m.text for m in known if m.role == "user"))
 
     def took_in(self, ready: Ready) -> bool:
-        """A call ended; whether what it gave came from outside, which its run is marked with then."""
-        if not from_outside(ready):
+        """A call ended; whether what it gave came from outside, itself or by calls that it made.
+
+        Its run is marked with it then, and the run that is outermost.
+        """
+        inner = self._runs.pop(str(ready.key), None)
+        if inner is None and not from_outside(ready):
             return False
-        run = self._outermost(ready.key.run)
-        mark = self._runs.get(run, NOTHING)
-        self._runs[run] = mark._replace(taint=mark.taint | {ready.call.name})
+        for run in {ready.key.run, self._outermost(ready.key.run)}:
+            mark = self._runs.get(run, NOTHING)
+            self._runs[run] = mark._replace(taint=mark.taint | {ready.call.name})
         return True
 
     def forget(self, run: str) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from toolcrib import Answer, Context, Effect, Retry, Toolbox, ToolError, Verdict
-from toolcrib.call import CallKey
+from toolcrib.call import CallKey, Question
 from toolcrib.errors import Cancelled
 from toolcrib.events import CallFinished, CallRetried
 from toolcrib.function import tool
+from toolcrib.toolbox.policy import as_policy
 
 READ, WRITE = Effect.READ, Effect.WRITE
 SHORT = 0.03  # seconds
@@ -47,6 +48,29 @@ async def test_an_async_tool_is_really_stopped() -> None:
     result = await box_of(slow).call("slow", {}, timeout=SHORT)
     assert result.code == "timed_out"
     assert stopped == ["cancelled=True"]
+
+
+@pytest.mark.parametrize("begin", [0, 1])
+async def test_what_a_person_takes_to_give_a_permission_is_not_the_tools_time(begin: int) -> None:
+    async def asks(ctx: Context) -> str:
+        for _ in range(begin):
+            await asyncio.sleep(0)
+        await asyncio.gather(ctx.ask("one", person=True), ctx.ask("two", person=True))
+        return "answered"
+
+    async def hangs(ctx: Context) -> str:
+        await ctx.ask("it", person=True)
+        await asyncio.sleep(30)
+        return "never"
+
+    async def approver(question: Question) -> Answer:
+        await asyncio.sleep(4 * SHORT if question.action != "one" else 2 * SHORT)
+        return Answer(Verdict.YES)
+
+    box = box_of(asks, hangs, approver=approver)
+    box.policy = as_policy("supervised")
+    assert (await box.call("asks", {}, timeout=SHORT)).text == "answered"
+    assert (await box.call("hangs", {}, timeout=SHORT)).code == "timed_out"
 
 
 async def test_a_tool_that_answers_while_it_is_being_stopped_keeps_its_answer() -> None:

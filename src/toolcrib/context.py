@@ -139,7 +139,8 @@ class Context(Generic[Deps]):
         `action` says what would be done, `patterns` what it would be done to, `reaches` the same for rules, and
         `shown` more of it to the person. Returns when it is allowed; raises ToolError, with the words for the
         model, when it is not. With `person`, rules and autonomy may refuse and not allow: only a person does,
-        and "always" is remembered for exactly this. With `known`, nobody is asked: only such an answer counts.
+        and "always" is remembered for exactly this; their time is not the tool's. With `known`, nobody is asked: only
+        such an "always" counts.
         """
         reached = None if reaches is None else tuple(reaches)
         await self._reach().ask(

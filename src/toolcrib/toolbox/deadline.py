@@ -34,10 +34,14 @@ class Deadline:
     cancellations from the caller's: `interrupted` says afterwards that the caller itself was cancelled.
     """
 
-    __slots__ = ("cancelling", "coro", "ctx", "expired", "grace", "interrupted", "over", "task", "timer")
+    __slots__ = (
+        "cancelling", "coro", "ctx", "expired", "grace", "interrupted", "left", "over", "task", "timer", "waits",
+    )  # fmt: skip
 
     task: asyncio.Task[Any] | None
     timer: asyncio.TimerHandle | None
+    left: float | None
+    waits: int
 
     def arm(self, coro: Any, ctx: Any, seconds: float | None, grace: float) -> None:
         self.coro = coro
@@ -47,25 +51,29 @@ class Deadline:
         assert task is not None
         self.cancelling = task.cancelling()
         self.expired = self.over = False
-        self.timer = None if seconds is None else task.get_loop().call_later(seconds, self._expire)
-        if ctx is not None:
-            ctx._deadline = self
+        if self.waits:
+            self.left = seconds
+        elif seconds is not None:
+            self.timer = task.get_loop().call_later(seconds, self._expire)
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """A person is asked: what they take to answer is not the tool's time."""
-        timer, self.timer = self.timer, None
-        assert self.task is not None
-        loop = self.task.get_loop()
-        left = 0.0
-        if timer is not None:
-            left = timer.when() - loop.time()
-            timer.cancel()
+        """A person is asked: what they take to answer is not the tool's time. Perhaps before the clock was started."""
+        loop = asyncio.get_running_loop()
+        if not self.waits:
+            self.left = None if self.timer is None else max(self.timer.when() - loop.time(), 0.0)
+            if self.timer is not None:
+                self.timer.cancel()
+                self.timer = None
+        self.waits += 1
         try:
             yield
         finally:
-            if timer is not None and self.timer is None:  # else it was cancelled meanwhile
-                self.timer = loop.call_later(max(left, 0.0), self._expire)
+            self.waits -= 1
+            if (
+                not self.waits and self.left is not None and self.timer is None
+            ):  # else it was stopped meanwhile
+                self.timer = loop.call_later(self.left, self._expire)
 
     def throw(self, error: BaseException) -> Any:
         """Hand an exception to the coroutine; what it waits for next. WillNotStop when it had its chance."""
@@ -82,6 +90,7 @@ class Deadline:
         return self.coro.throw(error)
 
     def disarm(self) -> None:
+        self.left = None
         if self.timer is not None:
             self.timer.cancel()
         task = self.task

@@ -70,12 +70,14 @@ class Execution(Deadline):
         self.record = record
         self.problem = ""
         self.to_raise: BaseException | None = None
-        self.task = None  # until it waits
+        self.task = self.timer = self.left = None  # until it waits
+        self.waits = 0
         self.interrupted = False
         self.ctx: Context[Any] | None = None
         if bound.definition.wants_context:
             self.ctx = Context(deps, key=ready.key, tool=ready.call.name, host=box.host)
             self.ctx._definition = bound.definition
+            self.ctx._deadline = self
             self.ctx.approved = ready.approved
             if ready.accesses is not ...:
                 from toolcrib.rules.held import held

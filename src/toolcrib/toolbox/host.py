@@ -112,7 +112,7 @@ class BoxHost:
             preview=shown,
             strict=decision.strict,
         )
-        with ctx._deadline.paused() if ctx._deadline is not None else nullcontext():
+        with ctx._deadline.paused() if person and ctx._deadline is not None else nullcontext():
             answer = await box.ask(question)
         if answer is None:
             raise ToolError(

@@ -124,7 +124,7 @@ class Toolbox:
         random: Callable[[], float] = random.random,
     ) -> None:
         self.registry = Registry(override=override)
-        self.policy = policy if policy is not None else as_policy(autonomy)
+        self.policy = as_policy(policy if policy is not None else autonomy)
         self.approver = approver
         self.answer_timeout = answer_timeout
         self.audit = audit

@@ -84,9 +84,17 @@ def _operands(name: str, form: Form, found: Arguments) -> list[tuple[str, Access
             path = _in_revision(path)
         access: Access = "write" if kind == "write" else "delete" if kind == "delete" else "read"
         touched.append((path, access, reach, form.contents))
-    if name in HERE_IF_NONE and not touched:
+    here = deep and name not in SHOWS_HISTORY and found.placed <= _before_files(form, found)
+    if here or (name in HERE_IF_NONE and not touched):
         touched.append((".", "read", "subtree" if deep else "file", form.contents))
     return touched
+
+
+def _before_files(form: Form, found: Arguments) -> int:
+    """How many operands stand before the files: `grep -r text` reads all that lies here."""
+    kinds = form.operands.split()
+    taken = bool(form.instead and found.options & set(form.instead.split()))
+    return len(kinds) - 1 - taken if kinds and kinds[-1].endswith("*") else -1
 
 
 def _pattern(word: Word) -> str:

@@ -25,6 +25,7 @@ from toolcrib.shell.programs.wrappers import ASSIGNMENT, SHELLS, script_of
 MOST = 300  # commands seen inside of others
 DEEPEST = 3  # scripts inside scripts
 MOST_WORDS = 200  # of a command, that are taken for paths
+MOST_PIECES = 50  # of a word
 NEAR = 8  # words among which a command is looked for behind options
 URL = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/\s@]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\];|&()<>'\"`,{}]+)(?::(\d+))?"
@@ -32,10 +33,12 @@ URL = re.compile(
 BY_SSH = re.compile(r"(?:[\w.-]+@)([A-Za-z0-9][A-Za-z0-9.-]*):(?!//)")
 PORTS = {"http": "80", "https": "443", "ftp": "21", "ssh": "22", "git": "9418", "ws": "80", "wss": "443"}
 WORDS = re.compile(r"[\s;|&()<>{}\"'`=,$]+")
-EXPANDED = re.compile(r"\$(?![?#$!\s\"']|$)|`")
+EXPANDED = re.compile(r"\$(?![?#$!\s\"']|$)|`|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|(?:^|[\s:=])~[+-]")
+INSIDE = re.compile(r"[\s;|&()<>{}\"'`=,$@:]+")
 GLOB = re.compile(r"[*?\[]")
 ACCESS = {"read": Reach.READ, "write": Reach.WRITE, "delete": Reach.DELETE}
 # What these run is in their arguments, at a place that is not known for certain.
+TAKE_WORDS = {"xargs", "parallel"}  # their commands' arguments come from their input
 CARRIERS = (RUNNERS - INTERPRETERS) | {"fd", "fdfind", "alias", "coproc"}
 GITS_OWN = re.compile(r"=!(.+)", re.DOTALL)  # git -c alias.x='!rm x'
 
@@ -61,7 +64,9 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
             redirected = _written(command_of)
             found += _of_command(command_of, part, free=free, grantable=grantable)
             if not part.proved:
-                found += _of_words(command_of.words[1:], folder)
+                found += _of_words(command_of.words, folder)
+            elif part.reason:  # known, but not every word of it
+                found += _perhaps([_spelled(word) for word in command_of.words[1:]], folder, inside=False)
         for operand in part.operands:
             of_command = bool(part.argv) and not _is_one_of(operand, redirected)
             found += _paths(operand, folder, free or (of_command and paths.trouble(operand.path) is None))
@@ -168,14 +173,20 @@ def _paths(operand: Operand, folder: str, free: bool) -> Iterator[Access]:
 
 def _of_words(words: Sequence[Word], folder: str) -> Iterator[Access]:
     """What the arguments of a command may name of which nobody knows what it does with them."""
-    yield from _perhaps([_spelled(word) for word in words if not word.substitutions], folder)
-    if any(word.substitutions for word in words):
+    name, given = (words[0].literal or "").rpartition("/")[2], words[1:]
+    spelled = [_spelled(word) for word in given if not word.substitutions]
+    yield from _perhaps(spelled, folder)
+    script = name in CARRIERS and any(EXPANDED.search(text) for text in spelled)
+    from_input = name in TAKE_WORDS or (name in SHELLS and all(text[:1] == "-" for text in spelled))
+    if script or from_input or len(spelled) < len(given):
         yield from _anything()
 
 
 def _spelled(word: Word) -> str:
     """A word whose only marks are those of a file name pattern."""
-    return "".join(part.sign if isinstance(part, Glob) else str(part) for part in word.parts)
+    return "".join(
+        part.sign if isinstance(part, Glob) else part for part in word.parts if isinstance(part, str | Glob)
+    )
 
 
 def _anything() -> Iterator[Access]:
@@ -185,18 +196,33 @@ def _anything() -> Iterator[Access]:
             yield Access(reach, start, subtree=True, free=True)
 
 
-def _perhaps(words: Sequence[str], folder: str) -> Iterator[Access]:
-    """Words that may be paths, of a command of which nobody knows what it does with them."""
-    for word in dict.fromkeys(words[:MOST_WORDS]):
-        path = word.partition("=")[2] if word.startswith("-") else word
-        if path and path not in paths.HARMLESS_DEVICES and not path.startswith("-") and "://" not in path:
-            whole = posixpath.normpath(paths.join(folder, path))
-            start = "/" if whole.startswith("/") else "."
-            below = "**" if whole.strip("/") in ("", ".") else f"{whole.lstrip('/')}/**"
-            for reach in (Reach.READ, Reach.WRITE):
-                yield Access(reach, start, subtree=True, pattern=f"./{below}", free=True)
+def _perhaps(words: Sequence[str], folder: str, *, inside: bool = True) -> Iterator[Access]:
+    """Words that may be paths, or hold some, of a command of which nobody knows what it does with them."""
+    for path in dict.fromkeys(piece for word in words[:MOST_WORDS] for piece in _pieces(word, inside)):
+        whole = posixpath.normpath(paths.join(folder, path))
+        start = "/" if whole.startswith("/") else "."
+        below = "**" if whole.strip("/") in ("", ".") else f"{whole.lstrip('/')}/**"
+        for reach in (Reach.READ, Reach.WRITE):
+            yield Access(reach, start, subtree=True, pattern=f"./{below}", free=True)
     if len(words) > MOST_WORDS:
         yield Access(Reach.WRITE, ".", subtree=True, free=True)
+
+
+def _pieces(word: str, inside: bool) -> Iterator[str]:
+    """What of a word may be a path: `dd if=PATH`, `-fPATH`, `@PATH`, `file://PATH`; `inside`: or of a script."""
+    cut = word[7:] if word.startswith("file://") else word
+    pieces = [
+        cut,
+        word[2:] if word[:1] == "-" else "",
+        cut.partition("=")[2],
+        cut.lstrip("@"),
+        cut.partition("@")[2],
+    ]
+    if inside and "://" not in cut:
+        pieces += INSIDE.split(cut)[:MOST_PIECES]
+    for piece in pieces:
+        if piece and piece[0] != "-" and piece not in paths.HARMLESS_DEVICES and "://" not in piece:
+            yield piece
 
 
 def _hosts(words: Sequence[str]) -> Iterator[Access]:

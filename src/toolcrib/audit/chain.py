@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 START = "0" * 64
+SEALED = len(f',"seal":"{START}"}}')
 
 
 @dataclass(slots=True)
@@ -65,30 +66,38 @@ def canonical(record: dict[str, Any]) -> str:
 
 
 def seal_of(key: bytes, before: str, text: str) -> str:
-    return hmac.new(key, f"{before}\n{text}".encode(), hashlib.sha256).hexdigest()
+    return hmac.digest(key, f"{before}\n{text}".encode("utf-8", "replace"), "sha256").hex()
 
 
 def follow(chain: Chain, lines: Iterable[str], head: tuple[int, str] | None = None) -> Broken | None:
     """Move a chain on over the lines that stand written; where it breaks, or where the head is not met, if so."""
     for line in _whole(lines):
+        text = f"{line[:-SEALED]}}}"
+        wanted = seal_of(chain.key, chain.seal, text)
+        if not hmac.compare_digest(
+            f'{text[:-1]},"seal":"{wanted}"}}'.encode(), line.encode("utf-8", "replace")
+        ):
+            return _misfit(chain, line)
         number = chain.count + 1
-        try:
-            record = json.loads(line)
-            record.pop("seal")
-            place = record["n"]
-        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
-            return Broken(number, "it is not a line of this log")
-        if place != chain.count:
-            said = place + 1 if isinstance(place, int) else place
-            return Broken(number, f"it says that it is line {said}: lines are missing or moved")
-        following = Chain(chain.key, chain.seal, chain.count)
-        del record["n"]
-        if not hmac.compare_digest(following.sealed(record).encode(), line.encode("utf-8", "replace")):
-            return Broken(number, "it was changed, or another key was used")
-        chain.key, chain.seal, chain.count = following.key, following.seal, following.count
+        chain.seal, chain.count = wanted, number
+        chain.key = hashlib.sha256(b"next" + chain.key).digest()
         if head is not None and head[0] == chain.count and head[1] != chain.seal:
             return Broken(number, "it is not the line that the head was noted at")
     return None
+
+
+def _misfit(chain: Chain, line: str) -> Broken:
+    """What is wrong with a line that does not follow; what follows is what was written, its number included."""
+    number = chain.count + 1
+    try:
+        record = json.loads(line)
+        place, _ = record["n"], record["seal"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return Broken(number, "it is not a line of this log")
+    if place != chain.count:
+        said = place + 1 if isinstance(place, int) else place
+        return Broken(number, f"it says that it is line {said}: lines are missing or moved")
+    return Broken(number, "it was changed, or another key was used")
 
 
 def verify(lines: Iterable[str], key: bytes, *, head: tuple[int, str] | None = None) -> Checked:

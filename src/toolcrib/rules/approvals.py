@@ -29,6 +29,7 @@ class ApprovalStore:
         self._file = KeptFile(path, "approvals")
         self._clock = clock
         self._latest = 0.0
+        self._read: tuple[tuple[int, ...], list[Approval]] = ((), [])
 
     def all(self) -> list[Approval]:
         """What is remembered and has not expired. Raises ToolcribError for a file that cannot be trusted."""
@@ -59,8 +60,13 @@ class ApprovalStore:
         return len(kept) < len(known)
 
     def _listed(self) -> list[Approval]:
+        mark = self._file.mark()
+        if mark and mark == self._read[0]:
+            return self._read[1]
         try:
-            return [_approval(item) for item in self._file.read()]
+            listed = [_approval(item) for item in self._file.read()]
+            self._read = mark, listed
+            return listed
         except (ValueError, KeyError, TypeError) as problem:
             raise ToolcribError(f"{self.path} cannot be read as approvals: {problem}") from None
 

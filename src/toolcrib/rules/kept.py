@@ -28,6 +28,15 @@ class KeptFile:
         self.path = Path(path)
         self.key = key
 
+    def mark(self) -> tuple[int, ...]:
+        """Another when the file, or who may write it, is another; so that it need not be read each time."""
+        try:
+            status, folder = self.path.lstat(), self.path.parent.stat()
+        except OSError:
+            return ()
+        times = status.st_mtime_ns, status.st_ctime_ns
+        return (status.st_ino, status.st_size, *times, status.st_mode, status.st_uid, folder.st_mode)
+
     def read(self) -> list[Any]:
         """What is kept; nothing where there is no file."""
         try:

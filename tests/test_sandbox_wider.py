@@ -346,6 +346,27 @@ def test_one_host_more_is_reached_and_no_other(ws: Workspace) -> None:
     assert said.startswith("http://127.0.0.1:") and "exit code" not in said
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("curl: (7) Failed to connect to 10.0.0.5 port 80 after 0 ms: x", "connect to 10.0.0.5:80"),
+        ("curl: (7) Failed to connect to 999.0.0.5 port 80 after 0 ms: x", "use the whole network"),
+        ("curl: (6) Could not resolve host: intranet", "use the whole network"),
+        (
+            "fatal: unable to access 'https://a.example/x': Could not resolve host: a.example",
+            "connect to a.example",
+        ),
+    ],
+)
+def test_what_was_to_be_reached_is_named_as_narrowly_as_it_was_said(
+    ws: Workspace, said: str, asked: str
+) -> None:
+    person = Person([NO])
+    box = Toolbox([Shell(ws, sandbox=backend("bubblewrap")(ws.root.path))], autonomy="full", approver=person)
+    sh(box, f'echo "{said}"; exit 6')
+    assert person.asked[0].action == f"let commands {asked}"
+
+
 def test_where_a_sandbox_knows_no_list_the_whole_network_is_asked_for(ws: Workspace) -> None:
     made = backend("landlock")(ws.root.path)
     person = Person([NO])

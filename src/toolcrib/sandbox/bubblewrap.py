@@ -269,6 +269,13 @@ class Bubblewrap:
 def _kept(level: Level) -> Level:
     if level.files is Files.OFF:
         raise SandboxError("bubblewrap confines; for no sandbox at all use NoSandbox")
+    if level.hosts:
+        from toolcrib.sandbox.egress import guarded
+
+        try:
+            guarded(level.hosts)
+        except ValueError as problem:
+            raise SandboxError(str(problem)) from None
     return level
 
 

@@ -17,6 +17,10 @@ from toolcrib.sandbox.places import View, never_offered, within
 
 SOCKET = re.compile(r"\bsocket\b[^\n]*(?:\n[^\n]{0,300}){0,3}operation not permitted", re.IGNORECASE)
 FORKED = re.compile(r"(?:fork_exec|os\.fork)\b[^\n]*\n(?:[^\n]{0,300}\n){0,3}BlockingIOError: \[Errno 11\]")
+NUMBERS = re.compile(
+    r"(?:to|host|//|connect)\s*\(?['\"]?(\d{1,3}(?:\.\d{1,3}){3})(?:(?::|['\"]?, | port )(\d{1,5}))?",
+    re.IGNORECASE,
+)
 LINES = 400  # of the output, from its end
 LINE = 2_000
 WRITE_WORDS = (
@@ -177,7 +181,7 @@ def _of_line(line: str, launch: Launch, view: View, level: Level) -> Denial | No
                 return denial
     words = (*NETWORK_WORDS, *(PROXY_WORDS if level.network is Network.ALLOWLIST else ()))
     if level.network is not Network.ON and any(_says(low, word) for word in words):
-        found = ADDRESS.search(line)
+        found = ADDRESS.search(line) or NUMBERS.search(line)
         host = ":".join(part for part in found.groups() if part) if found else ""
         return _no_network(host, level)
     if any(word in low for word in REFUSED_WORDS):

@@ -55,7 +55,7 @@ ATOMS = """ls cat echo grep sort head wc true false printf find|. sed|-n|1p awk|
     pytest|-q make|test tr|a-z|A-Z cut|-d:|-f1 env xargs|-0|wc timeout|5 bash|-c nice uniq pwd : test|-f|a.txt [ ]
     -n -la -l -c -e -- - --color -n5 -5 a.txt b.txt src src/*.py src/?.py src/[ab].py a* *.txt foo 'a|b' "a|b" 'it'\\''s'
     a\\ b "$(echo|hi)" $(echo|a|b) $(echo|$(echo|c)) "x$(pwd)y" $'a\\tb' $'\\x41' '' "" é 'é' a=b --x=y a,b {a,b} {} {a
-    for|f|in|a|b;|do|ls|$f;|done for|i|in|1|2 ;|do ;|done $f "$f" ${f} [|-f|a.txt|] [|a|=|b|] command|-v|ls HEAD@{1} ~ ~/x x~ $x $HOME ${x} `pwd` \\$x \\` \\\\ \\' \\" \\; \\| \\& \\# # #|c a#b ! !x ? * [a] [a
+    for|f|in|a|b;|do|ls|$f;|done for|i|in|1|2 ;|do ;|done $f "$f" ${f} [|-f|a.txt|] [|a|=|b|] HEAD@{1} ~ ~/x x~ $x $HOME ${x} `pwd` \\$x \\` \\\\ \\' \\" \\; \\| \\& \\# # #|c a#b ! !x ? * [a] [a
     | || && ; & |& ;; ( ) { } \\n \\n\\n \\t <nl> \\<nl> && \\<nl> < > >> <<< 2>&1 1>&2 >&2 2>/dev/null >/dev/null
     &>/dev/null >&/dev/null </dev/null <|a.txt <|src/a.py <<<|x <<<|'a|b' 2>&- >&- <&- <&0 2>/dev/null|>&2 2> 1> 0<
     <<EOF\\nx|y\\nEOF\\n <<'EOF'\\n$x|`y`\\nEOF\\n <<-EOF\\n\\tx\\n\\tEOF\\n <<"E"\\n\\nE\\n <<E\\nE\\n

@@ -31,7 +31,7 @@ def test_the_words_that_name_a_command(command: str, expected: list[tuple[str, .
 NEVER = [
     "ls", "python x.py", "python -c 'x'", "node x.js", "bash x.sh", "sh -c 'foo $x'", "sudo foo", "env FOO=1 foo", "xargs foo", "git -c a=b commit",
     "git config alias.x '!y'", "git push --force", "foo > out", "foo $x", "FOO=1 foo", "cat /etc/passwd", "rm -rf build", "curl x", "./x", "find . -exec foo {} +",
-    "awk 'BEGIN{system(1)}'", "sort -o x a", "npx x", "npm exec x", "uv run x.py", "docker run x", "docker exec a b", "foo; for i in a; do b; done", "eval foo", "make deploy",
+    "awk 'BEGIN{system(1)}'", "sort -o x a", "npx x", "npm exec x", "uv run x.py", "docker run x", "docker exec a b", "foo; for i in $x; do b; done", "eval foo", "make deploy",
     "mytool /etc/passwd", "mytool ../x", "git", "npm", "rm -rf /", "tee x", "foo && python x", "kubectl exec x", "git submodule foreach x", "poetry run python x", "uv run python", "git clean -fd", "npm run $(ls)", "git reset --hard", "uv run",
 ]  # fmt: skip
 

@@ -8,7 +8,7 @@ What cannot be proved asks and says why; what would destroy the host is denied h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolcrib.shell import environment
@@ -69,14 +69,23 @@ def judge(
 
 
 def _judge(command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspace: str | None) -> Judgement:
+    try:
+        found = _of_plan(command, unwrapped(parse(command)), cwd_is_workspace, env, workspace)
+    except Stopped as stopped:
+        found = Judgement(stopped.verdict, stopped.reason)
+    if found.verdict == "plain":  # nothing of it can ruin anything: every part was proved
+        return found
     ruin = catastrophe(command)
     if ruin is not None:
         return Judgement("deny", ruin, programs=programs_in(command), catastrophic=ruin)
-    try:
-        plan = unwrapped(parse(command))
-    except Stopped as stopped:
-        programs = programs_in(command) if stopped.verdict == "ask" else ()
-        return Judgement(stopped.verdict, stopped.reason, programs=programs)
+    if found.verdict == "ask" and found.plan is None:
+        return replace(found, programs=programs_in(command))
+    return found
+
+
+def _of_plan(
+    command: str, plan: Plan, cwd_is_workspace: bool, env: Mapping[str, str], workspace: str | None
+) -> Judgement:
     judging = Judge(workspace)
     judging.plan(plan, (".",))
     parts = tuple(judging.parts)

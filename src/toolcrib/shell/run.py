@@ -189,7 +189,7 @@ async def _argv(command: Command, shell: _Shell, streams: Streams) -> list[str]:
     for word in command.words:
         texts = [(await _printed(part.plan, shell, streams)) for part in word.substitutions]
         fields = expand(word, texts, lambda path: shell.host.names(path, folder=shell.folder))
-        if word.is_glob or word.lists_names:
+        if (word.is_glob or word.lists_names) and not word.prefix.startswith("-"):
             found += fields
         argv += fields
     if found and (wrong := unwelcome(argv, found, shell.host.root)) is not None:

@@ -53,8 +53,10 @@ def source(node: Node) -> str:
 def decode(node: Node, inner: Inner, variables: Variables = NONE) -> Word:
     """The word that a node stands for, where these variables are known. Raises Stopped where it has no single
     reading."""
-    pieces = _pieces(node, inner, variables)
     raw = source(node)
+    if node.type in BARE and UNSPLIT.fullmatch(raw):
+        return Word((raw,))  # most words
+    pieces = _pieces(node, inner, variables)
     if TILDE.search(raw):
         raise Stopped("a ~ that the shell would expand")
     if "{" in raw and "}" in raw and BRACES.search(raw) and _bare_brace(node):

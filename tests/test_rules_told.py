@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from toolcrib import Toolbox
+from toolcrib import Toolbox, ToolCall
 from toolcrib.cli.main import main
 from toolcrib.rules import read_rules
 from toolcrib.tools import Workspace
@@ -112,3 +113,11 @@ async def test_tools_that_can_never_run_are_not_shown(
     everything = {spec.name for spec in (await Toolbox(tools, autonomy="full").offer()).specs}
     shown = {spec.name for spec in (await Toolbox(tools, policy=policy).offer()).specs}
     assert shown == ({"shell"} if hidden is None else everything - hidden)
+
+
+async def test_a_policy_may_be_given_as_its_word(tmp_path: Path) -> None:
+    word: Any = "read_only"
+    box = Toolbox(workspace_tools(Workspace(tmp_path)), policy=word)
+    assert (await box.prepare(ToolCall("write_file", {"path": "a", "content": ""}))).kind == "refused"
+    with pytest.raises(ValueError, match="autonomy must be one of"):
+        Toolbox([], policy=cast(Any, "yolo"))

@@ -3,7 +3,8 @@
 
 Theirs take away what looks bad; ours passes what is listed. Merging lists of several sources (gemini-cli,
 `getSecureSanitizationConfig`) has no counterpart: nothing of a project can add to the list. What is marked as
-untrusted in a history there (`extractUntrustedContext`) is a mark on the run here: see test_untrusted_words.
+untrusted in a history there (`extractUntrustedContext`) is a mark on the run here: see test_untrusted_words. Old
+outputs are not pruned from a history here (`tool_output_masking`): a result is cut when it is made.
 """
 
 from __future__ import annotations

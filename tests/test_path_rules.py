@@ -165,6 +165,17 @@ async def test_a_yes_is_for_where_a_link_led_when_it_was_given(ws: Workspace) ->
     assert len(asked) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("write_file", {"content": "x"}), ("edit_file", {"old_string": "plain", "new_string": "x"})],
+)
+def test_a_person_is_shown_where_a_link_leads(ws: Workspace, name: str, more: dict[str, str]) -> None:
+    asked: list[Question] = []
+    it = box(ws, "", "supervised", lambda question: asked.append(question))
+    call(it, name, path="harmless", **more)
+    assert "harmless -> src/a.py" in asked[0].preview
+
+
 def _relink(path: Path, target: str) -> None:
     path.unlink()
     path.symlink_to(target)

@@ -105,7 +105,8 @@ class EditFile(
             edit = self._edit(params, data)
         except ToolError as problem:
             return Preview(f"It would fail: {problem.message}", digest=f"fails {digest_of(data)}")
-        return Preview(unified_diff(edit.before, edit.after, edit.shown), digest=digest_of(data))
+        shown = self.workspace.led(params.path)
+        return Preview(unified_diff(edit.before, edit.after, shown), digest=digest_of(data))
 
     def execute(self, params: EditFileParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from toolcrib.access import Access
 
 WORDS = {
     errno.ENOTDIR: "{path}: a part of this path is a file, not a folder.",
@@ -23,6 +27,13 @@ WORDS = {
     errno.ESTALE: "{path} leads to another place than when it was decided on, so it was left alone. Try again.",
     errno.ENXIO: "{path} is not a regular file (a pipe, socket or device).",
 }
+
+Permits = Callable[[Access], bool]
+
+
+def anything(access: Access) -> bool:
+    """What a call without rules may reach."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +119,22 @@ def printable(path: str) -> str:
 
 def joined(parent: str, name: str) -> str:
     return f"{parent}/{name}" if parent not in ("", ".") else name
+
+
+def stamp_of(folder: int, name: str) -> Stamp | None:
+    """Which version of a file lies in an open folder; None if there is none."""
+    try:
+        return Stamp.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:
+        return None
+
+
+def make_like(fd: int, old: os.stat_result) -> None:
+    """Give a new file the owner and mode of the one that it replaces."""
+    new = os.fstat(fd)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        try:
+            os.fchown(fd, old.st_uid, old.st_gid)
+        except PermissionError:
+            pass
+    os.fchmod(fd, stat.S_IMODE(old.st_mode))

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tools.globbing import Glob, PatternError
-from toolcrib.tools.places import Place, kind_of
-from toolcrib.tools.workspace import Permits, Workspace
+from toolcrib.tools.places import Permits, Place, kind_of
+from toolcrib.tools.workspace import Workspace
 
 MAX_IGNORE_FILE = 100_000  # bytes of a .gitignore that are looked at
 MAX_RULES = 1_000

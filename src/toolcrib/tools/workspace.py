@@ -16,7 +16,7 @@ import re
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,7 +24,20 @@ from typing import TYPE_CHECKING
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tools.confined import LOOK, below, open_beneath, real_beneath
-from toolcrib.tools.places import WORDS, Entry, Place, Root, Stamp, joined, printable, scan
+from toolcrib.tools.places import (
+    WORDS,
+    Entry,
+    Permits,
+    Place,
+    Root,
+    Stamp,
+    anything,
+    joined,
+    make_like,
+    printable,
+    scan,
+    stamp_of,
+)
 
 if TYPE_CHECKING:
     from toolcrib.sandbox import Level
@@ -34,13 +47,6 @@ NEAR_NAMES = 3
 NEAR_NAMES_OF = 2_000  # names looked at for suggestions
 DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 HOME = re.compile(r"~[^/]*/|~\Z")
-
-Permits = Callable[[Access], bool]
-
-
-def anything(access: Access) -> bool:
-    """What a call without rules may reach."""
-    return True
 
 
 class Workspace:
@@ -130,6 +136,15 @@ class Workspace:
         root = place.root
         path = real_beneath(root.fd(), root.prefixes, place.path, portable=self.portable)
         return place if path == place.path else self._relative(root, path, place.shown)
+
+    def led(self, path: str) -> str:
+        """A path as it is shown to a person: with the place that it leads to, if that is another."""
+        place = self.place(path)
+        try:
+            real = self.real(place)
+        except OSError:
+            return place.shown
+        return place.shown if real is place else f"{place.shown} -> {real.shown}"
 
     def reached(
         self, reach: Reach, path: str, *, subtree: bool = False, pattern: str = ""
@@ -330,9 +345,9 @@ class Workspace:
                 file.write(data)
                 file.flush()
                 if old is not None:
-                    _like(file.fileno(), old)
+                    make_like(file.fileno(), old)
                 os.fsync(file.fileno())
-            if expect is not None and _stamp(folder, name) != expect:
+            if expect is not None and stamp_of(folder, name) != expect:
                 raise ToolError(f"{shown} was changed by somebody else meanwhile. Read it again, then edit.")
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
@@ -381,21 +396,3 @@ class Workspace:
 
 def _stale() -> OSError:
     return OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-
-
-def _stamp(folder: int, name: str) -> Stamp | None:
-    try:
-        return Stamp.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
-    except FileNotFoundError:
-        return None
-
-
-def _like(fd: int, old: os.stat_result) -> None:
-    """Give a new file the owner and mode of the one that it replaces."""
-    new = os.fstat(fd)
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
-        try:
-            os.fchown(fd, old.st_uid, old.st_gid)
-        except PermissionError:
-            pass
-    os.fchmod(fd, stat.S_IMODE(old.st_mode))

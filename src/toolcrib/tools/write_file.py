@@ -11,8 +11,8 @@ from toolcrib.call import Preview
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.diffs import digest_of, unified_diff
+from toolcrib.tools.places import Permits, anything
 from toolcrib.tools.textfile import decode, sniff
-from toolcrib.tools.workspace import Permits, anything
 
 if TYPE_CHECKING:
     from typing import Any
@@ -70,7 +70,7 @@ class WriteFile(
     def preview(self, params: WriteFileParams) -> Preview:
         """What would change, for the person who is asked."""
         try:
-            shown = self.workspace.place(params.path).shown
+            shown = self.workspace.led(params.path)
             there = self.workspace.stat(params.path) is not None
             old = self.workspace.read(params.path, MAX_BYTES)[0] if there else b""
         except ToolError as problem:

@@ -367,6 +367,27 @@ def test_what_was_to_be_reached_is_named_as_narrowly_as_it_was_said(
     assert person.asked[0].action == f"let commands {asked}"
 
 
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("touch a", "a"),
+        ("echo x > a", "a"),
+        ("echo x > sub/a", "sub/a"),
+        ("rm sub/b", "sub/b"),
+        ("sh -c 'echo x > sub/b'", "sub/b"),
+        ("python3 -c \"open('sub/b', 'w')\"", "sub/b"),
+    ],
+)
+def test_what_was_to_be_written_is_named(ws: Workspace, command: str, path: str) -> None:
+    (Path(ws.root.path) / "sub").mkdir()
+    (Path(ws.root.path) / "sub" / "b").touch()
+    for name in BACKENDS:
+        person = Person([NO])
+        made = backend(name)(ws.root.path, Level.of("read_only"))
+        sh(Toolbox([Shell(ws, sandbox=made)], autonomy="full", approver=person), command)
+        assert [asked.action for asked in person.asked] == [f"let commands write to {ws.root.path}/{path}"]
+
+
 def test_where_a_sandbox_knows_no_list_the_whole_network_is_asked_for(ws: Workspace) -> None:
     made = backend("landlock")(ws.root.path)
     person = Person([NO])

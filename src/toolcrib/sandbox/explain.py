@@ -260,11 +260,11 @@ def _could_write(path: str) -> bool:
 
 def _paths(line: str, cwd: str) -> Iterator[str]:
     """What in a line looks like a path, absolute; the last first, for messages end with what they are about."""
-    line = BY_A_SHELL.sub("", line)
+    line = BY_A_SHELL.sub(": ", line)
     found = [match[1] or match[2] for match in PATH.finditer(line)]
     for text in reversed(found[-8:]):
         if not text.startswith("~"):
             yield os.path.normpath(os.path.join(cwd, text.rstrip("/") or "/"))
-    bare = re.findall(r"['\"`‘]([^'\"`’/\n]{1,200})['\"`’]|(?:^|: )([\w./-]{1,200}): ", line)
+    bare = re.findall(r"['\"`‘]([^'\"`’/\n]{1,200})['\"`’]|: ([\w./-]{1,200}): ", line)
     for quoted, plain in bare[-4:]:
         yield os.path.normpath(os.path.join(cwd, quoted or plain))

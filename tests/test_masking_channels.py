@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from toolcrib import Agent, Answer, Context, Effect, Toolbox, ToolCall, ToolError, ToolResult, Verdict, tool
@@ -34,7 +36,9 @@ from toolcrib.events import (
 )
 from toolcrib.models import Scripted
 from toolcrib.rules.approvals import ApprovalStore
+from toolcrib.secrets import Redactor
 from toolcrib.secrets.masking import Masking
+from toolcrib.secrets.stream import Pieces
 from toolcrib.tool import MaxOutput
 
 VALUE = "Tr0ub4dor&3'x/+ \"zq"
@@ -429,6 +433,25 @@ def test_a_store_that_fails_in_its_own_way_breaks_no_call(tmp_path: Path) -> Non
     box = Toolbox([use], autonomy="full", secrets=Broken())
     box.subscribe(lambda event: None)
     assert not box.call_sync("use", {}).is_error
+
+
+@given(
+    st.lists(
+        st.sampled_from([PLAIN, VALUE, PEM, "hunter", "2-hun", " ", "x", "é", "\\u00", "%68", "the end"])
+    ),
+    st.lists(st.integers(1, 9), min_size=1, max_size=40),
+)
+@settings(max_examples=150, deadline=None)
+def test_whatever_the_pieces_no_secret_is_put_together(words: list[str], sizes: list[int]) -> None:
+    text, at, number = "".join(words), 0, 0
+    pieces, shown = Pieces(), ""
+    redactor = Redactor(VALUES, patterns=())
+    while at < len(text):
+        size = sizes[number % len(sizes)]
+        shown += pieces.show(redactor, text[at : at + size])
+        at, number = at + size, number + 1
+    assert found(shown) == ""
+    assert PLAIN not in shown
 
 
 def test_masking_shows_no_value() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from toolcrib.audit import AuditError, AuditLog, read_key
 from toolcrib.cli.main import Problem
 from toolcrib.cli.shown import on_one_line
-from toolcrib.cli.tools import out
+from toolcrib.cli.tools import out, say
 
 SHOWN_LINES = 50
 
@@ -27,7 +27,7 @@ def audit_log(path: Path | None = None) -> AuditLog:
         key = read_key(state_folder() / "audit.key")
     except (AuditError, OSError) as problem:
         raise Problem(f"the key of the audit log: {problem}") from problem
-    return AuditLog(path or state_folder() / "audit.jsonl", key=key, actor=getpass.getuser())
+    return AuditLog(path or state_folder() / "audit.jsonl", key=key, actor=getpass.getuser(), complain=say)
 
 
 def verify(path: Path | None) -> int:

@@ -18,6 +18,7 @@ from toolcrib.events import (
     Event,
     QuestionAsked,
     ReasoningDelta,
+    RunFinished,
     StatusChanged,
     TextDelta,
 )
@@ -46,6 +47,8 @@ class MaskedEvents:
         name = GROWING.get(type(event))
         if name is not None and isinstance(getattr(event, name), str):
             return self._grown(run, event, name)
+        if isinstance(event, RunFinished):
+            self._shown = {place: kept for place, kept in self._shown.items() if place[0].run != run}
         ended = self._ended(run, event)
         if isinstance(event, QuestionAsked):  # its question was made without secrets
             return [*ended, event]

@@ -94,6 +94,9 @@ def translated(rule: dict[str, Any], arguments: dict[str, Any]) -> Iterator[Rule
     if name == SHELL or (name == "*" and "commandPrefix" in rule):
         yield from for_the_shell(rule, {**common, "tools": ("shell",)})
         return
+    if "argsPattern" in rule and (path := path_in(rule["argsPattern"]["regex"])) is not None:
+        yield Rule(**common, tools=tools, paths=(path,))
+        return
     if "argsPattern" in rule:
         for wanted in patterns_of(rule["argsPattern"]["regex"], arguments):
             yield Rule(**common, tools=tools, arguments=wanted)
@@ -166,6 +169,7 @@ def patterns_of(regex: str, arguments: dict[str, Any]) -> Iterator[dict[str, Any
     if regex == ".*":
         yield {}
         return
+    unlike_words(re.sub(r'\\[\[\](){}+|.]|\.\*|\[\^"\]\*', "", regex))
     found = re.match(r'\\?"(\w+)\\?":(.*)', regex)
     if found is None:
         yield from ({name: f"*{as_glob(unescaped(regex))}*"} for name in arguments)
@@ -180,6 +184,18 @@ def patterns_of(regex: str, arguments: dict[str, Any]) -> Iterator[dict[str, Any
     for step in reversed(path):
         made = {step: made}
     yield made
+
+
+def path_in(regex: str) -> PathPattern | None:
+    """The pattern of paths that an expression over a path's pieces means, if it is one."""
+    found = re.fullmatch(r'\\?"(?:file_path|absolute_path|path)\\?":\\?"(.*)', regex)
+    if found is None or not re.search(r"[\]\w.][+{]", found[1]):
+        return None
+    text = re.sub(r"\[(?:\\+/?|/\\*)+\]\+?", "/", found[1])  # either separator
+    text = re.sub(r"\[\^\"\][*+]|(?<!\\)\.[*+]", "**", text)
+    text = re.sub(r"\[[^\]]+\](?:[*+]|\{[\d,]+\})?|\\[\w](?:[*+]|\{[\d,]+\})?", "*", text)
+    text = unescaped(text).removesuffix("$")
+    return PathPattern(text.removesuffix('"') if text.endswith('"') else f"{text}*")
 
 
 def paths_to(name: str, value: Any) -> Iterator[list[str]]:
@@ -283,7 +299,9 @@ def test_hidden_tools(case: dict[str, Any]) -> None:
     given, expected = case["input"], case["expected"]
     policy = policy_of(given["config"], {})
     known = given.get("metadata") or {}
-    names: list[str] = sorted({*(given.get("all_tools") or []), *known, *([given["tool"]] if "tool" in given else [])})
+    names: list[str] = sorted(
+        {*(given.get("all_tools") or []), *known, *([given["tool"]] if "tool" in given else [])}
+    )
     for name in names:
         hints = known.get(name, {})
         facts = Facts(name, effect_of(hints), frozenset(), server=hints.get("_serverName", ""))

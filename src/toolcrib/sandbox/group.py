@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -80,6 +81,8 @@ class Group:
     def __init__(self, wanted: dict[Counter, int]) -> None:
         self.folders: dict[str, int] = {}
         self.counters: list[tuple[Counter, str]] = []
+        # Also for a launch that nobody closed.
+        self._remove = weakref.finalize(self, _taken_away, self.folders)
         made: dict[str, str] = {}
         try:
             for counter, limit in wanted.items():
@@ -109,11 +112,12 @@ class Group:
                 launch.exceeded.append(counter.words)
         self._remove()
 
-    def _remove(self) -> None:
-        while self.folders:
-            folder, held = self.folders.popitem()
-            removed(folder)
-            os.close(held)
+
+def _taken_away(folders: dict[str, int]) -> None:
+    while folders:
+        folder, held = folders.popitem()
+        removed(folder)
+        os.close(held)
 
 
 def grouped(limits: Limits, launch: Launch) -> tuple[Group | None, frozenset[str]]:

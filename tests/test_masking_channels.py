@@ -378,6 +378,30 @@ async def test_parts_of_every_kind(make: Callable[[], Any], tmp_path: Path) -> N
         ear.check(result)
 
 
+CUT: dict[str, Callable[[], Any]] = {
+    "texts": lambda: [Text("key: hunter2-"), Text("hunter3-xyz."), Text("end")],
+    "texts around an image": lambda: [Text("hunter2-"), Image("QUJD", "image/png"), Text("hunter3-xyz")],
+    "a list": lambda: ["hunter2-", "hunter3-xyz"],
+    "json": lambda: Json({"lines": ["hunter2-", "hunter3-xyz"]}),
+    "structured": lambda: ToolResult((Text("fine"),), structured={"lines": ["hunter2-", "hunter3-xyz"]}),
+}
+
+
+@pytest.mark.parametrize("make", CUT.values(), ids=CUT)
+async def test_what_is_cut_over_neighbouring_texts(make: Callable[[], Any], tmp_path: Path) -> None:
+    @tool(effect=Effect.READ, secrets=())
+    async def give(ctx: Context) -> Any:
+        "Give."
+        ctx.report(result=["hunter2-", "hunter3-xyz"])
+        return make()
+
+    with listening(tmp_path, give) as ear:
+        result = await ear.box.call("give", {})
+        assert "Masked in this output" in result.text
+        assert "hunter3" not in result.text + json.dumps(result.structured)
+        ear.check(result)
+
+
 async def test_a_number_that_is_secret_leaves_data_readable(tmp_path: Path) -> None:
     class Numbers(Held):
         def get(self, name: str) -> str | None:

@@ -103,7 +103,7 @@ class MaskedEvents:
                     self._shown[place] = Pieces()
                 setattr(made, name, self._masking.piece(self._shown[place], value))
             elif value is not None and not isinstance(event, CallFinished):
-                setattr(made, name, self._masking.masked(value))
+                setattr(made, name, self._masking.reported(value))
         if event.state.terminal:
             for name in ("tip", "result"):
                 self._shown.pop((event.key, name), None)

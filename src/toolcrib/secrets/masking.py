@@ -18,7 +18,7 @@ from toolcrib.definition import Definition
 from toolcrib.errors import ToolError
 from toolcrib.repair import Edit
 from toolcrib.result import JsonText, ToolResult
-from toolcrib.secrets import Redactor, SecretError, SecretStore, check, references, reveal, unfit
+from toolcrib.secrets import Redacted, Redactor, SecretError, SecretStore, check, references, reveal, unfit
 from toolcrib.secrets.stream import Pieces
 
 
@@ -74,6 +74,10 @@ class Masking:
             return self.redactor.redact_text(value).value
         return value if value is None else self.redactor.redact_json(value).value
 
+    def reported(self, value: Any) -> Any:
+        """What a tool shows of its work: data, or a text in its place where a secret is cut over it."""
+        return self._data(value).value if isinstance(value, list | dict | tuple) else self.masked(value)
+
     def known_masked(self, data: Any) -> Any:
         """JSON data without known values; keys of no name stay, for it must be read back as it was."""
         return self.redactor.without_patterns().redact_json(data).value
@@ -104,16 +108,17 @@ class Masking:
                 found.update(dict.fromkeys(text.found))
                 parts.append(part if text.value == part.text else replace(part, text=text.value))
             elif isinstance(part, Json):
-                data = redactor.redact_json(part.value)
+                data = self._data(part.value)
                 found.update(dict.fromkeys(data.found))
                 parts.append(replace(part, value=data.value) if data.found else part)
             else:
                 parts.append(_media(redactor, part, found))
+        parts = self._joined(parts, found)
         masked = result.copy()
         for name in ("_structured", "extras"):
             value = getattr(result, name)
             if value is not None:
-                data = redactor.redact_json(json.loads(value.text) if isinstance(value, JsonText) else value)
+                data = self._data(json.loads(value.text) if isinstance(value, JsonText) else value)
                 found.update(dict.fromkeys(data.found))
                 setattr(masked, name, data.value if data.found else value)
         if not found:
@@ -121,6 +126,25 @@ class Masking:
         note = Text(f"[Masked in this output, because it is secret: {', '.join(found)}.]")
         masked.parts = (*parts, note)
         return masked
+
+    def _data(self, value: Any) -> Redacted[Any]:
+        """JSON data without secrets; as a masked text, where one is cut over neighbouring texts in it."""
+        data = self.redactor.redact_json(value)
+        if not isinstance(value, list | dict | tuple):
+            return data
+        whole = self.redactor.without_patterns().redact_text(json.dumps(data.value, default=str))
+        return Redacted(whole.value, (*data.found, *whole.found)) if whole.found else data
+
+    def _joined(self, parts: list[Part], found: dict[str, None]) -> list[Part]:
+        """Neighbouring texts as one text, where a secret is cut over them."""
+        texts = [part.text for part in parts if isinstance(part, Text)]
+        if len(texts) < 2:
+            return parts
+        whole = self.redactor.without_patterns().redact_text("\n".join(texts))
+        if not whole.found:
+            return parts
+        found.update(dict.fromkeys(whole.found))
+        return [Text(whole.value), *(part for part in parts if not isinstance(part, Text))]
 
     @property
     def redactor(self) -> Redactor:

@@ -1,0 +1,166 @@
+"""What holds of any rules: their order means nothing, what is added to forbid forbids, and a helper has never more."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from toolcrib import Effect
+from toolcrib.access import UNKNOWN_WORD, Access, Reach
+from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy
+from toolcrib.tool import Facts
+from toolcrib.toolbox.policy import Autonomy, Case, Decision, Verb
+
+RANK = {Verb.ALLOW: 0, Verb.ASK: 1, Verb.DENY: 2}
+
+paths = st.sampled_from(["a", "a/b", "a/.env", "/etc/passwd", ".git/hooks/x", "A/B", "a/../.env", "."])
+path_patterns = st.sampled_from(["a", "a/**", ".env", "*.py", "/etc/**", ".git/**", "**", "{a,b}/*"])
+words = st.sampled_from(["git", "push", "rm", "-r", "status", UNKNOWN_WORD])
+command_patterns = st.sampled_from(["git *", "git push", "rm *", "git push ** -r *", "rm"])
+hosts = st.sampled_from(["example.org:443", "api.example.org:80", "example.org", "[::1]:80"])
+host_patterns = st.sampled_from(["example.org", "*.example.org", "example.org:443", "::1", "*"])
+tools = st.sampled_from(["shell", "write_file", "fetch"])
+effects = st.sampled_from(list(Effect))
+
+
+@st.composite
+def accesses(draw: st.DrawFn) -> Access:
+    reach, free = draw(st.sampled_from(list(Reach))), draw(st.booleans())
+    if reach is Reach.CONNECT:
+        return Access(reach, draw(hosts), free=free)
+    if reach is Reach.RUN:
+        argv = tuple(draw(st.lists(words, max_size=3)))
+        return Access(reach, " ".join(argv), argv=argv, free=free, hint=draw(st.booleans()))
+    subtree = draw(st.booleans())
+    return Access(
+        reach, draw(paths), subtree=subtree, pattern=draw(st.sampled_from(["", "*.py", "**/x"])), free=free
+    )
+
+
+@st.composite
+def rules(draw: st.DrawFn, verbs: list[Verb] = list(Verb), depth: int = 1) -> Rule:  # noqa: B006 - not changed
+    unless = tuple(draw(st.lists(rules(verbs=[Verb.ALLOW], depth=0), max_size=1))) if depth else ()
+    verb = draw(st.sampled_from(verbs))
+    return Rule(
+        verb=verb,
+        tools=tuple(draw(st.lists(st.sampled_from(["shell", "write_*", "*"]), max_size=1))),
+        effects=frozenset(draw(st.lists(effects, max_size=1))),
+        paths=tuple(PathPattern(text) for text in draw(st.lists(path_patterns, max_size=1))),
+        reach=frozenset(draw(st.lists(st.sampled_from(list(Reach)), max_size=1))),
+        commands=tuple(CommandPattern(text) for text in draw(st.lists(command_patterns, max_size=1))),
+        hosts=tuple(draw(st.lists(host_patterns, max_size=1))),
+        tainted=draw(st.sampled_from([None, None, True, False])),
+        # an exception of an allow rule is read as one that forbids
+        unless=tuple(replace(one, verb=Verb.DENY if verb is Verb.ALLOW else Verb.ALLOW) for one in unless),
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    effect = draw(effects)
+    facts = Facts(draw(tools), effect, frozenset())
+    reached = draw(st.none() | st.lists(accesses(), max_size=3))
+    taint = frozenset(draw(st.lists(st.just("fetch"), max_size=1)))
+    return Case(facts, effect, reached=None if reached is None else tuple(reached), taint=taint)
+
+
+policies = st.builds(
+    lambda autonomy, listed, otherwise: RulePolicy(autonomy, listed, otherwise=otherwise),
+    st.sampled_from(list(Autonomy)),
+    st.lists(rules(), max_size=4),
+    st.sampled_from([None, None, Verb.ASK, Verb.DENY]),
+)
+
+
+def strength(decision: Decision) -> tuple[int, bool]:
+    return RANK[decision.verb], decision.verb is Verb.ASK and decision.strict
+
+
+@given(policies, cases(), st.integers())
+def test_the_order_of_rules_means_nothing(policy: RulePolicy, case: Case, seed: int) -> None:
+    shuffled = list(policy.rules)
+    random.Random(seed).shuffle(shuffled)
+    otherwise = None if policy.otherwise is None else policy.otherwise.verb
+    other = RulePolicy(policy.autonomy.autonomy, shuffled, otherwise=otherwise)
+    assert strength(policy.decide(case)) == strength(other.decide(case))
+    assert policy.shows(case.facts) == other.shows(case.facts)
+
+
+@given(policies, cases(), st.lists(rules(), max_size=3), st.none() | st.sampled_from(list(Autonomy)))
+def test_a_helper_has_never_more(
+    policy: RulePolicy, case: Case, added: list[Rule], autonomy: Autonomy | None
+) -> None:
+    child = policy.narrowed(added, autonomy)
+    assert strength(child.decide(case)) >= strength(policy.decide(case))
+    assert policy.shows(case.facts) or not child.shows(case.facts)
+
+
+@given(policies, cases(), rules(verbs=[Verb.DENY, Verb.ASK]))
+def test_what_is_added_to_forbid_never_lets_run(policy: RulePolicy, case: Case, added: Rule) -> None:
+    """Where all that is not named is denied, an ask rule names something: there it gives."""
+    if added.verb is Verb.ASK and policy.otherwise is not None and policy.otherwise.verb is Verb.DENY:
+        added = replace(added, verb=Verb.DENY)
+    otherwise = None if policy.otherwise is None else policy.otherwise.verb
+    more = RulePolicy(policy.autonomy.autonomy, [*policy.rules, added], otherwise=otherwise)
+    assert strength(more.decide(case)) >= strength(policy.decide(case))
+
+
+@given(policies, cases())
+def test_read_only_is_the_last_word(policy: RulePolicy, case: Case) -> None:
+    child = policy.narrowed(autonomy=Autonomy.READ_ONLY)
+    if case.effect is not Effect.READ:
+        assert child.decide(case).verb is Verb.DENY
+
+
+@given(policies, cases())
+def test_a_hidden_tool_is_never_run(policy: RulePolicy, case: Case) -> None:
+    if not policy.shows(case.facts):
+        assert policy.decide(case).verb is Verb.DENY
+
+
+@given(policies, cases())
+def test_an_explanation_is_the_decision(policy: RulePolicy, case: Case) -> None:
+    explained = policy.explain(case)
+    assert explained.decision == policy.decide(case)
+    if explained.rule is not None:
+        assert explained.rule in policy.rules and explained.decision.rule == str(explained.rule)
+
+
+@given(policies, cases(), accesses())
+def test_to_reach_more_never_needs_less(policy: RulePolicy, case: Case, further: Access) -> None:
+    """Where it is said at all what a call reaches: nobody said anything of less."""
+    if not case.reached:
+        return
+    wider = replace(case, reached=(*case.reached, further))
+    assert RANK[policy.decide(wider).verb] >= RANK[policy.decide(case).verb]
+
+
+class Helpers(RuleBasedStateMachine):
+    """A policy handed on and on, each time with what its holder likes: no one down the line may more than the first."""
+
+    @initialize(policy=policies, asked=st.lists(cases(), min_size=1, max_size=4))
+    def begin(self, policy: RulePolicy, asked: list[Case]) -> None:
+        self.line = [policy]
+        self.asked: list[Any] = asked
+
+    @rule(added=st.lists(rules(), max_size=2), autonomy=st.none() | st.sampled_from(list(Autonomy)))
+    def hand_on(self, added: list[Rule], autonomy: Autonomy | None) -> None:
+        self.line.append(self.line[-1].narrowed(added, autonomy))
+
+    @rule()
+    def widen(self) -> None:
+        self.line.append(self.line[-1].narrowed([Rule(verb=Verb.ALLOW)], Autonomy.FULL))
+
+    @invariant()
+    def no_more_than_the_one_before(self) -> None:
+        for case in self.asked:
+            found = [strength(policy.decide(case)) for policy in self.line]
+            assert found == sorted(found)
+
+
+TestHelpers = Helpers.TestCase

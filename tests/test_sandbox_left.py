@@ -84,8 +84,9 @@ def test_a_link_that_is_named_like_a_scratch_folder_is_not_followed(
 
 HOLDS_MASKS = """
 import sys
-from toolcrib.sandbox.masks import masked
-release = masked([sys.argv[1] + "/.envrc", sys.argv[1] + "/.config/autostart"])
+from toolcrib.sandbox.masks import Masks
+masks = Masks()
+masks.hold([sys.argv[1] + "/.envrc", sys.argv[1] + "/.config/autostart"])
 """
 
 
@@ -102,12 +103,12 @@ def test_masks_that_a_killed_process_left_go_with_the_next_command(tmp_path: Pat
 def test_masks_that_another_process_needs_are_not_taken_from_it(tmp_path: Path) -> None:
     ws = tmp_path / "ws"
     ws.mkdir()
-    release = masks.masked([f"{ws}/.envrc", f"{ws}/.config/autostart"])
+    release = masks.Masks().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
     other = child(HOLDS_MASKS, str(ws), temporary=tmp_path)
     try:
         release(None)  # type: ignore[arg-type]
         assert masks.is_mask(f"{ws}/.envrc") and masks.is_mask(f"{ws}/.config/autostart")
-        again = masks.masked([f"{ws}/.envrc", f"{ws}/.config/autostart"])
+        again = masks.Masks().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
         ended(other)
         again(None)  # type: ignore[arg-type]
         assert list(ws.iterdir()) == []
@@ -117,8 +118,22 @@ def test_masks_that_another_process_needs_are_not_taken_from_it(tmp_path: Path) 
 
 def test_a_folder_of_the_users_own_is_no_mask(tmp_path: Path) -> None:
     (tmp_path / ".vscode").mkdir()
-    masks.masked([f"{tmp_path}/.vscode", f"{tmp_path}/.idea"])(None)  # type: ignore[arg-type]
+    masks.Masks().hold([f"{tmp_path}/.vscode", f"{tmp_path}/.idea"])(None)  # type: ignore[arg-type]
     assert [path.name for path in tmp_path.iterdir()] == [".vscode"]
-    masks.masked([f"{tmp_path}/.idea"])
+    masks.Masks().hold([f"{tmp_path}/.idea"])
     (tmp_path / ".idea" / "mine").touch()
     assert not masks.is_mask(f"{tmp_path}/.idea")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counted in /proc")
+def test_many_commands_of_one_sandbox_hold_each_mask_once(tmp_path: Path) -> None:
+    held = masks.Masks()
+    paths = [f"{tmp_path}/{name}" for name in (".envrc", ".vscode", ".idea")]
+    releases = [held.hold(paths)]
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - descriptors are no paths
+    releases += [held.hold(paths) for _ in range(50)]
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    for release in releases:
+        assert masks.is_mask(paths[0])
+        release(None)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []

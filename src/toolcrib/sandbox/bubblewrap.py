@@ -33,7 +33,7 @@ from toolcrib.sandbox.interface import (
     Strength,
 )
 from toolcrib.sandbox.landlock import CHANGING, LOOKING, confinement
-from toolcrib.sandbox.masks import masked
+from toolcrib.sandbox.masks import Masks
 from toolcrib.sandbox.missing import made_where_missing
 from toolcrib.sandbox.narrow import narrowed
 from toolcrib.sandbox.places import View, opened, view_of, within
@@ -101,6 +101,7 @@ class Bubblewrap:
         self.resolve = resolve
         self.why_not_better = tuple(why_not_better)
         self.scratch = Scratch()
+        self.masks = Masks()
 
     def at(self, level: Level) -> Bubblewrap:
         other = copy(self)
@@ -147,7 +148,7 @@ class Bubblewrap:
             linked = [path for path in view.protected if _through_a_link(view.workspace, path)]
             view = replace(view, protected=tuple(path for path in view.protected if path not in linked))
             launch.closing.append(Protection(view.workspace, (*linked, *view.watched)).restore)
-            launch.closing.append(masked(view.protected))
+            launch.closing.append(self.masks.hold(view.protected))
         wrapped += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
         for knob in KERNEL_KNOBS:
             # Nobody else may write there; and each of these mounts costs more than all else here.

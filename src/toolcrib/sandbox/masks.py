@@ -12,6 +12,8 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from toolcrib.sandbox.interface import Launch
@@ -30,32 +32,67 @@ def is_mask(path: str) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_mtime_ns // 10**9 == TIME_OF_A_MASK
 
 
-def masked(paths: Sequence[str]) -> Callable[[Launch], None]:
-    """Make the masks that are missing, and hold all; what is given back lets go of them, and removes the last."""
-    held: dict[str, int] = {}
-    for path in paths:
-        for folder in [*_absent_above(path), path]:
-            if folder in held or (os.path.lexists(folder) and not is_mask(folder)):
-                continue
-            fd = _held(folder)
-            if fd is None:
-                break
-            held[folder] = fd
-            _mark([folder, os.path.dirname(folder)], held)
+class Masks:
+    """The masks that commands of one sandbox need; each is held once, however many of them run."""
 
-    def release(launch: Launch) -> None:
-        while held:
-            folder, fd = held.popitem()
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.rmdir(folder)  # only if it is still the empty folder
-                _mark([os.path.dirname(folder)], held)
-            except OSError:
-                pass
-            finally:
-                os.close(fd)
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[str, int] = {}
+        self._users: Counter[str] = Counter()
 
-    return release
+    def hold(self, paths: Sequence[str]) -> Callable[[Launch], None]:
+        """Make the masks that are missing, and hold all; what is given back lets go of them, and removes the last."""
+        mine: list[str] = []
+        with self._lock:
+            for path in paths:
+                for folder in [*_absent_above(path), path]:
+                    if folder in mine or (os.path.lexists(folder) and not is_mask(folder)):
+                        continue
+                    if not self._has(folder):
+                        break
+                    mine.append(folder)
+                    self._users[folder] += 1
+
+        def release(launch: Launch) -> None:
+            with self._lock:
+                while mine:
+                    self._let_go(mine.pop())
+
+        return release
+
+    def _has(self, folder: str) -> bool:
+        fd = self._held.get(folder)
+        if fd is not None and _is_still(fd, folder):
+            return True
+        found = _held(folder)
+        if found is None:
+            return False
+        if fd is not None:
+            os.close(fd)
+        self._held[folder] = found
+        _mark([folder, os.path.dirname(folder)], self._held)
+        return True
+
+    def _let_go(self, folder: str) -> None:
+        self._users[folder] -= 1
+        if self._users[folder]:
+            return
+        fd = self._held.pop(folder)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.rmdir(folder)  # only if it is still the empty folder
+            _mark([os.path.dirname(folder)], self._held)
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+
+
+def _is_still(fd: int, folder: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.lstat(folder))
+    except OSError:
+        return False
 
 
 def _held(folder: str) -> int | None:
@@ -73,7 +110,7 @@ def _held(folder: str) -> int | None:
             return None
         try:
             fcntl.flock(fd, fcntl.LOCK_SH)  # waits only while another looks whether it is the last
-            if os.path.samestat(os.fstat(fd), os.lstat(folder)):
+            if _is_still(fd, folder):
                 return fd
         except OSError:
             pass

@@ -41,7 +41,9 @@ def as_rules(policy: dict[str, Any], *, listed: list[str] | None = None) -> str:
     """Settings of theirs as a file of rules."""
     rules = [f'autonomy = "{LEVELS[policy.get("autonomy", "Supervised")]}"']
     names = policy.get("allowed_commands", listed)
-    if policy.get("autonomy") == "ReadOnly":  # there no command at all; here those that were proved only to read
+    if (
+        policy.get("autonomy") == "ReadOnly"
+    ):  # there no command at all; here those that were proved only to read
         names = []
     if names is not None and "*" not in names:
         bare = {name.lower() for name in names if "/" not in name}  # there a name has no case
@@ -180,3 +182,30 @@ async def test_planning_only_reads(case: dict[str, Any], tmp_path: Path) -> None
         supervised = await prepared(case["input"]["command"], "", tmp_path)
         # Stricter: what asks the network, opens a pager or was not reviewed is no proved reading.
         assert found.kind == "ready" or isinstance(supervised, Pending)
+
+
+TOKENS = [c for c in load_cases("cases/zeroclaw/path_fs_cases.json") if "token" in c["input"]]
+
+
+@pytest.mark.parametrize("case", TOKENS, ids=lambda case: case["name"])
+async def test_a_path_behind_an_option(case: dict[str, Any], tmp_path: Path) -> None:
+    """An option that nobody knows asks, whatever follows it."""
+    token, value = case["input"]["token"], case["expected"].get("value")
+    found = await prepared(f"cat '{token}'", 'autonomy = "supervised"', tmp_path)
+    assert found.kind != "ready" if value else not isinstance(found, Refused)
+
+
+DEVICES = [
+    c for c in load_cases("cases/zeroclaw/path_fs_cases.json") if c["name"].startswith("posix_devices")
+]
+
+
+@pytest.mark.parametrize("case", DEVICES, ids=lambda case: case["name"])
+async def test_devices_are_read_by_commands(case: dict[str, Any], tmp_path: Path) -> None:
+    """They are no files to the file tools; a command may read those that are harmless."""
+    given = case["input"]
+    found = await prepared(f"head -c 4 {given['path']}", 'autonomy = "supervised"', tmp_path)
+    if case["expected"]["allowed"]:
+        assert not isinstance(found, Refused)
+    if given["path"] == "/dev/null":
+        assert found.kind == "ready"

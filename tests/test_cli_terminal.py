@@ -27,7 +27,7 @@ WRITES = """
 - calls:
     - {name: write_file, arguments: {path: b.txt, content: "one\\n"}}
 - calls:
-    - {name: shell, arguments: {command: "for i in 1 2 3; do echo line $i; sleep 0.2; done"}}
+    - {name: shell, arguments: {command: "for i in 1 2 3; do echo line $i; sleep 0.2; done; touch c"}}
 - text: Done.
 """
 

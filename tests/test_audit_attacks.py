@@ -270,14 +270,9 @@ async def test_a_log_that_is_not_what_it_was_is_not_gone_on_with(
         log.note({"event": "x", "value": value})
     before = log.path.stat().st_mtime_ns
     attack(log)
-    if log.path.is_file() and log.path.stat().st_mtime_ns != before:
-        os.utime(
-            log.path, ns=(before + 10**9, before + 10**9)
-        )  # an edit is not in the same tick of the clock
-    if not fresh and attack in (ATTACKS["the head removed"], ATTACKS["the head emptied"], other_head):
-        log.note({"event": "still"})  # the open log writes its head anew
-        assert AuditLog(log.path, key=KEY).check().ok
-        return
+    for path in (log.path, log.head):
+        if path.is_file():  # an edit is not in the same tick of the clock
+            os.utime(path, ns=(before + 10**9, before + 10**9))
     used = AuditLog(log.path, key=KEY) if fresh else log
     ran.clear()
     result = await Toolbox([touch], autonomy="full", audit=used).call("touch", {"name": "x"})

@@ -35,9 +35,7 @@ class LogFile:
         self._key = key
         self._sync = sync
         self._chain: Chain | None = None
-        self._at: tuple[int, int, int] | None = (
-            None  # inode, size and time of change, as we left or judged it
-        )
+        self._at: tuple[int, ...] | None = None  # how file and head were when we left or judged them
         self._broken = ""
 
     def append(self, records: Sequence[dict[str, Any]]) -> None:
@@ -54,7 +52,7 @@ class LogFile:
                 if self._sync:
                     os.fsync(fd)
                 self._keep_head(following)
-                self._chain, self._at = following, _mark(fd)
+                self._chain, self._at = following, self._mark(fd)
         except OSError as problem:
             raise AuditError(
                 f"the audit log {self.path.name} cannot be written: {problem.strerror or problem}"
@@ -69,7 +67,7 @@ class LogFile:
 
     def _followed(self, fd: int) -> Chain:
         """The chain as the file leaves it: what others appended since is followed, the whole only once."""
-        now = _mark(fd)
+        now = self._mark(fd)
         if self._broken and now == self._at:
             raise AuditError(self._broken)
         known, start, self._broken = self._chain, 0, ""
@@ -81,7 +79,7 @@ class LogFile:
         chain = Chain(known.key, known.seal, known.count) if known is not None and start else Chain(self._key)
         _drop_torn_line(fd, start)
         if (broken := self._judged(chain, fd, start)) is not None:
-            self._chain, self._at = None, _mark(fd)
+            self._chain, self._at = None, self._mark(fd)
             self._broken = f"the audit log {self.path} does not hold: {broken}"
             raise AuditError(self._broken)
         return chain
@@ -131,6 +129,15 @@ class LogFile:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             return os.open(self.path, OPEN | os.O_CREAT, 0o600)
 
+    def _mark(self, fd: int) -> tuple[int, ...]:
+        status = os.fstat(fd)
+        log = status.st_ino, status.st_size, status.st_mtime_ns
+        try:
+            head = self.head.lstat()
+        except FileNotFoundError:
+            return log
+        return (*log, head.st_ino, head.st_size, head.st_mtime_ns)
+
     def _keep_head(self, chain: Chain) -> None:
         """Written in place, which needs no room on a full disk; it only ever becomes longer."""
         fd = os.open(self.head, os.O_WRONLY | os.O_CREAT | CAREFUL, 0o600)
@@ -175,8 +182,3 @@ def _write_whole(fd: int, data: bytes) -> None:
         if os.fstat(fd).st_size > before:
             os.ftruncate(fd, before)
         raise
-
-
-def _mark(fd: int) -> tuple[int, int, int]:
-    status = os.fstat(fd)
-    return status.st_ino, status.st_size, status.st_mtime_ns

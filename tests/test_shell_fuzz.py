@@ -233,6 +233,7 @@ class Ground:
             os.link(shim, self.bin / name)
         self.startup = root / "startup"
         self.startup.write_text(f"enable -n {BUILTINS}\n")
+        self.folders = {str(self.work), str(self.work / "src")}
         self.log = root / "log"  # a file for each process: they write side by side
         self.log.mkdir()
         self.env = {"PATH": str(self.bin), "FUZZ_LOG": str(self.log), "LANG": "C.UTF-8"}
@@ -287,10 +288,17 @@ class Ground:
             return self.logged(), status, said(out.read()), self.files()
 
 
-def both(ground: Ground, command: str) -> tuple[object, object]:
+def both(ground: Ground, command: str) -> tuple[tuple[object, ...], tuple[object, ...]]:
     theirs = ground.by_bash(command)
     with Path(os.devnull).open("rb") as null:
         return asyncio.run(ground.by_plan(command, null.fileno())), theirs
+
+
+def left(ground: Ground, ran: tuple[object, ...]) -> bool:
+    """Whether anything ran outside, or was kept from it."""
+    runs, _, lines, _ = ran
+    outside = any(run.split("\036")[3] not in ground.folders for run in runs)  # type: ignore[attr-defined]
+    return outside or any(b"outside the workspace" in line for line in lines)  # type: ignore[attr-defined]
 
 
 def agrees(ground: Ground, command: str, theirs: object) -> bool:
@@ -319,6 +327,9 @@ def compare(
                 continue
             verdicts["run"] += 1
             ours, theirs = both(ground, command)
+            if "cd .." in command and (left(ground, theirs) or left(ground, ours)):
+                verdicts["left out"] += 1  # where a cd failed, bash goes on to leave the folder and we do not
+                continue
             if ours != theirs and not agrees(ground, command, theirs):
                 different.append(f"{command!r}\n  bash {theirs}\n  ours {ours}")
     return verdicts, different

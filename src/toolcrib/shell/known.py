@@ -194,6 +194,8 @@ def _find_runs(
     if not waiting or not inner:
         raise Stopped(f"find: {option} without its end")
     waiting.pop(0)
+    if any(word.substitutions for word in inner):
+        raise Stopped(f"find: {option} with arguments that are only known when it runs")
     if any("{}" in _pattern(word) and word.literal != "{}" for word in inner):
         raise Stopped(f"find: {option} with names inside an argument")
     if option != "-exec" or inner[0].literal == "{}":

@@ -124,6 +124,8 @@ def _is_option(name: str, word: Word, form: Form) -> bool:
         raise Stopped(
             f"{name}: an argument that is only known when it runs could become an option (write -- before it)"
         )
+    if begins == "-" and word.literal is None:
+        raise Stopped(f"{name}: an option that is only known when it runs")
     return begins.startswith("-") and begins != "-"
 
 

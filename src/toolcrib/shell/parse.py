@@ -203,10 +203,12 @@ class _Reader:
         """A loop over words that are known is its body once for each, in a process of its own."""
         name = node.child_by_field_name("variable")
         body = node.child_by_field_name("body")
-        values = [
-            decode(child, self._inner, self.variables).literal
-            for child in node.children_by_field_name("value")
-        ]
+        values: list[str | None] = []
+        for child in node.children_by_field_name("value"):
+            try:
+                values.append(decode(child, self._inner, self.variables).literal)
+            except Stopped as stopped:
+                raise Stopped(f"a loop over {stopped.reason}") from None
         rest = [child.type for child in node.children if child not in (name, body)]
         heads = ["for", "in", ";", "\n"]
         if name is None or body is None or body.type != "do_group" or not LOOP_NAME.fullmatch(source(name)):

@@ -186,6 +186,8 @@ GIT = shutil.which("git", path="/bin:/usr/bin:/usr/local/bin") or ""
         ("core.fsmonitor", "git status"), ("core.pager", "git log -1"), ("diff.external", "git diff"), ("diff.x.command", "git diff"),
         ("diff.x.textconv", "git diff"), ("diff.x.textconv", "git log -p"), ("diff.x.textconv", "git show"), ("diff.x.textconv", "git blame a.x"),
         ("gpg.program", "git log --format=%G? --show-notes -1"), ("core.hooksPath", "git status"), ("core.fsmonitor", "timeout 5 git diff"),
+        ("diff.x.textconv", "git stash list -p"), ("diff.x.textconv", "git reflog -p"), ("diff.x.textconv", "git reflog show -p"),
+        ("diff.x.textconv", "git stash show -p"), ("diff.external", "git stash show -p"), ("diff.x.textconv", "git log -S 2"),
         ("diff.x.textconv", "cd sub && git log -p"), ("core.fsmonitor", "git ls-files -o"), ("alias.status", "git status"),
     ],
 )  # fmt: skip
@@ -205,6 +207,29 @@ async def test_without_hardening_it_would(setting: str, command: str, tmp_path: 
     work, fired = repository(tmp_path, setting)
     await run(parse(command), work, harden_git=False)
     assert fired.exists()
+
+
+@pytest.mark.skipif(not GIT, reason="needs git")
+@pytest.mark.parametrize("harden", [True, False])
+@pytest.mark.parametrize("scheme", ["ext", "file"])
+async def test_git_fetches_nothing_that_is_missing(scheme: str, harden: bool, tmp_path: Path) -> None:
+    """A clone with parts missing would ask its origin for them, by whatever program the configuration names."""
+    work, fired = repository(tmp_path, "alias.unused")
+    make_partial(work, scheme, tmp_path / "evil.sh")
+    await run(parse("git show HEAD:a.x"), work, harden_git=harden)
+    assert fired.exists() is not harden
+
+
+def make_partial(work: Path, scheme: str, evil: Path) -> None:
+    origin = {"ext": {"url": f"ext::{evil} x"}, "file": {"url": str(work), "uploadpack": str(evil)}}[scheme]
+    for name, value in {
+        "core.repositoryformatversion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
+        f"protocol.{scheme}.allow": "always", **{f"remote.origin.{key}": value for key, value in origin.items()},
+    }.items():  # fmt: skip
+        subprocess.run([GIT, "config", name, value], cwd=work, check=True, capture_output=True)
+    asked = [GIT, "rev-parse", "HEAD:a.x"]
+    blob = subprocess.run(asked, cwd=work, check=True, capture_output=True, text=True).stdout.strip()
+    (work / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
 
 
 def repository(tmp_path: Path, setting: str) -> tuple[Path, Path]:
@@ -227,6 +252,8 @@ def repository(tmp_path: Path, setting: str) -> tuple[Path, Path]:
     (work / ".gitattributes").write_text("*.x diff=x\n")
     git("add", ".")
     git("commit", "-qm", "one")
+    (work / "a.x").write_text("3\n")
+    git("stash")
     (work / "a.x").write_text("2\n")
     git("config", setting, f"!{evil}" if setting.startswith("alias") else str(evil))
     if setting == "gpg.program":
@@ -242,3 +269,40 @@ async def test_what_is_plain_is_run_as_it_was_unwrapped(work: Path) -> None:
         fd = null.fileno()
         await run_plan(found.plan, host, env=ENV, stdin=fd, stdout=fd, stderr=fd)
     assert sorted(argv for argv, _ in host.started) == [["cat", "a.txt"], ["wc", "-l"]]
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "said"),
+    [("cat sub/*", "sub/server.key", "may hold secrets"), ("wc -l $(git ls-files)", "-x", "would be an option"),
+     ("cat $(ls)", ".npmrc", "may hold secrets")],
+)  # fmt: skip
+async def test_names_that_come_up_are_looked_at(command: str, name: str, said: str, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "sub").mkdir(parents=True)
+    (work / name).write_text("not to be shown\n")
+    (work / "fake").mkdir()
+    listing = f"#!/bin/sh\necho {name}\n"
+    for program in ("git", "ls"):
+        (work / "fake" / program).write_text(listing)
+        (work / "fake" / program).chmod(0o755)
+    with (tmp_path / "out").open("wb") as out, Path(os.devnull).open("rb") as null:  # noqa: ASYNC230
+        env = {**ENV, "PATH": f"{work / 'fake'}:{ENV['PATH']}"}
+        fd = out.fileno()
+        status = await run_plan(
+            parse(command), Local(str(work)), env=env, stdin=null.fileno(), stdout=fd, stderr=fd
+        )
+    printed = (tmp_path / "out").read_text()
+    assert status == 1
+    assert said in printed
+    assert "not to be shown" not in printed
+
+
+async def test_a_complaint_into_a_full_pipe_does_not_hold_us_up(work: Path) -> None:
+    with pytest.raises(TimeoutError):
+        await run(parse("(yes >&2 | nosuchprogram; nosuchprogram) 2>&1 | sleep 987.5"), work, timeout=1)
+    assert not left_over("987.5")
+
+
+async def test_a_loop_and_a_test_run_as_in_bash(work: Path) -> None:
+    text = 'for f in a.txt nothere; do [ -f "$f" ] && wc -l < "$f"; done || echo "none: $(cat sub/b.c)"'
+    assert (await run(parse(text), work))[:2] == (0, "3\nnone: b\n")

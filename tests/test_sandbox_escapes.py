@@ -90,8 +90,7 @@ def results(backend: str, who: str) -> dict[str, Any]:
             lib / "toolcrib" / "sandbox",
             ignore=shutil.ignore_patterns("__pycache__"),
         )
-        for name in ("attempts.py", "driver.py"):
-            shutil.copy(HERE / name, lib / name)
+        shutil.copytree(HERE, lib / "escape", ignore=shutil.ignore_patterns("__pycache__"))
         place.chmod(0o755)
         other = (
             {"user": USER, "group": USER, "extra_groups": []} if who == "user" and os.geteuid() == 0 else {}
@@ -101,7 +100,7 @@ def results(backend: str, who: str) -> dict[str, Any]:
                 os.chown(path, USER, USER)
         python = python_for(bool(other))
         done = subprocess.run(
-            [python, "-B", str(lib / "driver.py"), backend, str(place)],
+            [python, "-B", str(lib / "escape" / "driver.py"), backend, str(place)],
             cwd="/",
             env={
                 "PATH": "/usr/bin:/bin",

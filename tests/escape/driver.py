@@ -28,6 +28,7 @@ from toolcrib.sandbox import Bubblewrap, Landlock, Limits, NoSandbox, Sandbox, e
 
 ESCAPED = "escaped"
 MARKER = "ESCAPE_MARKER"
+START = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module('escape.attempts', None, '__main__')"
 LIMITS = Limits(processes=40, memory=512 << 20, together=4 << 30, file_size=32 << 20, scratch=24 << 20)
 BACKENDS: dict[str, Callable[[str, str], Sandbox]] = {
     "none": lambda ws, home: NoSandbox(),
@@ -185,7 +186,7 @@ class Stage:
             "agent": f"{self.home}/.gnupg/S.agent", "display": f"/tmp/{self.token}-X",
             "segment": self.key, "terminal": os.ttyname(self.theirs), "scratch": LIMITS.scratch,
             "processes": LIMITS.processes, "memory": LIMITS.memory, "file_size": LIMITS.file_size,
-            "system_file": f"{self.base}/lib/attempts.py",
+            "system_file": f"{self.base}/lib/escape/attempts.py",
         }  # fmt: skip
 
     def effects(self) -> dict[str, bool]:
@@ -297,7 +298,7 @@ def run(backend: str, base: str) -> dict[str, Any]:
     try:
         sandbox = BACKENDS[backend](stage.ws, stage.home)
         env = dict(os.environ) if backend == "none" else environment(os.environ)
-        argv = [sys.executable, "-I", "-S", f"{base}/lib/attempts.py", json.dumps(stage.given())]
+        argv = [sys.executable, "-I", "-S", "-c", START, f"{base}/lib", json.dumps(stage.given())]
         with sandbox.launch(argv, cwd=stage.ws, env=env) as launch:
             process = subprocess.Popen(
                 launch.argv, env=launch.env, cwd=launch.cwd, pass_fds=launch.pass_fds, stdin=subprocess.DEVNULL,

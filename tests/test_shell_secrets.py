@@ -106,7 +106,9 @@ def test_without_a_store_there_are_no_secrets(tmp_path: Path) -> None:
 
 async def test_without_a_box_there_is_no_value(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="'API_KEY' has no value here"):
-        await Shell(Workspace(tmp_path), sandbox=NoSandbox()).execute(ShellParams(command=USES), Context())
+        await Shell(Workspace(tmp_path), sandbox=NoSandbox()).execute(
+            ShellParams(command=USES, timeout=9, workdir="."), Context()
+        )
 
 
 async def test_what_will_run_holds_no_value_until_it_runs(tmp_path: Path) -> None:

@@ -165,13 +165,15 @@ async def _run(
 
 
 def _told_first(said: list[str], box: Toolbox, run: Run, face: Any) -> None:
-    """What the person should know before anything runs: on stderr, or as the first events of the run."""
-    noted = box.subscribe(EventLog())
-    for line in said:
-        if face is None:
+    """What the person should know before anything runs: on stderr, or, with a face, as the first events of the run."""
+    if face is None:
+        for line in said:
             say(line)
-        else:
-            box.emit(run.id, Notice(line))
+        return
+    noted = EventLog()
+    box.subscribe(noted)
+    for line in said:
+        box.emit(run.id, Notice(line))
     box.unsubscribe(noted)
     for event in noted.events:
         face.take(event)

@@ -129,6 +129,14 @@ def test_operands_are_named_from_the_workspace_with_what_happens_to_them() -> No
     assert found.programs == ("cd", "cp", "rm")
 
 
+def test_a_find_that_deletes_says_so() -> None:
+    found = judge("find build src -name '*.o' -delete")
+    assert (found.verdict, found.effect, found.proved) == ("ask", "write", True)
+    assert {o for o in found.operands if o.access == "delete"} == {
+        Operand("build", "delete", "subtree"), Operand("src", "delete", "subtree"),
+    }  # fmt: skip
+
+
 def test_after_a_cd_that_may_have_failed_both_folders_count() -> None:
     assert {operand.path for operand in judge("cd a; cat x").operands} == {"x", "a/x"}
     assert {operand.path for operand in judge("cd a && cat x").operands} == {"a/x"}

@@ -161,6 +161,7 @@ def _prints_names_only(command: Command) -> bool:
 
 def _find(words: Sequence[Word]) -> Known:
     touched: list[tuple[str, Access, Reach, bool]] = []
+    deletes = False
     waiting = list(words)
     while waiting and not (waiting[0].prefix.startswith("-") or waiting[0].literal in ("(", "!", ")", ",")):
         root = waiting.pop(0)
@@ -173,6 +174,8 @@ def _find(words: Sequence[Word]) -> Known:
         text = waiting.pop(0).literal
         if text in FIND_RUNS:
             touched += _find_runs(text, waiting, [_pattern(word) for word in words])
+        elif text == "-delete":
+            deletes = True
         elif text is None or text not in FIND_WORDS:
             raise Stopped(f"find: {text or 'an argument that is only known when it runs'} is not on its list")
         elif FIND_WORDS[text]:
@@ -181,6 +184,10 @@ def _find(words: Sequence[Word]) -> Known:
             value = waiting.pop(0)
             if text in FIND_PATHS:
                 touched.append((_pattern(value), "read", "file", False))
+    if deletes:  # said as what it is, so that rules about paths hold for it
+        gone: list[tuple[str, Access, Reach, bool]]
+        gone = [(path, "delete", reach, False) for path, access, reach, _ in touched if reach == "subtree"]
+        return Known("find -delete", Form(effect="write"), [*touched, *gone])
     return Known("find", Form(), touched)
 
 

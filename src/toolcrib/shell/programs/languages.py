@@ -89,6 +89,8 @@ def _awk_only_prints(script: str) -> bool:
             continue
         word = AWK_WORD.match(script, at)
         if word is not None:
+            if heads and word[0].startswith("print"):
+                return False
             before, at = word[0], word.end()
             continue
         braces += (sign == "{") - (sign == "}")

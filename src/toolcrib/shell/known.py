@@ -186,7 +186,7 @@ def _find(words: Sequence[Word]) -> Known:
                 touched.append((_pattern(value), "read", "file", False))
     if deletes:  # said as what it is, so that rules about paths hold for it
         gone: list[tuple[str, Access, Reach, bool]]
-        gone = [(path, "delete", reach, False) for path, access, reach, _ in touched if reach == "subtree"]
+        gone = [(path, "delete", reach, False) for path, _, reach, _ in touched if reach == "subtree"]
         return Known("find -delete", Form(effect="write"), [*touched, *gone])
     return Known("find", Form(), touched)
 

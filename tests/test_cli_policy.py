@@ -114,6 +114,23 @@ def test_a_call_that_cannot_be_made(
     assert words in capsys.readouterr().err
 
 
+def test_what_its_tool_never_runs_is_denied(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("policy", "explain", 'shell {"command": "rm -rf /"}', "--autonomy", "full") == 0
+    said = capsys.readouterr().out
+    assert said.startswith("deny") and "the tool itself" in said
+    calls = rules.parent / "calls.jsonl"
+    calls.write_text('{"name": "shell", "arguments": {"command": "rm -rf /"}, "decision": "allow"}\n')
+    assert called("policy", "test", str(calls)) == 0
+    assert "line 1: allow -> deny" in capsys.readouterr().out
+
+
+def test_a_call_by_hand_goes_by_the_rules(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("tools", "call", "--policy", rules, "read_file", "--path", "keys/a") == 1
+    assert "keys stay where they are" in capsys.readouterr().err
+    assert called("tools", "call", "write_file", "--path", "docs/a", "--content", "x", "--policy", rules) == 0
+    assert (rules.parent / "docs/a").read_text() == "x"
+
+
 def test_the_users_own_rules_are_found(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = rules.parent / "config" / "toolcrib" / "policy.toml"
     own.parent.mkdir(parents=True)

@@ -245,6 +245,7 @@ def call(
     from_: From = None,
     workspace: Workspace = Path(),
     autonomy: AutonomyOption = Autonomy.SUPERVISED,
+    policy: Policy = None,
     sandbox: Sandbox = Files.WORKSPACE_WRITE,
     network: NetworkOption = None,
     allow_host: AllowHost = None,
@@ -261,7 +262,7 @@ def call(
     from toolcrib.cli.call import call_tool
 
     confinement = _confinement(sandbox, network, allow_host, outer_sandbox)
-    return call_tool(name, list(arguments or ()), from_ or [], workspace, autonomy.value, confinement)
+    return call_tool(name, list(arguments or ()), from_ or [], workspace, autonomy.value, confinement, policy)
 
 
 def _confinement(sandbox: Files, network: Network | None, hosts: list[str] | None, outer: str) -> Confinement:

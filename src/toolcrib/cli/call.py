@@ -12,12 +12,14 @@ from toolcrib.cli.ask import ask_on, asking_stream, repairs, someone_is_there
 from toolcrib.cli.confine import Confinement
 from toolcrib.cli.main import DEBUG, INTERRUPTED, Problem, debugging
 from toolcrib.cli.options import arguments_from, option_lines
+from toolcrib.cli.policy import approval_store, policy_in
+from toolcrib.cli.secrets import stored_secrets
 from toolcrib.cli.shown import on_one_line, shown
 from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, find, items_of, out, say
 from toolcrib.errors import ErrorCode
 from toolcrib.sandbox.kernel import hide_own_process
-from toolcrib.toolbox.policy import AutonomyPolicy, Policy
+from toolcrib.toolbox.policy import Policy
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 OURS = (
     "--from", "-f", "--workspace", "-w", "--autonomy", "--sandbox", "--network", "--allow-host", "--outer-sandbox",
+    "--policy",
 )  # fmt: skip
 
 
@@ -36,6 +39,7 @@ def call_tool(
     workspace: Path,
     autonomy: str,
     confinement: Confinement = Confinement(),  # noqa: B008 - frozen
+    rules: Path | None = None,
 ) -> int:
     """Call a tool with JSON or with options; the exit code."""
     ours, theirs = _parted(name, tokens, named, workspace)
@@ -57,11 +61,10 @@ def call_tool(
         )
         return 0
     arguments = _arguments(theirs, item.spec.input_schema)
-    from toolcrib.cli.trust import with_project
-
-    policy = with_project(AutonomyPolicy(autonomy), workspace, assembly.toolbox(autonomy="full"))
+    rules = Path(ours["policy"][-1]) if "policy" in ours else rules
+    policy = policy_in(rules, autonomy, workspace, assembly.toolbox(autonomy="full"))
     with stdout_apart():
-        result, problems = asyncio.run(_called(assembly, name, arguments, policy))
+        result, problems = asyncio.run(_called(assembly, name, arguments, policy, workspace.resolve()))
     return _told(name, result, problems)
 
 
@@ -85,7 +88,7 @@ def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any
 
 
 async def _called(
-    assembly: Assembly, name: str, arguments: Any, policy: Policy
+    assembly: Assembly, name: str, arguments: Any, policy: Policy, project: Path
 ) -> tuple[ToolResult, list[str]]:
     """The call's result, and what the operator should know of it. Raises Problem when it was interrupted."""
     import signal
@@ -107,7 +110,13 @@ async def _called(
             return None
         return await ask_on(Console(file=asking_stream(), highlight=False), question)
 
-    box = assembly.toolbox(policy=policy, approver=approver)
+    box = assembly.toolbox(
+        policy=policy,
+        approver=approver,
+        approvals=approval_store(),
+        project=project,
+        secrets=stored_secrets(),
+    )
     watching = box.subscribe(watch)
     interrupted = False
 

@@ -16,12 +16,12 @@ from toolcrib.cli.audit import state_folder
 from toolcrib.cli.main import Problem
 from toolcrib.cli.shown import on_one_line
 from toolcrib.cli.tools import assembled, out, say
-from toolcrib.errors import ToolcribError
+from toolcrib.errors import ErrorCode, ToolcribError
 from toolcrib.rules import PathPattern, Rule, RuleError, RuleFile, RulePolicy, load_rules
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.rules.file import call_from
 from toolcrib.toolbox.grants import Approval
-from toolcrib.toolbox.policy import AutonomyPolicy, Case, Verb
+from toolcrib.toolbox.policy import AutonomyPolicy, Case, Decision, Verb
 
 if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox
@@ -86,11 +86,27 @@ def _below(path: str, root: str) -> bool:
     return Path(path).is_relative_to(root) and path != root
 
 
+def policy_in(
+    named: Path | None, autonomy: str, workspace: Path, box: Toolbox
+) -> AutonomyPolicy | RulePolicy:
+    """What decides in a workspace: the rules that were named, or the user's own, narrowed by a trusted project's."""
+    from toolcrib.cli.trust import with_project
+
+    if policy_file(named) is None:
+        return held_to(with_project(AutonomyPolicy(autonomy), workspace, box), workspace)
+    return held_to(with_project(policy_of(named, autonomy, box), workspace, box), workspace)
+
+
+class NeverRuns(ToolcribError):
+    """A call that its tool refuses, whoever allows it."""
+
+
 async def case_of(box: Toolbox, call: ToolCall) -> Case:
     """What a policy would decide on. Raises ToolcribError for a call that cannot be made."""
     prepared = await box.prepare(call, key=CallKey("policy", 0, 0))
     if isinstance(prepared, Refused):
-        raise ToolcribError(prepared.result.text)
+        refusal = NeverRuns if prepared.result.code is ErrorCode.PRECHECK else ToolcribError
+        raise refusal(prepared.result.text)
     assert isinstance(prepared, Ready)
     bound = prepared.bound
     assert bound is not None
@@ -98,11 +114,8 @@ async def case_of(box: Toolbox, call: ToolCall) -> Case:
 
 
 def _rules(named: Path | None, autonomy: str, box: Toolbox, workspace: Path) -> RulePolicy:
-    from toolcrib.cli.trust import with_project
-
-    held = held_to(with_project(policy_of(named, autonomy, box), workspace, box), workspace)
-    assert isinstance(held, RulePolicy)
-    return held
+    policy = policy_in(named, autonomy, workspace, box)
+    return policy if isinstance(policy, RulePolicy) else RulePolicy(autonomy)
 
 
 def explain(text: str, named: Path | None, autonomy: str, tools: Sequence[str], workspace: Path) -> int:
@@ -111,6 +124,10 @@ def explain(text: str, named: Path | None, autonomy: str, tools: Sequence[str], 
     policy = _rules(named, autonomy, box, workspace)
     try:
         case = asyncio.run(case_of(box, call_from(text)))
+    except NeverRuns as problem:
+        out(f"deny: {on_one_line(str(problem), 300)}")
+        out("  decided by  the tool itself, whatever rules say")
+        return 0
     except ToolcribError as problem:
         raise Problem(str(problem)) from problem
     explained = policy.explain(case)
@@ -139,15 +156,20 @@ def test(
     counts = dict.fromkeys(Verb, 0)
     changed = unreadable = 0
     for number, call, noted in _calls(path):
+        case: Case | None = None
+        decision = Decision(Verb.DENY, rule="the tool itself")
         try:
             case = asyncio.run(case_of(box, call))
+        except NeverRuns:
+            pass
         except ToolcribError as problem:
             unreadable += 1
             say(f"{path}, line {number}: {on_one_line(str(problem), 160)}")
             continue
-        decision = policy.decide(case)
+        else:
+            decision = policy.decide(case)
         counts[decision.verb] += 1
-        before = other.decide(case).verb.value if other is not None else noted
+        before = noted if other is None else (other.decide(case) if case is not None else decision).verb.value
         if before and before != decision.verb.value:
             changed += 1
             why = decision.rule or f"autonomy {policy.autonomy.autonomy.value}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sys
 import tempfile
 import warnings
@@ -19,23 +18,23 @@ from toolcrib.cli.ask import LineAnswers, someone_is_there
 from toolcrib.cli.audit import audit_log
 from toolcrib.cli.confine import Confinement, sandbox_lines
 from toolcrib.cli.main import Problem, debugging
-from toolcrib.cli.policy import approval_store, held_to, policy_file, policy_of
+from toolcrib.cli.policy import approval_store, policy_in
+from toolcrib.cli.secrets import stored_secrets
 from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_run, summary_lines
 from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, say
 from toolcrib.events import Notice
 from toolcrib.messages import Message, ResultPart
 from toolcrib.sandbox.kernel import hide_own_process
+from toolcrib.sandbox.scratch import Scratch
 from toolcrib.sink import EventLog
-from toolcrib.toolbox.policy import AutonomyPolicy, Policy
+from toolcrib.toolbox.policy import Policy
 
 if TYPE_CHECKING:
     from toolcrib.agent import Run
     from toolcrib.assembly import Assembly
     from toolcrib.cli.view import View
     from toolcrib.models import Model
-    from toolcrib.rules import RulePolicy
-    from toolcrib.secrets import SecretStore
     from toolcrib.toolbox import Toolbox
 
 INSTRUCTIONS = """\
@@ -88,10 +87,14 @@ def run_task(settings: Settings) -> int:
         raise Problem("--answers is for --json; on a terminal, questions are asked there")
     model = _model(settings.model)
     messages, path = _continued(settings)
-    overflow = Path(tempfile.mkdtemp(prefix="toolcrib-"))
+    scratch = Scratch()  # gone with us, however we end
+    # A transcript names the long outputs, so they outlive the run with it.
+    overflow = Path(scratch.path() if path is None else tempfile.mkdtemp(prefix="toolcrib-outputs-"))
     try:
         assembly, said = _assembly(settings, overflow)
-        policy = _policy(settings, assembly)
+        policy = policy_in(
+            settings.policy, settings.autonomy, settings.workspace, assembly.toolbox(autonomy="full")
+        )
         with closing(TranscriptFile(path)) if path is not None else nullcontext() as transcript:
             if transcript is not None and path != settings.continued:
                 _copy(messages, transcript)
@@ -105,7 +108,8 @@ def run_task(settings: Settings) -> int:
             raise
         raise Problem(f"transcript {path} cannot be written: {problem.strerror or problem}") from problem
     finally:
-        _tidy(overflow, kept=path is not None)
+        scratch.close()
+        _tidy(overflow)
 
 
 async def _run(
@@ -133,7 +137,7 @@ async def _run(
         warnings.filterwarnings(
             "ignore", message="tool .* was set aside"
         )  # a notice among the events says so
-    secrets = _secrets()
+    secrets = stored_secrets()
     box = assembly.toolbox(
         policy=policy,
         approver=approver,
@@ -188,31 +192,6 @@ def _task(settings: Settings) -> str:
     raise Problem('say what is to be done: toolcrib run "make the tests pass"')
 
 
-def _policy(settings: Settings, assembly: Assembly) -> Policy:
-    """The rules that were named, or the user's own, over the autonomy; narrowed by a trusted project's."""
-    from toolcrib.cli.trust import with_project
-
-    box = assembly.toolbox(autonomy="full")
-    found: AutonomyPolicy | RulePolicy
-    if policy_file(settings.policy) is None:
-        found = with_project(AutonomyPolicy(settings.autonomy), settings.workspace, box)
-    else:
-        found = with_project(policy_of(settings.policy, settings.autonomy, box), settings.workspace, box)
-    return held_to(found, settings.workspace)
-
-
-def _secrets() -> SecretStore | None:
-    """What `toolcrib secrets set` keeps, if there is anything."""
-    from toolcrib.cli.secrets import default_path
-    from toolcrib.secrets import SecretError, SecretFile
-
-    store = SecretFile(default_path())
-    try:
-        return store if default_path().exists() and store.names() else None
-    except SecretError as problem:
-        raise Problem(str(problem)) from problem
-
-
 def _model(name: str | None) -> Model:
     from toolcrib.models import resolve_model
 
@@ -261,9 +240,9 @@ def _copy(messages: list[Message], transcript: TranscriptFile) -> None:
                 transcript.result(CallKey("", number, index), part.result)
 
 
-def _tidy(overflow: Path, *, kept: bool) -> None:
-    """Long outputs outlive the run only where a transcript does that names them."""
-    if kept and any(overflow.iterdir()):
-        say(f"long outputs are kept in {overflow}")
-    else:
-        shutil.rmtree(overflow, ignore_errors=True)
+def _tidy(overflow: Path) -> None:
+    if overflow.is_dir():
+        if any(overflow.iterdir()):
+            say(f"long outputs are kept in {overflow}")
+        else:
+            overflow.rmdir()

@@ -37,6 +37,17 @@ Kept = Annotated[
 File = Annotated[Path | None, typer.Option(help="The file, if not the usual one under ~/.config.")]
 
 
+def stored_secrets() -> SecretFile | None:
+    """What `toolcrib secrets set` keeps, if there is anything."""
+    from toolcrib.secrets import SecretError, SecretFile
+
+    store = SecretFile(default_path())
+    try:
+        return store if default_path().exists() and store.names() else None
+    except SecretError as problem:
+        raise Problem(str(problem)) from problem
+
+
 @secrets.command("set")
 def set_(name: str, store: Kept = Store.FILE, file: File = None) -> int:
     """Keep a value, which is asked for and not shown, or read from stdin."""

@@ -1,4 +1,8 @@
-"""Strings that look like keys and tokens of well-known services. On a command line all processes can read them."""
+"""Strings that look like keys and tokens of well-known services. On a command line all processes can read them.
+
+Wider than the formats of `secrets/patterns.py`, and one expression: a false alarm costs a question here, and there a text;
+here every command is looked at, there what holds a hint.
+"""
 
 from __future__ import annotations
 

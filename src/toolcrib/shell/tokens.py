@@ -1,7 +1,7 @@
 """Strings that look like keys and tokens of well-known services. On a command line all processes can read them.
 
-Wider than the formats of `secrets/patterns.py`, and one expression: a false alarm costs a question here, and there a text;
-here every command is looked at, there what holds a hint.
+Wider than the formats of `secrets/patterns.py`: a false alarm costs a question here, and there a text. And one
+expression, for every command is looked at.
 """
 
 from __future__ import annotations

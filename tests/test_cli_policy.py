@@ -114,6 +114,27 @@ def test_a_call_that_cannot_be_made(
     assert words in capsys.readouterr().err
 
 
+def test_marks_and_words_of_the_user_can_be_given(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules.write_text('[[rule]]\nask = true\ntainted = true\ntool = "write_file"\nunsaid = "path"')
+    call = 'write_file {"path": "notes", "content": ""}'
+    full = ("policy", "explain", call, "--policy", rules, "--autonomy", "full")
+    for more, verb in (
+        ((), "allow"),
+        (("--tainted",), "ask"),
+        (("--tainted", "--said", "Write notes."), "allow"),
+    ):
+        assert called(*full, *more) == 0
+        assert capsys.readouterr().out.startswith(verb)
+    line = {"name": "write_file", "arguments": {"path": "notes", "content": ""}, "decision": "deny"}
+    calls = rules.parent / "calls.jsonl"
+    calls.write_text(
+        "\n".join(json.dumps(line | more) for more in ({"tainted": True}, {"tainted": True, "said": "notes"}))
+    )
+    assert called("policy", "test", calls, "--policy", rules, "--autonomy", "full") == 0
+    shown = capsys.readouterr().out
+    assert "line 1: deny -> ask" in shown and "line 2: deny -> allow" in shown
+
+
 def test_what_its_tool_never_runs_is_denied(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert called("policy", "explain", 'shell {"command": "rm -rf /"}', "--autonomy", "full") == 0
     said = capsys.readouterr().out

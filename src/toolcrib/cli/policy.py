@@ -101,8 +101,11 @@ class NeverRuns(ToolcribError):
     """A call that its tool refuses, whoever allows it."""
 
 
-async def case_of(box: Toolbox, call: ToolCall) -> Case:
-    """What a policy would decide on. Raises ToolcribError for a call that cannot be made."""
+async def case_of(box: Toolbox, call: ToolCall, *, tainted: bool = False, said: Sequence[str] = ()) -> Case:
+    """What a policy would decide on. Raises ToolcribError for a call that cannot be made.
+
+    `tainted` is a run that took in something from outside before, `said` what its user said.
+    """
     prepared = await box.prepare(call, key=CallKey("policy", 0, 0))
     if isinstance(prepared, Refused):
         refusal = NeverRuns if prepared.result.code is ErrorCode.PRECHECK else ToolcribError
@@ -110,7 +113,8 @@ async def case_of(box: Toolbox, call: ToolCall) -> Case:
     assert isinstance(prepared, Ready)
     bound = prepared.bound
     assert bound is not None
-    return Case(bound.definition.facts, prepared.effect, prepared)
+    taint = frozenset({"something from outside"} if tainted else ())
+    return Case(bound.definition.facts, prepared.effect, prepared, taint=taint, said=tuple(said))
 
 
 def _rules(named: Path | None, autonomy: str, box: Toolbox, workspace: Path) -> RulePolicy:
@@ -118,12 +122,21 @@ def _rules(named: Path | None, autonomy: str, box: Toolbox, workspace: Path) -> 
     return policy if isinstance(policy, RulePolicy) else RulePolicy(autonomy)
 
 
-def explain(text: str, named: Path | None, autonomy: str, tools: Sequence[str], workspace: Path) -> int:
+def explain(
+    text: str,
+    named: Path | None,
+    autonomy: str,
+    tools: Sequence[str],
+    workspace: Path,
+    *,
+    tainted: bool = False,
+    said: Sequence[str] = (),
+) -> int:
     """Which rule decides a call, and why."""
     box = assembled(tools, workspace).toolbox(autonomy=EVERYTHING)
     policy = _rules(named, autonomy, box, workspace)
     try:
-        case = asyncio.run(case_of(box, call_from(text)))
+        case = asyncio.run(case_of(box, call_from(text), tainted=tainted, said=said))
     except NeverRuns as problem:
         out(f"deny: {on_one_line(str(problem), 300)}")
         out("  decided by  the tool itself, whatever rules say")
@@ -155,11 +168,11 @@ def test(
     other = _rules(against, autonomy, box, workspace) if against is not None else None
     counts = dict.fromkeys(Verb, 0)
     changed = unreadable = 0
-    for number, call, noted in _calls(path):
+    for number, call, noted, tainted, heard in _calls(path):
         case: Case | None = None
         decision = Decision(Verb.DENY, rule="the tool itself")
         try:
-            case = asyncio.run(case_of(box, call))
+            case = asyncio.run(case_of(box, call, tainted=tainted, said=heard))
         except NeverRuns:
             pass
         except ToolcribError as problem:
@@ -181,8 +194,11 @@ def test(
     return 1 if unreadable else 0
 
 
-def _calls(path: Path) -> Iterator[tuple[int, ToolCall, str]]:
-    """Calls of a JSON Lines file: `{"name", "arguments"}`, perhaps below "call", perhaps with a "decision"."""
+def _calls(path: Path) -> Iterator[tuple[int, ToolCall, str, bool, list[str]]]:
+    """Calls of a JSON Lines file: `{"name", "arguments"}`, perhaps below "call".
+
+    Perhaps with a "decision" that was made, "tainted", and "said": what the user had said, a text or a list.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as problem:
@@ -195,8 +211,11 @@ def _calls(path: Path) -> Iterator[tuple[int, ToolCall, str]]:
             call = data.get("call", data)
             arguments = call.get("arguments", {})
             name = call.get("name") or call["tool"]
-            yield number, ToolCall(str(name), arguments), str(data.get("decision") or "")
-        except (ValueError, KeyError, AttributeError):
+            said = data.get("said") or []
+            heard = [said] if isinstance(said, str) else [str(text) for text in said]
+            decision = str(data.get("decision") or "")
+            yield number, ToolCall(str(name), arguments), decision, bool(data.get("tainted")), heard
+        except (ValueError, KeyError, AttributeError, TypeError):
             raise Problem(
                 f'{path}, line {number}: expected {{"name": "TOOL", "arguments": {{...}}}}, got {on_one_line(line, 80)}'
             ) from None

@@ -26,11 +26,18 @@ def explain(
     autonomy: AutonomyOption = Autonomy.SUPERVISED,
     from_: From = None,
     workspace: Workspace = Path(),
+    tainted: Annotated[
+        bool, typer.Option("--tainted", help="As if the run had taken in something from outside before.")
+    ] = False,
+    said: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="What the user said before; may be repeated.")
+    ] = None,
 ) -> int:
     """Say which rule decides a call, and why. Nothing is run."""
     from toolcrib.cli.policy import explain as explain_call
 
-    return explain_call(call, policy, autonomy.value, from_ or [], workspace)
+    named = from_ or []
+    return explain_call(call, policy, autonomy.value, named, workspace, tainted=tainted, said=said or ())
 
 
 @policy.command()

@@ -8,7 +8,7 @@ import os
 import random
 import time
 import warnings
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from toolcrib.audit import AuditLog
+    from toolcrib.rules import Rule
     from toolcrib.secrets import SecretStore
     from toolcrib.secrets.masking import Masking
     from toolcrib.toolbox.execute import Execution
@@ -199,6 +200,21 @@ class Toolbox:
             self.set_aside(run, name, reason)
         self._offer = None if offer.dynamic else (version, self.policy, offer)
         return offer
+
+    def narrowed(
+        self,
+        tools: Collection[str] | None = None,
+        *,
+        rules: Iterable[Rule] = (),
+        autonomy: str | None = None,
+    ) -> Toolbox:
+        """A box for a helper, which may do no more: some of these tools, further deny and ask rules, less autonomy.
+
+        All else is shared: approver, approvals, limits, audit, secrets, events, marks of what came from outside.
+        """
+        from toolcrib.toolbox.narrow import narrowed
+
+        return narrowed(self, tools, rules, autonomy)
 
     # -- the path
 

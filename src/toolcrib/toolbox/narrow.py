@@ -1,0 +1,47 @@
+"""A toolbox for a helper: what its maker may do, or less."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.toolbox.host import BoxHost
+from toolcrib.toolbox.policy import AutonomyPolicy, Verb
+
+if TYPE_CHECKING:
+    from toolcrib.rules import Rule
+    from toolcrib.toolbox.box import Toolbox
+
+
+def narrowed(
+    box: Toolbox, tools: Collection[str] | None, rules: Iterable[Rule], autonomy: str | None
+) -> Toolbox:
+    """The same box under a policy that allows no more. TypeError where its policy cannot be narrowed."""
+    from toolcrib.rules import Rule, RulePolicy
+
+    policy: Any = box.policy
+    if isinstance(policy, AutonomyPolicy):
+        policy = RulePolicy(policy.autonomy)
+    if not hasattr(policy, "narrowed"):
+        raise TypeError(
+            f"a box can be narrowed whose policy has a method narrowed, as RulePolicy; got {policy!r}"
+        )
+    if isinstance(tools, str):
+        raise TypeError(f"tools must be names, got the string {tools!r}")
+    added = list(rules)
+    if tools is not None:
+        handed = (Rule(verb=Verb.DENY, tools=tuple(tools)),) if tools else ()
+        added.append(
+            Rule(verb=Verb.DENY, name="tools of a helper", reason="it was not handed out", unless=handed)
+        )
+    made = copy.copy(box)
+    made.policy = policy.narrowed(added, autonomy)
+    made.host = BoxHost(made)
+    made._offer = None
+    made._portal = None
+    made._stack, made._entered = (
+        None,
+        box._entered,
+    )  # toolsets stay entered as long as whoever entered them says
+    return made

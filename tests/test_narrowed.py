@@ -1,0 +1,128 @@
+"""A toolbox for a helper: it may do what its maker may, or less."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcrib import Answer, Context, Effect, Question, Toolbox, Verdict, tool
+from toolcrib.audit import AuditLog
+from toolcrib.rules import Limit, RateLimits, Rule, RulePolicy, read_rules
+from toolcrib.toolbox.policy import Autonomy, Verb
+
+
+@tool(effect=Effect.READ, secrets=())
+def look(path: str) -> str:
+    """Look."""
+    return f"saw {path}"
+
+
+@tool(effect=Effect.WRITE, secrets=())
+def save(path: str) -> str:
+    """Save."""
+    return f"saved {path}"
+
+
+@tool(effect=Effect.DESTRUCTIVE, secrets=())
+def wipe(path: str) -> str:
+    """Wipe."""
+    return f"wiped {path}"
+
+
+@tool(effect=Effect.READ, secrets=())
+async def both(path: str, ctx: Context[Any]) -> str:
+    """Look and save."""
+    return (await ctx.call("save", path=path)).text
+
+
+TOOLS = [look, save, wipe, both]
+ORDER = ["denied", "nobody_to_ask", None]
+
+
+def codes(box: Toolbox) -> dict[str, str | None]:
+    found = {name: box.call_sync(name, {"path": "a"}).code for name in ("look", "save", "wipe")}
+    return {name: None if code is None else code.value for name, code in found.items()}
+
+
+def shown(box: Toolbox) -> list[str]:
+    return [spec.name for spec in box.run_sync(box.offer()).specs]
+
+
+def test_a_helper_has_the_tools_that_it_was_handed() -> None:
+    box = Toolbox(TOOLS, autonomy="full")
+    helper = box.narrowed(["look", "save"])
+    assert shown(helper) == ["look", "save"]
+    assert codes(helper) == {"look": None, "save": None, "wipe": "denied"}
+    assert codes(box) == dict.fromkeys(("look", "save", "wipe"))
+    assert shown(box.narrowed([])) == []
+    assert shown(helper.narrowed(["save", "wipe"])) == ["save"]  # a helper's helper
+
+
+def test_less_autonomy_and_never_more() -> None:
+    assert codes(Toolbox(TOOLS, autonomy="full").narrowed(autonomy="read_only"))["save"] == "denied"
+    assert codes(Toolbox(TOOLS, autonomy="read_only").narrowed(autonomy="full"))["save"] == "denied"
+
+
+def test_what_a_tool_of_the_helper_calls_is_held_to_the_same() -> None:
+    box = Toolbox(TOOLS, autonomy="full")
+    assert box.call_sync("both", {"path": "a"}).text == "saved a"
+    assert "not allowed to run" in box.narrowed(["both"]).call_sync("both", {"path": "a"}).text
+
+
+@given(
+    autonomy=st.sampled_from(list(Autonomy)),
+    lower=st.none() | st.sampled_from(list(Autonomy)),
+    names=st.none() | st.lists(st.sampled_from(["look", "save", "wipe"])),
+    verbs=st.lists(st.tuples(st.sampled_from(list(Verb)), st.sampled_from(["look", "save", "wipe"])), max_size=3),
+    own=st.lists(st.tuples(st.sampled_from(list(Verb)), st.sampled_from(["look", "save", "wipe"])), max_size=3),
+)  # fmt: skip
+def test_a_helper_may_never_do_more(
+    autonomy: Autonomy, lower: Any, names: Any, verbs: list[tuple[Verb, str]], own: list[tuple[Verb, str]]
+) -> None:
+    def rules(given: list[tuple[Verb, str]]) -> list[Rule]:
+        return [Rule(verb=verb, tools=(name,)) for verb, name in given]
+
+    box = Toolbox(TOOLS, policy=RulePolicy(autonomy, rules(own)))
+    mine = codes(box)
+    for name, code in codes(box.narrowed(names, rules=rules(verbs), autonomy=lower)).items():
+        assert ORDER.index(code) <= ORDER.index(mine[name])
+
+
+def test_the_rest_is_shared(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def approver(question: Question) -> Answer:
+        asked.append(question.tool)
+        return Answer(Verdict.YES, by="ann")
+
+    log = AuditLog(tmp_path / "audit.jsonl", key=b"k" * 32)
+    box = Toolbox(TOOLS, approver=approver, audit=log, limits=RateLimits([Limit(2, ("save",), seconds=3600)]))
+    helper = box.narrowed()
+    said = [b.call_sync("save", {"path": "a"}).code for b in (box, helper, helper)]
+    assert said == [None, None, "rate_limited"]
+    assert asked == ["save", "save", "save"]
+    log.flush()
+    assert (tmp_path / "audit.jsonl").read_text().count('"save"') >= 3
+
+
+def test_a_policy_that_cannot_be_narrowed_is_said() -> None:
+    class Own:
+        def decide(self, case: Any) -> Any: ...
+        def shows(self, facts: Any) -> bool:
+            return True
+
+    with pytest.raises(TypeError, match="a method narrowed"):
+        Toolbox(TOOLS, policy=Own()).narrowed()
+    with pytest.raises(TypeError, match="must be names"):
+        Toolbox(TOOLS).narrowed("look")
+
+
+def test_rules_about_arguments_narrow_too() -> None:
+    rules = read_rules('[[rule]]\ndeny = true\ntool = "save"\nargument = { path = "a*" }').rules
+    helper = Toolbox(TOOLS, autonomy="full").narrowed(rules=rules)
+    assert helper.call_sync("save", {"path": "abc"}).code == "denied"
+    assert helper.call_sync("save", {"path": "b"}).code is None

@@ -223,11 +223,12 @@ class Bubblewrap:
             if path in view.shown or within(path, view.workspace):
                 laid[path] = ["--bind-try", path, path]
         if level.files is Files.WORKSPACE_WRITE:
-            for path in view.protected:
+            inside = [path for path in view.hidden if within(path, view.workspace)]
+            for path in (*view.protected, *inside):
                 for outer in _between(view.workspace, path):
-                    # A folder that is no mount point could be renamed, with what is protected in it.
+                    # A folder that is no mount point could be renamed, with what is protected or hidden in it.
                     laid.setdefault(outer, ["--bind-try", outer, outer])
-                laid[path] = _unwritable(path)
+            laid |= {path: _unwritable(path) for path in view.protected}
         return [word for path in sorted(laid, key=lambda path: path.split("/")) for word in laid[path]]
 
     def _landlock(self, view: View, level: Level) -> Confinement:

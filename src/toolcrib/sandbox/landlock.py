@@ -30,6 +30,7 @@ from toolcrib.sandbox.interface import (
 )
 from toolcrib.sandbox.missing import made_where_missing
 from toolcrib.sandbox.narrow import narrowed
+from toolcrib.sandbox.own import runs_us
 from toolcrib.sandbox.places import View, opened, view_of, within
 from toolcrib.sandbox.plan import Confinement, Plan
 from toolcrib.sandbox.protect import Protection
@@ -98,6 +99,11 @@ class Landlock:
         self.workspace = os.path.realpath(workspace)
         if self.workspace == "/":
             raise SandboxError("the workspace is /, so there is nothing outside it to protect")
+        if ours := runs_us(self.workspace):
+            raise SandboxError(
+                f"the workspace holds {ours[0]}, which runs toolcrib and which landlock cannot keep from commands: "
+                "install toolcrib elsewhere"
+            )
         self.home = home
         self.readable = tuple(os.fspath(path) for path in readable)
         self.protected = protected

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from toolcrib.sandbox.masks import is_mask
+from toolcrib.sandbox.own import own_places, runs_us
 
 # Relative to a home folder: what may be read of it. Nothing here may hold a credential.
 SHOWN_OF_HOME = (
@@ -36,7 +37,7 @@ SECRETS_OF_HOME = (
     ".config/gh", ".config/glab-cli", ".config/hub", ".config/op", ".config/rclone", ".config/sops", ".config/age",
     ".config/doctl", ".config/heroku", ".config/containers", ".config/toolcrib", ".config/google-chrome",
     ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".mozilla", ".thunderbird",
-    ".cargo/credentials",
+    ".local/state/toolcrib", ".cargo/credentials",
     ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".terraformrc",
     ".terraform.d", ".vault-token", ".databrickscfg", ".boto", ".s3cfg", ".local/share/keyrings",
     ".local/share/kwalletd",
@@ -142,6 +143,7 @@ def never_offered(path: str, view: View, *, writing: bool) -> bool:
     secret = [
         *(found for place in system for found in (glob.glob(place) if "*" in place else [place])),
         *(os.path.join(home, place) for home in homes for place in SECRETS_OF_HOME),
+        *own_places(),
     ]
     obeyed = [os.path.join(home, place) for home in homes for place in PROTECTED_OF_HOME] if writing else []
     places = {os.path.realpath(place) for place in (*secret, *obeyed)}
@@ -174,12 +176,14 @@ def view_of(
     root = os.path.realpath(workspace)
     own = os.path.realpath(home or os.path.expanduser("~"))  # the path stays text
     homes = [own, *_homes_of_the_account()]
+    ours = own_places(home)
     candidates = [
         *(path for place in SECRETS_OF_SYSTEM for path in (glob.glob(place) if "*" in place else [place])),
         *homes,
         *(os.path.join(folder, place) for folder in homes for place in SECRETS_OF_HOME),
+        *ours,
     ]
-    hidden = {os.path.realpath(path) for path in candidates if os.path.lexists(path)}
+    hidden = {os.path.realpath(path) for path in candidates if os.path.lexists(path) and not is_mask(path)}
     # A folder that holds the workspace is hidden all the same, around it; the workspace itself is not.
     hidden = {path for path in hidden if path != root and path != "/"}
     shown = [
@@ -196,12 +200,15 @@ def view_of(
     seen |= {os.path.realpath(path) for path in readable if os.path.lexists(path)}
     below = {path for path in seen if any(within(path, place) for place in hidden)}
     below = {path for path in below if not _shown_anyway(path, below, hidden)}
+    names = (*protected, *(PROTECTED_OF_HOME if root == own else ()))
+    # What is not there yet could be made, and would be obeyed by the next run.
+    made_later = [path for path in ours if path not in hidden and within(path, root) and path != root]
     return View(
         root,
         own,
         tuple(sorted(hidden)),
         tuple(sorted(path for path in below if not within(path, root))),
-        tuple(_protected(root, (*protected, *(PROTECTED_OF_HOME if root == own else ())))),
+        tuple(dict.fromkeys((*_protected(root, names), *made_later, *runs_us(root)))),
         tuple(f"{root}/{name}" for name in WATCHED),
     )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import marshal
 import os
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from toolcrib.sandbox.interface import Launch
+from toolcrib.sandbox.own import python
 
 LAUNCHER = str(Path(__file__).with_name("launcher.py"))
 Confinement = tuple[tuple[int, int, int], list[tuple[str, int]], int]
@@ -43,7 +43,7 @@ class Plan:
     def argv(self, launch: Launch) -> list[str]:
         """The launcher's command line; the plan itself is handed over in a descriptor of the launch."""
         told: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        return [sys.executable, "-I", "-S", LAUNCHER, str(handed(launch, marshal.dumps(told)))]
+        return [python(), "-I", "-S", LAUNCHER, str(handed(launch, marshal.dumps(told)))]
 
 
 def handed(launch: Launch, data: bytes) -> int:

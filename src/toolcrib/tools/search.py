@@ -11,7 +11,6 @@ import json
 import os
 import select
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.errors import ToolError
+from toolcrib.sandbox.own import python
 
 WORKER = Path(__file__).with_name("search_worker.py")
 TICK = 0.1  # seconds between looks at whether the call was cancelled
@@ -58,10 +58,10 @@ class Searcher:
     ) -> None:
         self._deadline = deadline
         self._check = check
-        if not sys.executable:
+        if not python():
             raise ToolError("Searching needs a Python interpreter, and this program has none to run.")
         self._child = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(WORKER)],
+            [python(), "-I", "-S", str(WORKER)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,0 +1,134 @@
+"""What is toolcrib's own stays out of reach of the model that it runs: its settings, its program, its records."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox_runs import BACKENDS, backend, run
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
+pytestmark = linux
+
+FORGE = """
+mv .config moved; mv .local moved
+mkdir -p .config/toolcrib .local/state/toolcrib own/toolcrib
+for place in .config .local/state own; do echo forged >$place/toolcrib/approvals.json; done
+exit 0
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder that is the workspace, with settings in a place of the user's own choice."""
+    made = tmp_path / "home"
+    made.mkdir()
+    monkeypatch.setenv("HOME", str(made))
+    monkeypatch.setenv("XDG_STATE_HOME", str(made / "own"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return made
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_command_in_the_home_folder_makes_no_approvals(home: Path, there: bool) -> None:
+    folders = [home / ".config/toolcrib", home / ".local/state/toolcrib", home / "own/toolcrib"]
+    for folder in folders if there else ():
+        folder.mkdir(parents=True)
+        (folder / "secrets.json").write_text("hunter2")
+    sandbox = backend("bubblewrap")(home)
+    assert run(sandbox, FORGE, home).code == 0
+    assert run(sandbox, "cat .config/toolcrib/* own/toolcrib/*", home).code != 0
+    found = {path.name: path.read_text() for path in home.rglob("*") if path.is_file()}
+    assert found == ({"secrets.json": "hunter2"} if there else {})
+
+
+def test_a_hidden_file_cannot_be_moved_to_where_it_is_not_hidden(home: Path) -> None:
+    (home / ".cargo").mkdir()
+    (home / ".cargo/credentials.toml").write_text("hunter2")
+    sandbox = backend("bubblewrap")(home)
+    run(sandbox, "mv .cargo moved", home)
+    assert "hunter2" not in run(sandbox, "cat .cargo/* moved/*", home).said
+    assert (home / ".cargo/credentials.toml").read_text() == "hunter2"
+
+
+@pytest.mark.parametrize("kind", list(BACKENDS))
+def test_secrets_in_a_place_of_the_users_own_choice_are_hidden(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Path("/opt") if os.access("/opt", os.W_OK) else None
+    if place is None:
+        pytest.skip("only root has a place that is neither a home folder nor a temporary one")
+    folder = place / f"toolcrib-test-{os.getpid()}"
+    (folder / "toolcrib").mkdir(parents=True)
+    try:
+        (folder / "toolcrib/secrets.json").write_text("hunter2")
+        (tmp_path / "ws").mkdir()
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+        done = run(backend(kind)(tmp_path / "ws"), f"cat {folder}/toolcrib/secrets.json", tmp_path / "ws")
+        assert done.code != 0 and "hunter2" not in done.said
+        assert done.denial is not None and done.denial.permission is None
+    finally:
+        (folder / "toolcrib/secrets.json").unlink()
+        (folder / "toolcrib").rmdir()
+        folder.rmdir()
+
+
+def test_settings_that_are_a_link_into_the_workspace_are_hidden_there(home: Path, tmp_path: Path) -> None:
+    dotfiles = tmp_path / "dotfiles"
+    dotfiles.mkdir()
+    (dotfiles / "policy.toml").write_text("mine")
+    (home / ".config/toolcrib").mkdir(parents=True)
+    (home / ".config/toolcrib/policy.toml").symlink_to(dotfiles / "policy.toml")
+    run(backend("bubblewrap")(dotfiles), "echo forged >policy.toml", dotfiles)
+    assert (dotfiles / "policy.toml").read_text() == "mine"
+
+
+IN_A_PROJECT = """
+import sys
+sys.prefix = {prefix!r}
+from toolcrib.sandbox import Bubblewrap, Landlock, NoSandbox, choose
+from tests.sandbox_runs import run
+"""
+
+
+def _installed_in(project: Path, program: str) -> subprocess.CompletedProcess[str]:
+    """A program of ours whose Python's environment lies in a project."""
+    text = IN_A_PROJECT.format(prefix=str(project / ".venv")) + textwrap.dedent(program)
+    root = str(Path(__file__).parents[1])
+    return subprocess.run(
+        [sys.executable, "-c", text, str(project)],
+        cwd=root, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_command_cannot_change_the_program_that_confines_it(tmp_path: Path) -> None:
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/python").write_text("ours")
+    done = _installed_in(
+        tmp_path,
+        """
+        ws = sys.argv[1]
+        found = run(Bubblewrap(ws), "echo theirs >.venv/bin/python; mv .venv moved; echo x >.venv/evil.pth; exit 0", ws)
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / ".venv").rglob("*")] == ["bin", "python"]
+    assert (tmp_path / ".venv/bin/python").read_text() == "ours"
+
+
+def test_landlock_that_cannot_keep_our_own_program_is_not_taken(tmp_path: Path) -> None:
+    (tmp_path / ".venv").mkdir()
+    done = _installed_in(
+        tmp_path,
+        """
+        from toolcrib.sandbox.choose import ORDER
+        chosen = choose(sys.argv[1], order=[row for row in ORDER if row.name == "landlock"])
+        print(isinstance(chosen, NoSandbox) and not chosen.wanted, chosen.report().why_not_better)
+        """,
+    )
+    assert done.stdout.startswith("True") and ".venv, which runs toolcrib" in done.stdout, done.stderr

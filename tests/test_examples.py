@@ -35,6 +35,18 @@ SHOWN = {
         "out of stock; of saws there are 3.\n[answered]",
         "To call a tool, write exactly:\n<tool_call>",
     ],
+    "unattended.py": [
+        "[shell: done] 3 orders.csv",
+        "[read_file: denied]",
+        "names of customers stay here",
+        "[shell: denied]",
+        "[write_file: done]",
+        "[mail: denied]",
+        "[mail: done] sent to ann@example.org, signed with [secret MAIL_KEY]",
+        "[mail: rate_limited]",
+        "[answered]",
+        "lines, whole",
+    ],
     "fallback.py": [
         "I throw the old ones aw\n[void: the connection to here:faint failed: ",
         "; asking scripted]\n[throw_away: The blunt saws are gone.]",

@@ -357,14 +357,15 @@ class Run:
 
         Of an answer that was cut off, the last call is not run: it may lack arguments and still read well.
         """
-        places = self.messages[-1].parts
+        # Not this run: a tool's context leads to what records its call, and a run leads to the model's key.
+        places, transcript = self.messages[-1].parts, self._transcript
 
         def record(key: CallKey, result: ToolResult) -> None:
             part = places[key.index]
             assert isinstance(part, ResultPart)
             part.result = result
-            if self._transcript is not None:
-                self._transcript.result(key, result)
+            if transcript is not None:
+                transcript.result(key, result)
 
         whole = calls[:-1] if cut_off else calls
         last = begun.streams.pop(len(whole), None)

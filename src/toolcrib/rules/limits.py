@@ -29,7 +29,8 @@ class Limit:
             raise ValueError(f"a limit is a number of calls and, if any, of seconds above 0; got {self}")
 
     def __str__(self) -> str:
-        what = f"calls of {', '.join(self.tools)}" if self.tools else "calls"
+        noun = "call" if self.calls == 1 else "calls"
+        what = f"{noun} of {', '.join(self.tools)}" if self.tools else noun
         within = "in a run" if self.seconds is None else _per(self.seconds)
         return f"at most {self.calls} {what} {within}"
 
@@ -45,7 +46,7 @@ class RateLimits:
 
     >>> limits = RateLimits([Limit(1, ("shell",), HOUR)], clock=lambda: 0.0)
     >>> limits.take("run", "shell"), limits.take("run", "shell"), limits.take("run", "grep")
-    ('', 'at most 1 calls of shell an hour; there is room again in 3600 seconds', '')
+    ('', 'at most 1 call of shell an hour; there is room again in 3600 seconds', '')
     """
 
     def __init__(self, limits: Iterable[Limit], *, clock: Callable[[], float] = time.monotonic) -> None:

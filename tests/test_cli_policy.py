@@ -66,7 +66,23 @@ EXPLAINED = [
         "our own files",
     ),
     ('shell {"command": "rm -r config"}', "ask: it may reach what is denied", "our own files"),
-    ('read_file {"path": "config/toolcrib/policy.toml"}', "allow", "autonomy supervised"),
+    (
+        'read_file {"path": "config/toolcrib/secrets.json"}',
+        "deny: rules, approvals and secrets",
+        "our own files",
+    ),
+    (
+        'grep {"pattern": "\\"KEY\\": \\"a", "path": "config/toolcrib"}',
+        "deny: rules, approvals",
+        "our own files",
+    ),
+    ('grep {"pattern": "KEY"}', "allow", "autonomy supervised"),  # and leaves them out
+    ('write_file {"path": "rules.toml", "content": ""}', "deny: this run goes by it", "our own files"),
+    (
+        'edit_file {"path": "./RULES.toml", "old_string": "deny", "new_string": "allow"}',
+        "deny: this run goes by it",
+        "our own files",
+    ),
 ]
 
 

@@ -132,3 +132,33 @@ def test_landlock_that_cannot_keep_our_own_program_is_not_taken(tmp_path: Path) 
         """,
     )
     assert done.stdout.startswith("True") and ".venv, which runs toolcrib" in done.stdout, done.stderr
+
+
+FORGES = """
+- calls:
+  - {name: shell, arguments: {command: "for f in t.jsonl rules.toml; do echo forged >$f; rm -f $f; mv $f x; done"}}
+  - {name: write_file, arguments: {path: t.jsonl, content: forged}}
+  - {name: write_file, arguments: {path: rules.toml, content: forged}}
+  - {name: grep, arguments: {pattern: '"KEY": "h', path: .config/toolcrib}}
+- Done.
+"""
+
+
+def test_a_run_changes_neither_its_rules_nor_what_is_written_down_of_it(home: Path) -> None:
+    (home / "script.yaml").write_text(FORGES)
+    (home / "rules.toml").write_text('[[rule]]\ndeny = true\nhost = "evil.example"\n')
+    (home / ".config/toolcrib").mkdir(parents=True)
+    (home / ".config/toolcrib/x.json").write_text('{"KEY": "hunter2hunter2"}')
+    backend("bubblewrap")
+    done = subprocess.run(
+        [sys.executable, "-m", "toolcrib", "run", "x", "--model", "scripted:script.yaml", "--autonomy", "full",
+         "--policy", "rules.toml", "--transcript", "t.jsonl"],
+        cwd=home, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "evil.example" in (home / "rules.toml").read_text()
+    kept = (home / "t.jsonl").read_text()
+    assert "forged" not in [line.strip() for line in kept.splitlines()]
+    # One call of four was run, and it changed nothing; the others say whose the files are.
+    assert kept.count("this run goes by it") == 2 and kept.count("secrets are a person's") == 1
+    assert kept.splitlines()[-1].endswith('"Done."}]}}')

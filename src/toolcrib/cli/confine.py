@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,14 +51,23 @@ class Confinement:
             raise Problem(f"--sandbox {level.files} limits nothing, the network neither: give it alone")
         return level
 
-    def sandbox(self, workspace: Path) -> Sandbox:
-        """The best that works here at this level. Raises Problem where none can keep it."""
-        from toolcrib.sandbox import SandboxError, choose
+    def sandbox(self, workspace: Path, kept: Sequence[Path] = ()) -> Sandbox:
+        """The best that works here at this level. Raises Problem where none can keep it.
+
+        Of files in the workspace that are `kept`, bubblewrap keeps commands; others would put back what we write there.
+        """
+        from toolcrib.sandbox import Bubblewrap, SandboxError, choose
+        from toolcrib.sandbox.places import PROTECTED, within
 
         try:
-            return choose(workspace, self.level(), external=self.outer)
+            made = choose(workspace, self.level(), external=self.outer)
         except (SandboxError, ValueError) as problem:
             raise Problem(f"sandbox: {problem}") from problem
+        root, paths = os.path.realpath(workspace), [os.path.realpath(path) for path in kept]
+        if isinstance(made, Bubblewrap):
+            inside = [os.path.relpath(path, root) for path in paths if within(path, root)]
+            made.protected = (*PROTECTED, *inside)
+        return made
 
 
 def sandbox_lines(sandbox: Sandbox) -> list[str]:

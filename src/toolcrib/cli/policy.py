@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import glob
 import json
 import os
 import time
@@ -20,12 +21,15 @@ from toolcrib.errors import ErrorCode, ToolcribError
 from toolcrib.rules import PathPattern, Rule, RuleError, RuleFile, RulePolicy, load_rules
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.rules.file import call_from
+from toolcrib.sandbox.own import own_places, runs_us
 from toolcrib.toolbox.grants import Approval
 from toolcrib.toolbox.policy import AutonomyPolicy, Case, Decision, Verb
 
 if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox
 
+READERS = ("read_file", "grep", "glob", "list_dir")
+WRITERS = ("write_file", "edit_file", "delete*")
 EVERYTHING = "full"  # the autonomy under which a call is only prepared, so that the rules alone decide
 
 
@@ -64,37 +68,51 @@ def policy_of(named: Path | None, autonomy: str, box: Toolbox) -> RulePolicy:
     return file.policy(autonomy)
 
 
-def held_to(policy: AutonomyPolicy | RulePolicy, workspace: Path) -> AutonomyPolicy | RulePolicy:
-    """A policy for a workspace: rules for paths in full mean files there, and what is our own there no tool changes."""
+def held_to(
+    policy: AutonomyPolicy | RulePolicy, workspace: Path, kept: Sequence[Path] = ()
+) -> AutonomyPolicy | RulePolicy:
+    """A policy for a workspace: rules for paths in full mean files there too, and what is our own there is left alone.
+
+    `kept` are files that a person named for us to go by, such as rules and transcripts.
+    """
     root = os.path.realpath(workspace)
-    own = [os.path.realpath(folder) for folder in (config_folder(), state_folder())]
-    inside = [PathPattern(f"./{os.path.relpath(folder, root)}") for folder in own if _below(folder, root)]
+    changes = frozenset({Reach.WRITE, Reach.DELETE})
+    own = own_places()
+    rules = [
+        _withheld(root, own, "rules and approvals are a person's to change", changes),
+        _withheld(root, own, "rules, approvals and secrets are a person's", frozenset({Reach.READ}), READERS),
+        _withheld(root, [os.path.realpath(path) for path in kept], "this run goes by it", changes, WRITERS),
+        _withheld(root, runs_us(root), "it is the program that runs this", changes, WRITERS),
+    ]
+    inside = [rule for rule in rules if rule is not None]
     if isinstance(policy, RulePolicy):
         policy = policy.within(workspace)
     elif inside:
         policy = RulePolicy(policy.autonomy)
-    if not inside or not isinstance(policy, RulePolicy):
-        return policy
-    reason = "rules and approvals are a person's to change"
-    changes = frozenset({Reach.WRITE, Reach.DELETE})
-    return policy.narrowed(
-        [Rule(verb=Verb.DENY, name="our own files", reason=reason, paths=tuple(inside), reach=changes)]
-    )
+    return policy.narrowed(inside) if inside and isinstance(policy, RulePolicy) else policy
 
 
-def _below(path: str, root: str) -> bool:
-    return Path(path).is_relative_to(root) and path != root
+def _withheld(
+    root: str, places: Sequence[str], reason: str, reach: frozenset[Reach], tools: tuple[str, ...] = ()
+) -> Rule | None:
+    """The rule about those of some places that lie in a workspace; without tools for all of them."""
+    inside = [path for path in places if path != root and Path(path).is_relative_to(root)]
+    if not inside:
+        return None
+    paths = tuple(PathPattern(f"./{glob.escape(os.path.relpath(path, root))}") for path in inside)
+    return Rule(verb=Verb.DENY, name="our own files", reason=reason, tools=tools, paths=paths, reach=reach)
 
 
 def policy_in(
-    named: Path | None, autonomy: str, workspace: Path, box: Toolbox
+    named: Path | None, autonomy: str, workspace: Path, box: Toolbox, kept: Sequence[Path] = ()
 ) -> AutonomyPolicy | RulePolicy:
     """What decides in a workspace: the rules that were named, or the user's own, narrowed by a trusted project's."""
+    kept = [*kept, *([] if named is None else [named])]
     from toolcrib.cli.trust import with_project
 
     if policy_file(named) is None:
-        return held_to(with_project(AutonomyPolicy(autonomy), workspace, box), workspace)
-    return held_to(with_project(policy_of(named, autonomy, box), workspace, box), workspace)
+        return held_to(with_project(AutonomyPolicy(autonomy), workspace, box), workspace, kept)
+    return held_to(with_project(policy_of(named, autonomy, box), workspace, box), workspace, kept)
 
 
 class NeverRuns(ToolcribError):

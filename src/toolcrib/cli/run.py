@@ -78,6 +78,11 @@ class Settings:
     json: bool = False
     answers: bool = False
 
+    @property
+    def records(self) -> list[Path]:
+        """The transcripts of this run, which tell a later one what its user said and what came from outside."""
+        return [path for path in (self.transcript, self.continued) if path is not None]
+
 
 def run_task(settings: Settings) -> int:
     """Run a task and give the exit code. Raises Problem for what cannot be begun."""
@@ -93,7 +98,11 @@ def run_task(settings: Settings) -> int:
     try:
         assembly, said = _assembly(settings, overflow)
         policy = policy_in(
-            settings.policy, settings.autonomy, settings.workspace, assembly.toolbox(autonomy="full")
+            settings.policy,
+            settings.autonomy,
+            settings.workspace,
+            assembly.toolbox(autonomy="full"),
+            kept=settings.records,
         )
         with closing(TranscriptFile(path)) if path is not None else nullcontext() as transcript:
             if transcript is not None and path != settings.continued:
@@ -211,7 +220,8 @@ def _assembly(settings: Settings, overflow: Path) -> tuple[Assembly, list[str]]:
 
     if not settings.workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {settings.workspace}")
-    sandbox = settings.confinement.sandbox(settings.workspace)
+    kept = [*settings.records, *([] if settings.policy is None else [settings.policy])]
+    sandbox = settings.confinement.sandbox(settings.workspace, kept)
     assembly = assembled(settings.named, Workspace(settings.workspace, readable=[overflow]), sandbox)
     return assembly, sandbox_lines(sandbox)
 

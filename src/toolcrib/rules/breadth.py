@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from toolcrib.access import Reach
-from toolcrib.rules.patterns import CommandPattern, PatternError
+from toolcrib.rules.patterns import CommandPattern, PatternError, any_matches
 from toolcrib.rules.policy import Rule
 from toolcrib.shell.programs.wrappers import SHELLS, WRAPPERS, inner_at
 from toolcrib.tool import Effect
@@ -43,6 +43,7 @@ BY_ACTION = frozenset({
 PROJECTS_OWN = frozenset({"npm", "pnpm", "yarn", "bun", "cargo"})  # `run` means what the project names
 RUN = frozenset({"dlx", "eval", "exec", "run", "shell", "x"})
 LIKE_THEIR_COMMAND = frozenset({"conda", "hatch", "pdm", "pipenv", "pipx", "poetry", "uv"})
+SHELL = "shell"
 NARROWER = "Write out the words that may follow"
 
 
@@ -60,13 +61,16 @@ def check_breadth(rule: Rule) -> None:
         raise PatternError("a path that is everything is too broad: name a tool or a folder")
     if rule.paths or rule.commands or rule.hosts:
         return
+    shell = named and not rule.servers and any_matches(rule.tools, SHELL)
+    if (shell or not named) and (wide := _of_a_command(rule)):
+        raise PatternError(wide)
     if any(wanted != "*" for wanted in rule.arguments.values()):
         return
     if rule.reach and not named:
         raise PatternError(
             f"reach {', '.join(sorted(rule.reach))} alone is too broad: name paths, commands, hosts or a tool"
         )
-    if "shell" in rule.tools and rule.reach != {Reach.RUN}:
+    if shell and rule.reach != {Reach.RUN}:
         raise PatternError(
             'tool "shell" alone is too broad, it is every command: name commands. If every command is meant, '
             'add reach = "run", or use autonomy = "full" with rules that deny'
@@ -76,6 +80,20 @@ def check_breadth(rule: Rule) -> None:
             "a rule that allows everything is too broad: name a tool, a path, a command, …; "
             'autonomy = "full" is there if that is meant'
         )
+
+
+def _of_a_command(rule: Rule) -> str:
+    """Why what a rule says of arguments still means any command; "" where it does not, or says nothing of them."""
+    said = rule.arguments.get("command")
+    if isinstance(said, str) and WILD.search(said):
+        return (
+            f"argument command {said!r} is too broad: in a text, anything may come where the sign stands, "
+            "such as `; rm -r .`. Write command = ..., which looks at words"
+        )
+    if rule.arguments and said is None and set(rule.arguments) <= {"timeout", "workdir"}:
+        only = ", ".join(sorted(rule.arguments))
+        return f"arguments {only} alone are too broad, they mean every command: name commands"
+    return ""
 
 
 def _check_command(command: CommandPattern) -> None:

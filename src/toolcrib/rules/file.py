@@ -224,6 +224,8 @@ def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or any(not isinstance(item, str) or not item.strip() for item in listed):
         raise ValueError(f"{key} must be a text or a list of texts, got {value!r}")
+    if key in table and not listed and key not in ("match", "not_match"):
+        raise ValueError(f"{key} is an empty list, and would mean everything: leave it out if that is meant")
     return tuple(listed)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SHOWN_LINES = 30  # lines of one argument that a question shows unasked
+ROW = 76  # characters that are taken for a row of the terminal
 PROMPT = "Run it? [y]es  [n]o{always}  [n WORDS] no, and tell the model"
 NARROW_PROMPT = "[y]es [n]o{always}, or n WORDS"
 CHANGED = {"+": "green", "-": "red", "@": "cyan"}  # lines of a diff
@@ -96,27 +97,45 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[t
             )
             cut = True
             continue
-        if len(whole) == 1:
+        if len(whole) == 1 and len(whole[0]) <= limit * ROW:
             lines.append(("", f"{MARGIN}{on_one_line(str(name))}: {whole[0]}"))
             continue
         lines.append(("", f"{MARGIN}{on_one_line(str(name))}:"))
-        kept = whole if len(whole) <= limit else whole[:limit]
+        kept, left_out = _fitting(whole, limit)
         lines += [("", f"{MARGIN}  {line}") for line in kept]
-        if len(kept) < len(whole):
+        if left_out:
             cut = True
-            lines.append(
-                ("yellow", f"{MARGIN}  … {len(whole) - len(kept):,} more lines; s shows all of them")
-            )
+            lines.append(("yellow", f"{MARGIN}  … {left_out}; s shows all of them"))
     lines += [("", f"{MARGIN}{on_one_line(pattern)}") for pattern in question.patterns]
     if question.preview:
-        change = shown(question.preview).rstrip("\n").split("\n")
-        kept = change if len(change) <= limit else change[:limit]
+        kept, left_out = _fitting(shown(question.preview).rstrip("\n").split("\n"), limit)
         lines += [(CHANGED.get(line[:1], ""), f"{MARGIN}{line}") for line in kept]
-        if len(kept) < len(change):
+        if left_out:
             cut = True
-            lines.append(("yellow", f"{MARGIN}… {len(change) - len(kept):,} more lines; s shows all of them"))
+            lines.append(("yellow", f"{MARGIN}… {left_out}; s shows all of them"))
     lines += [("yellow", f"  ! repaired: {line}") for line in repairs(question.edits)]
     return lines, cut
+
+
+def _fitting(lines: list[str], limit: int) -> tuple[list[str], str]:
+    """What fits on `limit` rows, so that nothing is pushed off the screen, and in words what does not.
+
+    Of a line that is too long its beginning and its end are kept: what matters must not hide behind padding.
+    """
+    kept: list[str] = []
+    room = limit
+    for line in lines:
+        if room <= 0:
+            break
+        if len(line) > room * ROW:
+            end = room * ROW // 3
+            left = len(line) - 3 * end
+            more = len(lines) - len(kept) - 1
+            also = f" and {more:,} more lines" if more else ""
+            return [*kept, line[: 2 * end], line[-end:]], f"{left:,} characters between these two{also}"
+        kept.append(line)
+        room -= 1 + len(line) // ROW
+    return kept, f"{len(lines) - len(kept):,} more lines" if len(kept) < len(lines) else ""
 
 
 def repairs(edits: Any) -> list[str]:

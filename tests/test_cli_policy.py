@@ -65,7 +65,7 @@ EXPLAINED = [
         "deny: rules and app",
         "our own files",
     ),
-    ('shell {"command": "rm -r config"}', "ask: it may reach what is denied", "our own files"),
+    ('shell {"command": "rm -r config/toolcrib"}', "deny: rules and app", "our own files"),
     (
         'read_file {"path": "config/toolcrib/secrets.json"}',
         "deny: rules, approvals and secrets",

@@ -32,7 +32,8 @@ class Access:
     useful and narrow enough to be safe. What is `free` needs no yes of its own, because it was proved harmless
     or belongs to something that is listed as well: only rules that deny or ask look at it. A `hint` is no
     command of its own, but another form of one that is listed, or one that may be run by it.
-    `filtered`: the tool asks `ctx.permits` about each thing below the path and leaves out what it may not reach.
+    `filtered`: the tool asks `ctx.permits` about each thing below the path and leaves out what it may not reach, or a
+    sandbox keeps it from what `ctx.withheld` names.
     `real`: where the name that is listed before it leads, through links.
     """
 
@@ -50,3 +51,15 @@ class Access:
     def __str__(self) -> str:
         below = f"/{self.pattern or '**'}" if self.subtree else ""
         return f"{self.reach} {self.target}{below}"
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """Places that deny rules take from a call, absolute: `hidden` ones may not be read, `kept` ones not be changed.
+
+    `beyond` says in words why these are not all; "" where they are.
+    """
+
+    hidden: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    beyond: str = ""

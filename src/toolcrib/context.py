@@ -9,7 +9,7 @@ from toolcrib.call import CallKey
 from toolcrib.errors import Cancelled, ToolError
 
 if TYPE_CHECKING:
-    from toolcrib.access import Access
+    from toolcrib.access import Access, Withheld
     from toolcrib.result import ToolResult
 
 Deps = TypeVar("Deps")
@@ -59,6 +59,7 @@ class Context(Generic[Deps]):
         "deps",
         "key",
         "tool",
+        "withheld",
     )
 
     def __init__(
@@ -82,6 +83,8 @@ class Context(Generic[Deps]):
         self._idempotency_key = ""
         self._loop: Any = None
         self._permits: Callable[[Access], bool] | None = None
+        # Asked with the workspace and further folders, what deny rules take there; None where none does.
+        self.withheld: Callable[[str, Iterable[str]], Withheld] | None = None
 
     def report(
         self,

@@ -1,14 +1,14 @@
 """What a running call is held to: what it was decided on, and for what it finds on its way, the same rules.
 
-A tool is handed the answer alone: a function of one access, compiled once per call.
+A tool is handed the answers alone: functions of one access, and of the folders that it works in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from toolcrib.access import PATHS, Access, Reach
+from toolcrib.access import PATHS, Access, Reach, Withheld
 from toolcrib.rules.patterns import compared
 from toolcrib.toolbox.policy import AutonomyPolicy
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox
 
 Permits = Callable[[Access], bool]
+Withholds = Callable[[str, Iterable[str]], Withheld]
 
 
-def held(box: Toolbox, ready: Ready) -> Permits:
-    """Whether a call that was let run may reach something.
+def held(box: Toolbox, ready: Ready) -> tuple[Permits, Withholds | None]:
+    """Whether a call that was let run may reach something, and which places deny rules take from it.
 
     What a deny rule means never. Else what was decided on, and what may be read unasked.
     """
@@ -30,10 +31,11 @@ def held(box: Toolbox, ready: Ready) -> Permits:
     decided = covering(ready.accesses)
     policy = box.policy
     if isinstance(policy, RulePolicy):
-        return policy.permits(box.case_of(ready), decided)
+        case = box.case_of(ready)
+        return policy.permits(case, decided), policy.withholds(case)
     if isinstance(policy, AutonomyPolicy):
-        return lambda access: access.reach is Reach.READ or decided(access)
-    return decided
+        return lambda access: access.reach is Reach.READ or decided(access), None
+    return decided, None
 
 
 def covering(accesses: Sequence[Access] | None) -> Permits:

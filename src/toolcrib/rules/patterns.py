@@ -75,7 +75,7 @@ class PathPattern:
             raise PatternError(f"{text!r}: a pattern must not contain '..'")
         if "~" in text.split("/")[1:]:
             raise PatternError(f"{text!r}: '~' means the home folder only at the beginning")
-        self.expression = "|".join(_expression(_compiled(one)) for one in _expanded(text))
+        self.expression = "|".join(_expression(compiled(one)) for one in expanded(text))
         try:
             self.match = re.compile(self.expression).match
         except re.error as problem:
@@ -101,7 +101,7 @@ class PathPattern:
         ((PathPattern('./*.key'),), ())
         """
         folder = normal(root)
-        rests = {rest for one in _expanded(self.text) for rest in _behind(_compiled(one), folder)}
+        rests = {rest for one in expanded(self.text) for rest in _behind(compiled(one), folder)}
         return tuple(PathPattern("./" + "/".join(rest) if rest else "**") for rest in sorted(rests))
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ def reaches(patterns: Iterable[PathPattern], access: Access) -> tuple[bool, bool
     return False, any(pattern.meets(access.target, access.pattern) for pattern in patterns)
 
 
-def _expanded(text: str) -> list[str]:
+def expanded(text: str) -> list[str]:
     """A pattern without braces, as many as they stand for."""
     done: list[str] = []
     waiting = [text]
@@ -135,7 +135,7 @@ def _expanded(text: str) -> list[str]:
     return done
 
 
-def _compiled(text: str) -> tuple[str, ...]:
+def compiled(text: str) -> tuple[str, ...]:
     """The pieces of a pattern, those in which nothing is special as they are compared."""
     trimmed = text.rstrip("/")
     if not trimmed:
@@ -157,7 +157,7 @@ def _behind(pieces: tuple[str, ...], folder: Sequence[str]) -> Iterator[tuple[st
                 place += 1
             if place == len(pieces):
                 after.add(place)
-            elif _fits(pieces[place], name):
+            elif fits(pieces[place], name):
                 after.add(place + 1)
         places = after
     yield from (pieces[place:] for place in places)
@@ -168,7 +168,7 @@ def _inner(pattern: str) -> list[tuple[str, ...]]:
     if not pattern.strip("/"):
         return [("**",)]
     try:
-        return [_compiled(one) for one in _expanded(pattern.lstrip("/"))]
+        return [compiled(one) for one in expanded(pattern.lstrip("/"))]
     except PatternError:
         return [("**",)]
 
@@ -220,7 +220,7 @@ def _expression(pieces: Sequence[str]) -> str:
     return first + "".join(f"(?>(?:[^/]*/)*?{chunk})" for chunk in rest if chunk)
 
 
-def _fits(pattern: str, name: str) -> bool:
+def fits(pattern: str, name: str) -> bool:
     expression = _piece(pattern)
     return pattern == name if expression is None else expression.fullmatch(name) is not None
 
@@ -231,7 +231,7 @@ def _meets(text: str, folder: str, inner: str) -> bool:
         return True
     start = normal(folder)
     below = [(*start, *rest) for rest in _inner(inner)]
-    return any(_meet(_compiled(one), two) for one in _expanded(text) for two in below)
+    return any(_meet(compiled(one), two) for one in expanded(text) for two in below)
 
 
 def _meet(one: Sequence[str], other: Sequence[str]) -> bool:
@@ -265,9 +265,9 @@ def _pieces_meet(one: str, other: str) -> bool:
     """Whether two pieces may stand for the same name; where both have wildcards, they are said to."""
     special_one, special_other = SPECIAL.search(one), SPECIAL.search(other)
     if special_one is None:
-        return _fits(other, one)
+        return fits(other, one)
     if special_other is None:
-        return _fits(one, other)
+        return fits(one, other)
     start_one, start_other = one[: special_one.start()], other[: special_other.start()]
     end_one, end_other = re.split(r"[*?\[\]]", one)[-1], re.split(r"[*?\[\]]", other)[-1]
     starts = start_one.startswith(start_other) or start_other.startswith(start_one)
@@ -328,7 +328,7 @@ class CommandPattern:
             new = [False] * len(row)
             for at, word in enumerate(self.words, 1):
                 any_number = word == "**"
-                new[at] = (row[at] or new[at - 1]) if any_number else (row[at - 1] and _fits(word, given))
+                new[at] = (row[at] or new[at - 1]) if any_number else (row[at - 1] and fits(word, given))
             new[-1] = new[-1] or (self.open and row[-1])
             if not any(new):
                 return new
@@ -392,4 +392,4 @@ def _spelled(host: str) -> str:
 
 def any_matches(patterns: Iterable[str], text: str) -> bool:
     """Whether one of some patterns of names means a text, with case."""
-    return any(_fits(pattern, text) for pattern in patterns)
+    return any(fits(pattern, text) for pattern in patterns)

@@ -23,7 +23,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from toolcrib.access import Access, Reach
+from toolcrib.access import Access, Reach, Withheld
+from toolcrib.rules.folders import Folders
 from toolcrib.rules.rule import NO, PARTLY, YES, Rule, within
 from toolcrib.rules.sieve import Sieve
 from toolcrib.tool import Facts
@@ -67,6 +68,7 @@ class RulePolicy:
         self.rules = tuple(rules)
         self.tracks_taint = any(rule.marked for rule in self.rules)
         self._by_tool: dict[tuple[str, str], dict[Verb, Sieve]] = {}
+        self._folders = Folders()
 
     def narrowed(self, rules: Iterable[Rule] = (), autonomy: Autonomy | str | None = None) -> RulePolicy:
         """A policy that allows no more: deny and ask rules are added, the autonomy may only fall.
@@ -124,6 +126,17 @@ class RulePolicy:
             return unasked and not any(rule.means(access, case) for rule in asks.concerned(one))
 
         return permitted
+
+    def withholds(self, case: Case) -> Callable[[str, Iterable[str]], Withheld] | None:
+        """What deny rules take from a call below a workspace and some other folders; None where none is about paths."""
+        rules = [
+            rule for rule in self._known(case.facts)[Verb.DENY].rules if rule.takes_paths and rule.fits(case)
+        ]
+        if not rules:
+            return None
+        from toolcrib.rules.withheld import withheld
+
+        return lambda root, others: withheld(rules, case, root, others, self._folders)
 
     def _known(self, facts: Facts) -> dict[Verb, Sieve]:
         """The rules about a tool."""

@@ -82,6 +82,12 @@ class Rule:
         """Whether what a call reaches matters to the rule or to its exceptions."""
         return self.about_accesses or any(other.looks for other in self.unless)
 
+    @property
+    def takes_paths(self) -> bool:
+        """Whether the rule, if it denies, may take files from a call that runs."""
+        about = (self,) if self.about_accesses else self.unless
+        return any(one.paths or one.reach.intersection(PATHS) for one in about)
+
     def knows(self, facts: Facts) -> bool:
         """Whether the rule is about a tool."""
         return (not self.tools or any_matches(self.tools, facts.name)) and (

@@ -36,7 +36,7 @@ from toolcrib.sandbox.landlock import CHANGING, LOOKING, confinement
 from toolcrib.sandbox.masks import Masks
 from toolcrib.sandbox.missing import made_where_missing
 from toolcrib.sandbox.narrow import narrowed
-from toolcrib.sandbox.places import View, opened, view_of, within
+from toolcrib.sandbox.places import View, opened, taken, view_of, within
 from toolcrib.sandbox.plan import Confinement, Plan, handed
 from toolcrib.sandbox.protect import Protection
 from toolcrib.sandbox.scratch import Scratch
@@ -116,7 +116,7 @@ class Bubblewrap:
             **({} if self.protected is None else {"protected": self.protected}),
         )
         level = level or self.level
-        return opened(view, level.writable, level.readable)
+        return taken(opened(view, level.writable, level.readable), level)
 
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
@@ -222,13 +222,21 @@ class Bubblewrap:
         for path in level.writable:
             if path in view.shown or within(path, view.workspace):
                 laid[path] = ["--bind-try", path, path]
+        fixed = [*view.withheld, *view.kept]
         if level.files is Files.WORKSPACE_WRITE:
-            inside = [path for path in view.hidden if within(path, view.workspace)]
-            for path in (*view.protected, *inside):
-                for outer in _between(view.workspace, path):
-                    # A folder that is no mount point could be renamed, with what is protected or hidden in it.
-                    laid.setdefault(outer, ["--bind-try", outer, outer])
+            fixed += [*view.protected, *(path for path in view.hidden if within(path, view.workspace))]
             laid |= {path: _unwritable(path) for path in view.protected}
+        for path in fixed:
+            # A folder that is no mount point could be renamed, with what is protected or hidden in it.
+            laid |= {
+                outer: ["--bind-try", outer, outer]
+                for outer in _above(path, view, level)
+                if outer not in laid
+            }
+        outside = [path for path in view.kept if not within(path, view.workspace)]
+        laid |= {path: _unwritable(path) for path in outside if os.path.lexists(path)}
+        laid = {path: words for path, words in laid.items() if not _undone(path, words, view)}
+        laid |= {path: _emptied(path) for path in view.withheld}
         return [word for path in sorted(laid, key=lambda path: path.split("/")) for word in laid[path]]
 
     def _landlock(self, view: View, level: Level) -> Confinement:
@@ -264,7 +272,7 @@ class Bubblewrap:
         network = Strength.NONE if self.level.network is Network.ON else strong
         return SandboxReport(
             NAME, Strength.ENFORCED, Strength.ENFORCED, network, strong, Strength.ENFORCED,
-            tuple(gaps), self.why_not_better,
+            tuple(gaps), self.why_not_better, withholds=True,
         )  # fmt: skip
 
 
@@ -303,6 +311,26 @@ def _unwritable(path: str) -> list[str]:
     if knows("--perms") and knows("--size") and os.path.isdir(path) and not os.listdir(path):
         return ["--perms", "0555", "--size", "4096", "--tmpfs", path]
     return ["--ro-bind-try", path, path]
+
+
+def _emptied(path: str) -> list[str]:
+    """What hides a path that rules deny: nothing is in it, and nothing can be put there."""
+    return (
+        ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
+    )
+
+
+def _undone(path: str, words: list[str], view: View) -> bool:
+    """Whether a mount lies in what rules deny, and would open it again."""
+    kept = view.kept if words[0] in ("--bind", "--bind-try") else ()
+    return any(path != place and within(path, place) for place in (*view.withheld, *kept))
+
+
+def _above(path: str, view: View, level: Level) -> list[str]:
+    """The folders above a path that a command may write to."""
+    rooms = [view.workspace] * (level.files is Files.WORKSPACE_WRITE) + list(level.writable)
+    around = [room for room in rooms if room != path and within(path, room)]
+    return _between(max(around, key=len), path) if around else []
 
 
 def _covered(path: str, view: View) -> bool:

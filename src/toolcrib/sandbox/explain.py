@@ -39,6 +39,7 @@ NOT_THE_SANDBOX = (
     "not a directory",
 )  # whatever else such a line says of a path
 MASKED_WORDS = "is a directory"
+BUSY = "resource busy"
 READ_WORDS = (
     "permission denied",
     "no such file or directory",
@@ -208,6 +209,8 @@ def _of_path(path: str, low: str, view: View, level: Level) -> Denial | None:
     words = not any(word in low for word in NOT_THE_SANDBOX) and any(word in low for word in WRITE_WORDS)
     # Where nothing is, a protected path is a folder for commands.
     words = words or (path in view.protected and MASKED_WORDS in low and not _is_folder(path))
+    if (by_rule := _by_rule(path, low, view, writing=words)) is not None:
+        return by_rule
     if words and view.protects(path) and level.files is Files.WORKSPACE_WRITE:
         return Denial(
             "write",
@@ -227,6 +230,20 @@ def _of_path(path: str, low: str, view: View, level: Level) -> Denial | None:
     writable = writable or any(within(os.path.realpath(path), place) for place in level.writable)
     if words and not writable and _could_write(path):
         return _write_refused(path, low, view)
+    return None
+
+
+def _by_rule(path: str, low: str, view: View, *, writing: bool) -> Denial | None:
+    """What rules took; nobody is asked for that. The same words whether something is there or not."""
+    real = os.path.realpath(path)
+    if any(within(real, place) for place in view.withheld):
+        return Denial("read", path, f"{path} is hidden from commands by a rule.")
+    if writing and any(within(one, place) for one in (path, real) for place in view.kept):
+        return Denial("write", path, f"A rule keeps {path} from being changed by commands.")
+    if BUSY in low and any(within(place, real) for place in (*view.withheld, *view.kept)):
+        return Denial(
+            "write", path, f"A rule keeps something in {path} from commands, so it stays where it is."
+        )
     return None
 
 

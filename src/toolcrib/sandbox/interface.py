@@ -86,6 +86,8 @@ class Level:
     """What commands may do. `hosts` are "name:port" or "name" (ports 80 and 443), for a network allowlist.
 
     `writable` and `readable` are further paths, absolute, beside the workspace and what is shown of the system.
+    `hidden` and `kept` are what rules take of all that: may not be read, or not be changed. A back end whose report
+    does not say that it `withholds` cannot keep to these.
 
     >>> Level.of("workspace_write") == Level(Files.WORKSPACE_WRITE, Network.OFF)
     True
@@ -100,12 +102,14 @@ class Level:
     hosts: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for path in (*self.writable, *self.readable):
+        for path in (*self.writable, *self.readable, *self.hidden, *self.kept):
             if not os.path.isabs(path) or os.path.normpath(path) != path:  # noqa: PTH117 - paths stay text
                 raise ValueError(
-                    f"writable and readable are absolute paths in their shortest form, got {path}"
+                    f"writable, readable, hidden and kept are absolute paths in their shortest form, got {path}"
                 )
         if self.hosts and self.network is not Network.ALLOWLIST:
             raise ValueError(f"hosts are listed, and network is {self.network}, not allowlist")
@@ -145,7 +149,10 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class SandboxReport:
-    """What a sandbox is worth here. `why_not_better` has what stronger ones said; `fix` what to do about it."""
+    """What a sandbox is worth here. `why_not_better` has what stronger ones said; `fix` what to do about it.
+
+    `withholds`: whether it keeps commands from what a level names as `hidden` and `kept`.
+    """
 
     backend: str
     fs_write: Strength
@@ -156,6 +163,7 @@ class SandboxReport:
     gaps: tuple[str, ...] = ()
     why_not_better: tuple[str, ...] = ()
     fix: str = ""
+    withholds: bool = False
 
     @property
     def confines(self) -> bool:

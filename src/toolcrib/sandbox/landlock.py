@@ -31,7 +31,7 @@ from toolcrib.sandbox.interface import (
 from toolcrib.sandbox.missing import made_where_missing
 from toolcrib.sandbox.narrow import narrowed
 from toolcrib.sandbox.own import runs_us
-from toolcrib.sandbox.places import View, opened, view_of, within
+from toolcrib.sandbox.places import View, opened, taken, view_of, within
 from toolcrib.sandbox.plan import Confinement, Plan
 from toolcrib.sandbox.protect import Protection
 from toolcrib.sandbox.scratch import Scratch
@@ -49,6 +49,8 @@ OF_A_FILE = EXECUTE | WRITE | READ | TRUNCATE | DEVICE_IOCTL
 # From which version on something can be handled at all.
 SINCE = {REFER: 2, TRUNCATE: 3, DEVICE_IOCTL: 5}
 TCP_SINCE, SCOPES_SINCE = 4, 6
+
+MOST_RULES = 8_000  # files and folders beside what is hidden, each of which is opened for it
 
 # Of /proc only what says nothing of other processes.
 KERNEL_FACTS = tuple(
@@ -125,7 +127,7 @@ class Landlock:
             **({} if self.protected is None else {"protected": self.protected}),
         )
         level = level or self.level
-        return opened(view, level.writable, level.readable)
+        return taken(opened(view, level.writable, level.readable), level)
 
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
@@ -139,7 +141,7 @@ class Landlock:
             raise SandboxError(f"there is no system call filter for {platform.machine()}")
         view = self.view(level)
         inside = next((place for place in view.hidden if within(place, view.workspace)), None)
-        if inside is not None:
+        if inside is not None and level.files is Files.WORKSPACE_WRITE:
             raise SandboxError(
                 f"the workspace holds {inside}, which landlock cannot hide in it; take a smaller workspace"
             )
@@ -200,6 +202,8 @@ class Landlock:
             "programs that open terminals, watch files (inotify), or share memory by a key or a name do not work",
             *unheld(root=os.geteuid() == 0),
         ]
+        if self.level.files is not Files.READ_ONLY:
+            gaps.append("what rules deny is hidden only from commands that change nothing; the others ask")
         for needed, missing in (
             (2, "files cannot be moved between folders (Landlock 2, Linux 5.19)"),
             (3, "files outside can be cut to length 0 (Landlock 3, Linux 6.2)"),
@@ -221,6 +225,7 @@ class Landlock:
             tuple(gaps),
             self.why_not_better,
             "install bubblewrap" if not self.why_not_better else "",
+            withholds=self.level.files is Files.READ_ONLY and not self.level.writable,
         )
 
 
@@ -235,11 +240,17 @@ def confinement(view: View, level: Level, abi: int, temporary: str) -> Confineme
     rules = [(path, LOOKING) for path in readable(view)]
     rules += [(path, READ) for path in KERNEL_FACTS]
     rules += [(path, READ | WRITE | LIST | DEVICE_IOCTL) for path in DEVICES]
-    rules.append((view.workspace, CHANGING if level.files is Files.WORKSPACE_WRITE else LOOKING))
+    if any(within(place, view.workspace) for place in view.hidden):
+        rules.append((view.workspace, LIST))
+        rules += [(part, LOOKING) for part in readable(view, [view.workspace])]
+    else:
+        rules.append((view.workspace, CHANGING if level.files is Files.WORKSPACE_WRITE else LOOKING))
     rules.append((temporary, CHANGING))
     rules += [
         (part, CHANGING) for part in readable(view, [path for path in level.writable if path in view.shown])
     ]
+    if len(rules) > MOST_RULES:
+        raise SandboxError("what is hidden leaves too many files and folders to name each of them")
     return (handled, network, scopes), rules, OF_A_FILE
 
 

@@ -27,6 +27,8 @@ def narrowed(made_for: Level, asked: Level | None) -> Level:
         or wider_hosts
         or not set(asked.writable) <= set(made_for.writable)
         or not set(asked.readable) <= {*made_for.readable, *made_for.writable}
+        or not set(made_for.hidden) <= set(asked.hidden)
+        or not set(made_for.kept) <= {*asked.kept, *asked.hidden}
     ):
         raise SandboxError("a command cannot be given more than its sandbox was made for")
     return asked

@@ -16,6 +16,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
+from toolcrib.sandbox.interface import Files, Level
 from toolcrib.sandbox.masks import is_mask
 from toolcrib.sandbox.own import own_places, runs_us
 
@@ -91,7 +92,8 @@ class View:
     """What a command sees of the file system. All paths are absolute and resolved.
 
     `hidden` are folders and files that are not there for it; `shown` lie below hidden ones and are there,
-    read-only; `protected` and `watched` lie in the workspace.
+    read-only; `protected` and `watched` lie in the workspace. Rules took what is `withheld`, which is hidden
+    whatever is shown, and what is `kept`, which may not be changed.
     """
 
     workspace: str
@@ -100,6 +102,8 @@ class View:
     shown: tuple[str, ...]
     protected: tuple[str, ...]
     watched: tuple[str, ...]
+    withheld: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     def hides(self, path: str) -> bool:
         """Whether a path is not there for a command."""
@@ -126,6 +130,26 @@ def opened(view: View, writable: Iterable[str], readable: Iterable[str]) -> View
         shown=tuple(sorted((*view.shown, *shown))),
         protected=tuple(path for path in view.protected if not _in_one(path, mine)),
         watched=tuple(path for path in view.watched if not _in_one(path, mine)),
+    )
+
+
+def taken(view: View, level: Level) -> View:
+    """A view without what rules take from a level, where a command could reach it at all."""
+    if not (level.hidden or level.kept):
+        return view
+    withheld = tuple(path for path in level.hidden if path not in view.hidden and not view.hides(path))
+    rooms = [view.workspace] * (level.files is Files.WORKSPACE_WRITE) + list(level.writable)
+    kept = tuple(path for path in level.kept if _in_one(path, rooms) and not _in_one(path, withheld))
+    mine = [path for path in kept if within(path, view.workspace)]
+    return replace(
+        view,
+        hidden=tuple(sorted((*view.hidden, *withheld))),
+        shown=tuple(path for path in view.shown if not _in_one(path, withheld)),
+        protected=tuple(
+            path for path in dict.fromkeys((*view.protected, *mine)) if not _in_one(path, withheld)
+        ),
+        withheld=withheld,
+        kept=kept,
     )
 
 

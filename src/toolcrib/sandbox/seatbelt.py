@@ -24,7 +24,7 @@ from toolcrib.sandbox.interface import (
     Strength,
 )
 from toolcrib.sandbox.narrow import narrowed
-from toolcrib.sandbox.places import View, opened, view_of
+from toolcrib.sandbox.places import View, opened, taken, view_of
 from toolcrib.sandbox.protect import Protection
 from toolcrib.sandbox.scratch import Scratch
 
@@ -87,7 +87,7 @@ class Seatbelt:
             **({} if self.protected is None else {"protected": self.protected}),
         )
         level = level or self.level
-        return opened(view, level.writable, level.readable)
+        return taken(opened(view, level.writable, level.readable), level)
 
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
@@ -115,7 +115,15 @@ class Seatbelt:
         enforced = Strength.ENFORCED
         network = Strength.NONE if self.level.network is Network.ON else enforced
         return SandboxReport(
-            NAME, enforced, enforced, network, Strength.PARTIAL, enforced, gaps, self.why_not_better
+            NAME,
+            enforced,
+            enforced,
+            network,
+            Strength.PARTIAL,
+            enforced,
+            gaps,
+            self.why_not_better,
+            withholds=True,
         )
 
 
@@ -152,10 +160,11 @@ def profile(view: View, level: Level, temporary: str, *, unix_sockets: bool = Fa
         lines.append(_rule("allow file-write*", (view.workspace,)))
         lines.append(_rule("deny file-write*", view.protected))
         # A folder above something protected is not to be renamed away with it.
-        above = dict.fromkeys(os.path.dirname(path) for path in view.protected)
+        above = dict.fromkeys(os.path.dirname(path) for path in (*view.protected, *view.withheld))
         lines.append(
             _rule("deny file-write-unlink", (path for path in above if path != view.workspace), "literal")
         )
+    lines += [_rule("deny file-read* file-write*", view.withheld), _rule("deny file-write*", view.kept)]
     if level.network is Network.ON:
         lines.append("(allow network* system-socket)")
         if not unix_sockets:

@@ -82,7 +82,7 @@ class Execution(Deadline):
             if ready.accesses is not ...:
                 from toolcrib.rules.held import held
 
-                self.ctx._permits = held(box, ready)
+                self.ctx._permits, self.ctx.withheld = held(box, ready)
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
         closing = False

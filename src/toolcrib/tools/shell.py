@@ -13,7 +13,6 @@ import os
 import shutil
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +27,6 @@ from toolcrib.sandbox import (
     Files,
     Launch,
     Level,
-    Network,
     NoSandbox,
     Sandbox,
     SandboxError,
@@ -41,6 +39,7 @@ from toolcrib.tool import Effect, MaxOutput, Tool
 from toolcrib.tools.process import Outcome, run
 from toolcrib.tools.shell_accesses import accesses_of
 from toolcrib.tools.shell_plan import PlanHost, launched, pinned, run_as_plan
+from toolcrib.tools.shell_rules import Withholding, reading
 from toolcrib.tools.shell_wider import MOST, Wider
 from toolcrib.tools.shell_words import Reporter, refusals, shown, told, visible
 
@@ -55,7 +54,6 @@ MAX_TIMEOUT = 600
 KEPT = 1 << 20  # bytes of output kept: half from its beginning, half from its end
 MAX_COMMAND = 120_000  # bytes; the system's own limit is a little above
 EXPLAINED = 20_000  # bytes from the end of the output that are looked through for a refusal
-READING = Level(Files.READ_ONLY, Network.OFF)  # what a command gets that was proved only to read
 NO_SANDBOX = "no sandbox works here, so nothing would limit it"
 
 SAFE_ENV_VARS = (
@@ -121,6 +119,7 @@ class Shell(
         self._choosing = threading.Lock()
         self._current: tuple[Sandbox | None, Level | None, Sandbox] | None = None
         self._confined: tuple[Sandbox, bool] | None = None
+        self._rules = Withholding(workspace.root.path)
 
     def with_secrets(self, params: ShellParams, values: Mapping[str, str]) -> ShellParams:
         """The same command, with the values beside it: they become part of its environment alone."""
@@ -164,7 +163,7 @@ class Shell(
         judgement = self._judged(params)
         unasked = judgement.verdict != "plain" or self._confines()
         found = accesses_of(_spelled(params.command)[0], judgement, self._folder(params)[0], unasked=unasked)
-        return tuple(self.workspace.with_targets(found))
+        return tuple(self.workspace.with_targets(self._rules.met(found, judgement, self._chosen)))
 
     def doubt(self, params: ShellParams) -> Doubt | None:
         reason = visible(self._judged(params).reason)
@@ -240,6 +239,7 @@ class Shell(
     ) -> tuple[Outcome, Denial | None, list[str]]:
         """One run to its end, whether the sandbox refused it something, and what was put back after it."""
         judgement = self._judged(params)
+        sandbox = await self._rules.kept_to(reporter.ctx, sandbox, params.command, judgement)
         try:
             if judgement.verdict == "plain" and judgement.plan is not None:
                 ran = self._as_plan(params, judgement, sandbox, folder, named, reporter)
@@ -269,7 +269,7 @@ class Shell(
         reporter: Reporter,
     ) -> tuple[Outcome, Launch | None, list[str]]:
         assert judgement.plan is not None
-        level = replace(READING, readable=sandbox.level.readable) if judgement.effect == "read" else None
+        level = reading(sandbox.level) if judgement.effect == "read" else None
         host = PlanHost(named, folder, sandbox, level=level, grace=self.grace)
         outcome = await run_as_plan(
             judgement.plan,

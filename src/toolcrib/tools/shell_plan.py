@@ -148,7 +148,13 @@ class PlanHost:
         return child
 
     def open(self, path: str, *, folder: str, flags: int) -> int:
-        parent, name = posixpath.split(self._below(path, folder))
+        below = self._below(path, folder)
+        level = self.sandbox.level
+        if self._lies_in(below, level.hidden) or (
+            flags & (os.O_WRONLY | os.O_RDWR) and self._lies_in(below, level.kept)
+        ):
+            raise PermissionError(errno.EPERM, "kept from commands by a rule", path)
+        parent, name = posixpath.split(below)
         at = self._walk(parent)
         if not name:
             return at  # the root itself: a shell opens a folder too
@@ -163,7 +169,10 @@ class PlanHost:
         return posixpath.join(self.root, below) if below else self.root
 
     def names(self, path: str, *, folder: str) -> list[str]:
-        at = self._walk(self._below(path, folder))
+        below = self._below(path, folder)
+        if self._lies_in(below, self.sandbox.level.hidden):
+            return []
+        at = self._walk(below)
         try:
             return os.listdir(at)  # noqa: PTH208 - by descriptor
         finally:
@@ -181,6 +190,11 @@ class PlanHost:
         if whole != self.root and not whole.startswith(self.root.rstrip("/") + "/"):
             raise PermissionError(errno.EPERM, "outside the workspace", path)
         return whole[len(self.root) :].strip("/")
+
+    def _lies_in(self, below: str, places: Sequence[str]) -> bool:
+        """Whether a path from the root is one of some places, or lies below one."""
+        whole = f"{posixpath.join(self.root, below)}/"
+        return any(whole.startswith(f"{place}/") for place in places)
 
     def _walk(self, path: str) -> int:
         at = os.dup(self.folder)

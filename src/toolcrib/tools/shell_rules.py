@@ -1,0 +1,113 @@
+"""What deny rules take from a command that runs: looked for when it starts, and left to the sandbox, which hides it.
+
+Where the sandbox does that, nothing is asked about what a command may meet on its way. Where it does not, a command
+that was not proved may reach any file, and rules decide on that before it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolcrib.access import PATHS, Access, Reach
+from toolcrib.errors import ToolError
+from toolcrib.sandbox import Files, Level, Network, Sandbox, SandboxError
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.context import Context
+    from toolcrib.shell import Judgement
+
+READING = Level(Files.READ_ONLY, Network.OFF)  # what a command gets that was proved only to read
+# Of the workspace: what lies outside is hidden by other means, or not at all.
+ANY_FILE = [Access(reach, ".", subtree=True, free=True) for reach in (Reach.READ, Reach.WRITE)]
+NOT_READ = "The command was not run: rules do not let this call read the workspace that it would run in."
+BEYOND = "run a command from which not all that rules deny can be hidden"
+
+
+def reading(level: Level) -> Level:
+    """The level of a command that was proved only to read, in a sandbox made for another."""
+    return replace(READING, readable=level.readable, hidden=level.hidden, kept=level.kept)
+
+
+class Withholding:
+    """What rules and sandbox have to do with each other, for the commands of one shell."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._known: tuple[Sandbox, dict[bool, bool]] | None = None
+
+    def met(
+        self, accesses: Iterable[Access], judgement: Judgement, chosen: Callable[[], Sandbox]
+    ) -> Iterator[Access]:
+        """What a command reaches, as rules have to look at it in the sandbox that would be taken."""
+        try:
+            holds = self._holds(chosen(), judgement)
+        except SandboxError:  # it will not run at all
+            holds = False
+        if holds:
+            yield from (self._filtered(access) for access in accesses)
+        else:
+            yield from accesses
+            yield from () if judgement.proved else ANY_FILE
+
+    async def kept_to(
+        self, ctx: Context[Any], sandbox: Sandbox, command: str, judgement: Judgement
+    ) -> Sandbox:
+        """The sandbox without what rules deny a call. Raises ToolError where that cannot be and nobody allows it."""
+        if ctx.withheld is None or not self._hides(sandbox, judgement):
+            return sandbox
+        import asyncio
+
+        level = sandbox.level
+        # What was opened beside the workspace, when the sandbox was made and since.
+        opened = (*getattr(sandbox, "readable", ()), *level.readable, *level.writable)
+        found = await asyncio.to_thread(ctx.withheld, self.root, opened)
+        if self.root in found.hidden:
+            raise ToolError(NOT_READ)
+        if found.beyond:
+            await ctx.ask(f"{BEYOND}: {found.beyond}", [command], person=True)
+        if self.root in found.kept:
+            level = replace(level, files=Files.READ_ONLY)
+        kept = tuple(path for path in found.kept if path != self.root)
+        level = replace(level, hidden=found.hidden, kept=kept)
+        return sandbox if level == sandbox.level else sandbox.at(level)
+
+    def _filtered(self, access: Access) -> Access:
+        """The same, where it lies in what is worked on; what is shown of the system is not looked through."""
+        if not (access.subtree and access.reach in PATHS):
+            return access
+        below = access.pattern[1:] if access.target == "/" else access.target
+        if not below.startswith("/") or self._is_inside(below):
+            return replace(access, filtered=True)
+        if access.target == "/" and not Path(below.removesuffix("/**")).is_dir():
+            return replace(access, pattern=access.pattern.removesuffix("/**"))  # below it there is nothing
+        return access
+
+    def _is_inside(self, path: str) -> bool:
+        return path == self.root or path.startswith(f"{self.root}/")
+
+    def _holds(self, sandbox: Sandbox, judgement: Judgement) -> bool:
+        """`_hides`, asked once of each sandbox."""
+        if self._known is None or self._known[0] is not sandbox:
+            self._known = (sandbox, {})
+        known, reads = self._known[1], _reads(judgement)
+        if reads not in known:
+            known[reads] = self._hides(sandbox, judgement)
+        return known[reads]
+
+    def _hides(self, sandbox: Sandbox, judgement: Judgement) -> bool:
+        """Whether a sandbox hides what rules deny from such a command."""
+        try:
+            at_work = sandbox.at(reading(sandbox.level)) if _reads(judgement) else sandbox
+            return at_work.report().withholds
+        except SandboxError:
+            return False
+
+
+def _reads(judgement: Judgement) -> bool:
+    """Whether a command was proved only to read, and so runs at that level."""
+    return judgement.verdict == "plain" and judgement.effect == "read"

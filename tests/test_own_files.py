@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox_runs import BACKENDS, backend, run
+from toolcrib import Toolbox
+from toolcrib.assembly import default_tools
+from toolcrib.errors import ErrorCode
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 pytestmark = linux
@@ -162,3 +165,35 @@ def test_a_run_changes_neither_its_rules_nor_what_is_written_down_of_it(home: Pa
     # One call of four was run, and it changed nothing; the others say whose the files are.
     assert kept.count("this run goes by it") == 2 and kept.count("secrets are a person's") == 1
     assert kept.splitlines()[-1].endswith('"Done."}]}}')
+
+
+OBEYED = {
+    ".git/hooks/pre-commit": True,
+    ".git/config": True,
+    "deep/er/.git/info/attributes": True,
+    ".GIT/hooks/x": True,
+    "link/pre-commit": True,
+    ".envrc": True,
+    "sub/.vscode/tasks.json": True,
+    ".mcp.json": True,
+    ".gitignore": False,
+    ".github/workflows/a.yml": False,
+    "docs/git/hooks": False,
+}
+
+
+@pytest.mark.parametrize(("path", "asks"), OBEYED.items())
+def test_what_other_programs_obey_is_written_with_a_yes_only(tmp_path: Path, path: str, asks: bool) -> None:
+    (tmp_path / ".git/hooks").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(".git/hooks")
+    box = Toolbox(builtin=default_tools(tmp_path), autonomy="full")
+    code = box.call_sync("write_file", {"path": path, "content": "x"}).code
+    assert code == (ErrorCode.NOBODY_TO_ASK if asks else None)
+    assert (tmp_path / path).exists() is not asks
+    if (tmp_path / path).exists():
+        return
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text("ours")
+    change = {"path": path, "old_string": "ours", "new_string": "theirs"}
+    assert box.call_sync("edit_file", change).code == ErrorCode.NOBODY_TO_ASK
+    assert (tmp_path / path).read_text() == "ours"

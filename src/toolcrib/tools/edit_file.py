@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
-from toolcrib.call import Preview
+from toolcrib.call import Doubt, Preview
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.diffs import digest_of, unified_diff
@@ -26,6 +26,7 @@ from toolcrib.tools.matching import (
     find_tolerant,
     nearest,
 )
+from toolcrib.tools.places import obeyed
 from toolcrib.tools.textfile import decode, describe, encode, sniff
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ class EditFile(
         # What it reads is shown in part when the text is not found.
         reads = (replace(one, free=True) for one in self.workspace.reached(Reach.READ, params.path))
         return (*self.workspace.reached(Reach.WRITE, params.path), *reads)
+
+    def doubt(self, params: EditFileParams) -> Doubt | None:
+        return obeyed(self.accesses(params))
 
     def precheck(self, params: EditFileParams) -> str | None:
         if params.old_string == params.new_string:

@@ -7,10 +7,12 @@ import os
 import stat
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from toolcrib.access import Access
+from toolcrib.call import Doubt
+from toolcrib.sandbox.places import PROTECTED
 
 WORDS = {
     errno.ENOTDIR: "{path}: a part of this path is a file, not a folder.",
@@ -29,6 +31,17 @@ WORDS = {
 }
 
 Permits = Callable[[Access], bool]
+OBEYED = (".git", *PROTECTED)
+
+
+def obeyed(accesses: Iterable[Access]) -> Doubt | None:
+    """The doubt about changing what programs obey that nothing confines: no autonomy and no rule is meant so."""
+    for access in accesses:
+        path = f"/{access.target.casefold()}/"
+        for name in OBEYED:
+            if f"/{name.casefold()}/" in path:
+                return Doubt(f"other programs obey what stands in {name}", must_ask=True)
+    return None
 
 
 def anything(access: Access) -> bool:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
-from toolcrib.call import Preview
+from toolcrib.call import Doubt, Preview
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.diffs import digest_of, unified_diff
-from toolcrib.tools.places import Permits, anything
+from toolcrib.tools.places import Permits, anything, obeyed
 from toolcrib.tools.textfile import decode, sniff
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ class WriteFile(
 
     def accesses(self, params: WriteFileParams) -> tuple[Access, ...]:
         return self.workspace.reached(Reach.WRITE, params.path)
+
+    def doubt(self, params: WriteFileParams) -> Doubt | None:
+        return obeyed(self.accesses(params))
 
     def precheck(self, params: WriteFileParams) -> str | None:
         try:

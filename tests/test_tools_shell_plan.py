@@ -19,7 +19,7 @@ from toolcrib.call import Answer, Lasting, Pending, Prepared, Question, Ready, S
 from toolcrib.context import Context
 from toolcrib.errors import ErrorCode, ToolError
 from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy, read_rules
-from toolcrib.sandbox import Files, Launch, Level, Network, NoSandbox, Sandbox, choose
+from toolcrib.sandbox import ExternalSandbox, Files, Launch, Level, Network, NoSandbox, Sandbox, choose
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Shell, ShellParams, Workspace
 
@@ -517,6 +517,7 @@ async def test_a_denial_in_the_middle_of_a_turn_runs_nothing(ws: Workspace) -> N
     assert isinstance(await prepared(box, "ls"), Ready)
 
 
+HELD = ExternalSandbox("a container")
 CHECKS = ["pytest -q", "npm test", "make test", "cd sub && pytest | tail -3"]
 
 
@@ -528,8 +529,8 @@ async def test_a_projects_checks_run_unasked_but_are_no_reading(
 ) -> None:
     """They run the project's code, which may write there: a rule about what writes means them too."""
     for command in CHECKS:
-        assert (await prepared(boxed(ws, NoSandbox(), autonomy=autonomy), command)).kind == becomes
+        assert (await prepared(boxed(ws, HELD, autonomy=autonomy), command)).kind == becomes
         asks = read_rules('[[rule]]\nask = true\neffect = "write"').policy(autonomy)
-        asked = await prepared(boxed(ws, NoSandbox(), policy=asks), command)
+        asked = await prepared(boxed(ws, HELD, policy=asks), command)
         assert asked.kind == (DENIED if autonomy == "read_only" else ASKED)
-        assert (await prepared(boxed(ws, NoSandbox(), policy=asks), "ls")).kind == RUNS
+        assert (await prepared(boxed(ws, HELD, policy=asks), "ls")).kind == RUNS

@@ -155,13 +155,12 @@ class Shell(
         judgement = self._judged(params)
         if judgement.verdict != "plain" or not self._confines():
             return self.facts.effect
-        return (
-            Effect.READ if judgement.effect == "read" else Effect.WRITE
-        )  # a project's own checks may write there
+        # A project's own checks may write there.
+        return Effect.READ if judgement.effect == "read" else Effect.WRITE
 
     def accesses(self, params: ShellParams) -> tuple[Access, ...]:
         judgement = self._judged(params)
-        unasked = judgement.verdict != "plain" or self._confines()
+        unasked = judgement.verdict != "plain" or self._holds(judgement)
         found = accesses_of(_spelled(params.command)[0], judgement, self._folder(params)[0], unasked=unasked)
         return tuple(self.workspace.with_targets(self._rules.met(found, judgement, self._chosen)))
 
@@ -274,7 +273,7 @@ class Shell(
         outcome = await run_as_plan(
             judgement.plan,
             host,
-            env=self._environment(confined=not isinstance(sandbox, NoSandbox)),
+            env=self._environment(confined=not isinstance(sandbox, NoSandbox)) | self._found_in(judgement),
             timeout=params.timeout,
             keep=KEPT,
             on_output=reporter.output,
@@ -341,6 +340,14 @@ class Shell(
             self._confined = (sandbox, holds)
         return self._confined[1]
 
+    def _holds(self, judgement: Judgement) -> bool:
+        """Whether a command that was proved may run unasked: code of the project's only where something holds it."""
+        return self._confines() and (judgement.effect == "read" or not isinstance(self._chosen(), NoSandbox))
+
+    def _found_in(self, judgement: Judgement) -> dict[str, str]:
+        """The PATH of a command that was proved by its programs' names: none of the project's own has such a name."""
+        return {"PATH": _path(without=self.workspace.root.path)} if judgement.effect == "read" else {}
+
     def _environment(self, *, confined: bool) -> dict[str, str]:
         if confined:
             return environment(
@@ -377,10 +384,12 @@ def _spelled(command: str) -> tuple[str, dict[str, str]]:
     return (command, {}) if isinstance(made, str) else made
 
 
-def _path() -> str:
-    """Where programs are looked for: never in a folder that is named from where we stand."""
+def _path(without: str = "") -> str:
+    """Where programs are looked for: never in a folder that is named from where we stand, or lies in `without`."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute()) or os.defpath
+    known = [folder for folder in folders if Path(folder).is_absolute()]
+    known = [folder for folder in known if not without or not Path(folder).resolve().is_relative_to(without)]
+    return os.pathsep.join(known) or os.defpath
 
 
 def _shell() -> str:

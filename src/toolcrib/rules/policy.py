@@ -111,19 +111,22 @@ class RulePolicy:
     def permits(self, case: Case, decided: Callable[[Access], bool]) -> Callable[[Access], bool]:
         """Whether a call that runs may reach a thing: none that is denied; what was decided on, or is read unasked."""
         known = self._known(case.facts)
-        denies = Sieve([rule for rule in known[Verb.DENY].rules if rule.about_accesses and rule.fits(case)])
-        asks = Sieve([rule for rule in known[Verb.ASK].rules if rule.about_accesses and rule.fits(case)])
+        denies = Sieve([rule for rule in known[Verb.DENY].rules if rule.looks and rule.fits(case)])
+        asks = Sieve([rule for rule in known[Verb.ASK].rules if rule.looks and rule.fits(case)])
+
+        def meant(rule: Rule, access: Access) -> int:
+            return rule.means(access, case) if rule.weighs_on(access) else NO
 
         def permitted(access: Access) -> bool:
             one = (access,)
             # A folder of which a part is denied may be entered: each thing in it is asked about.
             entered = PARTLY if access.subtree and access.reach is Reach.READ else NO
-            if any(rule.means(access, case) > entered for rule in denies.concerned(one)):
+            if any(meant(rule, access) > entered for rule in denies.concerned(one)):
                 return False
             if decided(access):
                 return True
             unasked = access.reach is Reach.READ and self.otherwise is None
-            return unasked and not any(rule.means(access, case) for rule in asks.concerned(one))
+            return unasked and not any(meant(rule, access) for rule in asks.concerned(one))
 
         return permitted
 

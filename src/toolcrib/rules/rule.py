@@ -88,6 +88,10 @@ class Rule:
         about = (self,) if self.about_accesses else self.unless
         return any(one.paths or one.reach.intersection(PATHS) for one in about)
 
+    def weighs_on(self, access: Access) -> bool:
+        """Whether the rule, if it denies or asks, says anything of such a way to reach something."""
+        return self.about_accesses or any(other.is_about(access) for other in self.unless)
+
     def knows(self, facts: Facts) -> bool:
         """Whether the rule is about a tool."""
         return (not self.tools or any_matches(self.tools, facts.name)) and (

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH110, PTH112 - paths are text here
+# ruff: noqa: PTH110, PTH112, PTH208 - paths are text here
 """Which places of the file system deny rules take from a call, for a sandbox, which knows no patterns.
 
 Patterns are followed through the folders that are there now, piece by piece: a folder that no pattern can lead into is
@@ -7,6 +7,7 @@ not entered. Where a rule has exceptions, each name below what it means is asked
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import posixpath
@@ -126,7 +127,10 @@ class Search:
             path, named, state, kept, each = todo.pop()
             try:
                 names = self.folders.names(path)
-            except OSError:
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as problem:  # who owns it can open it in the command
+                self._shut(path, named, problem)
                 continue
             self.left -= len(names)
             if self.left < 0:
@@ -158,7 +162,7 @@ class Search:
         self, path: str, named: str, folder: bool, kept: bool, *, link: bool = False
     ) -> tuple[bool, bool] | None:
         """Note what is denied of a name: None where it is hidden; else whether it is kept, and to be gone through."""
-        if is_mask(path):  # nothing is there
+        if _is_absent(path):
             return None
         read, each = self._denied(READ, named, folder)
         if read is YES:
@@ -179,7 +183,7 @@ class Search:
         access = Access(reach, named, subtree=folder)
         most, each = NO, False
         for rule in self.rules:
-            if not rule.about_accesses and not any(other.is_about(access) for other in rule.unless):
+            if not rule.weighs_on(access):
                 continue
             found = rule.means(access, self.case)
             if found is PARTLY and not folder:
@@ -200,6 +204,13 @@ class Search:
         if not self._is_around(path, named, link):
             self.kept[os.path.realpath(path)] = None
 
+    def _shut(self, path: str, named: str, problem: OSError) -> None:
+        """Nobody knows what lies in a folder that cannot be listed, so all of it is hidden."""
+        if problem.errno == errno.EACCES:
+            self._hide(path, named, link=False)
+        else:
+            self.beyond = f"{named[:100]}: {problem.strerror}"
+
     def _is_around(self, path: str, named: str, link: bool) -> bool:
         """Whether a name leads to a folder around the workspace, which is itself asked what it means of that."""
         real = os.path.realpath(path)
@@ -212,7 +223,7 @@ class Search:
         """What is written out in full and is not there yet is not to be made either."""
         for named in dict.fromkeys(self._written_out()):
             path = f"{self.root}/{named}"
-            if os.path.lexists(path) and not is_mask(path):
+            if os.path.lexists(path) and not _is_absent(path):
                 continue
             above = posixpath.dirname(path)
             while not os.path.lexists(above):
@@ -241,6 +252,14 @@ class Search:
         kept = [path for path in self.kept if path not in self.hidden and not _any_in(path, hidden)]
         kept = [path for path in kept if not _any_in(path, self.kept)]
         return Withheld(tuple(sorted(hidden)), tuple(sorted(kept)), self.beyond)
+
+
+def _is_absent(path: str) -> bool:
+    """Whether there is only what keeps a command from making it; any folder may be given the time of a mask."""
+    try:
+        return is_mask(path) and not os.listdir(path)
+    except OSError:
+        return False
 
 
 def _in(path: str, place: str) -> bool:

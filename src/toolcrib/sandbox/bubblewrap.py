@@ -236,7 +236,7 @@ class Bubblewrap:
         outside = [path for path in view.kept if not within(path, view.workspace)]
         laid |= {path: _unwritable(path) for path in outside if os.path.lexists(path)}
         laid = {path: words for path, words in laid.items() if not _undone(path, words, view)}
-        laid |= {path: _emptied(path) for path in view.withheld}
+        laid |= {path: _emptied(path) for path in view.withheld if os.path.exists(path)}
         return [word for path in sorted(laid, key=lambda path: path.split("/")) for word in laid[path]]
 
     def _landlock(self, view: View, level: Level) -> Confinement:

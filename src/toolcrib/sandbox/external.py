@@ -27,6 +27,7 @@ class ExternalSandbox:
         gaps = (
             f"declared by the operator and not checked: {self.what}",
             "what lies inside it, the environment and credentials of this process too, commands can reach",
+            "what rules deny by path is not hidden from commands, so those ask of which nobody knows what they read",
         )
         return SandboxReport("external", declared, declared, network, declared, Strength.NONE, gaps)
 

@@ -58,7 +58,7 @@ class Withholding:
         self, ctx: Context[Any], sandbox: Sandbox, command: str, judgement: Judgement
     ) -> Sandbox:
         """The sandbox without what rules deny a call. Raises ToolError where that cannot be and nobody allows it."""
-        if ctx.withheld is None or not self._hides(sandbox, judgement):
+        if ctx.withheld is None or not self._holds(sandbox, judgement):
             return sandbox
         import asyncio
 

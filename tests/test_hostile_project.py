@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.sandbox_runs import backend
-from toolcrib import Toolbox
+from toolcrib import Answer, Question, Toolbox, Verdict
 from toolcrib.errors import ErrorCode
+from toolcrib.rules import read_rules
 from toolcrib.sandbox import ExternalSandbox, NoSandbox, Sandbox
 from toolcrib.tools import Shell, Workspace
 
@@ -61,3 +63,75 @@ def test_a_projects_own_checks_run_unasked_only_where_something_holds_them(
     for sandbox in (ExternalSandbox("a container"), backend("bubblewrap")(project)):
         assert ran in box_in(project, sandbox).call_sync("shell", {"command": command}).text
     assert ran in box_in(project, NoSandbox(), "full").call_sync("shell", {"command": command}).text
+
+
+@pytest.mark.parametrize("secret", [False, True])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "cat: {}: No such file or directory",
+        "sh: 1: cannot create {}: Permission denied",
+        "{}: Read-only file system",
+    ],
+)
+def test_no_refusal_tells_what_lies_in_the_home_folder(
+    project: Path, monkeypatch: pytest.MonkeyPatch, secret: bool, said: str
+) -> None:
+    """A command prints the name of something as if it had been refused; what it is told is the same for any name."""
+    home = project.parent / "home"
+    folder = home / (".aws" if secret else "letters")
+    folder.mkdir(parents=True)
+    (folder / "there").write_text("dear diary")
+    (folder / "link").symlink_to(folder / "there")
+    (folder / "dir").mkdir()
+    os.mkfifo(folder / "pipe")
+    monkeypatch.setenv("HOME", str(home))
+    box = box_in(project, backend("bubblewrap")(project), "full")
+    told = set()
+    for name in ("there", "link", "dir", "pipe", "nothing", "not/even/a/folder"):
+        command = f"echo '{said.format(folder / name)}'; false"
+        result = box.call_sync("shell", {"command": command})
+        told.add(re.sub(r"[0-9.]+ s", "", result.text).replace(str(folder / name), "NAME"))
+    (words,) = told
+    assert (
+        "The sandbox hides NAME from commands." in words and ("nobody could be asked" in words) is not secret
+    )
+
+
+def test_what_is_not_there_is_asked_of_nobody(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = project.parent / "home"
+    home.mkdir()
+    (home / "there").write_text("x")
+    monkeypatch.setenv("HOME", str(home))
+    asked: list[str] = []
+
+    async def approver(question: Question) -> Answer:
+        asked.append(question.action)
+        return Answer(Verdict.NO)
+
+    shell = Shell(Workspace(project), sandbox=backend("bubblewrap")(project))
+    box = Toolbox([shell], autonomy="full", approver=approver)
+    for name in ("nothing", "there"):
+        box.call_sync("shell", {"command": f"cat {home}/{name}"})
+    assert asked == [f"let commands read {home}/there"]
+
+
+def test_a_denied_link_denies_what_would_be_opened_by_it(project: Path) -> None:
+    """The sandbox refuses a name, a person would be asked about the place it leads to, and a rule means the name."""
+    (project.parent / "place").mkdir()
+    (project.parent / "place" / "notes").write_text("x")
+    (project.parent / "name").symlink_to("place")
+    asked: list[str] = []
+
+    async def approver(question: Question) -> Answer:
+        asked.append(question.action)
+        return Answer(Verdict.YES)
+
+    name = project.parent / "name"
+    rules = read_rules(f'[[rule]]\ndeny = true\npath = "{name}"').policy("full")
+    sandbox = backend("bubblewrap")(project, readable=[project.parent / "place"])
+    box = Toolbox([Shell(Workspace(project), sandbox=sandbox)], policy=rules, approver=approver)
+    script = project / "write.sh"
+    script.write_text(f"echo '{name}/notes: Read-only file system'; false")
+    box.call_sync("shell", {"command": "sh write.sh"})
+    assert not asked

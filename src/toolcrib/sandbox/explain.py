@@ -111,11 +111,18 @@ ADDRESS = re.compile(
 
 
 def explained(
-    returncode: int | None, output: str, launch: Launch, look: Callable[[], View], level: Level
+    returncode: int | None,
+    output: str,
+    launch: Launch,
+    look: Callable[[], View],
+    level: Level,
+    *,
+    conceals: bool = True,
 ) -> Denial | None:
     """The refusal that a command met, if it met one; the last one said where there are several.
 
-    `look` gives what the command could see; it is only called for a command that failed.
+    `look` gives what the command could see; it is only called for a command that failed. `conceals`: commands do not
+    see whether there is anything where something is hidden.
     """
     if launch.refused_hosts:
         host = launch.refused_hosts[-1]
@@ -135,7 +142,7 @@ def explained(
         return None
     view = look()
     for line in output[-LINES * LINE :].splitlines()[: -LINES - 1 : -1]:
-        found = _of_line(line[:LINE], launch, view, level)
+        found = _of_line(line[:LINE], launch, view, level, conceals=conceals)
         if found is not None:
             return found
     if level.network is not Network.ON and SOCKET.search(output[-LINE:]):
@@ -173,11 +180,11 @@ def _no_network(host: str, level: Level) -> Denial:
     )
 
 
-def _of_line(line: str, launch: Launch, view: View, level: Level) -> Denial | None:
+def _of_line(line: str, launch: Launch, view: View, level: Level, *, conceals: bool) -> Denial | None:
     low = line.lower()
     if any(word in low for word in (*WRITE_WORDS, *READ_WORDS, MASKED_WORDS)):
         for path in _paths(line, launch.cwd):
-            denial = _of_path(path, low, view, level)
+            denial = _of_path(path, low, view, level, conceals=conceals)
             if denial is not None:
                 return denial
     words = (*NETWORK_WORDS, *(PROXY_WORDS if level.network is Network.ALLOWLIST else ()))
@@ -205,7 +212,7 @@ def _limited(what: str) -> Denial:
     return Denial("limit", what, f"The sandbox limits {what}.", f"raise the limit of {what}")
 
 
-def _of_path(path: str, low: str, view: View, level: Level) -> Denial | None:
+def _of_path(path: str, low: str, view: View, level: Level, *, conceals: bool) -> Denial | None:
     words = not any(word in low for word in NOT_THE_SANDBOX) and any(word in low for word in WRITE_WORDS)
     # Where nothing is, a protected path is a folder for commands.
     words = words or (path in view.protected and MASKED_WORDS in low and not _is_folder(path))
@@ -219,10 +226,15 @@ def _of_path(path: str, low: str, view: View, level: Level) -> Denial | None:
             f"allow writing to {path}",
         )
     if view.hides(path):
-        if os.path.lexists(path):
-            more = _permission("read", path, view)
+        # Commands have temporary files of their own, which are missing for reasons of their own.
+        room = max((place for place in view.hidden if within(path, place)), key=len, default="")
+        conceals = conceals and room not in ("/tmp", "/var/tmp")
+        there = _is_ordinary(path)
+        if conceals or os.path.lexists(path):
+            # The same words whether something is there or not: a command may print the name of anything.
+            more = None if never_offered(os.path.realpath(path), view, writing=False) else _reading(path)
             words_ = f"The sandbox hides {path} from commands."
-            return Denial("read", path, words_, f"allow reading {path}", more)
+            return Denial("read", path, words_, f"allow reading {path}", more, there)
         if words and _could_write(path):
             return _write_refused(path, low, view)
         return None
@@ -260,10 +272,18 @@ def _write_refused(path: str, low: str, view: View) -> Denial:
     return Denial("write", path, said, f"allow writing to {path}", more)
 
 
+def _reading(path: str) -> Permission:
+    return Permission("read", os.path.realpath(path))
+
+
+def _is_ordinary(path: str) -> bool:
+    return os.path.isfile(path) or os.path.isdir(path)
+
+
 def _permission(kind: str, path: str, view: View) -> Permission | None:
     """What a person may be asked for; None for secrets, for what programs obey, and for sockets and devices."""
     real = os.path.realpath(path)
-    if os.path.lexists(real) and not (os.path.isfile(real) or os.path.isdir(real)):
+    if os.path.lexists(real) and not _is_ordinary(real):
         return None
     return None if never_offered(real, view, writing=kind == "write") else Permission(kind, real)
 

@@ -197,7 +197,7 @@ class Denial:
 
     `words` are for a model; `wider` is for a person, "" where nothing short of no sandbox would do.
     `permission` is what a person may be asked for; None where it would open what the sandbox is there for (secrets,
-    what other programs obey) or where there is none.
+    what other programs obey) or where there is none. It is asked for only if something is `there`.
     """
 
     kind: str
@@ -205,6 +205,7 @@ class Denial:
     words: str
     wider: str = ""
     permission: Permission | None = None
+    there: bool = True
 
 
 @dataclass(slots=True)

@@ -190,7 +190,7 @@ class Landlock:
         return made
 
     def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
-        return explained(returncode, output, launch, self.view, self.level)
+        return explained(returncode, output, launch, self.view, self.level, conceals=False)
 
     def report(self) -> SandboxReport:
         abi = kernel.landlock_abi()

@@ -104,7 +104,7 @@ class Seatbelt:
         return launch
 
     def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
-        return explained(returncode, output, launch, self.view, self.level)
+        return explained(returncode, output, launch, self.view, self.level, conceals=False)
 
     def report(self) -> SandboxReport:
         gaps = (

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NOBODY = "This needs approval and nobody could be asked: {}. It was nobody's decision."
 MAX_DEPTH = 16  # calls within calls within calls
 
 
@@ -98,8 +99,10 @@ class BoxHost:
         identity = fingerprint(definition.identity, kind) if person else definition.identity
         if not decision.strict and box.grants.covers(ctx.key.run, subject, mark, identity):
             return "approved before"
-        if known:
+        if known and box.approver is not None:
             raise ToolError(f"Nobody has allowed this for good: {action}.")
+        if known:
+            raise ToolError(NOBODY.format(action))
         question = Question(
             key=ctx.key,
             tool=ctx.tool,
@@ -115,9 +118,7 @@ class BoxHost:
         with ctx._deadline.paused() if person and ctx._deadline is not None else nullcontext():
             answer = await box.ask(question)
         if answer is None:
-            raise ToolError(
-                f"This needs approval and nobody could be asked: {action}. It was nobody's decision."
-            )
+            raise ToolError(NOBODY.format(action))
         if not answer.allows:
             said = f" They say: {answer.message}" if answer.message else ""
             raise ToolError(f"The user rejected this step: {action}.{said}")

@@ -6,6 +6,7 @@ the question says what would be allowed, and only what is no way out (secrets, w
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,9 +63,15 @@ class Wider:
             except SandboxError:  # it knows no list of hosts
                 continue
             reaches = self._reaches(more, denial)
-            self._asked[more] = reaches
+            if denial.there:
+                self._asked[more] = reaches
             shown = _shown(more, denial, command, outcome, sandbox)
-            await ctx.ask(*_step(more), reaches=reaches, shown=shown, person=True)
+            try:  # without asking about what is not there, in the words that a model hears where nobody is
+                await ctx.ask(*_step(more), reaches=reaches, shown=shown, person=True, known=not denial.there)
+            except ToolError as refused:  # nor does it hear where a link leads
+                raise ToolError(
+                    refused.message.replace(str(more), str(replace(more, target=denial.target)))
+                ) from None
             return wider
         return None
 
@@ -73,10 +80,13 @@ class Wider:
         if more.kind not in ("read", "write"):
             hosts = (more.target or "*", denial.permission.target if denial.permission else "")
             return tuple(Access(REACH[more.kind], host) for host in dict.fromkeys(hosts) if host)
-        path = Path(more.target)
-        below = path.is_relative_to(self.root)
-        named = str(path.relative_to(self.root)) if below else more.target
-        return (Access(REACH[more.kind], named, subtree=path.is_dir()),)
+        names = dict.fromkeys((denial.target, more.target))  # a rule may mean a link or what it leads to
+        return tuple(
+            Access(REACH[more.kind], self._named(name), subtree=Path(more.target).is_dir()) for name in names
+        )
+
+    def _named(self, path: str) -> str:
+        return str(Path(path).relative_to(self.root)) if Path(path).is_relative_to(self.root) else path
 
 
 def _step(more: Permission) -> tuple[str, list[str]]:

@@ -320,6 +320,15 @@ async def test_what_the_sandbox_holds_needs_no_question(
         assert await kind(box_of(root, "", made, autonomy), command) == "ready"
 
 
+async def test_what_was_decided_for_one_sandbox_is_not_run_without_it(root: Path) -> None:
+    workspace = Workspace(root)
+    shell = Shell(workspace, sandbox=backend("bubblewrap")(root))
+    box = Toolbox([shell], policy=read_rules(SECRETS).policy("full"))
+    prepared = await box.prepare(ToolCall("shell", {"command": READS["a program"]}))
+    workspace.level = Level.of("danger_no_sandbox", "on")
+    assert SECRET not in (await box.execute(prepared)).text
+
+
 def test_too_many_places_are_asked_about_or_refused(root: Path) -> None:
     for number in range(MOST_PLACES + 1):
         (root / f"{number}.pem").write_text(SECRET)

@@ -247,7 +247,8 @@ def _of_path(path: str, low: str, view: View, level: Level, *, conceals: bool) -
 
 def _by_rule(path: str, low: str, view: View, *, writing: bool) -> Denial | None:
     """What rules took; nobody is asked for that. The same words whether something is there or not."""
-    real = os.path.realpath(path)
+    # Where a link leads is not told of what is hidden anyway.
+    real = path if view.hides(path) else os.path.realpath(path)
     if any(within(real, place) for place in view.withheld):
         return Denial("read", path, f"{path} is hidden from commands by a rule.")
     if writing and any(within(one, place) for one in (path, real) for place in view.kept):

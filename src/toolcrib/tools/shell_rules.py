@@ -25,6 +25,7 @@ READING = Level(Files.READ_ONLY, Network.OFF)  # what a command gets that was pr
 # Of the workspace: what lies outside is hidden by other means, or not at all.
 ANY_FILE = [Access(reach, ".", subtree=True, free=True) for reach in (Reach.READ, Reach.WRITE)]
 NOT_READ = "The command was not run: rules do not let this call read the workspace that it would run in."
+CHANGED = "The command was not run: the sandbox that would hide denied files from it was switched off. Try again."
 BEYOND = "run a command from which not all that rules deny can be hidden"
 
 
@@ -58,14 +59,20 @@ class Withholding:
         self, ctx: Context[Any], sandbox: Sandbox, command: str, judgement: Judgement
     ) -> Sandbox:
         """The sandbox without what rules deny a call. Raises ToolError where that cannot be and nobody allows it."""
-        if ctx.withheld is None or not self._holds(sandbox, judgement):
+        if ctx.withheld is None:
             return sandbox
         import asyncio
 
-        level = sandbox.level
+        level, holds = sandbox.level, self._holds(sandbox, judgement)
+        if not holds and (judgement.proved or ctx.approved):  # what it may meet was decided on
+            return sandbox
         # What was opened beside the workspace, when the sandbox was made and since.
         opened = (*getattr(sandbox, "readable", ()), *level.readable, *level.writable)
         found = await asyncio.to_thread(ctx.withheld, self.root, opened)
+        if not holds:
+            if any(map(self._is_inside, (*found.hidden, *found.kept))):
+                raise ToolError(CHANGED)
+            return sandbox
         if self.root in found.hidden:
             raise ToolError(NOT_READ)
         if found.beyond:

@@ -227,6 +227,11 @@ def test_no_question_is_so_long_that_its_beginning_leaves_the_screen(command: st
     assert not cut and len(whole) > len(command)
 
 
+def test_many_arguments_do_not_push_what_is_asked_off_the_screen() -> None:
+    text, cut = ask({f"a{number}": "x" for number in range(500)}, 30)
+    assert cut and text.count("\n") < 40 and "470 more arguments" in text
+
+
 def test_a_command_cannot_pose_as_another_one() -> None:
     text, _ = ask({"command": "rm -rf x\x1b[2K\x1b[1Gls\u202e\r\nRun it? [y]es"})
     assert "\\x1b[2K\\x1b[1Gls\\u202e" in text and "\n  │   Run it? [y]es" in text

@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
 from toolcrib.call import Answer, Lasting, Question, Scope, Verdict
@@ -89,7 +90,11 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[t
     arguments = (
         question.arguments if isinstance(question.arguments, dict) else {"arguments": question.arguments}
     )
-    for name, value in arguments.items():
+    hidden = len(arguments) - limit
+    if hidden > 0:
+        cut = True
+        lines.append(("yellow", f"{MARGIN}… {hidden:,} more arguments; s shows all of them"))
+    for name, value in islice(arguments.items(), limit):
         whole = _lines_of(value)
         if question.preview and len(whole) > 1 and limit < sys.maxsize:
             lines.append(

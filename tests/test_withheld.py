@@ -262,6 +262,13 @@ def test_no_folder_can_be_made_to_look_as_if_nothing_were_there(root: Path) -> N
     assert SECRET not in sh(box, READS["one file"])
 
 
+def test_a_link_on_the_way_cannot_be_led_elsewhere(root: Path) -> None:
+    box = box_of(root, deny("folder/key"), backend("bubblewrap")(root))
+    sh(box, "rm fol*; ln -s app folder")
+    assert (root / "folder").readlink() == Path("secrets")
+    assert SECRET not in sh(box, READS["a program"])
+
+
 def test_a_folder_that_was_closed_before_is_hidden(root: Path) -> None:
     box = box_of(root, deny("app/**/.env"), backend("bubblewrap")(root))
     sh(box, "chmod 0 app/sub")
@@ -371,7 +378,8 @@ PLACES: list[tuple[str, set[str], set[str]]] = [
     (deny("conf/*.key"), {"conf/prod.key", "conf/pub.key"}, set()),
     (deny("{conf,app}/**/p*"), {"conf/prod.key", "conf/pub.key"}, set()),
     (deny("link"), {"secrets/key"}, {"link"}),
-    (deny("folder/key"), {"secrets/key"}, set()),
+    (deny("folder/key"), {"secrets/key"}, {"folder"}),
+    (deny("fold*/d*/key"), {"secrets/deep/key"}, {"folder"}),
     (deny("deploy/**"), set(), {"deploy"}),
     (deny("deploy/**", 'reach = "read"'), set(), set()),
     (deny("conf", 'reach = "write"'), set(), {"conf"}),

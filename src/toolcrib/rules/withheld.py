@@ -12,9 +12,10 @@ import functools
 import os
 import posixpath
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from toolcrib.access import PATHS, Access, Reach, Withheld
-from toolcrib.rules.folders import FOLDER, LINK, Folders
+from toolcrib.rules.folders import FOLDER, LINK, Folders, Name
 from toolcrib.rules.patterns import SPECIAL, compiled, expanded, fits
 from toolcrib.rules.rule import NO, PARTLY, YES, Rule, within
 from toolcrib.sandbox.masks import is_mask
@@ -84,6 +85,21 @@ def withheld(
     return search.found()
 
 
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A folder to look into. `kept`: nothing in it may be changed; `each`: each name in it is asked about.
+
+    `via` are the links on the way to it.
+    """
+
+    path: str
+    named: str
+    state: State
+    kept: bool
+    each: bool
+    via: tuple[str, ...] = ()
+
+
 class Search:
     """One look for what some rules mean."""
 
@@ -122,41 +138,48 @@ class Search:
         )
         if step is None or not (state.leads or step[1]):
             return
-        todo = [(path, named, state, *step)]
-        while todo:
-            path, named, state, kept, each = todo.pop()
-            try:
-                names = self.folders.names(path)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as problem:  # who owns it can open it in the command
-                self._shut(path, named, problem)
-                continue
-            self.left -= len(names)
-            if self.left < 0:
-                self.beyond = f"there are more than {MOST_NAMES:,} names to look at"
-                return
-            if len(self.hidden) + len(self.kept) > MOST_PLACES:
-                self.beyond = f"rules deny more than {MOST_PLACES} places"
-                return
-            for name, alike, kind in names:
-                met = state.met(alike)
-                if not (met or each or kind == FOLDER):
-                    continue
-                inner = f"{path.rstrip('/')}/{name}"
-                if inner in around:
-                    continue
-                after, known = state.inside(met or ()), f"{named.rstrip('/')}/{name}" if named else name
-                step = (kept, False)
-                if each or after.ends:
-                    step = self._judged(inner, known, kind == FOLDER, kept, link=kind == LINK)
-                if step is None:
-                    continue
-                if kind == FOLDER and (after.leads or step[1]):
-                    todo.append((inner, known, after, *step))
-                elif kind == LINK and met and os.path.isdir(inner):
-                    # Only what a name led here: what stays in any folder is found where it really lies.
-                    todo.append((os.path.realpath(inner), known, _state(frozenset(met)), kept, False))
+        todo = [Spot(path, named, state, *step)]
+        while todo and self.left >= 0:
+            spot = todo.pop()
+            found = len(self.hidden) + len(self.kept)
+            for name, alike, kind in self._names(spot):
+                met = spot.state.met(alike)
+                inner = f"{spot.path.rstrip('/')}/{name}"
+                if (met or spot.each or kind == FOLDER) and inner not in around:
+                    todo += self._led(spot, inner, name, met or [], kind)
+            if spot.via and len(self.hidden) + len(self.kept) > found:
+                self.kept.update(dict.fromkeys(spot.via))  # or it could lead elsewhere for the next command
+
+    def _names(self, spot: Spot) -> Sequence[Name]:
+        """What lies in a folder, as long as there is not too much."""
+        try:
+            names = self.folders.names(spot.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except OSError as problem:  # who owns it can open it in the command
+            self._shut(spot.path, spot.named, problem)
+            return ()
+        self.left -= len(names)
+        if self.left < 0:
+            self.beyond = f"there are more than {MOST_NAMES:,} names to look at"
+        elif len(self.hidden) + len(self.kept) > MOST_PLACES:
+            self.beyond, self.left = f"rules deny more than {MOST_PLACES} places", -1
+        return names if self.left >= 0 else ()
+
+    def _led(self, spot: Spot, inner: str, name: str, met: list[Thread], kind: int) -> Iterator[Spot]:
+        """Note what is denied of one name in a folder; where to go on."""
+        after, named = spot.state.inside(met), f"{spot.named.rstrip('/')}/{name}" if spot.named else name
+        step: tuple[bool, bool] | None = (spot.kept, False)
+        if spot.each or after.ends:
+            step = self._judged(inner, named, kind == FOLDER, spot.kept, link=kind == LINK)
+        if step is None:
+            return
+        if kind == FOLDER and (after.leads or step[1]):
+            yield Spot(inner, named, after, *step, via=spot.via)
+        elif kind == LINK and met and os.path.isdir(inner):
+            # Only what a name led here: what stays in any folder is found where it really lies.
+            real = os.path.realpath(inner)
+            yield Spot(real, named, _state(frozenset(met)), spot.kept, False, (*spot.via, inner))
 
     def _judged(
         self, path: str, named: str, folder: bool, kept: bool, *, link: bool = False

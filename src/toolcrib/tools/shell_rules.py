@@ -6,9 +6,10 @@ that was not proved may reach any file, and rules decide on that before it runs.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access, Reach
@@ -25,7 +26,9 @@ READING = Level(Files.READ_ONLY, Network.OFF)  # what a command gets that was pr
 # Of the workspace: what lies outside is hidden by other means, or not at all.
 ANY_FILE = [Access(reach, ".", subtree=True, free=True) for reach in (Reach.READ, Reach.WRITE)]
 NOT_READ = "The command was not run: rules do not let this call read the workspace that it would run in."
-CHANGED = "The command was not run: the sandbox that would hide denied files from it was switched off. Try again."
+CHANGED = (
+    "The command was not run: the sandbox that would hide denied files from it was switched off. Try again."
+)
 BEYOND = "run a command from which not all that rules deny can be hidden"
 
 
@@ -87,10 +90,10 @@ class Withholding:
         """The same, where it lies in what is worked on; what is shown of the system is not looked through."""
         if not (access.subtree and access.reach in PATHS):
             return access
-        below = access.pattern[1:] if access.target == "/" else access.target
+        below = access.pattern[1:].removesuffix("/**") if access.target == "/" else access.target
         if not below.startswith("/") or self._is_inside(below):
             return replace(access, filtered=True)
-        if access.target == "/" and not Path(below.removesuffix("/**")).is_dir():
+        if access.target == "/" and not _may_hold(below):
             return replace(access, pattern=access.pattern.removesuffix("/**"))  # below it there is nothing
         return access
 
@@ -113,6 +116,16 @@ class Withholding:
             return at_work.report().withholds
         except SandboxError:
             return False
+
+
+def _may_hold(path: str) -> bool:
+    """Whether there may be something below a path."""
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 - paths of commands are text
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError):
+        return True
 
 
 def _reads(judgement: Judgement) -> bool:

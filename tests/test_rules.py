@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import uuid
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -540,3 +543,27 @@ def test_the_home_folder_has_two_names(monkeypatch: pytest.MonkeyPatch) -> None:
         for target in ("~/.ssh/id", "/home/ann/.ssh/id", "/home/ann/x/../.ssh"):
             assert policy.decide(case(Access(Reach.READ, target))).verb is Verb.DENY
         assert policy.decide(case(Access(Reach.READ, "/home/bob/.ssh/id"))).verb is Verb.ALLOW
+
+
+@tool(effect=Effect.WRITE, secrets=())
+def pay(
+    account: uuid.UUID | None = None, until: datetime | None = None, limits: list[Decimal] | None = None
+) -> str:
+    """Pay something."""
+    return "paid"
+
+
+SPELLED = [
+    ("account", "12345678-1234-5678-1234-567812345678", "12345678123456781234567812345678"),
+    ("account", "abcdefab-1234-5678-1234-567812345678", "ABCDEFAB-1234-5678-1234-567812345678"),
+    ("until", "2026-01-02T00:00:00Z", "2026-01-02T00:00:00+00:00"),
+    ("limits", "1.5", [1.5]),
+]
+
+
+@pytest.mark.parametrize(("name", "denied", "written"), SPELLED)
+def test_a_value_is_denied_in_whatever_spelling_it_comes(name: str, denied: str, written: object) -> None:
+    rules = f'[[rule]]\ndeny = true\ntool = "pay"\nargument = {{ {name} = "{denied}" }}'
+    box = Toolbox([pay], policy=read_rules(rules).policy("full"))
+    assert box.call_sync("pay", {name: written}).code == "denied"
+    assert box.call_sync("pay", {}).text == "paid"

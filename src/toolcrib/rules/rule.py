@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolcrib.access import PATHS, Access, Reach
+from toolcrib.errors import listed
 from toolcrib.json_values import same_json
 from toolcrib.rules.patterns import (
     CommandPattern,
@@ -53,6 +54,8 @@ class Rule:
     source: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("tools", "servers", "paths", "commands", "hosts", "unsaid", "unless"):
+            object.__setattr__(self, name, listed(name, getattr(self, name)))
         for pattern in self.hosts:
             check_host(pattern)
         if self.verb is not Verb.ALLOW:  # who forbids "rm" does not mean to let "rm -r" run
@@ -185,6 +188,7 @@ class Rule:
         some = self.verb is not Verb.ALLOW
         return all(
             _fits(wanted, given[name] if name in given else _default(case, name), some)
+            or (some and _fits(wanted, _as_read(case, name), some))
             for name, wanted in self.arguments.items()
         )
 
@@ -212,6 +216,20 @@ def _default(case: Case, name: str) -> Any:
     if bound is None:
         return _ABSENT
     return bound.definition.params.schema.get("properties", {}).get(name, {}).get("default", _ABSENT)
+
+
+def _as_read(case: Case, name: str) -> Any:
+    """What the tool is handed, as JSON: a UUID without its dashes is the same one."""
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    params = case.prepared.params if case.prepared is not None else None
+    value = params.get(name, _ABSENT) if isinstance(params, Mapping) else getattr(params, name, _ABSENT)
+    if value is _ABSENT or isinstance(value, str | int | float | None):
+        return value
+    try:
+        return to_jsonable_python(value, by_alias=True)
+    except PydanticSerializationError:
+        return _ABSENT
 
 
 def within(rule: Rule, roots: Sequence[str]) -> Rule:

@@ -1,8 +1,9 @@
 # ruff: noqa: E501 - tables read better in lines
 """What "always" may remember of a command: the beginning of its arguments, never more than was meant.
 
-How many words say what a command is stands in a table; an option ends them, so that `git push --force` is not
-remembered as `git push`. Nothing is remembered of what runs other code, of a redirection, or of a variable.
+How many words say what a command is stands in a table; an option ends them, so that `git commit --amend` is not
+remembered as `git commit`. Nothing is remembered of what runs other code (of a file, of a package, of a container),
+installs it, or reaches another machine, of a redirection, or of a variable: of such only the very arguments are.
 """
 
 from __future__ import annotations
@@ -40,24 +41,33 @@ WORDS: dict[str, int] = {
         3),
     **dict.fromkeys(("aws s3api", "gcloud compute", "gcloud container", "az network", "az vm", "docker compose run"), 4),
 }  # fmt: skip
-# What these run is in their other arguments, in files, or anywhere: nothing of them is remembered.
+# What these run is in their other arguments, in files, in packages, or anywhere: nothing of them is remembered.
 INTERPRETERS = re.compile(
-    r"pythonw?[\d.]*|pyw?|pypy[\d.]*|node|nodejs|deno|bun|ruby|irb|perl[\d.]*|php[\d.]*|lua[\d.]*|Rscript|R|julia|scala|groovy|osascript"
-    r"|g?awk|mawk|nawk|sed|jq|ed|ex|vim?|nvim|nano|emacs|find|fd|tar|make|gmake|npx|uvx|pipx|bunx|ssh|scp|rsync|curl|wget"
-    r"|docker|podman|kubectl|eval|source|\.|trap|alias|export|set|sh|ld|gdb|lldb|strace|ltrace|socat|nc|ncat|netcat|telnet"
+    r"pythonw?[\d.]*|pyw?|pypy[\d.]*|node|nodejs|ruby|irb|perl[\d.]*|php[\d.]*|lua[\d.]*|Rscript|R|julia|scala|groovy|osascript"
+    r"|g?awk|mawk|nawk|sed|jq|ed|ex|vim?|nvim|nano|emacs|find|fd|tar|make|gmake|npx|uvx|pipx|bunx|ssh|scp|sftp|rsync|curl|wget|aria2c"
+    r"|eval|source|\.|trap|alias|export|set|sh|ld|gdb|lldb|strace|ltrace|socat|nc|ncat|netcat|telnet|ftp|mail|sendmail"
     r"|powershell|pwsh|cmd|su|sudo|doas|pkexec|chroot|nsenter|unshare|systemd-run|crontab|at|batch|expect|tmux|screen|script"
     r"|rm|dd|mkfs.*|chmod|chown|kill|pkill|killall|tee|xargs|env"
+    r"|just|rake|task|tox|nox|invoke|inv|fab|ant|mvn|mvnw|gradle|gradlew|sbt|lein|bazel|bazelisk|buck2?|pants|ninja|scons|meson|cmake|ctest"
+    r"|turbo|nx|lerna|rush|gulp|grunt|rails|mix|iex|ansible.*|vagrant|terraform|tofu|pulumi|cdk|sst|nix.*|pre-commit|tsx|ts-node|swift"
+    r"|apt|apt-get|aptitude|dnf|yum|pacman|apk|zypper|brew|snap|flatpak|port|tclsh|wish|ghc|runghc|stack|cabal|dotnet|java|jshell"
 )
-# Of these only the sub-commands that do one thing may be remembered.
-NAMED_ONLY = {
-    "deno": {"lint", "fmt", "check", "test"}, "bun": {"test", "install"}, "make": None,
-    "docker": {"ps", "images", "logs", "build", "pull", "inspect", "compose"},
-    "podman": {"ps", "images", "logs", "build", "pull", "inspect"},
-    "kubectl": {"get", "describe", "logs", "top", "version", "rollout"},
+# Of these only the sub-commands that do one thing may be remembered: none that run the code of a file or a package,
+# fetch any, or reach another machine.
+NAMED_ONLY: dict[str, Collection[str]] = {
+    "git": {"add", "commit", "stash", "tag", "branch", "switch", "merge", "revert", "cherry-pick", "mv", "init", "notes"},
+    "hg": {"add", "commit"}, "svn": {"add"}, "jj": {"commit", "describe", "new"},
+    "deno": {"lint", "fmt", "check"}, "cargo": {"fmt", "doc", "tree", "metadata"}, "go": {"fmt", "doc", "version"},
+    **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "pipenv", "rye", "pixi", "conda", "mamba", "bundle", "pnpm", "yarn", "bun",
+                     "pip", "pip2", "pip3", "gem", "composer", "rustup", "flutter", "dart"), ()),
+    **dict.fromkeys(("docker", "podman", "nerdctl"), {"ps", "images", "logs", "inspect", "stats", "top", "port", "version"}),
+    **dict.fromkeys(("kubectl", "oc"), {"get", "describe", "logs", "top", "version"}),
+    "helm": {"list", "status", "history", "version"},
 }  # fmt: skip
 RUNS = {
-    "exec", "x", "dlx", "--", "-c", "-e", "--eval", "--exec", "shell", "config", "alias", "submodule", "bisect",
-    "filter-branch", "difftool", "mergetool", "tool",
+    "exec", "run", "x", "dlx", "--", "-c", "-e", "--eval", "--exec", "shell", "config", "alias", "submodule", "bisect",
+    "filter-branch", "difftool", "mergetool", "tool", "install", "i", "ci", "start", "serve", "script", "ssh", "api", "extension",
+    "plugin", "clone", "fetch", "pull", "push", "deploy", "publish",
 }  # fmt: skip
 
 
@@ -85,17 +95,14 @@ def prefix_of(argv: Sequence[str]) -> Prefix | None:
         return None
     count = arity(argv)
     words = tuple(argv[:count])
-    if INTERPRETERS.fullmatch(name):
-        allowed = NAMED_ONLY.get(name, set())
-        if allowed is not None and (len(words) < 2 or words[1] not in allowed):
-            return None
+    allowed = NAMED_ONLY.get(name)
+    if INTERPRETERS.fullmatch(name) or (allowed is not None and (len(words) < 2 or words[1] not in allowed)):
+        return None
     if len(words) < count and count > 1 and len(argv) < 2:
         return None  # a program's name alone would stand for all of its sub-commands
-    if words[1:2] == ("run",) and name in RUNNERS and (len(argv) < 3 or prefix_of(argv[2:]) is None):
-        return None
     if words[:2] in DESTROYS or not all(re.fullmatch(r"[\w@.:/+-]+", word) for word in words[1:]):
         return None
-    if any(word.startswith("-") for word in words[1:]) or set(words[1:]) & RUNS:
+    if any(word.startswith("-") for word in words[1:]) or set(argv[1:2]) & RUNS or set(words[1:]) & RUNS:
         return None
     return words
 

@@ -13,7 +13,9 @@ import pytest
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib import Toolbox
 from toolcrib.assembly import default_tools
+from toolcrib.cli.policy import held_to
 from toolcrib.errors import ErrorCode
+from toolcrib.toolbox.policy import AutonomyPolicy
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 pytestmark = linux
@@ -165,6 +167,14 @@ def test_a_run_changes_neither_its_rules_nor_what_is_written_down_of_it(home: Pa
     # One call of four was run, and it changed nothing; the others say whose the files are.
     assert kept.count("this run goes by it") == 2 and kept.count("secrets are a person's") == 1
     assert kept.splitlines()[-1].endswith('"Done."}]}}')
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t{1,2}.jsonl", "a\\b", "[x]*?.jsonl", "d/~/t"])
+def test_a_file_of_any_name_is_kept(tmp_path: Path, name: str) -> None:
+    policy = held_to(AutonomyPolicy("full"), tmp_path, [tmp_path / name])
+    box = Toolbox(builtin=default_tools(tmp_path), policy=policy)
+    for path, code in ((f"./{name}", "denied"), ("other", None)):
+        assert box.call_sync("write_file", {"path": path, "content": "x"}).code == code
 
 
 OBEYED = {

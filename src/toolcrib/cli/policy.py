@@ -6,6 +6,7 @@ import asyncio
 import glob
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 READERS = ("read_file", "grep", "glob", "list_dir")
 WRITERS = ("write_file", "edit_file", "delete*")
+NO_LETTERS = re.compile(r"[\\{}~]")  # what means something else in a pattern
 EVERYTHING = "full"  # the autonomy under which a call is only prepared, so that the rules alone decide
 
 
@@ -99,7 +101,8 @@ def _withheld(
     inside = [path for path in places if path != root and Path(path).is_relative_to(root)]
     if not inside:
         return None
-    paths = tuple(PathPattern(f"./{glob.escape(os.path.relpath(path, root))}") for path in inside)
+    names = (glob.escape(os.path.relpath(path, root)) for path in inside)
+    paths = tuple(PathPattern(f"./{NO_LETTERS.sub('?', name)}") for name in names)
     return Rule(verb=Verb.DENY, name="our own files", reason=reason, tools=tools, paths=paths, reach=reach)
 
 

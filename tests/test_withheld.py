@@ -411,6 +411,8 @@ def test_full_names_and_opened_folders_are_looked_at_too(root: Path, tmp_path: P
     assert places(deny("**/.env"), root, [str(other)])[0] == {".env", "app/sub/.env", str(other / "x/.env")}
     assert places(deny(str(tmp_path / "**")), root)[0] == {str(root)}
     assert places(deny("**", 'reach = "write"'), root)[1] == {str(root)}
+    around = places(deny("**/.env", 'except = { path = "app/sub/.env" }'), root, [str(tmp_path)])
+    assert around == ({".env", str(other / "x/.env")}, set(), "")
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,8 @@ def withheld(
     search.below(root, "", search.relative(root, ""))
     opened = [place for place in others if not _in(place, root)]
     for place in opened:
-        search.below(place, place, search.relative(place, place))
-    search.below("/", "/", search.absolute(), around={root, *opened})
+        search.below(place, place, search.relative(place, place), skipped={root})
+    search.below("/", "/", search.absolute(), skipped={root, *opened})
     search.keep_the_absent()
     return search.found()
 
@@ -107,6 +107,7 @@ class Search:
         self.rules = [within(rule, (root,)) for rule in rules]
         self.case, self.root, self.folders = case, root, folders
         self.patterns = [pattern for rule in self.rules for pattern in rule.paths]
+        self.by_exceptions = any(not rule.paths for rule in self.rules)
         self.hidden: dict[str, None] = {}
         self.kept: dict[str, None] = {}
         self.beyond = ""
@@ -131,21 +132,22 @@ class Search:
             frozenset((pieces, 1) for pieces in found if pieces[0] == "/" and pieces[1:2] != ("**",))
         )
 
-    def below(self, path: str, named: str, state: State, around: Collection[str] = ()) -> None:
-        """Look below a folder, which calls know by a name. What lies `around` other places is no more than a way."""
-        step: tuple[bool, bool] | None = (
-            (False, False) if around else self._judged(path, named or ".", True, False)
-        )
-        if step is None or not (state.leads or step[1]):
+    def below(self, path: str, named: str, state: State, skipped: Collection[str] = ()) -> None:
+        """Look below a folder, which calls know by a name; not into those that are looked at for themselves."""
+        step = (False, False) if path == "/" else self._judged(path, named or ".", True, False)
+        if step is None:
             return
-        todo = [Spot(path, named, state, *step)]
+        each = step[1] and (state.ends or self.by_exceptions)  # else the patterns lead to what is meant
+        if not (state.leads or each):
+            return
+        todo = [Spot(path, named, state, step[0], each)]
         while todo and self.left >= 0:
             spot = todo.pop()
             found = len(self.hidden) + len(self.kept)
             for name, alike, kind in self._names(spot):
                 met = spot.state.met(alike)
                 inner = f"{spot.path.rstrip('/')}/{name}"
-                if (met or spot.each or kind == FOLDER) and inner not in around:
+                if (met or spot.each or kind == FOLDER) and inner not in skipped:
                     todo += self._led(spot, inner, name, met or [], kind)
             if spot.via and len(self.hidden) + len(self.kept) > found:
                 self.kept.update(dict.fromkeys(spot.via))  # or it could lead elsewhere for the next command

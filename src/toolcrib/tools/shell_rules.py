@@ -71,7 +71,7 @@ class Withholding:
             return sandbox
         # What was opened beside the workspace, when the sandbox was made and since.
         opened = (*getattr(sandbox, "readable", ()), *level.readable, *level.writable)
-        found = await asyncio.to_thread(ctx.withheld, self.root, opened)
+        found = await asyncio.to_thread(ctx.withheld, self.root, list(map(os.path.realpath, opened)))
         if not holds:
             if any(map(self._is_inside, (*found.hidden, *found.kept))):
                 raise ToolError(CHANGED)

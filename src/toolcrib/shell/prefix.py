@@ -58,10 +58,10 @@ NAMED_ONLY: dict[str, Collection[str]] = {
     "git": {"add", "commit", "stash", "tag", "branch", "switch", "merge", "revert", "cherry-pick", "mv", "init", "notes"},
     "hg": {"add", "commit"}, "svn": {"add"}, "jj": {"commit", "describe", "new"},
     "deno": {"lint", "fmt", "check"}, "cargo": {"fmt", "doc", "tree", "metadata"}, "go": {"fmt", "doc", "version"},
-    **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "pipenv", "rye", "pixi", "conda", "mamba", "bundle", "pnpm", "yarn", "bun",
+    **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "pipenv", "rye", "pixi", "conda", "mamba", "bundle", "npm", "pnpm", "yarn", "bun",
                      "pip", "pip2", "pip3", "gem", "composer", "rustup", "flutter", "dart"), ()),
-    **dict.fromkeys(("docker", "podman", "nerdctl"), {"ps", "images", "logs", "inspect", "stats", "top", "port", "version"}),
-    **dict.fromkeys(("kubectl", "oc"), {"get", "describe", "logs", "top", "version"}),
+    **dict.fromkeys(("docker", "podman", "nerdctl"), ("ps", "images", "logs", "inspect", "stats", "top", "port", "version")),
+    **dict.fromkeys(("kubectl", "oc"), ("get", "describe", "logs", "top", "version")),
     "helm": {"list", "status", "history", "version"},
 }  # fmt: skip
 RUNS = {

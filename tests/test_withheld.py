@@ -165,6 +165,19 @@ def test_the_rest_of_the_workspace_is_worked_on_as_before(root: Path) -> None:
     assert not [path for path in root.rglob("*") if path.name == "prod.yml"]
 
 
+def test_folders_that_were_opened_are_held_to_rules_too(root: Path, tmp_path: Path) -> None:
+    out, given = tmp_path / "out", tmp_path / "given"
+    for path in (out / "kept/a", out / "free", given / "p/.env", given / "plain"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{SECRET} of {path.name}")
+    sandbox = backend("bubblewrap")(root, Level(writable=(str(out),)), readable=[given])
+    box = box_of(root, deny(str(out / "kept/**"), 'reach = "write"') + deny("**/.env"), sandbox)
+    said = sh(box, f"cat {given}/p* {given}/p/.e* {out}/kept/*; echo new > {out}/free")
+    assert "of plain" in said and "of a" in said and "of .env" not in said
+    sh(box, f"mv {out}/ke* {out}/x; echo new > {out}/k*/a; rm -r {out}/x")
+    assert (out / "kept/a").read_text() == f"{SECRET} of a" and (out / "free").read_text() == "new\n"
+
+
 def test_what_is_hidden_is_told_and_never_offered(root: Path) -> None:
     asked: list[Question] = []
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,11 +49,12 @@ class Withholding:
     ) -> Iterator[Access]:
         """What a command reaches, as rules have to look at it in the sandbox that would be taken."""
         try:
-            holds = self._holds(chosen(), judgement)
+            sandbox = chosen()
         except SandboxError:  # it will not run at all
-            holds = False
-        if holds:
-            yield from (self._filtered(access) for access in accesses)
+            sandbox = None
+        if sandbox is not None and self._holds(sandbox, judgement):
+            places = (self.root, *_opened(sandbox))
+            yield from (_filtered(access, places) for access in accesses)
         else:
             yield from accesses
             yield from () if judgement.proved else ANY_FILE
@@ -69,11 +70,9 @@ class Withholding:
         level, holds = sandbox.level, self._holds(sandbox, judgement)
         if not holds and (judgement.proved or ctx.approved):  # what it may meet was decided on
             return sandbox
-        # What was opened beside the workspace, when the sandbox was made and since.
-        opened = (*getattr(sandbox, "readable", ()), *level.readable, *level.writable)
-        found = await asyncio.to_thread(ctx.withheld, self.root, list(map(os.path.realpath, opened)))
+        found = await asyncio.to_thread(ctx.withheld, self.root, _opened(sandbox))
         if not holds:
-            if any(map(self._is_inside, (*found.hidden, *found.kept))):
+            if any(_is_inside(path, (self.root,)) for path in (*found.hidden, *found.kept)):
                 raise ToolError(CHANGED)
             return sandbox
         if self.root in found.hidden:
@@ -85,20 +84,6 @@ class Withholding:
         kept = tuple(path for path in found.kept if path != self.root)
         level = replace(level, hidden=found.hidden, kept=kept)
         return sandbox if level == sandbox.level else sandbox.at(level)
-
-    def _filtered(self, access: Access) -> Access:
-        """The same, where it lies in what is worked on; what is shown of the system is not looked through."""
-        if not (access.subtree and access.reach in PATHS):
-            return access
-        below = access.pattern[1:].removesuffix("/**") if access.target == "/" else access.target
-        if not below.startswith("/") or self._is_inside(below):
-            return replace(access, filtered=True)
-        if access.target == "/" and not _may_hold(below):
-            return replace(access, pattern=access.pattern.removesuffix("/**"))  # below it there is nothing
-        return access
-
-    def _is_inside(self, path: str) -> bool:
-        return path == self.root or path.startswith(f"{self.root}/")
 
     def _holds(self, sandbox: Sandbox, judgement: Judgement) -> bool:
         """`_hides`, asked once of each sandbox."""
@@ -116,6 +101,29 @@ class Withholding:
             return at_work.report().withholds
         except SandboxError:
             return False
+
+
+def _opened(sandbox: Sandbox) -> list[str]:
+    """What was opened beside the workspace, when the sandbox was made and since."""
+    level = sandbox.level
+    opened = (*getattr(sandbox, "readable", ()), *level.readable, *level.writable)
+    return [os.path.realpath(path) for path in opened]
+
+
+def _filtered(access: Access, places: Collection[str]) -> Access:
+    """The same, where it lies in what is worked on; what is shown of the system is not looked through."""
+    if not (access.subtree and access.reach in PATHS):
+        return access
+    below = access.pattern[1:].removesuffix("/**") if access.target == "/" else access.target
+    if not below.startswith("/") or _is_inside(below, places):
+        return replace(access, filtered=True)
+    if access.target == "/" and not _may_hold(below):
+        return replace(access, pattern=access.pattern.removesuffix("/**"))  # below it there is nothing
+    return access
+
+
+def _is_inside(path: str, places: Collection[str]) -> bool:
+    return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
 def _may_hold(path: str) -> bool:

@@ -178,7 +178,7 @@ def lines_of(*packages: str) -> int:
 
 # The plan says "about 4,000" for ground, toolbox and agent; what stands beside the path of a call (schemas,
 # repair, the streaming parser) is counted on its own. A ratchet: lower it when something moves out. What moved in
-# last: what a call reaches, approvals that last, what only a person may allow, boxes for helpers, what rules withhold.
+# last: what a call reaches, approvals that last, what only a person may allow, boxes for helpers, what rules withhold, lists that are one text.
 BESIDE = {
     "schema",
     "repair",
@@ -192,7 +192,7 @@ BESIDE = {
     "visible",
 }
 ROOMS = {"secrets", "net", "shell", "sandbox", "audit"}  # on the ground floor, but no part of the path
-BUDGETS = {"the path": 5_910, "beside it": 3_400}
+BUDGETS = {"the path": 5_925, "beside it": 3_400}
 
 
 def test_the_core_can_be_read_in_an_afternoon() -> None:

@@ -230,3 +230,22 @@ def test_any_text_is_read_or_refused(text: str) -> None:
                 ).origin
                 == target.origin
             )
+
+
+@pytest.mark.parametrize("name", ["deny_hosts", "allow_private", "nat64"])
+def test_one_string_is_no_list_of_names(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"{name} is a list of names.*write \['10.1.0.0/16'\]"):
+        NetGuard(**{name: "10.1.0.0/16"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ports", ["80", b"80", 80, ["80"], [True]])
+def test_ports_are_a_list_of_numbers(ports: Any) -> None:
+    with pytest.raises(TypeError, match=r"ports is a list of numbers"):
+        NetGuard(ports=ports)
+
+
+def test_a_string_of_digits_opens_no_port() -> None:
+    with pytest.raises(TypeError, match=r"write \[80\]"):
+        NetGuard(ports="80")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="70000 is no port"):
+        NetGuard(ports=[70000])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from toolcrib import Effect, Toolbox, ToolCall, tool
@@ -70,3 +72,23 @@ def test_what_is_refused_by_one_limit_counts_for_none() -> None:
 def test_a_limit_that_cannot_be(limit: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="a number of calls"):
         Limit(**limit)
+
+
+async def test_limits_may_be_given_as_a_list() -> None:
+    box = Toolbox([look, other], limits=[Limit(1, ["look"])])  # type: ignore[arg-type]
+    assert [(await box.call(name)).code for name in ("look", "look", "other")] == [
+        None,
+        ErrorCode.RATE_LIMITED,
+        None,
+    ]
+
+
+def test_one_string_is_no_list_of_tools() -> None:
+    with pytest.raises(TypeError, match=r"tools is a list of names, got the string 'look': write \['look'\]"):
+        Limit(1, "look")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limits", [["look"], [1], "look", 3])
+def test_what_is_no_limit_is_refused_when_the_box_is_made(limits: Any) -> None:
+    with pytest.raises(TypeError, match=r"Limit|iterable"):
+        Toolbox([look], limits=limits)

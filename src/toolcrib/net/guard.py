@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, cast
 
+from toolcrib.errors import listed
+
 from .addresses import OPENABLE, Address, kind_of, nat64_prefix, parse_address
 from .urls import Host, NetworkRefused, Target, parse_host, parse_url, shown
 
@@ -67,21 +69,15 @@ class NetGuard:
         limits: Limits = Limits(),
         resolver: Resolver = system_resolver,
     ) -> None:
-        for name, given in (
-            ("allow_hosts", allow_hosts),
-            ("deny_hosts", deny_hosts),
-            ("allow_private", allow_private),
-        ):
-            if isinstance(given, str):
-                raise TypeError(f"{name} is a list of names, got the string {given!r}")
+        allowed = None if allow_hosts is None else listed("allow_hosts", allow_hosts)
         self.limits = limits
-        self._allow = None if allow_hosts is None else [_entry(text) for text in allow_hosts]
-        self._deny = [_entry(text)[0] for text in deny_hosts]
-        self._ports = frozenset(ports)
-        self._nat64 = [nat64_prefix(text) for text in nat64]
+        self._allow = None if allowed is None else [_entry(text) for text in allowed]
+        self._deny = [_entry(text)[0] for text in listed("deny_hosts", deny_hosts)]
+        self._ports = frozenset(_port(port) for port in _ports(ports))
+        self._nat64 = [nat64_prefix(text) for text in listed("nat64", nat64)]
         self._networks: list[IPv4Network | IPv6Network] = []
         self._private_hosts: list[str] = []
-        for text in allow_private:
+        for text in listed("allow_private", allow_private):
             if (network := _network(text)) is not None:
                 self._networks.append(network)
             else:
@@ -185,6 +181,21 @@ class NetGuard:
     def _listed(self, name: str, port: int, entry: tuple[str, int | None]) -> bool:
         pattern, own = entry
         return _matches(name, pattern) and (port == own if own is not None else port in self._ports)
+
+
+def _ports(given: Any) -> tuple[Any, ...]:
+    if isinstance(given, str | bytes | int):
+        number = given if isinstance(given, int) or not given.isdigit() else int(given)
+        raise TypeError(f"ports is a list of numbers, got {given!r}: write [{number!r}]")
+    return tuple(given)
+
+
+def _port(given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise TypeError(f"ports is a list of numbers such as [80, 443], got {given!r} in it")
+    if not 0 < given < 65536:
+        raise ValueError(f"ports: {given} is no port; they go from 1 to 65535")
+    return given
 
 
 def _entry(text: str) -> tuple[str, int | None]:

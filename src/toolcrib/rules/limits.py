@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from toolcrib.errors import listed
 from toolcrib.rules.patterns import any_matches
 
 HOUR = 3600.0
@@ -17,7 +18,7 @@ HOUR = 3600.0
 class Limit:
     """At most `calls` of the tools (patterns of names; none: all together) in each run, or within `seconds`.
 
-    The window slides: what ran longer ago than `seconds` counts no more.
+    The window slides: what ran longer ago than `seconds` counts no more. TypeError for tools that are one text.
     """
 
     calls: int
@@ -25,6 +26,7 @@ class Limit:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "tools", listed("tools", self.tools))
         if self.calls < 0 or (self.seconds is not None and self.seconds <= 0):
             raise ValueError(f"a limit is a number of calls and, if any, of seconds above 0; got {self}")
 
@@ -49,8 +51,13 @@ class RateLimits:
     ('', 'at most 1 call of shell an hour; there is room again in 3600 seconds', '')
     """
 
-    def __init__(self, limits: Iterable[Limit], *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.limits = tuple(limits)
+    def __init__(
+        self, limits: Iterable[Limit] | Limit, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.limits = (limits,) if isinstance(limits, Limit) else tuple(limits)
+        for limit in self.limits:
+            if not isinstance(limit, Limit):
+                raise TypeError(f"limits are a list of Limit, such as [Limit(5)]; got {limit!r} in it")
         self._clock = clock
         self._lock = threading.Lock()
         self._counted = [_Counted() for _ in self.limits]

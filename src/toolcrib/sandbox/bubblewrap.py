@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from toolcrib.errors import listed
 from toolcrib.sandbox import kernel, seccomp
 from toolcrib.sandbox.environment import outer_and_inner
 from toolcrib.sandbox.explain import explained
@@ -93,8 +94,8 @@ class Bubblewrap:
         if self.workspace == "/":
             raise SandboxError("the workspace is /, so there is nothing outside it to protect")
         self.home = home
-        self.readable = tuple(os.fspath(path) for path in readable)
-        self.protected = protected
+        self.readable = tuple(os.fspath(path) for path in listed("readable", readable))
+        self.protected = None if protected is None else listed("protected", protected)
         self.limits = limits or Limits()
         self.unix_sockets = unix_sockets
         self.landlock = landlock

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
+from toolcrib.errors import listed
+
 LOUD_WORD = "danger_no_sandbox"
 
 
@@ -106,6 +108,8 @@ class Level:
     kept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("hosts", "writable", "readable", "hidden", "kept"):
+            object.__setattr__(self, name, listed(name, getattr(self, name)))
         for path in (*self.writable, *self.readable, *self.hidden, *self.kept):
             if not os.path.isabs(path) or os.path.normpath(path) != path:  # noqa: PTH117 - paths stay text
                 raise ValueError(
@@ -123,7 +127,7 @@ class Level:
             if given not in list(words):
                 *others, last = words
                 raise ValueError(f"{name}: expected {', '.join(others)} or {last}, got {given}")
-        return cls(Files(files), Network(network), tuple(hosts))
+        return cls(Files(files), Network(network), listed("hosts", hosts))
 
     def allows(self, more: Permission) -> bool:
         """Whether a permission is part of this level already."""

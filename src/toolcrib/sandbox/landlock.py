@@ -13,6 +13,7 @@ import resource
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 
+from toolcrib.errors import listed
 from toolcrib.sandbox import kernel, seccomp
 from toolcrib.sandbox.environment import outer_and_inner
 from toolcrib.sandbox.explain import explained
@@ -107,8 +108,8 @@ class Landlock:
                 "install toolcrib elsewhere"
             )
         self.home = home
-        self.readable = tuple(os.fspath(path) for path in readable)
-        self.protected = protected
+        self.readable = tuple(os.fspath(path) for path in listed("readable", readable))
+        self.protected = None if protected is None else listed("protected", protected)
         self.limits = limits or Limits()
         self.unix_sockets = unix_sockets
         self.why_not_better = tuple(why_not_better)

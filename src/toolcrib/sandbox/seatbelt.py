@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 
+from toolcrib.errors import listed
 from toolcrib.sandbox.explain import explained
 from toolcrib.sandbox.interface import (
     Denial,
@@ -67,8 +68,8 @@ class Seatbelt:
         if self.workspace == "/":
             raise SandboxError("the workspace is /, so there is nothing outside it to protect")
         self.home = home
-        self.readable = tuple(os.fspath(path) for path in readable)
-        self.protected = protected
+        self.readable = tuple(os.fspath(path) for path in listed("readable", readable))
+        self.protected = None if protected is None else listed("protected", protected)
         self.limits = limits or Limits()
         self.unix_sockets = unix_sockets
         self.why_not_better = tuple(why_not_better)

@@ -38,7 +38,7 @@ from toolcrib.toolbox.approve import answered, ask, bind, outdated, previewed, r
 from toolcrib.toolbox.grants import Grants, Store
 from toolcrib.toolbox.host import BoxHost
 from toolcrib.toolbox.marks import Marks
-from toolcrib.toolbox.policy import Approver, Case, Policy, accesses_of, as_policy
+from toolcrib.toolbox.policy import Approver, Case, Policy, accesses_of, as_limiter, as_policy
 from toolcrib.toolbox.prepare import decode, judged
 from toolcrib.toolbox.registry import Offer, Registry, close_tool, make_offer
 from toolcrib.toolbox.resolve import resolve
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from toolcrib.audit import AuditLog
-    from toolcrib.rules import Rule
+    from toolcrib.rules import Limit, Rule
     from toolcrib.secrets import SecretStore
     from toolcrib.secrets.masking import Masking
     from toolcrib.toolbox.execute import Execution
@@ -82,8 +82,8 @@ class Toolbox:
     replaces it. An approver that is silent for `answer_timeout` seconds counts as nobody. What is approved for
     longer than a run is kept in `approvals`, for the folder `project` or for the user; `audit` notes every
     decision and call. `secrets` are what `<secret_ref:NAME>` stands for in parameters that a tool declared for
-    them; their values are masked in all that tools give. `limits` say how often tools may run. `timeout`
-    (seconds) and `max_output` hold for tools that say nothing themselves. Long outputs are kept whole below
+    them; their values are masked in all that tools give. `limits` (`rules.Limit`) say how often tools may run.
+    `timeout` (seconds) and `max_output` hold for tools that say nothing themselves. Long outputs are kept whole below
     `overflow`, if a folder is given. `on_event` is called with every event, on a thread of its own.
 
     >>> import asyncio
@@ -108,7 +108,7 @@ class Toolbox:
         approvals: Store | None = None,
         audit: AuditLog | None = None,
         secrets: SecretStore | None = None,
-        limits: Limiter | None = None,
+        limits: Limiter | Iterable[Limit] | None = None,
         project: Path | None = None,
         deps: Any = None,
         timeout: float = TIMEOUT,
@@ -129,7 +129,7 @@ class Toolbox:
         self.approver = approver
         self.answer_timeout = answer_timeout
         self.audit = audit
-        self.limits = limits
+        self.limits: Limiter | None = as_limiter(limits)
         self.deps = deps
         self.timeout = timeout
         self.max_output = max_output

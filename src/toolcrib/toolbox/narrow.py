@@ -6,6 +6,7 @@ import copy
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.errors import listed
 from toolcrib.toolbox.host import BoxHost
 from toolcrib.toolbox.policy import AutonomyPolicy, Verb
 
@@ -27,11 +28,9 @@ def narrowed(
         raise TypeError(
             f"a box can be narrowed whose policy has a method narrowed, as RulePolicy; got {policy!r}"
         )
-    if isinstance(tools, str):
-        raise TypeError(f"tools must be names, got the string {tools!r}")
     added = list(rules)
     if tools is not None:
-        handed = (Rule(verb=Verb.DENY, tools=tuple(tools)),) if tools else ()
+        handed = (Rule(verb=Verb.DENY, tools=listed("tools", tools)),) if tools else ()
         added.append(
             Rule(verb=Verb.DENY, name="tools of a helper", reason="it was not handed out", unless=handed)
         )

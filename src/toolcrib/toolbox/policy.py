@@ -162,3 +162,12 @@ _DECISIONS: dict[Autonomy, tuple[Decision, Decision, Decision]] = {
 def as_policy(policy: Any) -> Policy:
     """A policy as it is, or the one of an autonomy's name."""
     return AutonomyPolicy(policy) if isinstance(policy, str) else policy
+
+
+def as_limiter(limits: Any) -> Any:
+    """What counts calls as it is; or a `RateLimits` of the limits that are listed. TypeError for anything else."""
+    if limits is None or hasattr(limits, "take"):
+        return limits
+    from toolcrib.rules.limits import RateLimits
+
+    return RateLimits(limits)

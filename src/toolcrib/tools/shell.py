@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field, PrivateAttr
 
 from toolcrib.access import Access
 from toolcrib.call import Doubt, Preview
-from toolcrib.errors import ToolError
+from toolcrib.errors import ToolError, listed
 from toolcrib.sandbox import (
     Denial,
     Files,
@@ -113,7 +113,7 @@ class Shell(
         self.workspace = workspace
         self.sandbox = sandbox
         self.env = dict(env or {})
-        self.passthrough = tuple(passthrough)
+        self.passthrough = listed("passthrough", passthrough)
         self.grace = grace
         self._wider = Wider(workspace.root.path)
         self._choosing = threading.Lock()

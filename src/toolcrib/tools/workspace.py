@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access, Reach
-from toolcrib.errors import ToolError
+from toolcrib.errors import ToolError, listed
 from toolcrib.tools.confined import LOOK, below, open_beneath, real_beneath
 from toolcrib.tools.places import (
     WORDS,
@@ -72,7 +72,7 @@ class Workspace:
         self.root = Root(root)
         self.root.fd()
         self.level = level
-        self.readable = tuple(Root(path) for path in readable)
+        self.readable = tuple(Root(path) for path in listed("readable", readable))
         self.portable = portable
         # Reading, changing and replacing a file is one step for all tools of this workspace.
         self.writing = threading.RLock()

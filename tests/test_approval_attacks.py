@@ -148,9 +148,8 @@ def gives(answer: Any) -> Any:
 NO_ANSWERS: dict[str, tuple[Any, ErrorCode]] = {
     "raises": (raises, ErrorCode.NOBODY_TO_ASK),
     "nothing": (gives(None), ErrorCode.NOBODY_TO_ASK),
-    "a word": (gives("yes"), ErrorCode.NOBODY_TO_ASK),
-    "true": (gives(True), ErrorCode.NOBODY_TO_ASK),
-    "the verdict alone": (gives(Verdict.YES), ErrorCode.NOBODY_TO_ASK),
+    "a word": (gives("yes, do"), ErrorCode.NOBODY_TO_ASK),
+    "truth": (gives(1), ErrorCode.NOBODY_TO_ASK),
     "an answer's data": (gives({"verdict": "yes"}), ErrorCode.NOBODY_TO_ASK),
     "the class": (gives(Answer), ErrorCode.NOBODY_TO_ASK),
     "an unknown verdict": (gives(Answer("maybe")), ErrorCode.REJECTED),  # type: ignore[arg-type]

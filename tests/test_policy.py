@@ -177,15 +177,52 @@ async def test_no_and_nobody_are_told_apart() -> None:
     assert "rejected" not in nobody.text and "nobody's decision" in nobody.text
 
 
-@pytest.mark.parametrize("answer", [True, "yes", Verdict.YES, {"verdict": "yes"}, object()])
-async def test_only_an_answer_is_an_answer(answer: Any) -> None:
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        *[(given, None) for given in (True, "yes", "always", Verdict.YES, Verdict.ALWAYS)],
+        *[(given, "rejected") for given in (False, "no", Verdict.NO)],
+        (None, "nobody_to_ask"),
+    ],
+)
+async def test_a_plain_word_is_an_answer(answer: Any, code: str | None) -> None:
     ran: list[Any] = []
 
     async def approver(question: Question) -> Any:
         return answer
 
-    assert (await shop(ran, approver=approver).call("write", {})).code == "nobody_to_ask"
+    assert (await shop(ran, approver=approver).call("write", {})).code == code
+    assert len(ran) == (code is None)
+
+
+async def test_always_as_a_word_is_remembered() -> None:
+    asked: list[str] = []
+
+    async def approver(question: Question) -> Any:
+        asked.append(question.tool)
+        return "always"
+
+    box = shop([], approver=approver)
+    for _ in range(2):
+        assert not (await box.call("write", {})).is_error
+    assert asked == ["write"]
+
+
+@pytest.mark.parametrize("answer", [{"verdict": "yes"}, object(), 1, "y", "YES", "yes please", [True]])
+async def test_anything_else_allows_nothing_and_is_logged_once(
+    answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran: list[Any] = []
+
+    async def approver(question: Question) -> Any:
+        return answer
+
+    box = shop(ran, approver=approver)
+    for _ in range(2):
+        assert (await box.call("write", {})).code == "nobody_to_ask"
     assert ran == []
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "toolcrib"]
+    assert "an approver gives Answer(Verdict.YES)" in said
 
 
 # -- calls that wait elsewhere

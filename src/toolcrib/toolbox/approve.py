@@ -35,15 +35,15 @@ async def ask(box: Toolbox, question: Question) -> Answer | None:
     run = question.key.run
     if box.sink:
         box.emit(run, QuestionAsked(question))
-    answer = None
+    given: Any = None
     if box.approver is not None:
         import asyncio
 
         try:
             if box.answer_timeout is None:
-                answer = await box.approver(question)
+                given = await box.approver(question)
             else:
-                answer = await asyncio.wait_for(box.approver(question), box.answer_timeout)
+                given = await asyncio.wait_for(box.approver(question), box.answer_timeout)
         except TimeoutError:
             pass
         except (Exception, asyncio.CancelledError) as problem:
@@ -51,8 +51,11 @@ async def ask(box: Toolbox, question: Question) -> Answer | None:
             if task is not None and task.cancelling():  # it is this call that was cancelled
                 raise
             box.complain("the approver failed; the answer is no", in_full(problem))
-    if not isinstance(answer, Answer):
-        answer = None
+    answer: Answer | None = given
+    if given is not None and not isinstance(given, Answer):
+        from toolcrib.rules.answers import understood
+
+        answer = understood(given, box)
     if box.sink:
         said = (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
         box.emit(run, QuestionAnswered(question.key, *said))

@@ -155,7 +155,7 @@ ENDS = [
     (["--max-turns", "1"], 1, "limit of 1 turns"),
     (["--budget-tokens", "1"], 1, "55 of 1 tokens are used"),
     (["--budget-seconds", "0"], 1, "seconds have passed"),
-    (["--autonomy", "read_only"], 0, "Unknown tool"),
+    (["--autonomy", "read_only"], 0, 'Tool "write_file" is not available now'),
 ]
 
 

@@ -48,7 +48,7 @@ async def _not_there(
     if name not in offer.entries:
         if name in offer.broken:
             return Refused(call, key, words.tool_broken(name))
-        return Refused(call, key, words.unknown_tool(name, offer.entries))
+        return Refused(call, key, words.unknown_tool(name, offer.entries, hidden=entry is not None))
     return None if entry is offer.entries[name] else Refused(call, key, words.tool_changed(name))
 
 

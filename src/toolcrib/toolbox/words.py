@@ -22,19 +22,20 @@ def short(name: str) -> str:
     return name if len(name) <= MAX_NAME else name[:MAX_NAME] + "…"
 
 
-def unknown_tool(name: str, known: Iterable[str]) -> ToolResult:
-    """No tool of that name; it is never guessed which one was meant."""
+def unknown_tool(name: str, known: Iterable[str], *, hidden: bool = False) -> ToolResult:
+    """No tool of that name, or a hidden one; it is never guessed which one was meant."""
     from difflib import get_close_matches
 
     name, names = short(name), sorted(known)
-    near = get_close_matches(name, names, n=MAX_NAMES, cutoff=0.5)
+    near = [] if hidden else get_close_matches(name, names, n=MAX_NAMES, cutoff=0.5)
     if near:
         hint = "Did you mean " + " or ".join(f'"{other}"' for other in near) + "?"
     elif names:
         hint = "Available: " + ", ".join(names[:20]) + (", …" if len(names) > 20 else "") + "."
     else:
         hint = "No tools are available."
-    return ToolResult.of(f'Unknown tool "{name}"; nothing was run. {hint}', code=ErrorCode.UNKNOWN_TOOL)
+    what = f'Tool "{name}" is not available now' if hidden else f'Unknown tool "{name}"'
+    return ToolResult.of(f"{what}; nothing was run. {hint}", code=ErrorCode.UNKNOWN_TOOL)
 
 
 def too_deep(name: str, limit: int) -> ToolResult:

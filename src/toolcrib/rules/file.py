@@ -17,9 +17,15 @@ deny = true
 path = ["**/.env*", "secrets/**"]
 except = { path = "**/.env.example" }
 reason = "secrets stay where they are"
+
+[[limit]]
+tool = "shell"                      # left out: all tools together
+calls = 100
+per = "hour"                        # or "run" (the default), "minute", "day", or a number of seconds
 ```
 
-Examples are checked when the file is loaded: a rule that does not do what its author says is an error.
+Examples are checked when the file is loaded: a rule that does not do what its author says is an error. Those of tools
+that are not there are not tried.
 """
 
 from __future__ import annotations
@@ -27,7 +33,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,12 +42,14 @@ from toolcrib.access import Reach
 from toolcrib.call import ToolCall
 from toolcrib.errors import ToolcribError
 from toolcrib.rules.breadth import check_breadth
+from toolcrib.rules.limits import Limit, limit_from
 from toolcrib.rules.patterns import CommandPattern, PathPattern
 from toolcrib.rules.policy import NO, Rule, RulePolicy
 from toolcrib.tool import Effect
-from toolcrib.toolbox.policy import Autonomy, Case, Verb
+from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Verb
 
-HEADER = re.compile(r"^\s*\[\[\s*rule\s*\]\]")
+HEADER = re.compile(r"^\s*\[\[\s*(rule|limit)\s*\]\]")
+TOP = ("autonomy", "otherwise")
 KEYS = {
     "name", "reason", "allow", "ask", "deny", "tool", "effect", "server", "path", "reach", "command", "host",
     "argument", "tainted", "unsaid", "except", "match", "not_match",
@@ -50,7 +58,11 @@ NOT_IN_EXCEPTIONS = {"name", "reason", "allow", "ask", "deny", "except", "match"
 MAX_FILE = 1_000_000
 
 MakeCase = Callable[[ToolCall], Case]
-"""The case of an example's call; raises ToolcribError, naming what is wrong, for a tool that nobody knows."""
+"""The case of an example's call; raises NotThere for a tool that is not there, ToolcribError for what is wrong."""
+
+
+class NotThere(ToolcribError):
+    """An example calls a tool that is not there now: it is not tried."""
 
 
 class RuleError(ToolcribError, ValueError):
@@ -59,9 +71,9 @@ class RuleError(ToolcribError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """What a file says: its rules and, if it names them, an autonomy and what becomes of all else.
+    """What a file says: its rules, limits and, if it names them, an autonomy and what becomes of all else.
 
-    `examples` are to be checked with tools.
+    `examples` are to be checked with tools; `limits` are for `Toolbox(limits=...)`.
     """
 
     path: str
@@ -69,12 +81,20 @@ class RuleFile:
     autonomy: Autonomy | None
     examples: tuple[tuple[Rule, int, str, bool], ...]
     otherwise: Verb | None = None
+    limits: tuple[Limit, ...] = ()
 
-    def check(self, make_case: MakeCase) -> None:
-        """Try each rule on its own examples. Raises RuleError for the first that is not as it says."""
+    def check(self, make_case: MakeCase) -> tuple[tuple[int, str], ...]:
+        """Try each rule on its own examples; those of tools that are not there are given back, with their lines.
+
+        Raises RuleError for the first that is not as it says.
+        """
+        untried: list[tuple[int, str]] = []
         for rule, line, text, wanted in self.examples:
             try:
                 case = make_case(call_from(text))
+            except NotThere:
+                untried.append((line, text))
+                continue
             except ToolcribError as problem:
                 raise RuleError(f"{self.path}, line {line}: example {text!r}: {problem}") from None
             if _matches(rule, case) is not wanted:
@@ -84,10 +104,21 @@ class RuleFile:
                     else "is listed under not_match, but"
                 )
                 raise RuleError(f"{self.path}, line {line}: rule {rule.name!r}: {text!r} {said} match it")
+        return tuple(untried)
 
-    def policy(self, autonomy: Autonomy | str = "supervised") -> RulePolicy:
-        """The policy of these rules; the file's own autonomy counts before the given one."""
-        return RulePolicy(self.autonomy or autonomy, self.rules, otherwise=self.otherwise)
+    def policy(self, autonomy: Autonomy | str | None = None) -> RulePolicy:
+        """The policy of these rules under the lower of the file's autonomy and the given one.
+
+        Where neither is said, it is "supervised". ValueError for an autonomy that is none.
+        """
+        said = [word for word in (autonomy, self.autonomy) if word is not None]
+        policies = [AutonomyPolicy(word).autonomy for word in said] or [Autonomy.SUPERVISED]
+        return RulePolicy(lowest(*policies), self.rules, otherwise=self.otherwise)
+
+
+def lowest(*autonomies: Autonomy) -> Autonomy:
+    """The one under which least runs unasked."""
+    return min(autonomies, key=list(Autonomy).index)
 
 
 def load_rules(path: str | Path) -> RuleFile:
@@ -105,22 +136,24 @@ def read_rules(text: str, path: str = "rules") -> RuleFile:
     >>> read_rules('[[rule]]\\ndeny = true\\ntool = "shell"').rules[0].verb.value
     'deny'
     """
+    text = text.removeprefix("\ufeff")  # which some editors put before all they save
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise RuleError(f"{path}: not TOML: {problem}") from None
-    if unknown := sorted(set(data) - {"autonomy", "otherwise", "rule"}):
-        raise RuleError(f"{path}: unknown key {unknown[0]!r}; known are 'autonomy', 'otherwise' and [[rule]]")
     lines_of = text.split("\n")
-    lines = [number for number, line in enumerate(lines_of, 1) if HEADER.match(line)]
-    tables = data.get("rule", [])
-    if not isinstance(tables, list) or len(lines) != len(tables):
-        raise RuleError(f"{path}: write every rule under a header [[rule]] of its own")
+    if unknown := sorted(set(data) - {*TOP, "rule", "limit"}):
+        known = "'autonomy', 'otherwise', [[rule]] and [[limit]]"
+        line = _line_of_key(lines_of, unknown[0])
+        raise RuleError(f"{path}, line {line}: unknown key {unknown[0]!r}; known are {known}")
     rules: list[Rule] = []
     examples: list[tuple[Rule, int, str, bool]] = []
-    for number, (line, table) in enumerate(zip(lines, tables, strict=True), 1):
+    named: dict[str, int] = {}
+    for number, (line, table) in enumerate(_headed(data, "rule", lines_of, path), 1):
         try:
             rule = _rule(table, number, f"{Path(path).name}:{line}")
+            if "name" in table and (first := named.setdefault(rule.name, line)) != line:
+                raise ValueError(f"two rules are named {rule.name!r}: the other is in line {first}")
         except ValueError as problem:
             raise RuleError(f"{path}, line {line}: {problem}") from None
         rules.append(rule)
@@ -129,17 +162,39 @@ def read_rules(text: str, path: str = "rules") -> RuleFile:
             examples += [
                 (rule, _line_of(lines_of, key, example, line), example, wanted) for example in listed
             ]
-    autonomy = _word(data, "autonomy", {word.value: word for word in Autonomy}, path)
-    otherwise = _word(data, "otherwise", {word.value: word for word in (Verb.ASK, Verb.DENY)}, path)
-    return RuleFile(path, tuple(rules), autonomy, tuple(examples), otherwise)
+    limits: list[Limit] = []
+    for line, table in _headed(data, "limit", lines_of, path):
+        try:
+            limits.append(limit_from(table, _texts(table, "tool")))
+        except ValueError as problem:
+            raise RuleError(f"{path}, line {line}: {problem}") from None
+    autonomy = _word(data, "autonomy", {word.value: word for word in Autonomy}, path, lines_of)
+    otherwise = _word(data, "otherwise", {word.value: word for word in (Verb.ASK, Verb.DENY)}, path, lines_of)
+    return RuleFile(path, tuple(rules), autonomy, tuple(examples), otherwise, tuple(limits))
 
 
-def _word(data: Mapping[str, Any], key: str, known: Mapping[str, Any], path: str) -> Any:
+def _headed(
+    data: Mapping[str, Any], kind: str, lines: Sequence[str], path: str
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The tables of a kind, each with the line of its header."""
+    matches = ((number, HEADER.match(line)) for number, line in enumerate(lines, 1))
+    numbers = [number for number, match in matches if match is not None and match[1] == kind]
+    tables = data.get(kind, [])
+    if not isinstance(tables, list) or len(numbers) != len(tables):
+        line = _line_of_key(lines, kind)
+        raise RuleError(f"{path}, line {line}: write every {kind} under a header [[{kind}]] of its own")
+    return zip(numbers, tables, strict=True)
+
+
+def _word(
+    data: Mapping[str, Any], key: str, known: Mapping[str, Any], path: str, lines: Sequence[str]
+) -> Any:
     if key not in data:
         return None
     value = data[key]
     if not isinstance(value, str) or value not in known:
-        raise RuleError(f"{path}: {key} must be one of {', '.join(known)}; got {value!r}")
+        line = _line_of_key(lines, key)
+        raise RuleError(f"{path}, line {line}: {key} must be one of {', '.join(known)}; got {value!r}")
     return known[value]
 
 
@@ -158,6 +213,8 @@ def call_from(text: str) -> ToolCall:
 def _rule(table: Any, number: int, source: str) -> Rule:
     if not isinstance(table, dict):
         raise ValueError("a rule is a table of keys and values")
+    if misplaced := [key for key in TOP if key in table]:
+        raise ValueError(f"{misplaced[0]} is said of the whole file: write it above the first [[rule]]")
     if unknown := sorted(set(table) - KEYS):
         raise ValueError(f"unknown key {unknown[0]!r}; known are {', '.join(sorted(KEYS))}")
     verbs = [verb for verb in Verb if table.get(verb.value) is True]
@@ -257,6 +314,12 @@ def _arguments(table: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f'argument must be a table such as {{ branch = "main" }}, got {value!r}')
     return value
+
+
+def _line_of_key(lines: Sequence[str], key: str) -> int:
+    """The line where a key or a table of the file itself begins; the first where it is written in another way."""
+    begins = re.compile(rf"""\s*\[{{0,2}}\s*["']?{re.escape(key)}["']?\s*[=.\]]""")
+    return next((number for number, line in enumerate(lines, 1) if begins.match(line)), 1)
 
 
 def _line_of(lines: Sequence[str], key: str, example: str, start: int) -> int:

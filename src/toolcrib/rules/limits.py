@@ -7,11 +7,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from toolcrib.errors import listed
 from toolcrib.rules.patterns import any_matches
 
 HOUR = 3600.0
+PER = {"run": None, "minute": 60.0, "hour": HOUR, "day": 24 * HOUR}
+KEYS = ("tool", "calls", "per")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,25 @@ class Limit:
         what = f"{noun} of {', '.join(self.tools)}" if self.tools else noun
         within = "in a run" if self.seconds is None else _per(self.seconds)
         return f"at most {self.calls} {what} {within}"
+
+
+def limit_from(table: Any, tools: tuple[str, ...] = ()) -> Limit:
+    """A limit as a file of rules says it: `calls`, `per` "run", "minute", "hour", "day" or seconds. Raises ValueError.
+
+    >>> limit_from({"calls": 2, "per": "hour"}, ("shell",))
+    Limit(calls=2, tools=('shell',), seconds=3600.0)
+    """
+    if unknown := sorted(set(table) - set(KEYS)):
+        raise ValueError(f"unknown key {unknown[0]!r} in a limit; known are {', '.join(KEYS)}")
+    calls, per = table.get("calls"), table.get("per", "run")
+    if not isinstance(calls, int) or isinstance(calls, bool) or calls < 0:
+        said = "is missing" if calls is None else f"got {calls!r}"
+        raise ValueError(f"calls must be a number of calls, 0 or more; {said}")
+    if isinstance(per, str) and per in PER:
+        return Limit(calls, tools, PER[per])
+    if isinstance(per, bool) or not isinstance(per, int | float) or not 0 < per < float("inf"):
+        raise ValueError(f"per must be one of {', '.join(PER)}, or a number of seconds above 0; got {per!r}")
+    return Limit(calls, tools, float(per))
 
 
 @dataclass(slots=True)

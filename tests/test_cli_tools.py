@@ -377,3 +377,32 @@ def test_closed_streams_are_no_failure(folder: Path) -> None:
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, ""), closed
+
+
+LATE = """
+from toolcrib import Effect, tool
+
+
+@tool(effect=Effect.READ, secrets=())
+def late(name: str) -> str:
+    \"\"\"Import something, late.\"\"\"
+    import importlib
+    from pathlib import Path
+
+    Path("written_later.py").write_text("import os; os.environ['RAN'] = 'yes'")
+    importlib.invalidate_caches()
+    try:
+        importlib.import_module(name)
+    except ImportError as problem:
+        return f"no: {problem}"
+    return "imported"
+"""
+
+
+@pytest.mark.parametrize(("name", "said"), [("beside", "imported"), ("written_later", "no: No module named")])
+def test_only_modules_that_lay_here_at_the_start_are_imported(folder: Path, name: str, said: str) -> None:
+    """What a command of the model writes into the folder must not run in our process."""
+    (folder / "late_tools.py").write_text(LATE)
+    (folder / "beside.py").write_text("")
+    done = toolcrib(folder, "tools", "call", "--from", "late_tools", "late", "--name", name)
+    assert done.stdout.startswith(said), done.stdout + done.stderr

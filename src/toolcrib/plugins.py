@@ -13,6 +13,8 @@ import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -41,7 +43,7 @@ def load_named(reference: str) -> Plugin:
 
     The attribute is a tool, a list of tools, a Toolset, or a module; of a module, its tools are collected:
     those that `__all__` names, else those defined in it or below it. Modules are looked for on the import
-    path, and then in the current folder.
+    path, and then in the current folder, among what lies there now: what a run writes there is not imported.
     """
     module_name, colon, path = reference.partition(":")
     if not module_name or (colon and not path):
@@ -51,13 +53,35 @@ def load_named(reference: str) -> Plugin:
     if os.sep in module_name or module_name.endswith(".py"):
         dotted = os.path.normpath(module_name).removesuffix(".py").lstrip(f".{os.sep}").replace(os.sep, ".")
         raise PluginError(f"expected a module's name, got the path {module_name!r}; did you mean {dotted!r}?")
-    here = os.getcwd()  # noqa: PTH109 - sys.path holds strings
-    if here not in sys.path:
-        sys.path.append(here)  # last, so that no file here stands in for an installed module
+    _Here.found()
     value: Any = _imported(module_name, reference)
     for name in path.split(".") if path else ():
         value = _attribute(value, name, reference)
     return Plugin(reference, collected(value, reference))
+
+
+class _Here:
+    """Finds the modules that lay in a folder when it was looked at, after all others.
+
+    Not the folder on `sys.path`: a module that toolcrib imports later, and that is not installed, could be written
+    there by a command in the meantime.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.names = {path.name.partition(".")[0] for path in Path(folder).iterdir()}
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        known = path is None and fullname in self.names
+        return PathFinder.find_spec(fullname, [self.folder]) if known else None
+
+    @classmethod
+    def found(cls) -> None:
+        """Look at the current folder, once."""
+        here = os.getcwd()  # noqa: PTH109 - as sys.path holds it
+        known = (finder.folder for finder in sys.meta_path if isinstance(finder, cls))
+        if here not in sys.path and here not in known:
+            sys.meta_path.append(cls(here))
 
 
 def entry_points() -> list[Plugin]:

@@ -35,6 +35,7 @@ class Done:
     said: str
     restored: list[str]
     denial: Denial | None
+    taken_out: list[str]
 
 
 def run(sandbox: Sandbox, command: str | Sequence[str], cwd: object, **named: Any) -> Done:
@@ -57,4 +58,5 @@ def run(sandbox: Sandbox, command: str | Sequence[str], cwd: object, **named: An
     ):
         launch.started()
         said = process.communicate(timeout=30)[0]
-    return Done(process.returncode, said, launch.restored, sandbox.explain(process.returncode, said, launch))
+    denial = sandbox.explain(process.returncode, said, launch)
+    return Done(process.returncode, said, launch.restored, denial, launch.taken_out)

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import toolcrib.errors
 import toolcrib.sandbox
 from toolcrib.sandbox.choose import ORDER, unfit
 
@@ -85,6 +86,7 @@ def results(backend: str, who: str) -> dict[str, Any]:
         lib = place / "lib"
         (lib / "toolcrib").mkdir(parents=True)
         (lib / "toolcrib" / "__init__.py").touch()
+        shutil.copy(Path(toolcrib.errors.__file__), lib / "toolcrib")
         shutil.copytree(
             Path(toolcrib.sandbox.__file__).parent,
             lib / "toolcrib" / "sandbox",

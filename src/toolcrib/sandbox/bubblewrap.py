@@ -37,9 +37,10 @@ from toolcrib.sandbox.landlock import CHANGING, LOOKING, confinement
 from toolcrib.sandbox.masks import Masks
 from toolcrib.sandbox.missing import made_where_missing
 from toolcrib.sandbox.narrow import narrowed
-from toolcrib.sandbox.places import View, opened, taken, view_of, within
+from toolcrib.sandbox.places import View, opened, rooms, taken, view_of, within
 from toolcrib.sandbox.plan import Confinement, Plan, handed
 from toolcrib.sandbox.protect import Protection
+from toolcrib.sandbox.repositories import Repositories
 from toolcrib.sandbox.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class Bubblewrap:
         self.why_not_better = tuple(why_not_better)
         self.scratch = Scratch()
         self.masks = Masks()
+        self.repositories = Repositories()
 
     def at(self, level: Level) -> Bubblewrap:
         other = copy(self)
@@ -128,6 +130,7 @@ class Bubblewrap:
         outer, inner = outer_and_inner(env)
         launch = Launch([], {**outer, "TMPDIR": "/tmp"}, cwd)
         launch.closing.append(self.scratch.kept)
+        launch.closing += self.repositories.watch(rooms(view, level))
         try:
             return self._filled(launch, program, list(argv), view, level, inner)
         except BaseException:
@@ -329,8 +332,7 @@ def _undone(path: str, words: list[str], view: View) -> bool:
 
 def _above(path: str, view: View, level: Level) -> list[str]:
     """The folders above a path that a command may write to."""
-    rooms = [view.workspace] * (level.files is Files.WORKSPACE_WRITE) + list(level.writable)
-    around = [room for room in rooms if room != path and within(path, room)]
+    around = [room for room in rooms(view, level) if room != path and within(path, room)]
     return _between(max(around, key=len), path) if around else []
 
 

@@ -217,8 +217,8 @@ class Launch:
     """What has to be executed, and what is to be done around it; a context manager, or call `close`.
 
     The command's own processes are gone when the launched process is gone. `restored` holds, after `close`,
-    what the sandbox put right afterwards (protected files that were changed, by their paths); `exceeded` the
-    limits of all its processes together that it met, in words.
+    what the sandbox put right afterwards (protected files that were changed, by their paths), `taken_out` what it took
+    out of git repositories, a sentence each; `exceeded` the limits of all its processes together that it met, in words.
     """
 
     argv: list[str]
@@ -226,6 +226,7 @@ class Launch:
     cwd: str
     pass_fds: tuple[int, ...] = ()
     restored: list[str] = field(default_factory=list)
+    taken_out: list[str] = field(default_factory=list)
     refused_hosts: list[str] = field(default_factory=list)
     led_astray: list[str] = field(default_factory=list)
     exceeded: list[str] = field(default_factory=list)

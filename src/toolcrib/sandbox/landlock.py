@@ -32,9 +32,10 @@ from toolcrib.sandbox.interface import (
 from toolcrib.sandbox.missing import made_where_missing
 from toolcrib.sandbox.narrow import narrowed
 from toolcrib.sandbox.own import runs_us
-from toolcrib.sandbox.places import View, opened, taken, view_of, within
+from toolcrib.sandbox.places import View, opened, rooms, taken, view_of, within
 from toolcrib.sandbox.plan import Confinement, Plan
 from toolcrib.sandbox.protect import Protection
+from toolcrib.sandbox.repositories import Repositories
 from toolcrib.sandbox.scratch import Scratch
 
 NAME = "landlock"
@@ -114,6 +115,7 @@ class Landlock:
         self.unix_sockets = unix_sockets
         self.why_not_better = tuple(why_not_better)
         self.scratch = Scratch()
+        self.repositories = Repositories()
 
     def at(self, level: Level) -> Landlock:
         other = copy(self)
@@ -150,6 +152,7 @@ class Landlock:
         outer, inner = outer_and_inner({**env, "TMPDIR": temporary})
         launch = Launch([], outer, cwd)
         launch.closing.append(self.scratch.kept)
+        launch.closing += self.repositories.watch(rooms(view, level))
         launch.closing += made_where_missing(level.writable)
         allowed = seccomp.Filter(internet=level.network is Network.ON, unix=self.unix_sockets)
         plan = Plan(

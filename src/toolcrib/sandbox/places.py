@@ -133,13 +133,18 @@ def opened(view: View, writable: Iterable[str], readable: Iterable[str]) -> View
     )
 
 
+def rooms(view: View, level: Level) -> list[str]:
+    """What commands may change at a level."""
+    return [view.workspace] * (level.files is Files.WORKSPACE_WRITE) + list(level.writable)
+
+
 def taken(view: View, level: Level) -> View:
     """A view without what rules take from a level, where a command could reach it at all."""
     if not (level.hidden or level.kept):
         return view
     withheld = tuple(path for path in level.hidden if path not in view.hidden and not view.hides(path))
-    rooms = [view.workspace] * (level.files is Files.WORKSPACE_WRITE) + list(level.writable)
-    kept = tuple(path for path in level.kept if _in_one(path, rooms) and not _in_one(path, withheld))
+    changed = rooms(view, level)
+    kept = tuple(path for path in level.kept if _in_one(path, changed) and not _in_one(path, withheld))
     mine = [path for path in kept if within(path, view.workspace)]
     return replace(
         view,

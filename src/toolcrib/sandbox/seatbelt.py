@@ -25,8 +25,9 @@ from toolcrib.sandbox.interface import (
     Strength,
 )
 from toolcrib.sandbox.narrow import narrowed
-from toolcrib.sandbox.places import View, opened, taken, view_of
+from toolcrib.sandbox.places import View, opened, rooms, taken, view_of
 from toolcrib.sandbox.protect import Protection
+from toolcrib.sandbox.repositories import Repositories
 from toolcrib.sandbox.scratch import Scratch
 
 NAME = "seatbelt"
@@ -74,6 +75,7 @@ class Seatbelt:
         self.unix_sockets = unix_sockets
         self.why_not_better = tuple(why_not_better)
         self.scratch = Scratch()
+        self.repositories = Repositories()
 
     def at(self, level: Level) -> Seatbelt:
         other = copy(self)
@@ -100,6 +102,7 @@ class Seatbelt:
         temporary = self.scratch.path()
         text = profile(view, level, temporary, unix_sockets=self.unix_sockets)
         launch = Launch([PROGRAM, "-p", text, "--", *argv], {**env, "TMPDIR": temporary}, cwd)
+        launch.closing += self.repositories.watch(rooms(view, level))
         if level.files is Files.WORKSPACE_WRITE:
             launch.closing.append(Protection(view.workspace, view.watched).restore)
         return launch

@@ -1,0 +1,295 @@
+# ruff: noqa: ISC004, E501 - commands are read best as they are
+"""Git outside the sandbox runs nothing that a command left behind: real git, real sandboxes, a file as payload."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.sandbox_runs import BACKENDS, Done, backend, run
+from toolcrib.sandbox.gitconfig import known_lines, without_programs
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+ME = "-c user.name=a -c user.email=a@b"
+# Each is tried without a sandbox first: there the payload has to run, or the attempt proves nothing.
+# {p} is the payload, a program; what follows `::` is what the operator does.
+ATTEMPTS = {
+    "commondir": (
+        "mkdir evil && cp -r .git/objects .git/refs evil/ && cp .git/config evil/config && "
+        "printf '[core]\\n\\tfsmonitor = {p}\\n' >> evil/config && echo ../evil > .git/commondir",
+        "git status",
+    ),
+    "commondir of a nested one": (
+        "mkdir e && cp -r nested/.git/objects nested/.git/refs e/ && cp nested/.git/config e/config && "
+        "printf '[core]\\n\\tfsmonitor = {p}\\n' >> e/config && echo ../../e > nested/.git/commondir",
+        "cd nested && git status",
+    ),
+    "a new one that is added": (
+        "mkdir m && cd m && git init -q . && git {me} commit -q --allow-empty -m x && "
+        "git config core.fsmonitor {p} && cd .. && git add m",
+        "git status",
+    ),
+    "deep, and where nobody looks": (
+        "mkdir -p node_modules/a/b/c/d/e/f/m && cd node_modules/a/b/c/d/e/f/m && git init -q . && "
+        "git {me} commit -q --allow-empty -m x && git config core.fsmonitor {p}",
+        "cd node_modules/a/b/c/d/e/f/m && git status",
+    ),
+    "bare": (
+        "mkdir -p b/objects/x b/refs/x && echo 'ref: refs/heads/x' > b/HEAD && "
+        "printf '[core]\\nrepositoryformatversion=0\\nbare=false\\nworktree=.\\nfsmonitor={p}\\n' > b/config",
+        "cd b && git status",
+    ),
+    "bare by commondir": (
+        "git init -q e && git -C e config core.fsmonitor {p} && mkdir b && echo 'ref: refs/heads/x' > b/HEAD && "
+        "mv e/.git e/g && echo ../e/g > b/commondir && echo 'gitdir: b' > .gitx && mkdir c && "
+        "echo 'gitdir: ../b' > c/.git",
+        "cd c && git status",
+    ),
+    "hidden among objects": (
+        "git init -q e && git -C e config core.fsmonitor {p} && mv e/.git .git/objects/zz && "
+        "mkdir c && echo 'gitdir: ../.git/objects/zz' > c/.git",
+        "cd c && git status",
+    ),
+    "a link to what lies among objects": (
+        "git init -q e && git -C e config core.fsmonitor {p} && mv e/.git .git/objects/zz && "
+        "mkdir c && ln -s ../.git/objects/zz c/.git",
+        "cd c && git status",
+    ),
+    "a file behind a link": (
+        "git init -q e && git -C e config core.fsmonitor {p} && mv e/.git e/g && mkdir c && "
+        "echo 'gitdir: ../e/g' > c/x && ln -s x c/.git",
+        "cd c && git status",
+    ),
+    "hooks": (
+        "git init -q m && cp {p} m/.git/hooks/post-index-change && echo x > m/f && chmod +x m/.git/hooks/*",
+        "cd m && git add f",
+    ),
+    "hooks by a link": (
+        "git init -q m && echo x > m/f && mkdir h && cp {p} h/post-index-change && rm -rf m/.git/hooks && "
+        "ln -s ../../h m/.git/hooks",
+        "cd m && git add f",
+    ),
+    "hooks elsewhere": (
+        "git init -q m && echo x > m/f && mkdir h && cp {p} h/post-index-change && git -C m config core.hooksPath ../h",
+        "cd m && git add f",
+    ),
+    "an included file": (
+        "git init -q m && printf '[core]\\n\\tfsmonitor = {p}\\n' > m/.git/x && git -C m config include.path x",
+        "cd m && git status",
+    ),
+    "config.worktree": (
+        "git init -q m && git -C m config extensions.worktreeConfig true && "
+        "git -C m config --worktree core.fsmonitor {p}",
+        "cd m && git status",
+    ),
+    "config.worktree of a nested one that is there": (
+        "printf '[core]\\n\\tfsmonitor = {p}\\n' > nested/.git/config.worktree",
+        "cd nested && git status",
+    ),
+    "a worktree's own settings": (
+        "cd nested && git worktree add -q ../w && cd ../w && git config --worktree core.fsmonitor {p}",
+        "cd w && git status",
+    ),
+    "a setting on the line of its section": (
+        "git init -q m && printf '[core] fsmonitor = {p}\\n' >> m/.git/config",
+        "cd m && git status",
+    ),
+    "a setting over two lines": (
+        "git init -q m && printf '[user]\\n\\tname = \\\\\\n[core]\\n[core]\\nfsmonitor=\\\\\\n{p}\\n' >> m/.git/config",
+        "cd m && git status",
+    ),
+    "a setting after a mark of bytes": (
+        "git init -q m && printf '\\357\\273\\277[CORE]FSMONITOR={p}\\n' | cat - m/.git/config > x && mv x m/.git/config",
+        "cd m && git status",
+    ),
+    "a filter": (
+        "git init -q m && cd m && echo '* filter=x' > .gitattributes && echo x > f && git config filter.x.clean {p}",
+        "cd m && git add f",
+    ),
+    "a text conversion": (
+        "git init -q m && cd m && echo '* diff=x' > .git/info/attributes && echo x > f && git add f && "
+        "git config diff.x.textconv {p} && echo y > f",
+        "cd m && git diff",
+    ),
+    "an alias": ("git init -q m && git -C m config alias.st '!{p}'", "cd m && git st"),
+    "ssh": (
+        "git init -q m && git -C m config core.sshCommand {p} && git -C m remote add o ssh://a.invalid/x",
+        "cd m && git fetch o",
+    ),
+    "a program at the other end": (
+        "git init -q m && git -C m remote add o .. && git -C m config remote.o.uploadpack {p}",
+        "cd m && git fetch o",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def ws(tmp_path: Path) -> Path:
+    made = tmp_path / "out" / "ws"
+    (made / "nested").mkdir(parents=True)
+    for folder in (made, made / "nested"):
+        git(folder, "git init -q . && git config user.name me && git config user.email a@b && "
+                    "git commit -q --allow-empty -m first")  # fmt: skip
+    git(made / "nested", "git config extensions.worktreeConfig true")
+    return made
+
+
+def git(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """What an operator does, with nobody else's settings."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "GIT_PAGER": "cat",
+           "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_GLOBAL": "/dev/null"}  # fmt: skip
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+def payload(folder: Path) -> tuple[Path, Path]:
+    """A program that leaves a mark beside itself, whoever runs it and wherever."""
+    folder.mkdir()
+    mark, program = folder / "mark", folder / "program"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\nexit 1\n")
+    program.chmod(0o755)
+    return program, mark
+
+
+@pytest.mark.parametrize("name", ATTEMPTS)
+def test_the_attempts_prove_something(ws: Path, tmp_path: Path, name: str) -> None:
+    program, mark = payload(tmp_path / "payload")
+    command, then = ATTEMPTS[name]
+    done = git(ws, command.replace("{p}", str(program)).replace("{me}", ME))
+    assert done.returncode == 0, done.stderr
+    mark.unlink(missing_ok=True)
+    git(ws, then)
+    assert mark.exists()
+
+
+@pytest.mark.parametrize("kind", list(BACKENDS))
+@pytest.mark.parametrize("name", ATTEMPTS)
+def test_git_outside_runs_nothing_that_a_command_left(ws: Path, tmp_path: Path, kind: str, name: str) -> None:
+    program, mark = payload(tmp_path / "payload")
+    command, then = ATTEMPTS[name]
+    made: Any = backend(kind)(ws, readable=[program.parent])
+    done = run(made, command.replace("{p}", str(program)).replace("{me}", ME), ws)
+    mark.unlink(missing_ok=True)
+    git(ws, then)
+    assert not mark.exists()
+    assert done.taken_out or done.code != 0, done.said
+    # What was there is as it was: it can be worked with.
+    for folder in (ws, ws / "nested"):
+        assert git(folder, "git fsck && git log --oneline").stdout.endswith("first\n")
+
+
+ORDINARY = [
+    "git init -q m && cd m && git config user.name x && git config user.email x@y && echo x > f && git add f && "
+    "git commit -q -m x && git branch other && git checkout -q other && git tag t && git gc -q",
+    "git clone -q nested copy && cd copy && git checkout -q -b other && git branch --set-upstream-to origin/master",
+    "git clone -q --bare nested copy.git && git clone -q copy.git again && cd again && git push -q origin HEAD:x",
+    "git clone -q --mirror nested copy.git",
+    "git worktree add -q w && cd w && echo x > f && git add f && git commit -q -m x && cd .. && git worktree remove w",
+    "git worktree add -q w",
+    "cd nested && git worktree add -q ../w && cd ../w && git status",
+    "git init -q super && cd super && git -c protocol.file.allow=always submodule --quiet add ../nested sub && "
+    "git commit -q -m x && git submodule status",
+    "cd nested && echo x > f && git add f && git commit -q -m x && git repack -q -a -d && git reflog expire --all",
+    "git init -q m && cd m && git config core.autocrlf input && git remote add origin https://example.org/x.git && "
+    "git sparse-checkout set a",
+    "echo x > HEAD.txt; mkdir -p a/objects a/refs; echo x > a/config; echo x > config; mkdir hooks; touch hooks/x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", list(BACKENDS))
+@pytest.mark.parametrize("command", ORDINARY)
+def test_ordinary_work_goes_on(ws: Path, kind: str, command: str) -> None:
+    who = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; "
+    done = run(backend(kind)(ws), who + command, ws)
+    assert done.code == 0, done.said
+    assert done.taken_out == [] and done.restored == []
+    again = run(backend(kind)(ws), "git status && git -C nested log --oneline", ws)
+    assert again.code == 0 and again.taken_out == [], again.said
+
+
+@pytest.mark.parametrize("kind", list(BACKENDS))
+def test_what_the_user_set_up_stays(ws: Path, kind: str) -> None:
+    hook = ws / "nested/.git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    git(ws / "nested", "git config filter.lfs.clean 'git-lfs clean' && git config alias.co checkout")
+    before = (ws / "nested/.git/config").read_text()
+    done = run(backend(kind)(ws), "echo x > f; cp -r nested moved", ws)
+    assert done.taken_out == []
+    for folder in ("nested", "moved"):
+        assert (ws / folder / ".git/hooks/pre-commit").exists()
+        assert (ws / folder / ".git/config").read_text() == before
+
+
+def test_what_was_taken_out_is_named(ws: Path) -> None:
+    done: Done = run(backend("bubblewrap")(ws), "git init -q m && git -C m config core.pager x", ws)
+    assert done.taken_out == [
+        f"git would have obeyed {ws}/m/.git/config outside the sandbox (core.pager): that was taken out of it."
+    ]
+    assert "pager" not in (ws / "m/.git/config").read_text()
+    assert git(ws / "m", "git config core.bare").stdout == "false\n"
+
+
+# -- configurations
+
+WORDS = ["[core]", "[CORE]", '[a "b"]', "[core]fsmonitor=x", "[", "fsmonitor = x", "bare = true", "name = x \\",
+         'name = "x', "# c", "; c \\", "", "\t", "[include]", "path = x", "[user]", "name", "\r", "x\0y", '[user "', "]",
+         "[core.x]", '[filter "x"]', "clean = x", "alias.x = y", "\ufeff[core]", '"', "[remote \"o\"]", "url = a::b"]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=8), st.sampled_from(["\n", "\r\n"]))
+def test_what_stays_says_the_same_to_git(
+    tmp_path_factory: pytest.TempPathFactory, words: list[str], end: str
+) -> None:
+    data = end.join(words).encode()
+    kept, gone = without_programs(data, set(), lambda place: False)
+    assert without_programs(kept, set(), lambda place: False) == (kept, [])
+    assert without_programs(data, known_lines(kept), lambda place: False)[0] == kept
+    assert (kept == data) == (not gone)
+    path = tmp_path_factory.getbasetemp() / "config"
+    path.write_bytes(kept)
+    done = subprocess.run(
+        ["git", "config", "--no-includes", "--file", str(path), "--list", "--name-only"],
+        capture_output=True, text=True, cwd=path.parent, check=False,
+    )  # fmt: skip
+    names = set(done.stdout.splitlines())
+    assert done.returncode == 0, (kept, done.stderr)
+    assert {name for name in names if not name.startswith("user.")} <= {"core.bare"}, kept
+
+
+@pytest.mark.parametrize(
+    ("text", "stays"),
+    [
+        ("[user]\n\tname = a # b\n", True),
+        ('[branch "x"]\n\tremote = origin\n\tmerge = refs/heads/x\n', True),
+        ('[branch "x"]\n\tmergeoptions = -s evil\n', False),
+        ('[remote "o"]\n\turl = ext::sh -c x\n', False),
+        ('[remote "o"]\n\turl = "ext::sh -c x"\n', False),
+        ('[remote "o"]\n\turl = git@example.org:x/y\n\tfetch = +refs/heads/*:refs/remotes/o/*\n', True),
+        ('[submodule "s"]\n\tupdate = !x\n', False),
+        ('[submodule "s"]\n\tupdate = merge\n\tactive = true\n', True),
+        ("[core]\n\tworktree = ../inside\n", True),
+        ("[core]\n\tworktree = /elsewhere\n", False),
+        ("[core]\n\tfsmonitor = false\n", True),
+        ("[core]\n\tsshcommand = x\n", False),
+        ("[gpg]\n\tprogram = x\n", False),
+        ('[credential "u"]\n\thelper = x\n', False),
+        ("[uploadpack]\n\tpackObjectsHook = x\n", False),
+        ('[includeIf "gitdir:x"]\n\tpath = x\n', False),
+        ("[sequence]\n\teditor = x\n", False),
+        ("[something new]\n\tx = y\n", False),
+    ],
+)
+def test_what_may_stay(text: str, stays: bool) -> None:
+    kept, gone = without_programs(text.encode(), set(), lambda place: place == "../inside")
+    assert (not gone and kept == text.encode()) is stays

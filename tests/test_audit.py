@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -235,23 +238,98 @@ def test_keys_are_their_owners_alone(tmp_path: Path) -> None:
         read_key(tmp_path / "link")
 
 
-def test_the_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Runs a script with `--audit` in a folder of its own; the log lies in `toolcrib/` there."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert main(["audit", "verify"]) == 0
-    assert "no log" in capsys.readouterr().out
-    script = tmp_path / "script.yaml"
-    script.write_text("- calls: [{name: list_dir, arguments: {}}]\n- text: Done.\n")
-    assert main(["run", "go", "--model", f"scripted:{script}", "--workspace", str(tmp_path), "--audit"]) == 0
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+    def run(calls: str = "{name: list_dir, arguments: {}}", *options: str) -> int:
+        script = tmp_path / "script.yaml"
+        script.write_text(f"- calls: [{calls}]\n- text: Done.\n")
+        named = ["--model", f"scripted:{script}", "--workspace", str(tmp_path), "--audit", *options]
+        code = main(["run", "go", *named])
+        for thread in [thread for thread in threading.enumerate() if "toolcrib-audit" in thread.name]:
+            thread.join(10)  # the line after a call is written at the latest when the program ends
+        return code
+
+    return run
+
+
+def test_the_commands(
+    tmp_path: Path, audited: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("verify", "show"):
+        assert main(["audit", command]) == 2
+        assert "there is no log at" in capsys.readouterr().err
+    assert main(["audit", "verify", str(tmp_path / "aduit.jsonl")]) == 2
+    assert audited() == 0
     capsys.readouterr()
     assert main(["audit", "verify"]) == 0
     assert "2 lines hold" in capsys.readouterr().out
     assert main(["audit", "show"]) == 0
-    shown = capsys.readouterr().out
-    assert "decided  list_dir" in shown
-    assert "ended    list_dir  ok" in shown
+    shown = capsys.readouterr()
+    assert "decided  list_dir" in shown.out and f"for {getpass.getuser()}" in shown.out
+    assert "ended    list_dir  ok" in shown.out and shown.err == ""
     path = tmp_path / "toolcrib" / "audit.jsonl"
     path.write_text(path.read_text().replace("list_dir", "read_file", 1))
     assert main(["audit", "verify"]) == 1
     assert "line 1: it was changed" in capsys.readouterr().out
+    assert main(["audit", "show"]) == 2
+    shown = capsys.readouterr()
+    assert "decided  read_file" in shown.out
+    assert "does not hold" in shown.err and "line 1" in shown.err
+    path.unlink()
+    path.with_name("audit.jsonl.head").unlink()
+    assert main(["audit", "verify"]) == 2
+
+
+def test_what_was_refused_is_shown_without_credentials(
+    audited: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = "x" * 2_000
+    arguments = "{path: a.txt, content: hello, password: hunter22, more: %s}"
+    assert audited("{name: write_file, arguments: {path: a.txt, content: hello}}") == 0
+    assert audited("{name: write_file, arguments: %s}" % (arguments % long)) == 0
+    capsys.readouterr()
+    main(["audit", "show"])
+    shown = capsys.readouterr().out
+    refused = [line for line in shown.splitlines() if "refused" in line]
+    assert len(refused) == 2 and all('"path": "a.txt"' in line for line in refused)
+    assert all(f"for {getpass.getuser()}" in line and len(line) < 300 for line in refused)
+    assert "nobody_to_ask" in refused[0] and "hunter22" not in shown and "(hidden" in refused[1]
+
+
+@pytest.mark.parametrize("broken", ["changed", "without its head", "gone", "a folder"])
+def test_a_run_whose_log_is_broken_does_not_begin(
+    broken: str, tmp_path: Path, audited: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert audited() == 0
+    path = tmp_path / "toolcrib" / "audit.jsonl"
+    text = path.read_text()
+    match broken:
+        case "changed":
+            path.write_text(text.replace("list_dir", "read_file", 1))
+        case "without its head":
+            path.with_name("audit.jsonl.head").unlink()
+        case "gone":
+            path.unlink()
+        case _:
+            path.unlink()
+            path.mkdir()
+    capsys.readouterr()
+    assert audited("{name: list_dir, arguments: {}}", "--json") == 2
+    told = capsys.readouterr()
+    assert told.out == "" and len(told.err.strip().splitlines()) == 1 and "audit.jsonl" in told.err
+
+
+async def test_or_says_once_that_nothing_is_recorded(tmp_path: Path) -> None:
+    said: list[str] = []
+    (tmp_path / "no").write_text("")
+    log = AuditLog(tmp_path / "no" / "a.jsonl", key=KEY, on_failure="go_on", complain=said.append)
+    log.ready()
+    box = Toolbox([save], autonomy="full", audit=log)
+    for path in ("a", "b"):
+        assert not (await box.call("save", {"path": path})).is_error
+    log.flush()
+    assert len(said) == 1 and "NOT RECORDED" in said[0]

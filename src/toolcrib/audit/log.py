@@ -69,6 +69,7 @@ class AuditLog:
         self._mask = mask
         self._complain = complain or _to_logging
         self._clock = clock
+        self._known = ""  # why nothing can be written, once the run was told so
         self._file = LogFile(self.path, key, sync=sync)
         self._begin()
 
@@ -118,7 +119,7 @@ class AuditLog:
             await asyncio.wrap_future(self._put(record))
         except AuditError as problem:
             stops = self.on_failure == "stop"
-            self._complain(f"{problem}; {RUNS[not stops]}")
+            self._say_of(problem, RUNS[not stops])
             return "the log of what is done cannot be written" if stops else ""
         return ""
 
@@ -152,6 +153,19 @@ class AuditLog:
             "that a call was refused is not recorded",
         )
 
+    def ready(self) -> None:
+        """See now whether lines can be written, before a run rests on it: the file is made, its chain followed.
+
+        Raises AuditError where it cannot; with "go_on" it is said once that nothing will be recorded.
+        """
+        try:
+            self._writer.submit(self._file.ready).result()
+        except AuditError as problem:
+            if self.on_failure == "stop":
+                raise
+            self._known = str(problem)
+            self._complain(f"{problem}; the run goes on, and what it does is NOT RECORDED")
+
     def note(self, record: dict[str, Any]) -> None:
         """Append a record and wait for the disk. Raises AuditError where that fails."""
         self._put(record).result()
@@ -172,9 +186,14 @@ class AuditLog:
     def _later(self, record: dict[str, Any], lost: str) -> None:
         def done(future: Future[None]) -> None:
             if (problem := future.exception()) is not None:
-                self._complain(f"{problem}; {lost}")
+                self._say_of(problem, lost)
 
         self._put(record).add_done_callback(done)
+
+    def _say_of(self, problem: BaseException, what: str) -> None:
+        """Each time, but for what was said when the run began."""
+        if str(problem) != self._known:
+            self._complain(f"{problem}; {what}")
 
     def _put(self, record: dict[str, Any]) -> Future[None]:
         if os.getpid() != self._process:

@@ -58,6 +58,18 @@ class LogFile:
                 f"the audit log {self.path.name} cannot be written: {problem.strerror or problem}"
             ) from None
 
+    def ready(self) -> None:
+        """Whether lines could be appended; the file and its head are made where there are none. Raises AuditError."""
+        try:
+            with self._locked(create=True) as fd:
+                chain = self._followed(fd)
+                self._keep_head(chain)
+                self._chain, self._at = chain, self._mark(fd)
+        except OSError as problem:
+            raise AuditError(
+                f"the audit log {self.path.name} cannot be written: {problem.strerror or problem}"
+            ) from None
+
     def check(self) -> Checked:
         """Follow the chain from its beginning to the head. Raises OSError for a missing file."""
         with self._locked(create=False) as fd:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 from toolcrib.agent import Agent, Budget, TranscriptFile, read_transcript
 from toolcrib.call import CallKey
 from toolcrib.cli.ask import LineAnswers, someone_is_there
-from toolcrib.cli.audit import audit_log
+from toolcrib.cli.audit import log_of_run
 from toolcrib.cli.confine import Confinement, sandbox_lines
+from toolcrib.cli.force import Force, approval_store, in_force
 from toolcrib.cli.main import Problem, debugging
-from toolcrib.cli.policy import approval_store, policy_in
 from toolcrib.cli.secrets import stored_secrets
 from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_run, summary_lines
 from toolcrib.cli.stdout import stdout_apart
@@ -28,13 +28,13 @@ from toolcrib.messages import Message, ResultPart
 from toolcrib.sandbox.kernel import hide_own_process
 from toolcrib.sandbox.scratch import Scratch
 from toolcrib.sink import EventLog
-from toolcrib.toolbox.policy import Policy
 
 if TYPE_CHECKING:
     from toolcrib.agent import Run
     from toolcrib.assembly import Assembly
     from toolcrib.cli.view import View
     from toolcrib.models import Model
+    from toolcrib.sandbox import Sandbox
     from toolcrib.toolbox import Toolbox
 
 INSTRUCTIONS = """\
@@ -64,13 +64,14 @@ class Settings:
     task: str
     model: str | None
     workspace: Path
-    autonomy: str
+    autonomy: str | None = None
     policy: Path | None = None
     confinement: Confinement = Confinement()  # noqa: RUF009 - frozen
     named: tuple[str, ...] = ()
     max_turns: int = 50
     budget_tokens: int | None = None
     budget_seconds: float | None = None
+    answer_timeout: float | None = None
     early_start: bool = False
     audit: bool = False
     transcript: Path | None = None
@@ -96,20 +97,21 @@ def run_task(settings: Settings) -> int:
     # A transcript names the long outputs, so they outlive the run with it.
     overflow = Path(scratch.path() if path is None else tempfile.mkdtemp(prefix="toolcrib-outputs-"))
     try:
-        assembly, said = _assembly(settings, overflow)
-        policy = policy_in(
+        assembly, sandbox = _assembly(settings, overflow)
+        force = in_force(
             settings.policy,
             settings.autonomy,
             settings.workspace,
             assembly.toolbox(autonomy="full"),
             kept=settings.records,
         )
+        said = [force.line(sandbox, settings.workspace), *sandbox_lines(sandbox)]
         with closing(TranscriptFile(path)) if path is not None else nullcontext() as transcript:
             if transcript is not None and path != settings.continued:
                 _copy(messages, transcript)
             with stdout_apart() if settings.json else nullcontext(sys.stdout) as stdout:
                 work = _run(
-                    settings, task, model, assembly, policy, overflow, messages, transcript, stdout, said
+                    settings, task, model, assembly, force, overflow, messages, transcript, stdout, said
                 )
                 return asyncio.run(work)
     except OSError as problem:
@@ -126,7 +128,7 @@ async def _run(
     task: str,
     model: Model,
     assembly: Assembly,
-    policy: Policy,
+    force: Force,
     overflow: Path,
     messages: list[Message],
     transcript: TranscriptFile | None,
@@ -148,12 +150,14 @@ async def _run(
         )  # a notice among the events says so
     secrets = stored_secrets()
     box = assembly.toolbox(
-        policy=policy,
+        policy=force.policy,
+        limits=force.limits or None,
         approver=approver,
+        answer_timeout=settings.answer_timeout,
         overflow=overflow,
         approvals=approval_store(),
         project=settings.workspace.resolve(),
-        audit=audit_log() if settings.audit else None,
+        audit=log_of_run() if settings.audit else None,
         secrets=secrets,
     )
     agent = Agent(
@@ -214,8 +218,8 @@ def _model(name: str | None) -> Model:
         raise Problem(f"model: {problem}") from problem
 
 
-def _assembly(settings: Settings, overflow: Path) -> tuple[Assembly, list[str]]:
-    """The tools, and what a person should know of the sandbox that commands run in."""
+def _assembly(settings: Settings, overflow: Path) -> tuple[Assembly, Sandbox]:
+    """The tools, and the sandbox that commands run in."""
     from toolcrib.tools import Workspace
 
     if not settings.workspace.is_dir():
@@ -223,7 +227,7 @@ def _assembly(settings: Settings, overflow: Path) -> tuple[Assembly, list[str]]:
     kept = [*settings.records, *([] if settings.policy is None else [settings.policy])]
     sandbox = settings.confinement.sandbox(settings.workspace, kept)
     assembly = assembled(settings.named, Workspace(settings.workspace, readable=[overflow]), sandbox)
-    return assembly, sandbox_lines(sandbox)
+    return assembly, sandbox
 
 
 def _continued(settings: Settings) -> tuple[list[Message], Path | None]:

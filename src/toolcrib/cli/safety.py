@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from toolcrib.cli.flags import AsJson, Autonomy, AutonomyOption, From, Policy, Workspace
+from toolcrib.cli.flags import (
+    AllowHost,
+    AsJson,
+    AutonomyOption,
+    Files,
+    From,
+    NetworkOption,
+    OuterSandbox,
+    Policy,
+    Sandbox,
+    Workspace,
+    confinement,
+)
 
 policy = typer.Typer(
     help="See what your rules decide, before anything runs.", no_args_is_help=True, rich_markup_mode=None
@@ -23,7 +35,7 @@ LogFile = Annotated[Path | None, typer.Argument(metavar="[LOG]", help="Your own 
 def explain(
     call: Annotated[str, typer.Argument(metavar="CALL", help='Such as: shell {"command": "ls"}')],
     policy: Policy = None,
-    autonomy: AutonomyOption = Autonomy.SUPERVISED,
+    autonomy: AutonomyOption = None,
     from_: From = None,
     workspace: Workspace = Path(),
     tainted: Annotated[
@@ -32,12 +44,18 @@ def explain(
     said: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="What the user said before; may be repeated.")
     ] = None,
+    sandbox: Sandbox = Files.WORKSPACE_WRITE,
+    network: NetworkOption = None,
+    allow_host: AllowHost = None,
+    outer_sandbox: OuterSandbox = "",
 ) -> int:
-    """Say which rule decides a call, and why. Nothing is run."""
+    """Say what would become of a call, who decides it, and why. Nothing is run."""
+    from toolcrib.cli.policy import Asked
     from toolcrib.cli.policy import explain as explain_call
 
-    named = from_ or []
-    return explain_call(call, policy, autonomy.value, named, workspace, tainted=tainted, said=said or ())
+    confined = confinement(sandbox, network, allow_host, outer_sandbox)
+    asked = Asked(policy, autonomy, from_ or [], workspace, confined)
+    return explain_call(call, asked, tainted=tainted, said=said or ())
 
 
 @policy.command()
@@ -47,25 +65,45 @@ def test(
     against: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Other rules, to see what would change.")
     ] = None,
-    autonomy: AutonomyOption = Autonomy.SUPERVISED,
+    autonomy: AutonomyOption = None,
     from_: From = None,
     workspace: Workspace = Path(),
+    sandbox: Sandbox = Files.WORKSPACE_WRITE,
+    network: NetworkOption = None,
+    allow_host: AllowHost = None,
+    outer_sandbox: OuterSandbox = "",
 ) -> int:
     """Decide recorded calls anew, and print those that would be decided otherwise. Nothing is run.
 
     A line may note what was decided then as "decision"; with --against, other rules are compared.
     """
+    from toolcrib.cli.policy import Asked
     from toolcrib.cli.policy import test as test_calls
 
-    return test_calls(calls, policy, against, autonomy.value, from_ or [], workspace)
+    confined = confinement(sandbox, network, allow_host, outer_sandbox)
+    return test_calls(calls, Asked(policy, autonomy, from_ or [], workspace, confined), against)
 
 
 @policy.command()
-def check(policy: Policy = None, from_: From = None, workspace: Workspace = Path()) -> int:
-    """Read the rules and try each on its own examples."""
+def check(
+    policy: Policy = None,
+    from_: From = None,
+    workspace: Workspace = Path(),
+    sandbox: Sandbox = Files.WORKSPACE_WRITE,
+    network: NetworkOption = None,
+    allow_host: AllowHost = None,
+    outer_sandbox: OuterSandbox = "",
+) -> int:
+    """Read the rules and try each on its own examples.
+
+    Examples of tools that are not there are named and not tried: --from brings your own, --allow-host brings fetch.
+    Warned of are rules about tools and servers that there are none of.
+    """
+    from toolcrib.cli.policy import Asked
     from toolcrib.cli.policy import check as check_rules
 
-    return check_rules(policy, from_ or [], workspace)
+    confined = confinement(sandbox, network, allow_host, outer_sandbox)
+    return check_rules(Asked(policy, None, from_ or [], workspace, confined))
 
 
 @approvals.command("list")
@@ -106,7 +144,7 @@ def trust(
 
 @audit.command()
 def verify(log: LogFile = None) -> int:
-    """Follow the chain of the log: changed, missing and moved lines show. The exit code is 1 if any are."""
+    """Follow the chain of the log: changed, missing and moved lines show. The exit code is 1 if any are, 2 without a log."""
     from toolcrib.cli.audit import verify as verify_log
 
     return verify_log(log)
@@ -118,7 +156,7 @@ def show(
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many of the last lines.")] = 50,
     json: AsJson = False,
 ) -> int:
-    """Print the last lines: who let what run, why, and how it ended."""
+    """Print the last lines: what ran or was refused, for whom, why, and how it ended. 2 if the log does not hold."""
     from toolcrib.cli.audit import show as show_log
 
     return show_log(log, count, as_json=json)

@@ -144,7 +144,7 @@ def trust(
 
 @audit.command()
 def verify(log: LogFile = None) -> int:
-    """Follow the chain of the log: changed, missing and moved lines show. The exit code is 1 if any are, 2 without a log."""
+    """Follow the chain of the log: changed, missing and moved lines show. The exit code is 1 if any, 2 without a log."""
     from toolcrib.cli.audit import verify as verify_log
 
     return verify_log(log)

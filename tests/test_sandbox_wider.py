@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +14,8 @@ import pytest
 from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Toolbox
 from toolcrib.audit import AuditLog
-from toolcrib.call import Answer, Lasting, Question, Scope, Verdict
+from toolcrib.call import Answer, CallKey, Lasting, Question, Scope, Verdict
+from toolcrib.events import Event, Notice
 from toolcrib.rules import ApprovalStore, read_rules
 from toolcrib.sandbox import Level, Permission, Sandbox
 from toolcrib.tools import Shell, Workspace
@@ -81,7 +83,10 @@ def test_a_yes_gives_exactly_that_path_and_runs_it_again(
     assert said.startswith("done") and "The user allowed it, and the command was run again" in said
     (question,) = person.asked
     assert question.action == f"let commands write to {outside}/there"
-    assert question.patterns == (f"write {outside}/there",)
+    assert (
+        question.patterns[0] == f"write {outside}/there"
+        and "beside: files workspace_write" in question.patterns[1]
+    )
     assert command in question.preview and "run again from its start" in question.preview
     assert "not your command's fault" not in said
 
@@ -240,6 +245,62 @@ def test_what_a_user_allowed_for_good_holds_in_another_process(
     assert store.revoke(kept.id)
     sh(box, f"echo three > {outside}/there")
     assert (outside / "there").read_text() == "two\n"
+
+
+def test_what_was_allowed_before_is_known_before_the_first_command(
+    box_of: Callable[..., Toolbox], outside: Path, ws: Workspace, tmp_path: Path
+) -> None:
+    store = ApprovalStore(tmp_path / "approvals.json")
+    forever = Answer(Verdict.ALWAYS, lasting=Lasting.USER)
+    sh(box_of(Person([forever]), approvals=store), f"echo one > {outside}/there")
+    said: list[str] = []
+
+    def listen(event: Event) -> None:
+        said.extend([event.message] if isinstance(event, Notice) else [])
+
+    box = box_of(approvals=store)
+    listening = box.subscribe(listen)
+    for turn, word in enumerate(("two", "three")):
+        arguments = {"command": f"echo ran >> count; echo {word} > {outside}/there"}
+        told = box.run_sync(box.call("shell", arguments, key=CallKey("run", turn, 0))).text
+        assert "again" not in told and (outside / "there").read_text() == f"{word}\n"
+    listening.flush(5.0)
+    assert (Path(ws.root.path) / "count").read_text() == "ran\nran\n"
+    assert len(said) == 1, "once in a run"
+    assert f"commands may also write to {outside}/there, as you allowed on 2" in said[0]
+
+
+def test_what_was_allowed_beside_one_level_does_not_widen_another(
+    ws: Workspace, outside: Path, tmp_path: Path
+) -> None:
+    store = ApprovalStore(tmp_path / "approvals.json")
+    for name in BACKENDS:
+        for level in (Level(), Level.of("read_only"), Level.of("workspace_write", "on")):
+            made = backend(name)(ws.root.path, level, readable=[outside])
+            forever = Person([Answer(Verdict.ALWAYS, lasting=Lasting.USER)])
+            shell = Shell(ws, sandbox=made)
+            box = Toolbox([shell], autonomy="full", approver=forever, approvals=store)
+            sh(box, f"echo {level.files} > {outside}/there")
+            assert len(forever.asked) == 1 and str(level.files) in forever.asked[0].patterns[1]
+            sh(box, f"echo again > {outside}/there")
+            assert len(forever.asked) == 1 and (outside / "there").read_text() == "again\n"
+        for approval in store.all():
+            store.revoke(approval.id)
+
+
+def test_what_was_allowed_and_is_no_more_stops_no_command(
+    box_of: Callable[..., Toolbox], outside: Path, tmp_path: Path
+) -> None:
+    """A folder that is gone, a file that became a pipe: the permission is left, and the next command runs."""
+    store = ApprovalStore(tmp_path / "approvals.json")
+    forever = Answer(Verdict.ALWAYS, lasting=Lasting.USER)
+    sh(box_of(Person([forever]), approvals=store), f"echo one > {outside}/there")
+    (outside / "there").unlink()
+    os.mkfifo(outside / "there")
+    assert sh(box_of(approvals=store), "echo fine") == "fine"
+    (outside / "there").unlink()
+    outside.rename(tmp_path / "moved")
+    assert sh(box_of(approvals=store), "echo fine").startswith("fine")
 
 
 @pytest.mark.parametrize("path", [".git/hooks/pre-commit", ".envrc", "~/.ssh/id_trial", "~/.bashrc"])

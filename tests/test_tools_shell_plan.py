@@ -448,6 +448,9 @@ class Listener:
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
         self.told.append(named["result"])
 
+    def kept(self, ctx: Context[Any]) -> list[Any]:
+        return []
+
 
 async def test_output_of_a_plan_comes_live(ws: Workspace) -> None:
     listener = Listener()

@@ -31,6 +31,8 @@ class Host(Protocol):
         person: bool,
         known: bool,
     ) -> None: ...
+    def kept(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]: ...
+    def note(self, ctx: Context[Any], words: str) -> None: ...
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult: ...
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T: ...
 
@@ -149,6 +151,15 @@ class Context(Generic[Deps]):
         await self._reach().ask(
             self, action, tuple(patterns), reaches=reached, shown=shown, person=person, known=known
         )
+
+    def kept(self) -> list[tuple[tuple[str, ...], float]]:
+        """What "always" was said of with `person=True`: the patterns, and when (0.0: in this run). Whether it holds, `known=True` says."""
+        return [] if self._host is None else self._host.kept(self)
+
+    def note(self, words: str) -> None:
+        """Tell the person something of the whole run, in a line that stays."""
+        if self._host is not None:
+            self._host.note(self, words)
 
     async def call(self, name: str, /, **arguments: Any) -> ToolResult:
         """Call another tool along the same path: validated, decided, recorded."""

@@ -80,12 +80,14 @@ def _approval(item: dict[str, Any]) -> Approval:
     """Raises ValueError, KeyError or TypeError for what is none."""
     named: dict[str, Any] = {**item, "scope": Scope(item["scope"]), "lasting": Lasting(item["lasting"])}
     named["prefixes"] = tuple(tuple(prefix) for prefix in item["prefixes"])
+    named["patterns"] = tuple(item.get("patterns", ()))
     approval = Approval(**named)
     for name in TEXTS:
         if not isinstance(named[name], str):
             raise TypeError(f"{name} must be text, got {named[name]!r}")
-    if not all(isinstance(word, str) for prefix in approval.prefixes for word in prefix):
-        raise TypeError("prefixes must be words")
+    words = (*(word for prefix in approval.prefixes for word in prefix), *approval.patterns)
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError("prefixes and patterns must be words")
     for name in ("at", "expires"):
         value = named.get(name)
         if name == "expires" and value is None:

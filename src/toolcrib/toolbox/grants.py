@@ -34,6 +34,7 @@ class Approval:
     at: float = 0.0
     expires: float | None = None
     shown: str = ""
+    patterns: tuple[str, ...] = ()
 
     def covers(self, identity: str, mark: str, accesses: Iterable[Access] | None) -> bool:
         """Whether it was said of a call."""
@@ -116,6 +117,7 @@ class Grants:
             self._clock(),
             answer.expires,
             _shown(question, scope),
+            question.patterns,
         )
         lasts = answer.lasting is Lasting.USER or (answer.lasting is Lasting.PROJECT and self._project)
         if lasts and self._store is not None:
@@ -132,20 +134,23 @@ class Grants:
         accesses: Callable[[], Iterable[Access] | None] = lambda: None,
     ) -> bool:
         """Whether an earlier answer covers a call; `accesses` is asked only where a prefix was approved."""
+        return any(
+            item.covers(
+                item.identity if item.lasting is Lasting.RUN else identity,
+                mark,
+                accesses() if item.scope is Scope.PREFIX else None,
+            )
+            for item in self.held(run, tool)
+        )
+
+    def held(self, run: str, tool: Any) -> list[Approval]:
+        """What counts in a run now: said in it of a tool, or kept for its project and user, of whatever tool."""
         now = self._clock()
         kept = self._runs.get(self._outermost(run), ()) if self._runs else ()
         held = [item for known, item in kept if known is tool]
         if self._store is not None:
             held += [item for item in self._stored() if item.where in ("", self._project)]
-        return any(
-            (item.expires is None or item.expires > now)
-            and item.covers(
-                item.identity if item.lasting is Lasting.RUN else identity,
-                mark,
-                accesses() if item.scope is Scope.PREFIX else None,
-            )
-            for item in held
-        )
+        return [item for item in held if item.expires is None or item.expires > now]
 
     def forget(self, run: str) -> None:
         self._runs.pop(run, None)

@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolcrib.call import CallKey, CallState, Question, Scope, ToolCall, Verdict, fingerprint
+from toolcrib.call import CallKey, CallState, Lasting, Question, Scope, ToolCall, Verdict, fingerprint
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError
-from toolcrib.events import StatusChanged
+from toolcrib.events import Notice, StatusChanged
 from toolcrib.result import ToolResult
 from toolcrib.tool import Effect
 from toolcrib.toolbox import words
@@ -126,6 +126,18 @@ class BoxHost:
             exactly = replace(answer, scope=Scope.ARGUMENTS) if person else answer
             box.grants.add(question, exactly, subject, identity)
         return f"approved by {answer.by or 'a person'}"
+
+    def kept(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]:
+        definition = ctx._definition
+        identity = fingerprint(definition.identity, "permission")
+        held = self._box.grants.held(ctx.key.run, definition.facts)
+        kept = [item for item in held if item.identity == identity and item.patterns]
+        return [(item.patterns, 0.0 if item.lasting is Lasting.RUN else item.at) for item in kept]
+
+    def note(self, ctx: Context[Any], words: str) -> None:
+        box = self._box
+        if box.sink:
+            box.emit(ctx.key.run, Notice(box.shown(words), tool=ctx.tool))
 
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult:
         # The inner calls are a run of their own, whose parent is the run of the outer call.

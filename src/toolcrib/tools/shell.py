@@ -212,6 +212,7 @@ class Shell(
         reporter = Reporter(ctx)
         restored: dict[str, None] = {}
         notes: list[str] = []
+        level = sandbox.level  # what was allowed once was allowed beside just this
         sandbox = await self._wider.held(ctx, sandbox)
         while True:
             outcome, denial, back = await self._once(params, sandbox, folder, named, reporter)
@@ -220,7 +221,7 @@ class Shell(
             if denial is None or outcome.code is None or len(notes) == MOST:
                 break
             try:
-                wider = await self._wider.offered(ctx, sandbox, denial, params.command, outcome)
+                wider = await self._wider.offered(ctx, sandbox, level, denial, params.command, outcome)
             except ToolError as refused:
                 said = refusals(denial, tuple(restored), self.workspace.root.path)
                 return told(outcome, params.timeout, MAX_TIMEOUT, [*said, refused.message], notes)

@@ -6,13 +6,14 @@ the question says what would be allowed, and only what is no way out (secrets, w
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
-from toolcrib.sandbox import Denial, Permission, Sandbox, SandboxError
+from toolcrib.sandbox import Denial, Level, Permission, Sandbox, SandboxError
 from toolcrib.tools.process import Outcome
 from toolcrib.tools.shell_words import visible
 
@@ -28,28 +29,53 @@ NETWORK = Permission("network")
 
 
 class Wider:
-    """The permissions that one shell's commands were refused for want of; which of them hold, its toolbox knows."""
+    """The permissions that a person gave to one shell's commands, each beside one level; its toolbox keeps them."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self._asked: dict[Permission, tuple[Access, ...]] = {}
+        self._told: tuple[str, set[Permission]] = ("", set())
 
     async def held(self, ctx: Context[Any], sandbox: Sandbox) -> Sandbox:
-        """The sandbox with all that a person allowed for good."""
-        for more, reaches in list(self._asked.items()):
-            if sandbox.level.allows(more):
+        """The sandbox with all that a person allowed for good beside its level, before a command begins."""
+        beside = _beside(sandbox.level)
+        for patterns, when in ctx.kept():
+            more = _permission(patterns, beside)
+            if more is None or sandbox.level.allows(more):
                 continue
             try:
-                await ctx.ask(*_step(more), reaches=reaches, person=True, known=True)
-                sandbox = sandbox.at(sandbox.level.permitting(more))
-            except (ToolError, SandboxError):
+                wider = sandbox.at(sandbox.level.permitting(more))
+                reaches = self._asked.get(more) or self._reaches(more, more.target)
+                await ctx.ask(*_step(more, beside), reaches=reaches, person=True, known=True)
+            except (ToolError, SandboxError, ValueError):
                 continue
+            sandbox = wider
+            self._tell(ctx, more, when)
         return sandbox
 
+    def _tell(self, ctx: Context[Any], more: Permission, when: float) -> None:
+        """Once in a run, of what was allowed before it."""
+        if not when:
+            return
+        if self._told[0] != ctx.key.run:
+            self._told = (ctx.key.run, set())
+        if more not in self._told[1]:
+            self._told[1].add(more)
+            day = time.strftime("%Y-%m-%d", time.localtime(when))
+            ctx.note(f"commands may also {visible(str(more))}, as you allowed on {day}")
+
     async def offered(
-        self, ctx: Context[Any], sandbox: Sandbox, denial: Denial, command: str, outcome: Outcome
+        self,
+        ctx: Context[Any],
+        sandbox: Sandbox,
+        level: Level,
+        denial: Denial,
+        command: str,
+        outcome: Outcome,
     ) -> Sandbox | None:
         """The sandbox with what it refused, if a person allows it; None where there is nothing to offer.
+
+        `level` is that of the run, before anything was allowed beside it.
 
         Raises ToolError, in words for the model, where they do not, or nobody is there.
         """
@@ -62,12 +88,18 @@ class Wider:
                 wider = sandbox.at(sandbox.level.permitting(more))
             except SandboxError:  # it knows no list of hosts
                 continue
-            reaches = self._reaches(more, denial)
+            reaches = self._reaches(more, denial.permission.target, denial.target)
             if denial.there:
                 self._asked[more] = reaches
             shown = _shown(more, denial, command, outcome, sandbox)
             try:  # without asking about what is not there, in the words that a model hears where nobody is
-                await ctx.ask(*_step(more), reaches=reaches, shown=shown, person=True, known=not denial.there)
+                await ctx.ask(
+                    *_step(more, _beside(level)),
+                    reaches=reaches,
+                    shown=shown,
+                    person=True,
+                    known=not denial.there,
+                )
             except ToolError as refused:  # nor does it hear where a link leads
                 raise ToolError(
                     refused.message.replace(str(more), str(replace(more, target=denial.target)))
@@ -75,12 +107,14 @@ class Wider:
             return wider
         return None
 
-    def _reaches(self, more: Permission, denial: Denial) -> tuple[Access, ...]:
+    def _reaches(self, more: Permission, meant: str, named: str = "") -> tuple[Access, ...]:
         """The same for rules; where the whole network is meant, also the host that was refused."""
         if more.kind not in ("read", "write"):
-            hosts = (more.target or "*", denial.permission.target if denial.permission else "")
+            hosts = (more.target or "*", meant)
             return tuple(Access(REACH[more.kind], host) for host in dict.fromkeys(hosts) if host)
-        names = dict.fromkeys((denial.target, more.target))  # a rule may mean a link or what it leads to
+        names = dict.fromkeys(
+            (named or more.target, more.target)
+        )  # a rule may mean a link or what it leads to
         return tuple(
             Access(REACH[more.kind], self._named(name), subtree=Path(more.target).is_dir()) for name in names
         )
@@ -89,9 +123,26 @@ class Wider:
         return str(Path(path).relative_to(self.root)) if Path(path).is_relative_to(self.root) else path
 
 
-def _step(more: Permission) -> tuple[str, list[str]]:
-    """The question, the same words whichever command it is about: "always" is said of the permission."""
-    return f"let commands {more}", [f"{more.kind} {more.target}".strip()]
+def _step(more: Permission, beside: str) -> tuple[str, list[str]]:
+    """The question, in the same words for all commands: "always" is said of the permission, beside its level."""
+    return f"let commands {more}", [f"{more.kind} {more.target}".strip(), beside]
+
+
+def _beside(level: Level) -> str:
+    """The level that a permission is added to: what was allowed beside one does not widen another."""
+    hosts = f" ({', '.join(level.hosts)})" if level.hosts else ""
+    opened = [*(f"write {path}" for path in level.writable), *(f"read {path}" for path in level.readable)]
+    return ", ".join([f"beside: files {level.files}", f"network {level.network}{hosts}", *opened])
+
+
+def _permission(patterns: tuple[str, ...], beside: str) -> Permission | None:
+    """What was kept under such patterns, if that was allowed beside this level, and can still be given."""
+    if len(patterns) != 2 or patterns[1] != beside:
+        return None
+    kind, _, target = patterns[0].partition(" ")
+    if kind not in REACH or (kind in ("read", "write") and not Path(target).parent.is_dir()):
+        return None
+    return Permission(kind, target)
 
 
 def _shown(more: Permission, denial: Denial, command: str, outcome: Outcome, sandbox: Sandbox) -> str:

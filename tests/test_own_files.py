@@ -13,7 +13,7 @@ import pytest
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib import Toolbox
 from toolcrib.assembly import default_tools
-from toolcrib.cli.policy import held_to
+from toolcrib.cli.force import held_to
 from toolcrib.errors import ErrorCode
 from toolcrib.toolbox.policy import AutonomyPolicy
 

@@ -9,7 +9,8 @@ import pytest
 
 from toolcrib import Toolbox, ToolCall
 from toolcrib.cli.main import main
-from toolcrib.rules import read_rules
+from toolcrib.rules import Limit, read_rules
+from toolcrib.rules.strays import strays
 from toolcrib.tools import Workspace
 from toolcrib.tools.builtin import workspace_tools
 
@@ -89,7 +90,28 @@ WRONG = [
     ('tool = "shell"', 3, "name commands"),
     ("except = 1", 3, "except must be a table"),
     ('tool = "read_file"\nmatch = [\n "read_file",\n]', 7, "path"),
-    ('tool = "read_file"\nmatch = [\n "nosuch {}",\n]', 7, 'Unknown tool "nosuch"'),
+    (
+        'name = "a"\ntool = "read_file"\n[[rule]]\ndeny = true\nname = "a"',
+        7,
+        "two rules are named 'a': the other is in line 3",
+    ),
+    (
+        'tool = "read_file"\nautonomy = "full"',
+        3,
+        "autonomy is said of the whole file: write it above the first",
+    ),
+    ('tool = "read_file"\n[[limit]]\ncalls = -1', 6, "calls must be a number of calls, 0 or more; got -1"),
+    (
+        'tool = "read_file"\n[[limit]]\ntool = "shell"',
+        6,
+        "calls must be a number of calls, 0 or more; is missing",
+    ),
+    (
+        'tool = "read_file"\n[[limit]]\ncalls = 1\nper = "week"',
+        6,
+        "per must be one of run, minute, hour, day",
+    ),
+    ('tool = "read_file"\n[[limit]]\ncalls = 1\ntools = "shell"', 6, "unknown key 'tools' in a limit"),
     ("""tool = "read_file"\nnot_match = [\n 'read_file {"path": "a"}',\n]""", 7, "not_match, but match it"),
 ]
 
@@ -102,6 +124,81 @@ def test_a_wrong_file_is_told_with_its_line(
     code, text = said(capsys, "policy", "check", "--policy", str(rules))
     assert code == 2
     assert f"rules.toml, line {line}: " in text and words in text, text
+
+
+TOP = [
+    ("# ours\nautonomi = 'full'\n", 2, "unknown key 'autonomi'"),
+    ("\n\nautonomy = 'ful'\n", 3, "autonomy must be one of read_only, supervised, full; got 'ful'"),
+    ("otherwise = 'deny'\n[rules]\n", 2, "unknown key 'rules'"),
+    ("otherwise = 'allow'\n", 1, "otherwise must be one of ask, deny"),
+    ("# a\n[rule]\ndeny = true\n", 2, "write every rule under a header [[rule]] of its own"),
+    ("# a\nlimit = [{calls = 1}]\n", 2, "write every limit under a header [[limit]] of its own"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "words"), TOP)
+def test_what_is_wrong_above_the_rules_is_told_with_its_line(
+    rules: Path, capsys: pytest.CaptureFixture[str], text: str, line: int, words: str
+) -> None:
+    rules.write_text(text)
+    code, shown = said(capsys, "policy", "check", "--policy", str(rules))
+    assert code == 2 and f"rules.toml, line {line}: {words}" in shown, shown
+
+
+def test_a_byte_order_mark_is_no_part_of_the_rules(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules.write_text("[[rule]]\ndeny = true\npath = 'keys'\n", encoding="utf-8-sig")
+    assert said(capsys, "policy", "check", "--policy", str(rules)) == (0, f"{rules}: 1 rule, 0 examples\n")
+
+
+LIMITS = [
+    ("calls = 3", Limit(3)),
+    ("calls = 3\nper = 'run'\ntool = 'shell'", Limit(3, ("shell",))),
+    ("calls = 0\nper = 'minute'\ntool = ['shell', 'fetch']", Limit(0, ("shell", "fetch"), 60)),
+    ("calls = 3\nper = 'hour'", Limit(3, seconds=3600)),
+    ("calls = 3\nper = 'day'", Limit(3, seconds=86400)),
+    ("calls = 3\nper = 90", Limit(3, seconds=90)),
+    ("calls = 3\nper = 0.5", Limit(3, seconds=0.5)),
+]
+
+
+@pytest.mark.parametrize(("text", "limit"), LIMITS)
+def test_limits_stand_in_the_file(text: str, limit: Limit) -> None:
+    assert read_rules(f"[[limit]]\n{text}\n[[rule]]\ndeny = true\ntool = 'x'").limits == (limit,)
+
+
+@pytest.mark.parametrize(
+    ("file", "given", "counts"),
+    [
+        ("", None, "supervised"),
+        ("full", None, "full"),
+        ("", "full", "full"),
+        ("full", "read_only", "read_only"),
+        ("full", "supervised", "supervised"),
+        ("read_only", "full", "read_only"),
+    ],
+)
+def test_the_lower_autonomy_counts(file: str, given: str | None, counts: str) -> None:
+    rules = read_rules(f"autonomy = '{file}'" if file else "")
+    assert rules.policy(given).autonomy.autonomy.value == counts
+
+
+@pytest.mark.parametrize(
+    ("rule", "lines"),
+    [
+        ("deny = true\ntool = 'read_fil'", ["no tool is called read_fil; did you mean read_file?"]),
+        ("ask = true\ntool = ['read_file', 'shel']", ["no tool is called shel; did you mean shell?"]),
+        ("ask = true\ntool = ['read_file', 'delete*']", []),
+        ("deny = true\ntool = 'delete*'", ["no tool is called delete* here, so it holds for nothing now"]),
+        ("deny = true\nserver = 'githb'", ["no server is called githb; did you mean github?"]),
+        ("allow = true\ntool = 'read_fil'", []),
+        ("deny = true\npath = 'keys'", []),
+    ],
+)
+def test_a_rule_about_nothing_is_noticed(rule: str, lines: list[str]) -> None:
+    file = read_rules(f"[[rule]]\nname = 'r'\n{rule}")
+    found = strays(file.rules, file.limits, ["read_file", "shell"], ["github"])
+    assert [line.partition(": ")[2] for line in found] == lines
+    assert all(line.startswith(f"{file.rules[0].verb} rule r (rules:1): ") for line in found)
 
 
 @pytest.mark.parametrize(("otherwise", "hidden"), [("ask", {"glob"}), ("deny", None)])

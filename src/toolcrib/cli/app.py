@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from toolcrib.cli.flags import (
     AllowHost,
     AsJson,
-    Autonomy,
     AutonomyOption,
     Files,
     From,
-    Network,
     NetworkOption,
     OuterSandbox,
     Policy,
     Sandbox,
     Workspace,
+    confinement,
 )
 from toolcrib.cli.safety import approvals, audit, policy, trust
 from toolcrib.cli.secrets import secrets
-
-if TYPE_CHECKING:
-    from toolcrib.cli.confine import Confinement
 
 app = typer.Typer(
     name="toolcrib",
@@ -44,7 +40,6 @@ app.add_typer(policy, name="policy")
 app.add_typer(approvals, name="approvals")
 app.add_typer(secrets, name="secrets")
 app.add_typer(audit, name="audit")
-app.command()(trust)
 
 
 def _version(asked: bool) -> None:
@@ -74,7 +69,7 @@ def run(
         ),
     ] = None,
     workspace: Workspace = Path(),
-    autonomy: AutonomyOption = Autonomy.SUPERVISED,
+    autonomy: AutonomyOption = None,
     policy: Policy = None,
     sandbox: Sandbox = Files.WORKSPACE_WRITE,
     network: NetworkOption = None,
@@ -84,6 +79,12 @@ def run(
     max_turns: Annotated[int, typer.Option(min=1, help="How often the model is asked at most.")] = 50,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="Stop after this many tokens.")] = None,
     budget_seconds: Annotated[float | None, typer.Option(min=0, help="Stop after this many seconds.")] = None,
+    answer_timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="SECONDS", help="A question that nobody answers for so long is nobody's yes."
+        ),
+    ] = None,
     early_start: Annotated[
         bool, typer.Option("--early-start", help="Begin calls that only read while the model writes.")
     ] = False,
@@ -125,13 +126,14 @@ def run(
             task=task,
             model=model,
             workspace=workspace,
-            autonomy=autonomy.value,
+            autonomy=autonomy,
             policy=policy,
-            confinement=_confinement(sandbox, network, allow_host, outer_sandbox),
+            confinement=confinement(sandbox, network, allow_host, outer_sandbox),
             named=tuple(from_ or ()),
             max_turns=max_turns,
             budget_tokens=budget_tokens,
             budget_seconds=budget_seconds,
+            answer_timeout=answer_timeout,
             early_start=early_start,
             audit=audit,
             transcript=transcript,
@@ -158,9 +160,7 @@ def demo(
     """
     from toolcrib.cli.demo import show_demo
 
-    return show_demo(
-        yes=yes, keep=keep, confinement=_confinement(sandbox, network, allow_host, outer_sandbox)
-    )
+    return show_demo(yes=yes, keep=keep, confinement=confinement(sandbox, network, allow_host, outer_sandbox))
 
 
 @app.command()
@@ -183,6 +183,9 @@ def models(
     from toolcrib.cli.models import list_models, show_model
 
     return show_model(name, as_json=json) if name else list_models(as_json=json)
+
+
+app.command()(trust)
 
 
 @tools.command("list")
@@ -244,7 +247,7 @@ def call(
     ] = None,
     from_: From = None,
     workspace: Workspace = Path(),
-    autonomy: AutonomyOption = Autonomy.SUPERVISED,
+    autonomy: AutonomyOption = None,
     policy: Policy = None,
     sandbox: Sandbox = Files.WORKSPACE_WRITE,
     network: NetworkOption = None,
@@ -261,11 +264,5 @@ def call(
     """
     from toolcrib.cli.call import call_tool
 
-    confinement = _confinement(sandbox, network, allow_host, outer_sandbox)
-    return call_tool(name, list(arguments or ()), from_ or [], workspace, autonomy.value, confinement, policy)
-
-
-def _confinement(sandbox: Files, network: Network | None, hosts: list[str] | None, outer: str) -> Confinement:
-    from toolcrib.cli.confine import Confinement
-
-    return Confinement(sandbox.value, network.value if network else "", tuple(hosts or ()), outer)
+    confined = confinement(sandbox, network, allow_host, outer_sandbox)
+    return call_tool(name, list(arguments or ()), from_ or [], workspace, autonomy, confined, policy)

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.cli.ask import ask_on, asking_stream, repairs, someone_is_there
 from toolcrib.cli.confine import Confinement
+from toolcrib.cli.force import BY_DEFAULT, FLAG, Force, approval_store, in_force
 from toolcrib.cli.main import DEBUG, INTERRUPTED, Problem, debugging
 from toolcrib.cli.options import arguments_from, option_lines
-from toolcrib.cli.policy import approval_store, policy_in
 from toolcrib.cli.secrets import stored_secrets
 from toolcrib.cli.shown import on_one_line, shown
 from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, find, items_of, out, say
 from toolcrib.errors import ErrorCode
 from toolcrib.sandbox.kernel import hide_own_process
-from toolcrib.toolbox.policy import Policy
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
@@ -37,7 +36,7 @@ def call_tool(
     tokens: list[str],
     named: Sequence[str],
     workspace: Path,
-    autonomy: str,
+    autonomy: str | None,
     confinement: Confinement = Confinement(),  # noqa: B008 - frozen
     rules: Path | None = None,
 ) -> int:
@@ -62,9 +61,11 @@ def call_tool(
         return 0
     arguments = _arguments(theirs, item.spec.input_schema)
     rules = Path(ours["policy"][-1]) if "policy" in ours else rules
-    policy = policy_in(rules, autonomy, workspace, assembly.toolbox(autonomy="full"))
+    force = in_force(rules, autonomy, workspace, assembly.toolbox(autonomy="full"))
+    if force.why not in (FLAG, BY_DEFAULT):
+        say(f"autonomy {force.autonomy} ({on_one_line(force.why)})")
     with stdout_apart():
-        result, problems = asyncio.run(_called(assembly, name, arguments, policy, workspace.resolve()))
+        result, problems = asyncio.run(_called(assembly, name, arguments, force, workspace.resolve()))
     return _told(name, result, problems)
 
 
@@ -88,7 +89,7 @@ def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any
 
 
 async def _called(
-    assembly: Assembly, name: str, arguments: Any, policy: Policy, project: Path
+    assembly: Assembly, name: str, arguments: Any, force: Force, project: Path
 ) -> tuple[ToolResult, list[str]]:
     """The call's result, and what the operator should know of it. Raises Problem when it was interrupted."""
     import signal
@@ -111,7 +112,8 @@ async def _called(
         return await ask_on(Console(file=asking_stream(), highlight=False), question)
 
     box = assembly.toolbox(
-        policy=policy,
+        policy=force.policy,
+        limits=force.limits or None,
         approver=approver,
         approvals=approval_store(),
         project=project,

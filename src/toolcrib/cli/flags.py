@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from toolcrib.cli.confine import Confinement
 
 
 class Autonomy(StrEnum):
@@ -68,11 +71,21 @@ From = Annotated[
     ),
 ]
 AutonomyOption = Annotated[
-    Autonomy,
-    typer.Option(help="read_only: nothing is changed; supervised: changes are asked about; full: all runs."),
+    Autonomy | None,
+    typer.Option(
+        help="read_only: nothing is changed; supervised: changes are asked about; full: all runs. Left out: what your "
+        "rules say, else supervised. Of this, your rules and a trusted project's, the lowest counts."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout instead of text.")]
 Policy = Annotated[
     Path | None,
     typer.Option("--policy", metavar="FILE", help="Rules in TOML; your own policy.toml if it is left out."),
 ]
+
+
+def confinement(sandbox: Files, network: Network | None, hosts: list[str] | None, outer: str) -> Confinement:
+    """What was said of the sandbox."""
+    from toolcrib.cli.confine import Confinement
+
+    return Confinement(sandbox.value, network.value if network else "", tuple(hosts or ()), outer)

@@ -3,212 +3,96 @@
 from __future__ import annotations
 
 import asyncio
-import glob
 import json
-import os
-import re
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.access import Reach
-from toolcrib.call import CallKey, Ready, Refused, ToolCall
-from toolcrib.cli.audit import state_folder
+from toolcrib.call import ToolCall
+from toolcrib.cli.confine import Confinement
+from toolcrib.cli.explain import foreseen
+from toolcrib.cli.force import (
+    approval_store,
+    config_folder,
+    counted,
+    counts,
+    in_force,
+    rules_file,
+    stray,
+    tried,
+)
 from toolcrib.cli.main import Problem
 from toolcrib.cli.shown import on_one_line
 from toolcrib.cli.tools import assembled, out, say
-from toolcrib.errors import ErrorCode, ToolcribError
-from toolcrib.rules import PathPattern, Rule, RuleError, RuleFile, RulePolicy, load_rules
-from toolcrib.rules.approvals import ApprovalStore
+from toolcrib.errors import ToolcribError
 from toolcrib.rules.file import call_from
-from toolcrib.sandbox.own import own_places, runs_us
 from toolcrib.toolbox.grants import Approval
-from toolcrib.toolbox.policy import AutonomyPolicy, Case, Decision, Verb
+from toolcrib.toolbox.policy import Verb
 
 if TYPE_CHECKING:
+    from toolcrib.assembly import Assembly
     from toolcrib.toolbox import Toolbox
 
-READERS = ("read_file", "grep", "glob", "list_dir")
-WRITERS = ("write_file", "edit_file", "delete*")
-NO_LETTERS = re.compile(r"[\\{}~]")  # what means something else in a pattern
-EVERYTHING = "full"  # the autonomy under which a call is only prepared, so that the rules alone decide
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the commands share: which rules and tools, under which autonomy and sandbox, where."""
+
+    named: Path | None
+    autonomy: str | None = None
+    tools: Sequence[str] = ()
+    workspace: Path = Path()
+    confinement: Confinement = Confinement()  # noqa: RUF009 - frozen
+
+    def assembly(self) -> Assembly:
+        plain = self.confinement == Confinement()
+        sandbox = None if plain else self.confinement.sandbox(self.workspace)
+        return assembled(self.tools, self.workspace, sandbox)
+
+    def box(self) -> Toolbox:
+        """All tools, to look at calls with."""
+        return self.assembly().toolbox(autonomy="full")
 
 
-def config_folder() -> Path:
-    """Where a user's own settings lie."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "toolcrib"
-
-
-def approval_store() -> ApprovalStore:
-    """The user's approvals that outlast a run."""
-    return ApprovalStore(state_folder() / "approvals.json")
-
-
-def policy_file(named: Path | None) -> RuleFile | None:
-    """The rules that count: a file that was named, or the user's own. Raises Problem for one that is wrong."""
-    path = named or config_folder() / "policy.toml"
-    if named is None and not path.is_file():
-        return None
+def explain(text: str, asked: Asked, *, tainted: bool = False, said: Sequence[str] = ()) -> int:
+    """What would become of a call, who decides it, and why."""
+    assembly = asked.assembly()
+    force = in_force(asked.named, asked.autonomy, asked.workspace, assembly.toolbox(autonomy="full"))
+    box = assembly.toolbox(approvals=approval_store(), project=asked.workspace.resolve())
     try:
-        return load_rules(path)
-    except RuleError as problem:
-        raise Problem(str(problem)) from problem
-    except OSError as problem:
-        raise Problem(f"{path} cannot be read: {problem.strerror or problem}") from problem
-
-
-def policy_of(named: Path | None, autonomy: str, box: Toolbox) -> RulePolicy:
-    """The policy of a command: the rules with their examples tried on the box's tools, over an autonomy."""
-    file = policy_file(named)
-    if file is None:
-        return RulePolicy(autonomy)
-    try:
-        file.check(lambda call: asyncio.run(case_of(box, call)))
-    except RuleError as problem:
-        raise Problem(str(problem)) from problem
-    return file.policy(autonomy)
-
-
-def held_to(
-    policy: AutonomyPolicy | RulePolicy, workspace: Path, kept: Sequence[Path] = ()
-) -> AutonomyPolicy | RulePolicy:
-    """A policy for a workspace: rules for paths in full mean files there too, and what is our own there is left alone.
-
-    `kept` are files that a person named for us to go by, such as rules and transcripts.
-    """
-    root = os.path.realpath(workspace)
-    changes = frozenset({Reach.WRITE, Reach.DELETE})
-    own = own_places()
-    rules = [
-        _withheld(root, own, "rules and approvals are a person's to change", changes),
-        _withheld(root, own, "rules, approvals and secrets are a person's", frozenset({Reach.READ}), READERS),
-        _withheld(root, [os.path.realpath(path) for path in kept], "this run goes by it", changes, WRITERS),
-        _withheld(root, runs_us(root), "it is the program that runs this", changes, WRITERS),
-    ]
-    inside = [rule for rule in rules if rule is not None]
-    if isinstance(policy, RulePolicy):
-        policy = policy.within(workspace)
-    elif inside:
-        policy = RulePolicy(policy.autonomy)
-    return policy.narrowed(inside) if inside and isinstance(policy, RulePolicy) else policy
-
-
-def _withheld(
-    root: str, places: Sequence[str], reason: str, reach: frozenset[Reach], tools: tuple[str, ...] = ()
-) -> Rule | None:
-    """The rule about those of some places that lie in a workspace; without tools for all of them."""
-    inside = [path for path in places if path != root and Path(path).is_relative_to(root)]
-    if not inside:
-        return None
-    names = (glob.escape(os.path.relpath(path, root)) for path in inside)
-    paths = tuple(PathPattern(f"./{NO_LETTERS.sub('?', name)}") for name in names)
-    return Rule(verb=Verb.DENY, name="our own files", reason=reason, tools=tools, paths=paths, reach=reach)
-
-
-def policy_in(
-    named: Path | None, autonomy: str, workspace: Path, box: Toolbox, kept: Sequence[Path] = ()
-) -> AutonomyPolicy | RulePolicy:
-    """What decides in a workspace: the rules that were named, or the user's own, narrowed by a trusted project's."""
-    kept = [*kept, *([] if named is None else [named])]
-    from toolcrib.cli.trust import with_project
-
-    if policy_file(named) is None:
-        return held_to(with_project(AutonomyPolicy(autonomy), workspace, box), workspace, kept)
-    return held_to(with_project(policy_of(named, autonomy, box), workspace, box), workspace, kept)
-
-
-class NeverRuns(ToolcribError):
-    """A call that its tool refuses, whoever allows it."""
-
-
-async def case_of(box: Toolbox, call: ToolCall, *, tainted: bool = False, said: Sequence[str] = ()) -> Case:
-    """What a policy would decide on. Raises ToolcribError for a call that cannot be made.
-
-    `tainted` is a run that took in something from outside before, `said` what its user said.
-    """
-    prepared = await box.prepare(call, key=CallKey("policy", 0, 0))
-    if isinstance(prepared, Refused):
-        refusal = NeverRuns if prepared.result.code is ErrorCode.PRECHECK else ToolcribError
-        raise refusal(prepared.result.text)
-    assert isinstance(prepared, Ready)
-    bound = prepared.bound
-    assert bound is not None
-    taint = frozenset({"something from outside"} if tainted else ())
-    return Case(bound.definition.facts, prepared.effect, prepared, taint=taint, said=tuple(said))
-
-
-def _rules(named: Path | None, autonomy: str, box: Toolbox, workspace: Path) -> RulePolicy:
-    policy = policy_in(named, autonomy, workspace, box)
-    return policy if isinstance(policy, RulePolicy) else RulePolicy(autonomy)
-
-
-def explain(
-    text: str,
-    named: Path | None,
-    autonomy: str,
-    tools: Sequence[str],
-    workspace: Path,
-    *,
-    tainted: bool = False,
-    said: Sequence[str] = (),
-) -> int:
-    """Which rule decides a call, and why."""
-    box = assembled(tools, workspace).toolbox(autonomy=EVERYTHING)
-    policy = _rules(named, autonomy, box, workspace)
-    try:
-        case = asyncio.run(case_of(box, call_from(text), tainted=tainted, said=said))
-    except NeverRuns as problem:
-        out(f"deny: {on_one_line(str(problem), 300)}")
-        out("  decided by  the tool itself, whatever rules say")
-        return 0
+        seen = asyncio.run(foreseen(box, call_from(text), force.policy, tainted=tainted, said=said))
     except ToolcribError as problem:
         raise Problem(str(problem)) from problem
-    explained = policy.explain(case)
-    decision = explained.decision
-    out(f"{decision.verb.value}{f': {on_one_line(decision.reason)}' if decision.reason else ''}")
-    out(f"  decided by  {on_one_line(decision.rule) or f'autonomy {policy.autonomy.autonomy.value}'}")
-    out(f"  effect      {case.effect.label}")
-    for access in case.accesses if case.accesses is not None else ():
-        out(f"  reaches     {on_one_line(str(access))}")
-    if case.accesses is None:
-        out("  reaches     (the tool does not say)")
-    for step in explained.steps:
-        out(f"  {on_one_line(step)}")
-    if decision.strict:
-        out("  no earlier approval counts")
+    for line in seen.lines():
+        out(line)
+    out(f"  autonomy    {force.autonomy} ({on_one_line(force.why)})")
     return 0
 
 
-def test(
-    path: Path, named: Path | None, against: Path | None, autonomy: str, tools: Sequence[str], workspace: Path
-) -> int:
+def test(path: Path, asked: Asked, against: Path | None) -> int:
     """Decide recorded calls anew and say what would be another decision than `against`, or than was noted."""
-    box = assembled(tools, workspace).toolbox(autonomy=EVERYTHING)
-    policy = _rules(named, autonomy, box, workspace)
-    other = _rules(against, autonomy, box, workspace) if against is not None else None
+    box = asked.box()
+    policy = in_force(asked.named, asked.autonomy, asked.workspace, box).policy
+    other = in_force(against, asked.autonomy, asked.workspace, box).policy if against is not None else None
     counts = dict.fromkeys(Verb, 0)
     changed = unreadable = 0
     for number, call, noted, tainted, heard in _calls(path):
-        case: Case | None = None
-        decision = Decision(Verb.DENY, rule="the tool itself")
         try:
-            case = asyncio.run(case_of(box, call, tainted=tainted, said=heard))
-        except NeverRuns:
-            pass
+            seen = asyncio.run(foreseen(box, call, policy, tainted=tainted, said=heard))
+            before = noted
+            if other is not None:
+                before = asyncio.run(foreseen(box, call, other, tainted=tainted, said=heard)).verb.value
         except ToolcribError as problem:
             unreadable += 1
             say(f"{path}, line {number}: {on_one_line(str(problem), 160)}")
             continue
-        else:
-            decision = policy.decide(case)
-        counts[decision.verb] += 1
-        before = noted if other is None else (other.decide(case) if case is not None else decision).verb.value
-        if before and before != decision.verb.value:
+        counts[seen.verb] += 1
+        if before and before != seen.verb.value:
             changed += 1
-            why = decision.rule or f"autonomy {policy.autonomy.autonomy.value}"
             shown = on_one_line(f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}", 100)
-            out(f"line {number}: {before} -> {decision.verb.value}  {shown}  ({on_one_line(why)})")
+            out(f"line {number}: {before} -> {seen.verb.value}  {shown}  ({on_one_line(seen.by)})")
     total = ", ".join(f"{count} {verb.value}" for verb, count in counts.items())
     said = f"; {changed} decided otherwise than before" if other is not None or changed else ""
     out(f"{total}{said}{f'; {unreadable} could not be prepared' if unreadable else ''}")
@@ -242,14 +126,21 @@ def _calls(path: Path) -> Iterator[tuple[int, ToolCall, str, bool, list[str]]]:
             ) from None
 
 
-def check(named: Path | None, tools: Sequence[str], workspace: Path) -> int:
-    """Read the rules and try their examples."""
-    file = policy_file(named)
+def check(asked: Asked) -> int:
+    """Read the rules and try their examples; name those that cannot be tried, and rules that hold for nothing."""
+    file = rules_file(asked.named)
     if file is None:
         out(f"no rules: {config_folder() / 'policy.toml'} does not exist")
         return 0
-    policy_of(named, "supervised", assembled(tools, workspace).toolbox(autonomy=EVERYTHING))
-    out(f"{file.path}: {len(file.rules)} rules, {len(file.examples)} examples, all as they say")
+    box = asked.box()
+    untried = tried(file, box)
+    for line in stray(file, box):
+        out(f"warning: {line}")
+    for number, text in untried:
+        out(f"not tried, as there is no such tool now: line {number}: {on_one_line(text, 120)}")
+    examples = f"{counted(len(file.examples), 'example')}"
+    rest = f"{len(untried)} not tried" if untried else "all as they say" if file.examples else ""
+    out(f"{file.path}: {', '.join(part for part in (counts(file), examples, rest) if part)}")
     return 0
 
 

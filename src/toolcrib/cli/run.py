@@ -105,7 +105,8 @@ def run_task(settings: Settings) -> int:
             assembly.toolbox(autonomy="full"),
             kept=settings.records,
         )
-        said = [force.line(sandbox, settings.workspace), *sandbox_lines(sandbox)]
+        say(force.line(sandbox, settings.workspace))
+        said = sandbox_lines(sandbox)
         with closing(TranscriptFile(path)) if path is not None else nullcontext() as transcript:
             if transcript is not None and path != settings.continued:
                 _copy(messages, transcript)

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import getpass
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
+from toolcrib.cli.force import config_folder
 from toolcrib.cli.main import Problem
-from toolcrib.cli.policy import case_of, config_folder
 from toolcrib.cli.shown import on_one_line, value_on_one_line
 from toolcrib.cli.tools import out, say
 from toolcrib.errors import ToolcribError
-from toolcrib.rules.file import RuleError
-from toolcrib.rules.policy import Rule, RulePolicy
+from toolcrib.rules.policy import Rule
 from toolcrib.rules.trust import PLACE, ProjectRules, TrustStore, project_rules
-from toolcrib.toolbox.policy import AutonomyPolicy
-
-if TYPE_CHECKING:
-    from toolcrib.toolbox import Toolbox
-
-P = TypeVar("P", AutonomyPolicy, RulePolicy)
 
 
 def trust_store() -> TrustStore:
@@ -83,34 +74,26 @@ def revoke(workspace: Path) -> int:
     return 0 if known else 1
 
 
-def with_project(policy: P, workspace: Path, box: Toolbox) -> P | RulePolicy:
-    """A policy narrowed by the workspace's rules if they are trusted; else a line that says that they are not used.
-
-    Raises Problem for trusted rules whose own examples do not hold for the tools of `box`.
-    """
+def project_in(workspace: Path) -> ProjectRules | None:
+    """The workspace's rules if they are trusted; else None, and a line that says that they are not used."""
     try:
         found = project_rules(workspace)
         if found is None:
-            return policy
+            return None
         trusted = trust_store().find(found.project)
     except ToolcribError as problem:
         say(f"{PLACE} of this folder is not used: {on_one_line(str(problem))}")
-        return policy
+        return None
     if trusted is None or trusted.sha256 != found.sha256:
         why = "it changed since you trusted it" if trusted is not None else "nobody trusted it"
         say(
             f"{PLACE} of this folder is not used: {why}; see what it says: toolcrib trust {_shown(workspace)}"
         )
-        return policy
-    rules = RulePolicy(policy.autonomy) if isinstance(policy, AutonomyPolicy) else policy
+        return None
     if found.widening:
         names = ", ".join(on_one_line(rule.name, 40) for rule in found.widening)
         say(f"{PLACE}: a project allows nothing; not used: {names}")
-    try:
-        found.rules.check(lambda call: asyncio.run(case_of(box, call)))
-    except RuleError as problem:
-        raise Problem(on_one_line(str(problem))) from problem
-    return found.narrowed(rules)
+    return found
 
 
 def _lines(found: ProjectRules) -> list[str]:
@@ -121,6 +104,7 @@ def _lines(found: ProjectRules) -> list[str]:
     if found.widening:
         lines.append("  not used, as a project allows nothing:")
         lines += [f"    {line}" for rule in found.widening for line in _rule_lines(rule)]
+    lines += [f"  {on_one_line(str(limit))}" for limit in found.rules.limits]
     if not found.rules.rules:
         lines.append("  no rules")
     return lines

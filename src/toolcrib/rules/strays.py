@@ -1,0 +1,43 @@
+"""Rules that hold for nothing: their tool or server goes by another name, or is not there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+
+from toolcrib.rules.limits import Limit
+from toolcrib.rules.patterns import any_matches
+from toolcrib.rules.rule import Rule
+from toolcrib.toolbox.policy import Verb
+
+NEAR = 0.6
+
+
+def strays(
+    rules: Iterable[Rule], limits: Iterable[Limit], tools: Collection[str], servers: Collection[str]
+) -> list[str]:
+    """What deny and ask rules and limits are about and nobody is called, a line each, with the nearest name.
+
+    A pattern that means nothing is passed over where another of the same rule means something, unless a name is near.
+
+    >>> strays([], [Limit(1, ("shel",))], ["shell"], [])
+    ['at most 1 call of shel in a run: no tool is called shel; did you mean shell?']
+    """
+    found: list[str] = []
+    for rule in rules:
+        if rule.verb is not Verb.ALLOW:
+            for kind, patterns, known in (("tool", rule.tools, tools), ("server", rule.servers, servers)):
+                found += (f"{rule.verb} rule {rule}: {line}" for line in _lines(kind, patterns, known))
+    for limit in limits:
+        found += (f"{limit}: {line}" for line in _lines("tool", limit.tools, tools))
+    return found
+
+
+def _lines(kind: str, patterns: Sequence[str], known: Collection[str]) -> Iterator[str]:
+    missing = [pattern for pattern in patterns if not any(any_matches((pattern,), name) for name in known)]
+    for pattern in missing:
+        near = get_close_matches(pattern.lower(), known, n=1, cutoff=NEAR)
+        if near:
+            yield f"no {kind} is called {pattern}; did you mean {near[0]}?"
+        elif len(missing) == len(patterns):
+            yield f"no {kind} is called {pattern} here, so it holds for nothing now"

@@ -19,6 +19,7 @@ from toolcrib.assembly import default_tools
 from toolcrib.call import Lasting, Pending, Preview, Scope, prepared_to_json
 from toolcrib.errors import ErrorCode, ToolcribError
 from toolcrib.rules import ApprovalStore
+from toolcrib.secrets import Environment
 
 
 def reaches(given: dict[str, Any]) -> list[Access]:
@@ -185,15 +186,46 @@ async def test_a_person_may_approve_other_arguments() -> None:
 
 
 async def test_other_arguments_are_validated_and_decided_on() -> None:
-    person = Person(arguments={"comand": "ls"})
-    result = await box_of(person).call("run", {"command": "git push"})
-    assert result.code is ErrorCode.INVALID_ARGUMENTS
     from toolcrib.rules import read_rules
 
     policy = read_rules('[[rule]]\ndeny = true\ncommand = "rm *"').policy()
     person = Person(arguments={"command": "rm -r x"})
     result = await box_of(person, policy=policy).call("run", {"command": "git push"})
     assert result.code is ErrorCode.DENIED
+
+
+async def test_a_persons_mistake_is_theirs_to_mend() -> None:
+    person = Person(arguments={"comand": "ls"})
+    result = await box_of(person).call("run", {"command": "git push"})
+    assert [question.reason.count("cannot be used (- command:") for question in person.asked] == [0, 1, 1]
+    assert person.asked[-1].reason.endswith("; asked because: it changes something")
+    assert result.code is ErrorCode.REJECTED and "comand" not in result.text and "Correct" not in result.text
+
+    def mend() -> None:
+        if len(person.asked) == 2:
+            person.answer = Answer(Verdict.YES, arguments={"command": "git push --dry-run"})
+
+    person = Person(arguments={"command": 5})
+    person.meanwhile = mend
+    assert "ran git push --dry-run" in await told(box_of(person), "git push")
+    assert len(person.asked) == 2
+
+
+@tool(effect=Effect.WRITE, secrets=())
+def login(user: str, password: str, note: str = "") -> str:
+    "Log in."
+    return f"hello {user}"
+
+
+async def test_what_a_person_wrote_in_confidence_is_not_told_to_the_model() -> None:
+    async def store(question: Question) -> Answer:
+        mine = {"user": "bob", "password": "pppppp", "note": "x" * 1_990 + "S3CRETVALUE" * 9}
+        return Answer(Verdict.YES, arguments=mine)
+
+    box = Toolbox([login], approver=store, secrets=Environment(["KEY"], environ={"KEY": "S3CRETVALUE" * 9}))
+    text = (await box.call("login", {"user": "ann", "password": ""})).text
+    assert "hello bob" in text and '"password": "(hidden, 6 characters)"' in text
+    assert "pppppp" not in text and "S3CRET" not in text
 
 
 async def test_always_with_other_arguments_is_said_of_those() -> None:

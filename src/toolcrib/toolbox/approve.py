@@ -22,11 +22,13 @@ from toolcrib.events import QuestionAnswered, QuestionAsked
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import words
 from toolcrib.toolbox.policy import Verb, accesses_of
+from toolcrib.toolbox.prepare import is_invalid
 from toolcrib.toolbox.registry import close_tool
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox
 
+ASKED = "; asked because: "
 PREVIEW_TIME = 10.0  # seconds that a person waits for what a tool shows
 
 
@@ -122,12 +124,29 @@ async def _preview_of(box: Toolbox, pending: Pending) -> Preview | None:
         return None
 
 
+async def unusable(box: Toolbox, pending: Pending, answer: Answer) -> bool:
+    """Whether a person gave arguments that cannot be used; then the question says so to them."""
+    if answer.arguments is None:
+        return False
+    call = replace(pending.call, arguments=answer.arguments, problem="")
+    fresh = await box.prepare(call, key=pending.key)
+    if not isinstance(fresh, Refused):
+        if fresh.bound is not None and fresh.bound.entry.owned:
+            await close_tool(fresh.bound.tool)
+        return False
+    lines = [line for line in fresh.result.text.split("\n") if line.startswith("- ")] or [fresh.result.text]
+    wrong = f"the arguments that you gave cannot be used ({' '.join(lines)})"
+    before = pending.question.reason.rpartition(ASKED)[2]
+    pending.question = replace(pending.question, reason=box.shown(f"{wrong}{ASKED}{before}"))
+    return True
+
+
 async def _with_other_arguments(box: Toolbox, pending: Pending, answer: Answer) -> ToolResult | None:
     """A person said yes to other arguments: they are validated and decided on like any; a refusal, or None."""
     call = replace(pending.call, arguments=answer.arguments or {}, problem="")
     fresh = await box.prepare(call, key=pending.key)
     if isinstance(fresh, Refused):
-        return fresh.result
+        return words.unusable(call.name) if is_invalid(fresh) else fresh.result
     if pending.bound is not None and pending.bound.entry.owned:
         await close_tool(pending.bound.tool)
     pending.bound, pending.params, pending.effect = fresh.bound, fresh.params, fresh.effect

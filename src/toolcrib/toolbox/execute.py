@@ -193,7 +193,7 @@ class Execution(Deadline):
         if ready.edits:
             result.edits = ready.edits if box.masking is None else box.masking.edits(ready.edits)
         if ready.changed:
-            result.parts = (*result.parts, Text(box.shown(words.other_arguments(ready.arguments))))
+            result.parts = (*result.parts, Text(words.other_arguments(ready.arguments, box.shown)))
         if outside:
             result.outside = True
         ready.done = result

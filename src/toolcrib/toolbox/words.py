@@ -6,10 +6,11 @@ Each text names the tool and the field, what was expected and what came, and the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from toolcrib.errors import ErrorCode, FieldError
 from toolcrib.result import ToolResult
+from toolcrib.visible import without_credentials
 
 MAX_FIELDS = 20  # failing fields that are told one by one
 MAX_NAME = 128  # characters of a name
@@ -140,9 +141,19 @@ def outdated(name: str) -> ToolResult:
     )
 
 
-def other_arguments(arguments: object) -> str:
-    said = json.dumps(arguments, ensure_ascii=False, default=str)
+def other_arguments(arguments: object, masked: Callable[[str], str]) -> str:
+    """What was run instead; what a person wrote there of credentials and secrets is not the model's to know."""
+    said = masked(json.dumps(without_credentials(arguments), ensure_ascii=False, default=str))
     return f"[A person approved the call with other arguments than yours. It was run with: {said[:2000]}]"
+
+
+def unusable(name: str) -> ToolResult:
+    """A person gave arguments that are none: theirs to mend, and nothing that a model could correct."""
+    return ToolResult.of(
+        f'The user wanted other arguments for this call of tool "{name}", which could not be used; nothing was run. '
+        "Yours were not at fault: ask what they want, or go on without it.",
+        code=ErrorCode.REJECTED,
+    )
 
 
 def nobody_to_ask(name: str) -> ToolResult:

@@ -105,9 +105,18 @@ BY_A_SHELL = re.compile(
     r"^[^\s:]{1,200}: (?:line )?\d{1,9}: (?:cannot (?:create|open) )?"
 )  # who says it, and where
 ADDRESS = re.compile(
-    r"(?:host|host:|to|lookup|resolve|//)\s*['\"]?([a-z0-9][a-z0-9.-]{0,200}\.[a-z]{2,24})(?::(\d{1,5}))?",
+    r"(?:host|host:|host=|to|lookup|resolve|enotfound|eai_again|//)\s*['\"]?([a-z0-9][a-z0-9.-]{0,200}\.[a-z]{2,24})(?::(\d{1,5}))?",
     re.IGNORECASE,
 )
+
+INDEXED = re.compile(
+    r"(?:looking in (?:indexes|links)|index(?: url)?|registry|request to|download(?:ing|ed)?(?: from)?)\b.{0,500}",
+    re.IGNORECASE,
+)
+URL_HOST = re.compile(
+    r"https?://(?:[^\s/@'\"]{0,200}@)?([a-z0-9][a-z0-9.-]{0,200}\.[a-z]{2,24}(?::\d{1,5})?)\b", re.IGNORECASE
+)
+PIPS_OWN = re.compile(r"pip\._vendor\..{0,500}: /simple/")
 
 
 def explained(
@@ -143,6 +152,8 @@ def explained(
     view = look()
     for line in output[-LINES * LINE :].splitlines()[: -LINES - 1 : -1]:
         found = _of_line(line[:LINE], launch, view, level, conceals=conceals)
+        if found is not None and found.permission == Permission("network") and (host := _index(output)):
+            return _no_network(host, level)
         if found is not None:
             return found
     if level.network is not Network.ON and SOCKET.search(output[-LINE:]):
@@ -150,6 +161,14 @@ def explained(
     if FORKED.search(output[-LINE:]):
         return _limited("the number of processes")
     return _likely(returncode, output[-LINE:])
+
+
+def _index(output: str) -> str:
+    """The one index of packages that a program says it asked, where what was refused names no host."""
+    said = {host for line in INDEXED.findall(output[-LINES * LINE :]) for host in URL_HOST.findall(line)}
+    if not said and PIPS_OWN.search(output):
+        return "pypi.org"  # what pip asks unless it says otherwise
+    return said.pop() if len(said) == 1 else ""
 
 
 def _likely(returncode: int | None, ending: str) -> Denial | None:
@@ -204,8 +223,12 @@ def _of_line(line: str, launch: Launch, view: View, level: Level, *, conceals: b
 
 def _says(low: str, word: str) -> bool:
     """Whether words stand in a line by themselves: "enotfound" is in "FileNotFoundError", and not said by it."""
-    before, found, after = low.partition(word)
-    return bool(found) and not (before[-1:].isalpha() or after[:1].isalpha())
+    at = low.find(word)
+    while at >= 0:
+        if not (low[at - 1 : at].isalpha() or low[at + len(word) : at + len(word) + 1].isalpha()):
+            return True
+        at = low.find(word, at + 1)
+    return False
 
 
 def _limited(what: str) -> Denial:
@@ -223,7 +246,6 @@ def _of_path(path: str, low: str, view: View, level: Level, *, conceals: bool) -
             "write",
             path,
             f"The sandbox protects {path}: other programs obey what stands in it.",
-            f"allow writing to {path}",
         )
     if view.hides(path):
         # Commands have temporary files of their own, which are missing for reasons of their own.

@@ -233,6 +233,12 @@ class Launch:
     closing: list[Callable[[Launch], None]] = field(default_factory=list)
     handed: list[int] = field(default_factory=list)
 
+    def put_right(self) -> list[str]:
+        """What the sandbox did after the command, a sentence each."""
+        names = ", ".join(self.restored)
+        back = [f"Put back as it was, for commands may not change it: {names}."] if names else []
+        return [*back, *self.taken_out]
+
     def started(self) -> None:
         """To be told once the process runs: what was handed to it is let go of here."""
         while self.handed:

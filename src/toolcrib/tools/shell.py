@@ -38,6 +38,7 @@ from toolcrib.shell import Judgement, judge, paths
 from toolcrib.tool import Effect, MaxOutput, Tool
 from toolcrib.tools.process import Outcome, run
 from toolcrib.tools.shell_accesses import accesses_of
+from toolcrib.tools.shell_hints import ends_history, quiet
 from toolcrib.tools.shell_plan import PlanHost, launched, pinned, run_as_plan
 from toolcrib.tools.shell_rules import Withholding, reading
 from toolcrib.tools.shell_wider import MOST, Wider
@@ -165,10 +166,11 @@ class Shell(
         return tuple(self.workspace.with_targets(self._rules.met(found, judgement, self._chosen)))
 
     def doubt(self, params: ShellParams) -> Doubt | None:
-        reason = visible(self._judged(params).reason)
+        judgement = self._judged(params)
+        reason = visible(judgement.reason)
         if not self._confines():
             return Doubt(f"{NO_SANDBOX}; {reason}" if reason else NO_SANDBOX, must_ask=True)
-        return Doubt(reason) if reason else None
+        return ends_history(judgement, params.command) or (Doubt(reason) if reason else None)
 
     def preview(self, params: ShellParams) -> Preview:
         """What exactly would run, bound to the very folder that it would run in."""
@@ -209,7 +211,7 @@ class Shell(
     async def _run(self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox, folder: int) -> str:
         place = self.workspace.place(params.workdir)
         named = str(Path(place.root.path, place.path))
-        reporter = Reporter(ctx)
+        reporter = Reporter(ctx, self.workspace.root.path)
         restored: dict[str, None] = {}
         notes: list[str] = []
         level = sandbox.level  # what was allowed once was allowed beside just this
@@ -217,7 +219,7 @@ class Shell(
         while True:
             outcome, denial, back = await self._once(params, sandbox, folder, named, reporter)
             restored.update(dict.fromkeys(back))
-            reporter.end(outcome, denial)
+            reporter.end(outcome, denial, back)
             if denial is None or outcome.code is None or len(notes) == MOST:
                 break
             try:
@@ -252,12 +254,8 @@ class Shell(
             ) from None
         except OSError as refused:
             raise ToolError(f"The command could not be started: {refused.strerror}.") from None
-        denial = (
-            sandbox.explain(outcome.code, outcome.output.ending(EXPLAINED), launch)
-            if launch is not None
-            else None
-        )
-        return outcome, denial, restored
+        denial = launch and sandbox.explain(outcome.code, outcome.output.ending(EXPLAINED), launch)
+        return outcome, denial or quiet(judgement, params.command, outcome, sandbox, launch), restored
 
     async def _as_plan(
         self,
@@ -307,7 +305,7 @@ class Shell(
             )
         finally:
             launch.close()
-        return outcome, launch, launch.restored
+        return outcome, launch, launch.put_right()
 
     def _is_named_so(self, folder: int, params: ShellParams) -> None:
         """Rules looked at the folder's name, so it must not be another folder's that a link leads to."""

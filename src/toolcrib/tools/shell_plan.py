@@ -84,7 +84,7 @@ class PlanHost:
     """Where a plan runs: programs in `sandbox` at `level`, folders and files below one that is open already.
 
     `root` is that folder's absolute name. `launch` is the last one that failed, or else the last; `restored`
-    what sandboxes put back; `refused` says why something could not be confined and so was not started.
+    what sandboxes put right, in sentences; `refused` says why something could not be confined and so was not started.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class PlanChild:
             return
         host.children.remove(self)
         self.launch.close()
-        host.restored += (path for path in self.launch.restored if path not in host.restored)
+        host.restored += (words for words in self.launch.put_right() if words not in host.restored)
         if not host.failed:
             host.launch, host.failed = self.launch, bool(self.process.returncode)
 

@@ -29,8 +29,9 @@ DOES = {"read": "reads", "write": "changes files", "network": "uses the network"
 class Reporter:
     """Tells the person what comes, not more often than one can look."""
 
-    def __init__(self, ctx: Context[Any]) -> None:
+    def __init__(self, ctx: Context[Any], root: str = "") -> None:
         self.ctx = ctx
+        self.root = root
         self.last = 0.0
 
     def output(self, kept: HeadTail) -> None:
@@ -39,27 +40,40 @@ class Reporter:
             self.last = now
             self.ctx.report(result={"output": kept.ending(PREVIEW)})
 
-    def end(self, outcome: Outcome, denial: Denial | None) -> None:
-        """What came of it; after a refusal by the sandbox also what would allow it, which is the person's to give."""
+    def end(self, outcome: Outcome, denial: Denial | None, put_right: Sequence[str] = ()) -> None:
+        """What came of it, what was put right, and after a refusal what would allow it, which is a person's to give."""
         result: dict[str, Any] = {
             "output": outcome.output.ending(PREVIEW),
             "exit_code": outcome.code,
             "seconds": round(outcome.seconds, 3),
         }
-        if denial is None:
+        tip = list(put_right)
+        if denial is not None:
+            result["refused"] = {"kind": denial.kind, "target": denial.target, "wider": denial.wider}
+            tip.append(denial.words + _option(denial, self.root))
+        if tip:
+            self.ctx.report(tip=" ".join(tip), result=result)
+        else:
             self.ctx.report(result=result)
-            return
-        result["refused"] = {"kind": denial.kind, "target": denial.target, "wider": denial.wider}
-        self.ctx.report(
-            tip=denial.words + (f" To {denial.wider}, widen it." if denial.wider else ""), result=result
-        )
 
 
-def refusals(denial: Denial | None, restored: Sequence[str], root: str) -> list[str]:
+def _option(denial: Denial, root: str) -> str:
+    """How a person allows what was refused: only what an option, or their yes, does open."""
+    more = denial.permission
+    if more is None:
+        return ""
+    if more.kind == "host":
+        return f" To allow it: --allow-host {more.target}"
+    if more.kind == "network":
+        return " To allow it: --network on"
+    if more.kind == "write" and f"{more.target}/".startswith(f"{root}/"):
+        return " To allow it: --sandbox workspace_write"
+    return " Whoever is asked can allow it for a run; no option does."
+
+
+def refusals(denial: Denial | None, put_right: Sequence[str], root: str) -> list[str]:
     """What the sandbox did, for the model: paths as it knows them."""
-    said = [denial.words] if denial else []
-    if restored:
-        said.append(f"Put back as they were, for commands may not change them: {', '.join(restored)}.")
+    said = [*([denial.words] if denial else []), *put_right]
     return [words.replace(f"{root}/", "") for words in said]
 
 

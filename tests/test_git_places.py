@@ -14,6 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sandbox_runs import BACKENDS, Done, backend, run
+from toolcrib import Toolbox
+from toolcrib.assembly import default_tools
+from toolcrib.errors import ErrorCode
 from toolcrib.sandbox.gitconfig import known_lines, without_programs
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -238,6 +241,42 @@ def test_what_was_taken_out_is_named(ws: Path) -> None:
     ]
     assert "pager" not in (ws / "m/.git/config").read_text()
     assert git(ws / "m", "git config core.bare").stdout == "false\n"
+
+
+# -- tools that write files
+
+
+@pytest.mark.parametrize(
+    ("path", "asks"),
+    [
+        ("HEAD", True),
+        ("b/HEAD", True),
+        ("b/commondir", True),
+        ("m/.git", True),
+        (".git", True),
+        ("there/config", True),
+        ("there/objects/x", True),
+        ("there/refs/heads/x", True),
+        ("there/hooks/pre-commit", True),
+        ("there/worktrees/w/config.worktree", True),
+        ("there/readme", False),
+        ("config", False),
+        ("objects/x", False),
+        ("src/refs/x", False),
+        ("header", False),
+        ("src/HEAD.py", False),
+        ("hooks/x", False),
+    ],
+)
+def test_a_file_that_makes_a_repository_is_written_with_a_yes_only(
+    tmp_path: Path, path: str, asks: bool
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/HEAD").write_text("ref: refs/heads/x")
+    box = Toolbox(builtin=default_tools(tmp_path), autonomy="full")
+    got = box.call_sync("write_file", {"path": path, "content": "x"})
+    assert got.code == (ErrorCode.NOBODY_TO_ASK if asks else None)
+    assert (tmp_path / path).exists() is (not asks or path == "there/HEAD")
 
 
 # -- configurations

@@ -89,7 +89,7 @@ class EditFile(
         return (*self.workspace.reached(Reach.WRITE, params.path), *reads)
 
     def doubt(self, params: EditFileParams) -> Doubt | None:
-        return obeyed(self.accesses(params))
+        return obeyed(self.accesses(params), self.workspace.root.path)
 
     def precheck(self, params: EditFileParams) -> str | None:
         if params.old_string == params.new_string:

@@ -34,14 +34,34 @@ Permits = Callable[[Access], bool]
 OBEYED = (".git", *PROTECTED)
 
 
-def obeyed(accesses: Iterable[Access]) -> Doubt | None:
-    """The doubt about changing what programs obey that nothing confines: no autonomy and no rule is meant so."""
+# A folder is a git repository, whatever its name, where these lie together; so `HEAD` asks, and the rest beside one.
+OF_A_REPOSITORY = ("objects", "refs", "config", "config.worktree", "hooks", "info", "modules", "worktrees")
+
+
+def obeyed(accesses: Iterable[Access], root: str) -> Doubt | None:
+    """The doubt about changing what programs obey that nothing confines: no autonomy and no rule is meant so.
+
+    `root` is what paths that are not absolute begin at.
+    """
     for access in accesses:
         path = f"/{access.target.casefold()}/"
         for name in OBEYED:
             if f"/{name.casefold()}/" in path:
                 return Doubt(f"other programs obey what stands in {name}", must_ask=True)
+        if _makes_a_repository(access.target if access.target.startswith("/") else f"{root}/{access.target}"):
+            return Doubt("git takes a folder with such files for a repository, and obeys them", must_ask=True)
     return None
+
+
+def _makes_a_repository(path: str) -> bool:
+    folder, name = os.path.split(path)
+    if name.casefold() in ("head", "commondir"):
+        return True
+    while name:
+        if name.casefold() in OF_A_REPOSITORY and os.path.lexists(f"{folder}/HEAD"):
+            return True
+        folder, name = os.path.split(folder)
+    return False
 
 
 def anything(access: Access) -> bool:

@@ -54,7 +54,7 @@ class WriteFile(
         return self.workspace.reached(Reach.WRITE, params.path)
 
     def doubt(self, params: WriteFileParams) -> Doubt | None:
-        return obeyed(self.accesses(params))
+        return obeyed(self.accesses(params), self.workspace.root.path)
 
     def precheck(self, params: WriteFileParams) -> str | None:
         try:

@@ -176,9 +176,10 @@ def models(
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="A model, as you would give it to run.")] = "",
     json: AsJson = False,
 ) -> int:
-    """Which providers are configured, and how to name a model; with a name, what that name means.
+    """Which providers are configured, and how to name a model.
 
-    No key is ever shown. With a name, the exit code is 1 if something that it needs is missing.
+    With a name it says what that name means; the exit code is 1 then if something that it needs is missing. No
+    key is ever shown.
     """
     from toolcrib.cli.models import list_models, show_model
 
@@ -190,7 +191,7 @@ app.command()(trust)
 
 @tools.command("list")
 def list_(from_: From = None, workspace: Workspace = Path(), json: AsJson = False) -> int:
-    """All tools: yours, those of installed plugins, and the built-in ones."""
+    """All tools: yours, those of plugins, and the built-in ones."""
     from toolcrib.cli.tools import list_tools
 
     return list_tools(from_ or [], workspace, as_json=json)
@@ -206,7 +207,10 @@ def show(name: str, from_: From = None, workspace: Workspace = Path()) -> int:
 
 @tools.command()
 def check(from_: From = None, workspace: Workspace = Path()) -> int:
-    """Compile every tool and name what is broken; the exit code is 1 if anything is."""
+    """Compile every tool and name what is broken.
+
+    The exit code is 1 if anything is.
+    """
     from toolcrib.cli.tools import check_tools
 
     return check_tools(from_ or [], workspace)
@@ -214,9 +218,9 @@ def check(from_: From = None, workspace: Workspace = Path()) -> int:
 
 @tools.command()
 def lint(from_: From = None, workspace: Workspace = Path(), json: AsJson = False) -> int:
-    """Point out what models stumble over: short descriptions, undocumented parameters, …
+    """Point out what models stumble over in your tools.
 
-    The exit code is 1 if there is anything to say.
+    Short descriptions, undocumented parameters, … The exit code is 1 if there is anything to say.
     """
     from toolcrib.cli.tools import lint_tools
 
@@ -232,7 +236,10 @@ def schema(
     from_: From = None,
     workspace: Workspace = Path(),
 ) -> int:
-    """A tool's input schema as JSON; what a dialect cannot say is told on stderr."""
+    """A tool's input schema as JSON.
+
+    What a dialect cannot say is told on stderr.
+    """
     from toolcrib.cli.tools import show_schema
 
     return show_schema(name, dialect, from_ or [], workspace)

@@ -47,7 +47,8 @@ class Foreseen:
             said.append("  the model   is not offered this tool")
         said.append(f"  effect      {self.case.effect.label}")
         accesses = self.case.accesses
-        said += [f"  reaches     {on_one_line(_plainly(access))}" for access in accesses or ()]
+        reached = dict.fromkeys(_plainly(access) for access in accesses or ())
+        said += [f"  reaches     {on_one_line(line)}" for line in reached]
         said += ["  reaches     (the tool does not say)"] if accesses is None else []
         said += [f"  {on_one_line(step)}" for step in self.policy.steps]
         return said + (["  no earlier approval counts"] if decision.strict else [])
@@ -124,8 +125,10 @@ def _plainly(access: Access) -> str:
     """What is reached, in words; paths without what says nothing in them."""
     if access.reach not in PATHS:
         return f"{access.reach} {access.target}"
-    path = posixpath.normpath(access.target)
     if not access.subtree:
-        return f"{access.reach} {path}"
-    pattern = "" if access.pattern in ("", "**") else f" that matches {access.pattern}"
-    return f"{access.reach} {path} and all below{pattern}"
+        return f"{access.reach} {posixpath.normpath(access.target)}"
+    path = posixpath.normpath(posixpath.join(access.target, access.pattern or "**"))
+    if path == "**":
+        return f"{access.reach} all of the workspace"
+    below = path.removesuffix("/**")
+    return f"{access.reach} {path}" if below == path else f"{access.reach} {below or '/'} and all below"

@@ -122,7 +122,7 @@ def _autonomy(said: dict[str, Autonomy | None]) -> tuple[Autonomy, str]:
     least = lowest(*words.values())
     by = next(by for by, word in words.items() if word is least)
     others = [f"{other} says {word}" for other, word in words.items() if word is not least]
-    return least, ", ".join([f"from {by}" if others else by, *others])
+    return least, f"{by}, while {' and '.join(others)}" if others else by
 
 
 def note_untried(file: RuleFile, box: Toolbox) -> None:

@@ -27,7 +27,7 @@ from toolcrib.cli.main import Problem
 from toolcrib.cli.shown import on_one_line
 from toolcrib.cli.tools import assembled, out, say
 from toolcrib.errors import ToolcribError
-from toolcrib.rules.file import call_from
+from toolcrib.rules.file import NotThere, call_from
 from toolcrib.toolbox.grants import Approval
 from toolcrib.toolbox.policy import Verb
 
@@ -64,7 +64,8 @@ def explain(text: str, asked: Asked, *, tainted: bool = False, said: Sequence[st
     try:
         seen = asyncio.run(foreseen(box, call_from(text), force.policy, tainted=tainted, said=said))
     except ToolcribError as problem:
-        raise Problem(str(problem)) from problem
+        more = " fetch comes with --allow-host and --network on." if text.split()[:1] == ["fetch"] else ""
+        raise Problem(f"{problem}{more if isinstance(problem, NotThere) else ''}") from problem
     for line in seen.lines():
         out(line)
     out(f"  autonomy    {force.autonomy} ({on_one_line(force.why)})")

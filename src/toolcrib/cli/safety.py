@@ -73,7 +73,7 @@ def test(
     allow_host: AllowHost = None,
     outer_sandbox: OuterSandbox = "",
 ) -> int:
-    """Decide recorded calls anew, and print those that would be decided otherwise. Nothing is run.
+    """Decide recorded calls anew, and print what would change. Nothing is run.
 
     A line may note what was decided then as "decision"; with --against, other rules are compared.
     """
@@ -128,10 +128,10 @@ def trust(
     revoke: Annotated[bool, typer.Option("--revoke", help="Trust the rules of this folder no more.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="You have read them, and trust them.")] = False,
 ) -> int:
-    """Read the rules that lie in a project (.toolcrib/policy.toml), and say whether they count.
+    """Read a project's own rules, and say whether they count.
 
-    They can only forbid and ask; what they allow is not used. When the file changes, you are the one to say
-    so again.
+    They lie in its .toolcrib/policy.toml. They can only forbid and ask; what they allow is not used. When the
+    file changes, you are the one to say so again.
     """
     from toolcrib.cli import trust as trusting
 
@@ -144,7 +144,10 @@ def trust(
 
 @audit.command()
 def verify(log: LogFile = None) -> int:
-    """Follow the chain of the log: changed, missing and moved lines show. The exit code is 1 if any, 2 without a log."""
+    """Follow the chain of the log: what was changed shows.
+
+    Changed, missing and moved lines do. The exit code is 1 if there are any, 2 without a log.
+    """
     from toolcrib.cli.audit import verify as verify_log
 
     return verify_log(log)
@@ -156,7 +159,10 @@ def show(
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many of the last lines.")] = 50,
     json: AsJson = False,
 ) -> int:
-    """Print the last lines: what ran or was refused, for whom, why, and how it ended. 2 if the log does not hold."""
+    """Print the last lines: what ran or was refused, and why.
+
+    For whom, and how it ended, too. The exit code is 2 if the log does not hold.
+    """
     from toolcrib.cli.audit import show as show_log
 
     return show_log(log, count, as_json=json)

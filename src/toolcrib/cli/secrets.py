@@ -24,6 +24,12 @@ secrets = typer.Typer(
 )
 
 
+ON_THE_LINE = """\
+a name alone is expected: a value on the command line is seen by other programs and stays in your shell's history.
+Nothing was kept. Run toolcrib secrets set NAME and type the value, or pipe it in; if what you wrote was a value, \
+consider it known and make a new one."""
+
+
 class Store(StrEnum):
     """Where secrets can be kept."""
 
@@ -48,11 +54,13 @@ def stored_secrets() -> SecretFile | None:
         raise Problem(str(problem)) from problem
 
 
-@secrets.command("set")
-def set_(name: str, store: Kept = Store.FILE, file: File = None) -> int:
-    """Keep a value, which is asked for and not shown, or read from stdin."""
+@secrets.command("set", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def set_(context: typer.Context, name: str, store: Kept = Store.FILE, file: File = None) -> int:
+    """Keep a value, which is typed unseen, or read from stdin."""
     from toolcrib.secrets import SecretError, unfit
 
+    if context.args or "=" in name:  # it may be the value, so it is not repeated
+        raise Problem(ON_THE_LINE)
     value = _value(name)
     if (reason := unfit(value, name)) is not None:
         raise Problem(f"{name}: this value cannot be a secret: {reason}")

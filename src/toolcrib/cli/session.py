@@ -188,6 +188,9 @@ def summary_lines(done: Shown, view: View) -> list[tuple[str, str]]:
     outcome = done.outcome
     style = "bold green" if outcome.finished else "bold yellow"
     head = REASONS[outcome.reason]
+    if view.refused and outcome.finished:
+        style = "bold yellow"
+        head = f"{head.rstrip('.')}, but {view.refused} of {_counted(view.calls, 'call')} did not run."
     if outcome.detail and not outcome.finished:
         head += f": {on_one_line(outcome.detail)}"
     return [(style, head), ("dim", " · ".join(_figures(done, view)))]
@@ -197,9 +200,10 @@ def _figures(done: Shown, view: View) -> list[str]:
     usage = done.outcome.usage
     asides = [
         f"{number} {word}"
-        for number, word in ((view.failed, "failed"), (view.repaired, "repaired"))
+        for number, word in ((view.refused, "not run"), (view.failed, "failed"), (view.repaired, "repaired"))
         if number
     ]
+    asides += [f"{_counted(view.exited, 'command')} failed"] if view.exited else []
     calls = _counted(view.calls, "call") + (f" ({', '.join(asides)})" if asides else "")
     tokens = "tokens unknown"
     if usage.total_tokens:

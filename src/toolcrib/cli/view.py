@@ -19,6 +19,7 @@ from toolcrib.call import CallKey, CallState
 from toolcrib.cli.ask import MARGIN, question_lines
 from toolcrib.cli.cards import Card
 from toolcrib.cli.shown import on_one_line, shown
+from toolcrib.errors import ErrorCode
 from toolcrib.events import (
     AnswerRestarted,
     ArgumentsDelta,
@@ -38,6 +39,11 @@ from toolcrib.events import (
 
 HIDDEN = {"attempt_completion"}  # its text is the answer, which is shown as such
 FRAMES = 8  # a second
+# What a call that was not let run is answered with: nobody is to take it for one that failed at its work.
+NOT_RUN = {
+    ErrorCode.UNKNOWN_TOOL, ErrorCode.TOOL_CHANGED, ErrorCode.PRECHECK, ErrorCode.DENIED, ErrorCode.REJECTED,
+    ErrorCode.NOBODY_TO_ASK, ErrorCode.RATE_LIMITED,
+}  # fmt: skip
 MAX_HELD = 40  # characters of a word that may wait for its end before it is written
 
 
@@ -49,7 +55,8 @@ class View:
         self.asks = asks
         self.live_cards = console.is_terminal and not console.is_dumb_terminal
         self.cards: dict[CallKey, Card] = {}
-        self.calls = self.failed = self.repaired = 0
+        self.exited = 0  # commands that ended with an error of their own
+        self.calls = self.failed = self.repaired = self.refused = 0
         self._live: Live | None = None
         self._words = WrappedText(console)
 
@@ -126,11 +133,14 @@ class View:
         if event.tool in HIDDEN and event.state is CallState.SUCCESS:
             return
         self.calls += 1
-        self.failed += event.state is CallState.ERROR
+        did_not_run = event.code in NOT_RUN
+        self.refused += did_not_run
+        self.failed += event.state is CallState.ERROR and not did_not_run
         self.repaired += bool(event.repairs)
         card = self._card(event)
         card.status.apply(event)
         card.finished = event
+        self.exited += bool(card.exit_code) and event.state is CallState.SUCCESS
         del self.cards[event.key]
         if not self.cards:
             self.pause()

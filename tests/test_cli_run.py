@@ -72,6 +72,16 @@ def test_text_is_plain_where_there_is_no_terminal(folder: Path) -> None:
     assert (folder / "b.txt").read_text() == "new\n"
 
 
+def test_a_command_that_failed_is_no_success(folder: Path) -> None:
+    (folder / "exits.yaml").write_text(
+        "- calls:\n    - {name: shell, arguments: {command: exit 128}}\n- text: Done.\n"
+    )
+    done = toolcrib(folder, "run", "x", "--model", "scripted:exits.yaml", "--autonomy", "full")
+    assert done.returncode == 0
+    assert "exit code 128 shell" in done.stdout and "SUCCESS" not in done.stdout
+    assert "1 call (1 command failed)" in done.stdout
+
+
 def test_json_is_one_event_a_line_and_nothing_else(folder: Path) -> None:
     done = toolcrib(folder, "run", "look", "--model", "scripted:work.yaml", "--json")
     assert done.returncode == 0 and len(done.stderr.splitlines()) == 1

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib.call import CallKey, Question, Verdict
-from toolcrib.cli.ask import question_lines, read_answer
+from toolcrib.cli.ask import question_lines, read_answer, taken_as
 from toolcrib.cli.shown import UNSHOWN, on_one_line, shown
 
 WRITES = """
@@ -111,19 +112,55 @@ def test_always_covers_the_same_call_and_nothing_else(folder: Path) -> None:
         ("n\n", "Ask what"),
         ("n use c.txt instead\n", "They say:"),
         ("\n", "rejected"),
-        ("yesterday\n", "rejected"),
+        ("yesterday\nhuh?\nyes please\n", "rejected"),
         ("\x04", "rejected"),
     ],
 )
 def test_all_but_a_clear_yes_is_a_no(folder: Path, typed: str, told: str) -> None:
     run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml")
-    run.until(PROMPT)
-    run.send(typed)
+    for line in typed.splitlines(keepends=True):
+        run.until(PROMPT)
+        run.send(line)
     run.until(told)
     run.until(PROMPT)
     assert not (folder / "b.txt").exists()
     run.process.send_signal(signal.SIGKILL)
     run.end()
+
+
+def test_an_answer_that_is_none_is_asked_for_again(folder: Path) -> None:
+    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml", columns=120)
+    assert "(a project, a user 7d)" in run.until(PROMPT)
+    run.send("yes please\n")
+    assert "always, with exactly these arguments, in this run" in run.until(PROMPT)
+    run.send("?\n")
+    run.until(PROMPT)
+    run.send("a 8h\n")
+    assert "Always: exactly this, in this run, until 2" in run.until(PROMPT)  # of the next question
+    assert (folder / "b.txt").exists()
+    run.process.send_signal(signal.SIGKILL)
+    run.end()
+
+
+CONFIRMED = [
+    ("y", {}, ""),
+    ("a", {}, "Always: exactly this, in this run."),
+    ("a project", {}, "Always: exactly this, in this project (toolcrib approvals takes it back)."),
+    (
+        "p user",
+        {"prefixes": (("git", "add"),)},
+        "Always: commands that begin with git add *, wherever you work (t",
+    ),
+    ("p", {}, "Always: exactly this, in this run."),
+    ("a user", {"strict": True}, "Taken as a yes, this once"),
+]
+
+
+@pytest.mark.parametrize(("line", "named", "said"), CONFIRMED)
+def test_what_is_remembered_is_said(line: str, named: dict[str, Any], said: str) -> None:
+    question = Question(CallKey("r", 1, 0), "run", "run run", "why", {}, "write", "f", **named)
+    words = taken_as(question, read_answer(line))
+    assert words.startswith(said) and bool(words) is bool(said)
 
 
 def test_what_was_typed_before_the_question_does_not_answer_it(folder: Path) -> None:

@@ -20,8 +20,19 @@ if TYPE_CHECKING:
 
 SHOWN_LINES = 30  # lines of one argument that a question shows unasked
 ROW = 76  # characters that are taken for a row of the terminal
-PROMPT = "Run it? [y]es  [n]o{always}  [n WORDS] no, and tell the model"
-NARROW_PROMPT = "[y]es [n]o{always}, or n WORDS"
+ASKED_AGAIN = 2  # times that an answer which is none is asked for again
+PROMPT = "Run it? [y]es  [n]o{always}  [?] more  [n WORDS] no, and tell the model"
+NARROW_PROMPT = "[y]es [n]o{always} [?], or n WORDS"
+MORE = """\
+  y               run it, this once
+  n, or nothing   do not; the model is told that you said no
+  n use c.txt     do not; the model is told why"""
+MORE_ALWAYS = """\
+  a               always, with exactly these arguments, in this run
+  a project       the same, in later runs in this folder too; a user: wherever you work
+  a user 7d       and for that long: 30m, 8h, 7d"""
+MORE_PREFIX = "  p, p project    always, for commands that begin with: {}"
+WHERE = {Lasting.RUN: "in this run", Lasting.PROJECT: "in this project", Lasting.USER: "wherever you work"}
 CHANGED = {"+": "green", "-": "red", "@": "cyan"}  # lines of a diff
 MARGIN = "  │ "  # what comes from elsewhere stands behind it
 MAX_LINE = 1 << 16
@@ -73,6 +84,35 @@ def read_answer(line: str | None, clock: Callable[[], float] = time.time) -> Ans
         return Answer(known[0], by="terminal", scope=known[1], lasting=lasting, expires=expires)
     words = rest.strip() if first.lower().rstrip(",:") in ("n", "no") else ""
     return Answer(Verdict.NO, words, by="terminal")
+
+
+def is_unclear(line: str | None) -> bool:
+    """Whether somebody wrote something that is neither a yes nor a no: worth another question.
+
+    >>> is_unclear("yes please"), is_unclear("no thanks"), is_unclear("")
+    (True, False, False)
+    """
+    first = (line or "").strip().partition(" ")[0].lower().rstrip(",:")
+    return first not in ("", "n", "no") and not read_answer(line).allows
+
+
+def taken_as(question: Question, answer: Answer) -> str:
+    """What of an "always" is remembered, in a line; "" for any other answer."""
+    if answer.verdict is not Verdict.ALWAYS:
+        return ""
+    if question.strict:
+        return "Taken as a yes, this once: a rule wants to be asked each time."
+    by_prefix = answer.scope is Scope.PREFIX and question.prefixes
+    what = f"commands that begin with {_prefixes(question)}" if by_prefix else "exactly this"
+    until = ""
+    if answer.expires is not None:
+        until = time.strftime(", until %Y-%m-%d %H:%M", time.localtime(answer.expires))
+    back = "" if answer.lasting is Lasting.RUN else " (toolcrib approvals takes it back)"
+    return f"Always: {what}, {WHERE[answer.lasting]}{until}{back}."
+
+
+def _prefixes(question: Question) -> str:
+    return on_one_line(", ".join(" ".join(prefix) + " *" for prefix in question.prefixes))
 
 
 def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[tuple[str, str]], bool]:
@@ -156,15 +196,9 @@ async def ask_on(console: Console, question: Question) -> Answer:
     """Show a question on a terminal and read its answer from stdin."""
     from rich.text import Text
 
-    limit = SHOWN_LINES
+    again = ASKED_AGAIN
+    cut = _show(console, question, SHOWN_LINES)
     while True:
-        lines, cut = question_lines(question, limit)
-        for style, line in lines:
-            if not line.startswith(MARGIN):
-                console.print(Text(line, style))
-                continue
-            for piece in _folded(line, console.width):
-                console.print(Text(piece, style), soft_wrap=True)
         forget_typed_ahead()
         prompt = _prompt(question, console.width)
         console.print(Text(prompt + ("  [s]how all" if cut else "") + ": "), end="", soft_wrap=True)
@@ -174,20 +208,48 @@ async def ask_on(console: Console, question: Question) -> Answer:
             console.print()
         said = (given or "").strip().lower()
         if cut and said in ("s", "show"):
-            limit = sys.maxsize
+            cut = _show(console, question, sys.maxsize)
+            continue
+        if said == "?" or (again and is_unclear(given)):
+            again -= said != "?"
+            console.print(Text(_more(question), "dim"))
             continue
         answer = read_answer(given)
-        if answer.verdict is Verdict.NO and not answer.message and said not in ("n", "no"):
+        if words := taken_as(question, answer):
+            console.print(Text(words, "dim"))
+        elif answer.verdict is Verdict.NO and not answer.message and said not in ("n", "no"):
             console.print(Text("Taken as a no.", "dim"))
         return answer
 
 
+def _show(console: Console, question: Question, limit: int) -> bool:
+    """Put a question on the screen; whether something of it was left out."""
+    from rich.text import Text
+
+    lines, cut = question_lines(question, limit)
+    for style, line in lines:
+        if not line.startswith(MARGIN):
+            console.print(Text(line, style))
+            continue
+        for piece in _folded(line, console.width):
+            console.print(Text(piece, style), soft_wrap=True)
+    return cut
+
+
+def _more(question: Question) -> str:
+    """What can be answered, a line each."""
+    lines = [MORE] if question.strict else [MORE, MORE_ALWAYS]
+    if question.prefixes and not question.strict:
+        lines.append(MORE_PREFIX.format(_prefixes(question)))
+    return "\n".join(lines)
+
+
 def _prompt(question: Question, width: int) -> str:
     """What can be answered; "always" only where it would be remembered."""
-    always = "" if question.strict else "  [a]lways this"
+    always = "" if question.strict else "  [a]lways this (a project, a user 7d)"
     narrow = "" if question.strict else " [a]lways"
-    if question.prefixes:
-        always += f"  [p] always {', '.join(' '.join(prefix) + ' *' for prefix in question.prefixes)}"
+    if question.prefixes and not question.strict:
+        always += f"  [p] always {_prefixes(question)}"
         narrow += " [p]refix"
     whole = PROMPT.format(always=on_one_line(always))
     return whole if width > len(whole) + 6 else NARROW_PROMPT.format(always=narrow)

@@ -54,6 +54,12 @@ class Card:
         else:
             self.growing[name] = event.delta
 
+    @property
+    def exit_code(self) -> int:
+        """How a command ended; 0 where it has not, or where nothing was run."""
+        code = _of(self.status.result, "exit_code")
+        return code if isinstance(code, int) else 0
+
     def live_lines(self, width: int) -> list[Text]:
         """The card while its call goes on: a line for state and arguments, then what its tool reports."""
         from rich.text import Text
@@ -100,13 +106,13 @@ class Card:
         from rich.text import Text
 
         state = self.status.state
-        line = Text(f"{state.value.upper():<7}", f"bold {STYLES[state]}", **ONE_ROW)
+        word, style = f"{state.value.upper():<7}", STYLES[state]
+        if self.exit_code and state is CallState.SUCCESS:  # the tool did its work, the command did not
+            word, style = f"exit code {self.exit_code}", "yellow"
+        line = Text(word, f"bold {style}", **ONE_ROW)
         line.append(f" {on_one_line(self.status.tool)}", "bold")
         if seconds:
             line.append(f"  {seconds}", "dim")
-        code = _of(self.status.result, "exit_code")
-        if code:
-            line.append(f"  exit code {code}", "yellow")
         said = arguments_on_one_line(arguments, ARGUMENT) if arguments else ""
         if said:
             line.append(f"  {said}")

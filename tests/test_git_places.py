@@ -243,6 +243,29 @@ def test_what_was_taken_out_is_named(ws: Path) -> None:
     assert git(ws / "m", "git config core.bare").stdout == "false\n"
 
 
+@pytest.mark.parametrize("kind", list(BACKENDS))
+def test_a_history_that_a_command_removed_is_told(ws: Path, kind: str) -> None:
+    done = run(backend(kind)(ws), "rm -rf ./.git", ws)
+    assert (ws / ".git/config").exists()
+    assert done.taken_out[0].startswith(f"{ws}/.git is no repository any more")
+    if kind == "bubblewrap":
+        assert done.denial is not None and "sandbox" in done.denial.words
+
+
+def test_what_is_there_already_is_kept_by_the_kernel(ws: Path) -> None:
+    (ws / "nested/.git/config.worktree").write_text("[user]\n\tname = x\n")
+    (ws / ".git/objects/info/alternates").write_text(f"{ws}/nested/.git/objects\n")
+    done = run(
+        backend("bubblewrap")(ws),
+        "echo >> nested/.git/config.worktree; echo >> .git/objects/info/alternates; git log --oneline; "
+        f"echo x > f && git add f && git {ME} commit -q -m second && git gc -q && echo done",
+        ws,
+    )
+    assert (
+        done.said.count("Read-only file system") == 2 and done.said.endswith("done\n") and not done.taken_out
+    )
+
+
 # -- tools that write files
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: ISC004, E501 - what programs say is read best as it is
 """A refusal by the sandbox is told from an ordinary failure, in what real programs say of both."""
 
 from __future__ import annotations
@@ -167,3 +168,40 @@ def test_what_names_no_path_is_told_without_an_offer(
 def test_what_is_covered_by_a_mask_is_told_as_protected(ws: Path) -> None:
     done = run(backend("bubblewrap")(ws), "echo x >.envrc", ws)
     assert done.denial is not None and done.denial.target == str(ws / ".envrc")
+
+
+@pytest.mark.parametrize("depth", ["ws", "a/ws", "a/b/c/ws"])
+def test_what_is_written_beside_a_workspace_is_not_lost_unsaid(tmp_path: Path, depth: str) -> None:
+    (tmp_path / depth).mkdir(parents=True)
+    done = run(backend("bubblewrap")(tmp_path / depth), "echo x >../f", tmp_path / depth)
+    beside = (tmp_path / depth).parent / "f"
+    assert done.code != 0 and done.denial is not None and done.denial.target == str(beside)
+    more = done.denial.permission
+    assert more is not None
+    sandbox = backend("bubblewrap")(tmp_path / depth)
+    assert run(sandbox.at(sandbox.level.permitting(more)), "echo x >../f", tmp_path / depth).code == 0
+    assert beside.read_text() == "x\n"
+
+
+INDEXES = [
+    ("after connection broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f>: "
+     "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/requests/",
+     "pypi.org"),
+    ("Looking in indexes: https://user:pw@mirror.example/simple\nWARNING: <pip._vendor.urllib3 at 0x7f>: Failed to "
+     "establish a new connection: [Errno -2] Name or service not known')': /simple/requests/", "mirror.example"),
+    ("HTTPSConnectionPool(host='pypi.org', port=443): Max retries exceeded (Failed to establish a new connection)",
+     "pypi.org"),
+    ("npm error code ENOTFOUND\nnpm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN "
+     "registry.npmjs.org", "registry.npmjs.org"),
+    ("npm error errno EAI_AGAIN\nnpm error network request to https://npm.example/x failed", "npm.example"),
+    ("warning: spurious network error: [6] Could not resolve hostname (Could not resolve host: index.crates.io)",
+     "index.crates.io"),
+    ("Temporary failure in name resolution", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "host"), INDEXES)
+def test_an_index_of_packages_is_offered_by_its_name(ws: Path, said: str, host: str) -> None:
+    denial = backend("bubblewrap")(ws).explain(1, said, Launch([], {}, str(ws)))
+    assert denial is not None and denial.permission is not None
+    assert (denial.permission.kind, denial.permission.target) == (("host", host) if host else ("network", ""))

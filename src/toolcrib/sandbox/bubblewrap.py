@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 
 NAME = "bubblewrap"
 FIX = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and allow unprivileged user namespaces"
+WHILE_IT_RUNS = (
+    "WHILE a command runs, git of yours (an editor's, a prompt's) runs what repositories say that the command makes "
+    "in the workspace; it is taken out of them only when the command ended"
+)
 BASE = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
     "--die-with-parent", "--new-session", "--cap-drop", "ALL",
@@ -219,6 +223,9 @@ class Bubblewrap:
             if os.path.isdir(path):
                 laid[os.path.realpath(path)] = ["--bind", temporary, os.path.realpath(path)]
                 laid |= _rooms_in(os.path.realpath(path), level)
+                laid |= {
+                    around: ["--tmpfs", around] for around in _around(os.path.realpath(path), view, level)
+                }
         shared = ["--size", str(self.limits.scratch)] if self.limits.scratch and knows("--size") else []
         laid["/dev/shm"] = [*shared, "--tmpfs", "/dev/shm"]
         write = "--bind" if level.files is Files.WORKSPACE_WRITE else "--ro-bind"
@@ -241,7 +248,10 @@ class Bubblewrap:
         laid |= {path: _unwritable(path) for path in outside if os.path.lexists(path)}
         laid = {path: words for path, words in laid.items() if not _undone(path, words, view)}
         laid |= {path: _emptied(path) for path in view.withheld if os.path.exists(path)}
-        return [word for path in sorted(laid, key=lambda path: path.split("/")) for word in laid[path]]
+        words = [word for path in sorted(laid, key=lambda path: path.split("/")) for word in laid[path]]
+        # What is written beside the workspace must not seem to be there; closed when all stands in it.
+        closed = [path for place in TEMPORARY for path in _around(os.path.realpath(place), view, level)]
+        return words + [word for path in closed for word in ("--remount-ro", path)]
 
     def _landlock(self, view: View, level: Level) -> Confinement:
         """Once more the same, by other means: read all that can be seen, write where it is meant."""
@@ -257,9 +267,7 @@ class Bubblewrap:
         return explained(returncode, output, launch, self.view, self.level)
 
     def report(self) -> SandboxReport:
-        gaps = [
-            "a repository that a command makes in a folder below is protected only from the next command on"
-        ]
+        gaps = [WHILE_IT_RUNS]
         limited = bool(limiter(self.limits))
         if not seccomp.supported():
             gaps.append("no system call filter for this processor: sockets of daemons can be reached")
@@ -298,6 +306,15 @@ def _rooms_in(temporary: str, level: Level) -> dict[str, list[str]]:
     below = [path for path in (*level.readable, *level.writable) if within(path, temporary)]
     tops = {"/".join(path.split("/")[: temporary.count("/") + 2]) for path in below}
     return {top: ["--tmpfs", top] for top in tops if top not in below}
+
+
+def _around(temporary: str, view: View, level: Level) -> list[str]:
+    """The folder around a workspace that lies below the one for temporary files; not one that others use, too."""
+    if not within(view.workspace, temporary):
+        return []
+    above = _between(temporary, view.workspace)[:2]
+    opened = (*view.shown, *level.readable, *level.writable)
+    return [path for path in above[-1:] if not any(within(path, place) for place in opened)]
 
 
 def _mounted_on(scratch: str, level: Level) -> list[str]:

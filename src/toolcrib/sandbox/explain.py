@@ -241,6 +241,9 @@ def _of_path(path: str, low: str, view: View, level: Level, *, conceals: bool) -
     words = words or (path in view.protected and MASKED_WORDS in low and not _is_folder(path))
     if (by_rule := _by_rule(path, low, view, writing=words)) is not None:
         return by_rule
+    if BUSY in low and any(within(place, path) for place in view.protected):
+        said = f"The sandbox keeps the folder {path}, for it holds what other programs obey"
+        return Denial("write", path, f"{said}; what else was in it may be gone.")
     if words and view.protects(path) and level.files is Files.WORKSPACE_WRITE:
         return Denial(
             "write",

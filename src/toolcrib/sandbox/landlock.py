@@ -40,6 +40,10 @@ from toolcrib.sandbox.scratch import Scratch
 
 NAME = "landlock"
 FIX = "a kernel from 5.13 on with Landlock enabled (its name in /sys/kernel/security/lsm)"
+WHILE_IT_RUNS = (
+    "WHILE a command runs, it can change protected files and make repositories, and git or an editor of yours in the "
+    "workspace runs what they say; they are put back, and what git runs taken out, only when it ended"
+)
 EXECUTE, WRITE, READ, LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 MAKE = 0x1FF0  # remove and make: folders, files, devices, sockets, pipes, links
 REFER, TRUNCATE, DEVICE_IOCTL = 1 << 13, 1 << 14, 1 << 15
@@ -201,7 +205,7 @@ class Landlock:
         gaps = [
             "modes, groups and times of own files outside the workspace can be changed, not their content",
             "that a file exists outside the workspace, its size and its times can be seen",
-            "protected files of the workspace can be changed while a command runs; they are put back after it",
+            WHILE_IT_RUNS,
             "programs that need /proc/self, /dev/shm or another folder than TMPDIR for temporary files do not work",
             "programs that open terminals, watch files (inotify), or share memory by a key or a name do not work",
             *unheld(root=os.geteuid() == 0),

@@ -68,6 +68,8 @@ PROTECTED = (
     ".git/hooks", ".git/config", ".git/info/attributes", ".git/modules", ".gitmodules", ".envrc", ".mise.toml",
     ".vscode", ".idea", ".mcp.json", ".cursor", ".claude", ".codex", ".gemini", ".toolcrib",
 )  # fmt: skip
+# The same where it is there; an empty folder in its place would stop git. What is made of it is taken out afterwards.
+PROTECTED_IF_THERE = (".git/commondir", ".git/config.worktree", ".git/objects/info/alternates")
 # Of a home folder that is the workspace: what shells and programs run whenever they start.
 PROTECTED_OF_HOME = (
     ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".gitconfig",
@@ -274,7 +276,8 @@ def _protected(root: str, names: tuple[str, ...]) -> list[str]:
     ):  # a file that names one, or no repository yet
         found = [path for path in found if not within(path, f"{root}/.git")] + [f"{root}/.git"]
     inner = [name for name in names if name.startswith(".git/")]
-    for repository in islice(nested_repositories(root), MAX_REPOSITORIES):
+    inner += PROTECTED_IF_THERE if inner else ()
+    for repository in (root, *islice(nested_repositories(root), MAX_REPOSITORIES)):
         found += [f"{repository}/{name}" for name in inner if os.path.lexists(f"{repository}/{name}")]
     return found
 

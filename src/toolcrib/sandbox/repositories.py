@@ -27,6 +27,9 @@ NO_HOOKS = (".sample", ".disabled")
 MOST_SAID = 20
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BY_HAND = "remove it before git is used there"
+GONE = (
+    "the command removed HEAD, objects or refs, which cannot be put back. Tell the user before anything else."
+)
 ODD = b"\0"  # in the place of a file's content: a link, a folder, or too large to be read
 
 
@@ -95,6 +98,9 @@ class Repositories:
                 said += _disarmed(
                     path, was or Repository((b"",) * len(SETTINGS), b"", {}), now, lines, hooks, roots
                 )
+        for root in roots:
+            if f"{root}/.git" in before.found and f"{root}/.git" not in after.found:
+                said.append(f"{root}/.git is no repository any more: {GONE}")
         if before.whole and not after.whole:
             said.append(
                 f"There are more than {MOST:,} folders now; not all were looked through for what git runs."

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.agent import Agent
-from toolcrib.call import Answer, Question, Verdict
+from toolcrib.call import Answer, Pending, Question, ToolCall, Verdict
 from toolcrib.cli.ask import someone_is_there
 from toolcrib.cli.confine import Confinement, sandbox_lines
 from toolcrib.cli.demo_model import demo_model
@@ -37,7 +37,9 @@ toolcrib demo
 The model is scripted: no key, no network, nobody thinks. Everything else is real: the loop, the tools, the \
 questions, the tests, and the project, a small Python package with a fault, in {folder}
 """
-ASKED = "You are asked before anything is changed or a command is run. y lets it, n does not."
+ASKED = "You are asked before a file is changed{more} y lets it, n does not."
+TESTS_ASK = " or a command is run."
+TESTS_RUN = "; the project's own tests run unasked, as the sandbox holds them."
 UNASKED = "{why}, so the demo answers its own questions: yes."
 CHECK_SECONDS = 60
 
@@ -63,10 +65,13 @@ async def _demo(folder: Path, sandbox: Sandbox, *, asks: bool, yes: bool, keep: 
     asker = Asker() if asks else None
     view = View(console_for(sys.stdout), asks=asks)
     view.line(INTRODUCTION.format(folder=folder))
-    view.line(ASKED if asks else UNASKED.format(why="--yes is given" if yes else "Nobody sits at a terminal"))
+    box = Toolbox(builtin=_tools(folder, sandbox), approver=asker or _yes)
+    if asks:
+        tests = await box.prepare(ToolCall("shell", {"command": _test_command()}))
+        view.line(ASKED.format(more=TESTS_ASK if isinstance(tests, Pending) else TESTS_RUN))
+    else:
+        view.line(UNASKED.format(why="--yes is given" if yes else "Nobody sits at a terminal"))
     view.line(f"Task: {TASK}\n", "bold")
-    tools = _tools(folder, sandbox)
-    box = Toolbox(builtin=tools, approver=asker or _yes)
     async with box:
         agent = Agent(demo_model(_test_command()), toolbox=box)
         done = await show_run(agent.start(TASK), Terminal(view, asker))

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from toolcrib import __version__
+from toolcrib.assembly import Assembly, assemble
 from toolcrib.cli.main import quiet_logging
 from toolcrib.cli.shown import shown
 from toolcrib.cli.tools import items_of, out
@@ -28,7 +29,11 @@ def examine(workspace: Path) -> int:
     _workspace(workspace, problems)
     _sandbox(workspace, problems)
     if workspace.is_dir():
-        _plugins(workspace, problems)
+        from toolcrib.cli.doctor_rules import examine_rules
+
+        assembly = assemble(workspace)
+        examine_rules(workspace, assembly.toolbox(autonomy="full"), problems)
+        _plugins(assembly, problems)
     out()
     for problem in problems:
         out(shown(f"! {problem}"))
@@ -117,10 +122,7 @@ def _sandbox(workspace: Path, problems: list[str]) -> None:
         problems.append("no sandbox works here" + (f"; {report.fix}" if report.fix else ""))
 
 
-def _plugins(workspace: Path, problems: list[str]) -> None:
-    from toolcrib.assembly import assemble
-
-    assembly = assemble(workspace)
+def _plugins(assembly: Assembly, problems: list[str]) -> None:
     out("\nTools")
     items = items_of(assembly)
     built_in = sum(item.source == "built-in" for item in items)

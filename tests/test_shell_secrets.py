@@ -70,7 +70,7 @@ def test_it_asks_although_its_program_is_harmless(tmp_path: Path) -> None:
     for command in (USES, "echo '<secret_ref:API_KEY>'", 'cat "<secret_ref:API_KEY>"'):
         assert box.call_sync("shell", {"command": command}).code is ErrorCode.REJECTED
     (first, *_) = asked
-    assert len(asked) == 3 and "<secret_ref:API_KEY>" in first.preview
+    assert len(asked) == 3 and "<secret_ref:API_KEY>" in first.arguments["command"]
     assert all("horse" not in shown(str(question.to_dict())) for question in asked)
 
 

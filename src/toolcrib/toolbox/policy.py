@@ -147,13 +147,14 @@ class AutonomyPolicy:
         return f"AutonomyPolicy({self.autonomy.value!r})"
 
 
+BY_EFFECT = ("it changes something", "it can destroy something")  # where a tool cannot say it better
 _READ_ONLY = Decision(Verb.DENY, "only reading is allowed here")
 _DECISIONS: dict[Autonomy, tuple[Decision, Decision, Decision]] = {
     Autonomy.READ_ONLY: (ALLOWED, _READ_ONLY, _READ_ONLY),
     Autonomy.SUPERVISED: (
         ALLOWED,
-        Decision(Verb.ASK, "it changes something"),
-        Decision(Verb.ASK, "it can destroy something"),
+        Decision(Verb.ASK, BY_EFFECT[0]),
+        Decision(Verb.ASK, BY_EFFECT[1]),
     ),
     Autonomy.FULL: (ALLOWED, ALLOWED, ALLOWED),
 }

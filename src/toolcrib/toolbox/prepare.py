@@ -10,7 +10,7 @@ from toolcrib.tool import Effect
 from toolcrib.toolbox import words
 from toolcrib.toolbox.grants import prefixes_of
 from toolcrib.toolbox.marks import NOTHING, Mark
-from toolcrib.toolbox.policy import AutonomyPolicy, Case, Decision, Verb, accesses_of
+from toolcrib.toolbox.policy import BY_EFFECT, AutonomyPolicy, Case, Decision, Verb, accesses_of
 
 if TYPE_CHECKING:
     from toolcrib.definition import Definition
@@ -165,6 +165,8 @@ def doubted(bound: Bound, params: Any, reason: str) -> str:
         said = bound.definition.hooks["doubt"](bound.tool, params)
         if said is None or not (reason or said.must_ask):
             return reason
+        if reason in BY_EFFECT:
+            reason = "" if said.reason else reason
         return f"{reason}: {said.reason}" if reason else said.reason or "its tool wants a person to decide"
     except Exception:
         import logging

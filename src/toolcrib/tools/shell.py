@@ -33,6 +33,7 @@ from toolcrib.sandbox import (
     choose,
     environment,
 )
+from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.variables import PREFIX, as_variables
 from toolcrib.shell import Judgement, judge, paths
 from toolcrib.tool import Effect, MaxOutput, Tool
@@ -40,6 +41,7 @@ from toolcrib.tools.process import Outcome, run
 from toolcrib.tools.shell_accesses import accesses_of
 from toolcrib.tools.shell_hints import ends_history, quiet
 from toolcrib.tools.shell_plan import PlanHost, launched, pinned, run_as_plan
+from toolcrib.tools.shell_reasons import why
 from toolcrib.tools.shell_rules import Withholding, reading
 from toolcrib.tools.shell_wider import MOST, Wider
 from toolcrib.tools.shell_words import Reporter, refusals, shown, told, visible
@@ -166,8 +168,11 @@ class Shell(
         return tuple(self.workspace.with_targets(self._rules.met(found, judgement, self._chosen)))
 
     def doubt(self, params: ShellParams) -> Doubt | None:
-        judgement = self._judged(params)
-        reason = visible(judgement.reason)
+        judgement, secrets = self._judged(params), tuple(_spelled(params.command)[1].values())
+        # As if a word stood for each secret: what is asked about is what is done with it.
+        in_words = {"command": REFERENCE.sub("secret", params.command)}
+        known = self._judged(params.model_copy(update=in_words)) if secrets else judgement
+        reason = visible(why(known, secrets))
         if not self._confines():
             return Doubt(f"{NO_SANDBOX}; {reason}" if reason else NO_SANDBOX, must_ask=True)
         return ends_history(judgement, params.command) or (Doubt(reason) if reason else None)

@@ -12,6 +12,7 @@ from toolcrib.sandbox import Denial, Sandbox
 from toolcrib.shell import Judgement, Part
 from toolcrib.shell.plan import quoted
 from toolcrib.tools.process import HeadTail, Outcome
+from toolcrib.tools.shell_reasons import of_part
 
 if TYPE_CHECKING:
     from typing import Any
@@ -109,22 +110,22 @@ def told(
 
 
 def shown(command: str, judgement: Judgement, folder: str, sandbox: Sandbox) -> str:
-    """The exact thing, for the person who is asked: nothing of it is invisible."""
-    lines = [visible(line) for line in command.split("\n")]
-    lines += ["", f"in {visible(folder)}"]
-    if judgement.plan is not None:
-        for number, part in enumerate((part for part in judgement.parts if part.argv), start=1):
-            lines += _of_part(number, part)
-    else:
+    """What is to be known beside the command itself, for the person who is asked; nothing of it is invisible."""
+    spelled = visible(command.replace("\n", " "))
+    lines = [] if spelled == command.replace("\n", " ") else [f"spelled out: {spelled}"]
+    lines.append(f"in {visible(folder)}")
+    parts = [part for part in judgement.parts if part.argv]
+    if judgement.plan is None:
         lines.append("it is run by a shell as it stands" + _programs(judgement.programs))
-    if judgement.reason:
-        lines.append(f"asked because: {visible(judgement.reason)}")
+    for number, part in enumerate(parts if judgement.plan is not None else (), start=1):
+        lines += _of_part(number if len(parts) > 1 else 0, part)
     return "\n".join([*lines, f"sandbox: {_limits(sandbox)}"])
 
 
 def _of_part(number: int, part: Part) -> list[str]:
-    does = part.reason or DOES[part.effect]
-    lines = [f"{number}. {' '.join(map(quoted, part.argv))}", f"   {visible(does)}"]
+    """What a command does and touches; one of several is named, by its number."""
+    does = of_part(part) if part.reason else DOES[part.effect]
+    lines = [f"{number}. {' '.join(map(quoted, part.argv))}", f"   {visible(does)}"] if number else []
     return lines + [f"   {operand.access} {_place(operand)}" for operand in part.operands[:20]]
 
 

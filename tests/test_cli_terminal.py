@@ -36,10 +36,17 @@ WRITES = """
 class Pty:
     """A command on a terminal of its own."""
 
-    def __init__(self, folder: Path, *arguments: str, columns: int = 80) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, columns: int = 80, env: dict[str, str] | None = None
+    ) -> None:
         self.seen = ""
         control, terminal = pty.openpty()
-        env = {**os.environ, "COLUMNS": str(columns), "LINES": "40", "TERM": "xterm-256color"}
+        env = {
+            **(os.environ if env is None else env),
+            "COLUMNS": str(columns),
+            "LINES": "40",
+            "TERM": "xterm-256color",
+        }
         self.control = control
         self.process = subprocess.Popen(
             [sys.executable, "-m", "toolcrib", *arguments],

@@ -157,7 +157,7 @@ NO_ANSWERS: dict[str, tuple[Any, ErrorCode]] = {
     "a no with odd words": (gives(Answer(Verdict.NO, message=5)), ErrorCode.REJECTED),  # type: ignore[arg-type]
     "other arguments that are none": (
         gives(Answer(Verdict.YES, arguments=["rm"])),  # type: ignore[arg-type]
-        ErrorCode.INVALID_ARGUMENTS,
+        ErrorCode.REJECTED,
     ),
 }
 

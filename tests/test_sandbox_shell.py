@@ -24,6 +24,9 @@ class Listener:
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
         self.told.append(named)
 
+    def kept(self, ctx: Context[Any]) -> list[Any]:
+        return []
+
     async def ask(self, ctx: Context[Any], action: str, patterns: tuple[str, ...], **more: Any) -> None:
         raise ToolError(f"Nobody could be asked: {action}.")
 

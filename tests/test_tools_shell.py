@@ -29,6 +29,9 @@ class Listener:
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
         self.told.append(named["result"])
 
+    def kept(self, ctx: Context[Any]) -> list[Any]:
+        return []
+
 
 @pytest.fixture
 def ws(tmp_path: Path) -> Workspace:

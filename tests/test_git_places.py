@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.sandbox_runs import BACKENDS, Done, backend, run
 from toolcrib import Toolbox
 from toolcrib.assembly import default_tools
 from toolcrib.errors import ErrorCode
+from toolcrib.sandbox import repositories
 from toolcrib.sandbox.gitconfig import known_lines, without_programs
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -355,3 +357,63 @@ def test_what_stays_says_the_same_to_git(
 def test_what_may_stay(text: str, stays: bool) -> None:
     kept, gone = without_programs(text.encode(), set(), lambda place: place == "../inside")
     assert (not gone and kept == text.encode()) is stays
+
+
+SHUT = """
+import os, sys
+os.setgroups([]), os.setgid(54322), os.setuid(54322)
+from toolcrib.sandbox import Launch
+from toolcrib.sandbox.repositories import Repositories
+folder = sys.argv[1]
+os.umask(0)
+os.makedirs(f"{folder}/was", 0o777)
+os.chmod(f"{folder}/was", 0o311)
+(after,) = Repositories().watch([folder])
+os.makedirs(f"{folder}/m/.git/objects"), os.makedirs(f"{folder}/m/.git/refs")
+open(f"{folder}/m/.git/HEAD", "w").close()
+open(f"{folder}/m/.git/config", "w").write("[core]\\n\\tpager = x\\n")
+os.chmod(f"{folder}/m/.git", 0o311), os.chmod(f"{folder}/m", 0o311)
+launch = Launch([], {}, folder)
+after(launch)
+assert len(launch.taken_out) == 1 and "core.pager" in launch.taken_out[0], launch.taken_out
+assert os.stat(f"{folder}/was").st_mode & 0o777 == 0o311
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
+def test_a_folder_that_a_command_shut_is_looked_into() -> None:
+    with tempfile.TemporaryDirectory(dir="/var/lib") as place:
+        Path(place).chmod(0o755)
+        folder = Path(place, "ws")
+        folder.mkdir()
+        os.chown(folder, 54_322, 54_322)
+        lib = Path(place, "lib/toolcrib")
+        lib.mkdir(parents=True)
+        (lib / "__init__.py").touch()
+        ours = Path(repositories.__file__).parent
+        shutil.copy(ours.parent / "errors.py", lib)
+        shutil.copytree(ours, lib / "sandbox")
+        done = subprocess.run(
+            ["/usr/bin/python3", "-B", "-c", SHUT, str(folder)],
+            env={"PYTHONPATH": str(lib.parent)}, capture_output=True, text=True, cwd="/", check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_folders_name_says_nothing_of_its_own(ws: Path) -> None:
+    done = run(
+        backend("bubblewrap")(ws),
+        'd=$\'m\\n\\x1b[2Jx\\xff\'; git init -q "$d" && git -C "$d" config core.pager x',
+        ws,
+    )
+    (words,) = done.taken_out
+    assert words.isprintable() and words.encode()
+
+
+def test_very_many_hooks_are_set_aside_as_a_whole(ws: Path) -> None:
+    done = run(
+        backend("bubblewrap")(ws),
+        "git init -q m && cd m/.git/hooks && for n in $(seq 300); do echo x > a$n; done && echo x > pre-commit && chmod +x *",
+        ws,
+    )
+    assert len(done.taken_out) == 1 and not (ws / "m/.git/hooks/pre-commit").exists()

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH110, PTH112, PTH113, PTH114, PTH116, PTH119, PTH120, PTH208 - paths are text and descriptors here
+# ruff: noqa: PTH110, PTH112, PTH114, PTH116, PTH208 - paths are text and descriptors here
 """Bubblewrap: own namespaces, a file system that is read-only but for the workspace, and our seccomp filter.
 
 Needs the `bwrap` program and unprivileged user namespaces. Everything a command starts lives in its process
@@ -42,6 +42,7 @@ from toolcrib.sandbox.plan import Confinement, Plan, handed
 from toolcrib.sandbox.protect import Protection
 from toolcrib.sandbox.repositories import Repositories
 from toolcrib.sandbox.scratch import Scratch
+from toolcrib.sandbox.temporary import TEMPORARY, around, between, mounted_on, rooms_in
 
 if TYPE_CHECKING:
     from toolcrib.sandbox.egress import Resolver
@@ -67,7 +68,6 @@ KERNEL_KNOBS = (
     "/proc/scsi",
 )
 RESOLVED = "/run/systemd/resolve"  # where /etc/resolv.conf often leads
-TEMPORARY = ("/tmp", "/var/tmp")
 SMALL = 1 << 20  # bytes of a hidden folder, which only holds the way to what is shown below it
 
 
@@ -163,7 +163,7 @@ class Bubblewrap:
             if os.geteuid() == 0 and os.path.exists(knob):
                 wrapped += ["--ro-bind", knob, knob]
         launch.closing += made_where_missing(level.writable)
-        launch.closing += made_where_missing(_mounted_on(self.scratch.path(), level))
+        launch.closing += made_where_missing(mounted_on(self.scratch.path(), level))
         wrapped += self._mounts(view, level)
         wrapped += ["--chdir", launch.cwd]
         if seccomp.supported():
@@ -222,10 +222,8 @@ class Bubblewrap:
         for path in TEMPORARY:
             if os.path.isdir(path):
                 laid[os.path.realpath(path)] = ["--bind", temporary, os.path.realpath(path)]
-                laid |= _rooms_in(os.path.realpath(path), level)
-                laid |= {
-                    around: ["--tmpfs", around] for around in _around(os.path.realpath(path), view, level)
-                }
+                laid |= rooms_in(os.path.realpath(path), level)
+                laid |= {outer: ["--tmpfs", outer] for outer in around(os.path.realpath(path), view, level)}
         shared = ["--size", str(self.limits.scratch)] if self.limits.scratch and knows("--size") else []
         laid["/dev/shm"] = [*shared, "--tmpfs", "/dev/shm"]
         write = "--bind" if level.files is Files.WORKSPACE_WRITE else "--ro-bind"
@@ -250,7 +248,7 @@ class Bubblewrap:
         laid |= {path: _emptied(path) for path in view.withheld if os.path.exists(path)}
         words = [word for path in sorted(laid, key=lambda path: path.split("/")) for word in laid[path]]
         # What is written beside the workspace must not seem to be there; closed when all stands in it.
-        closed = [path for place in TEMPORARY for path in _around(os.path.realpath(place), view, level)]
+        closed = [path for place in TEMPORARY for path in around(os.path.realpath(place), view, level)]
         return words + [word for path in closed for word in ("--remount-ro", path)]
 
     def _landlock(self, view: View, level: Level) -> Confinement:
@@ -301,32 +299,6 @@ def _kept(level: Level) -> Level:
     return level
 
 
-def _rooms_in(temporary: str, level: Level) -> dict[str, list[str]]:
-    """Where a level's paths lie below the folder for temporary files: what they are mounted on must not stay in it."""
-    below = [path for path in (*level.readable, *level.writable) if within(path, temporary)]
-    tops = {"/".join(path.split("/")[: temporary.count("/") + 2]) for path in below}
-    return {top: ["--tmpfs", top] for top in tops if top not in below}
-
-
-def _around(temporary: str, view: View, level: Level) -> list[str]:
-    """The folder around a workspace that lies below the one for temporary files; not one that others use, too."""
-    if not within(view.workspace, temporary):
-        return []
-    above = _between(temporary, view.workspace)[:2]
-    opened = (*view.shown, *level.readable, *level.writable)
-    return [path for path in above[-1:] if not any(within(path, place) for place in opened)]
-
-
-def _mounted_on(scratch: str, level: Level) -> list[str]:
-    """The same for files right in that folder: an empty one each, which goes again."""
-    paths = (*level.readable, *level.writable)
-    return [
-        f"{scratch}/{os.path.basename(path)}"
-        for path in paths
-        if os.path.dirname(path) in TEMPORARY and os.path.isfile(path)
-    ]
-
-
 def _unwritable(path: str) -> list[str]:
     """What keeps a protected path; for an empty folder one that is empty in memory, which is quicker laid."""
     if knows("--perms") and knows("--size") and os.path.isdir(path) and not os.listdir(path):
@@ -350,7 +322,7 @@ def _undone(path: str, words: list[str], view: View) -> bool:
 def _above(path: str, view: View, level: Level) -> list[str]:
     """The folders above a path that a command may write to."""
     around = [room for room in rooms(view, level) if room != path and within(path, room)]
-    return _between(max(around, key=len), path) if around else []
+    return between(max(around, key=len), path) if around else []
 
 
 def _covered(path: str, view: View) -> bool:
@@ -361,13 +333,7 @@ def _covered(path: str, view: View) -> bool:
 
 
 def _through_a_link(root: str, path: str) -> bool:
-    return any(os.path.islink(part) for part in (*_between(root, path), path))
-
-
-def _between(root: str, path: str) -> list[str]:
-    """The folders between a root and a path below it, without both."""
-    parts = path[len(root) + 1 :].split("/")[:-1]
-    return [f"{root}/{'/'.join(parts[: count + 1])}" for count in range(len(parts))]
+    return any(os.path.islink(part) for part in (*between(root, path), path))
 
 
 def limiter(limits: Limits) -> list[str]:

@@ -25,6 +25,7 @@ LARGEST = 1 << 20  # bytes of a configuration or a hook that is read
 MOST_HOOKS = 200
 NO_HOOKS = (".sample", ".disabled")
 MOST_SAID = 20
+LONGEST = 1_000  # characters of a sentence
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BY_HAND = "remove it before git is used there"
 GONE = (
@@ -48,6 +49,7 @@ class Seen:
 
     found: dict[str, Repository] = field(default_factory=dict)
     pointers: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    shut: set[str] = field(default_factory=set)
     whole: bool = True
 
 
@@ -61,10 +63,10 @@ class Repositories:
         """Look now; what is given back looks again, after a command, and takes out what it brought."""
         return [partial(self._disarm, roots, self._look(roots))] if roots else []
 
-    def _look(self, roots: Sequence[str]) -> Seen:
-        seen = Seen()
+    def _look(self, roots: Sequence[str], before: Seen | None = None) -> Seen:
+        seen = Seen(shut=before.shut if before else set())
         count = 0
-        for path, listing in self._folders.walk(roots):
+        for path, listing in self._folders.walk(roots, seen.shut, opening=before is not None):
             count += 1
             if listing.is_git:
                 seen.found[path] = _repository(path)
@@ -77,7 +79,7 @@ class Repositories:
         return seen
 
     def _disarm(self, roots: Sequence[str], before: Seen, launch: Launch) -> None:
-        after = self._look(roots)
+        after = self._look(roots, before)
         said = [
             words
             for path, pointer in after.pointers.items()
@@ -101,11 +103,11 @@ class Repositories:
         for root in roots:
             if f"{root}/.git" in before.found and f"{root}/.git" not in after.found:
                 said.append(f"{root}/.git is no repository any more: {GONE}")
-        if before.whole and not after.whole:
+        if not after.whole:
             said.append(
-                f"There are more than {MOST:,} folders now; not all were looked through for what git runs."
+                f"There are more than {MOST:,} folders here; not all were looked through for what git runs."
             )
-        launch.taken_out += said[:MOST_SAID]
+        launch.taken_out += [_plain(words) for words in said[:MOST_SAID]]
         if len(said) > MOST_SAID:
             launch.taken_out.append(f"And {len(said) - MOST_SAID:,} more of the kind.")
 
@@ -136,6 +138,12 @@ def _disarmed(
             yield from _set_aside(where, base, roots, "would have been run by git outside the sandbox")
 
 
+def _plain(words: str) -> str:
+    """A sentence on one line: names of folders are a command's to choose."""
+    shown = "".join(char if char.isprintable() else "?" for char in words)
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST // 2]}[...]{shown[-LONGEST // 2 :]}"
+
+
 def _is_worktree_of(path: str, common: bytes) -> bool:
     """Whether a folder says that it belongs to the repository in whose `worktrees` it lies, as git itself writes."""
     rooms, _ = os.path.split(path)
@@ -160,8 +168,15 @@ def _hooks(path: str) -> Iterator[tuple[str, str]]:
         names = os.listdir(folder)
     except OSError:
         return
-    for name in sorted(name for name in names if not name.endswith(NO_HOOKS))[:MOST_HOOKS]:
-        status = os.lstat(f"{folder}/{name}")
+    names = sorted(name for name in names if not name.endswith(NO_HOOKS))
+    if len(names) > MOST_HOOKS:
+        yield "hooks", f"{len(names)} files"
+        return
+    for name in names:
+        try:
+            status = os.lstat(f"{folder}/{name}")
+        except OSError:
+            continue
         if stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_mode & 0o111):
             data = _content(f"{folder}/{name}")
             stamp = f"{status.st_ino} {status.st_ctime_ns}" if data == ODD else ""

@@ -117,7 +117,7 @@ def test_a_policy_that_cannot_be_narrowed_is_said() -> None:
 
     with pytest.raises(TypeError, match="a method narrowed"):
         Toolbox(TOOLS, policy=Own()).narrowed()
-    with pytest.raises(TypeError, match="must be names"):
+    with pytest.raises(TypeError, match="is a list of names"):
         Toolbox(TOOLS).narrowed("look")
 
 

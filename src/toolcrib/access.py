@@ -34,7 +34,8 @@ class Access:
     command of its own, but another form of one that is listed, or one that may be run by it.
     `filtered`: the tool asks `ctx.permits` about each thing below the path and leaves out what it may not reach, or a
     sandbox keeps it from what `ctx.withheld` names.
-    `real`: where the name that is listed before it leads, through links.
+    `real`: where the name that is listed before it leads, through links. `secret`: its contents are given, and may be
+    secrets by its name, so that no autonomy but full reads it unasked.
     """
 
     reach: Reach
@@ -47,6 +48,7 @@ class Access:
     hint: bool = False
     filtered: bool = False
     real: bool = False
+    secret: bool = False
 
     def __str__(self) -> str:
         below = f"/{self.pattern or '**'}" if self.subtree else ""

@@ -153,7 +153,10 @@ class Context(Generic[Deps]):
         )
 
     def kept(self) -> list[tuple[tuple[str, ...], float]]:
-        """What "always" was said of with `person=True`: the patterns, and when (0.0: in this run). Whether it holds, `known=True` says."""
+        """What "always" was said of with `person=True`: the patterns, and when (0.0: in this run).
+
+        Whether it holds, `ask` with `known=True` says.
+        """
         return [] if self._host is None else self._host.kept(self)
 
     def note(self, words: str) -> None:

@@ -32,10 +32,18 @@ def held(box: Toolbox, ready: Ready) -> tuple[Permits, Withholds | None]:
     policy = box.policy
     if isinstance(policy, RulePolicy):
         case = box.case_of(ready)
-        return policy.permits(case, decided), policy.withholds(case)
+        return _unshown(policy.permits(case, decided), policy.autonomy, ready), policy.withholds(case)
     if isinstance(policy, AutonomyPolicy):
-        return lambda access: access.reach is Reach.READ or decided(access), None
+        return _unshown(lambda access: access.reach is Reach.READ or decided(access), policy, ready), None
     return decided, None
+
+
+def _unshown(permits: Permits, autonomy: AutonomyPolicy, ready: Ready) -> Permits:
+    """The same without the contents of what may hold secrets, unless it was decided on by its own name."""
+    if not autonomy.looks:
+        return permits
+    named = covering([access for access in ready.accesses or () if access.secret])
+    return lambda access: (not access.secret or named(access)) and permits(access)
 
 
 def covering(accesses: Sequence[Access] | None) -> Permits:

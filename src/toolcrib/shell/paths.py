@@ -78,6 +78,15 @@ def trouble(path: str, *, contents: bool = True, pattern: bool = False) -> str |
     return None
 
 
+def may_hold_secrets(path: str) -> bool:
+    """Whether a file of this name is read only with somebody's yes, by a command or by a tool.
+
+    >>> may_hold_secrets("a/.env"), may_hold_secrets(".env.example")
+    (True, False)
+    """
+    return SECRET.search(path if path.isascii() else normalize("NFKC", path)) is not None
+
+
 def leaves(text: str) -> bool:
     """Whether any argument, of whatever meaning, looks like a path outside the workspace or a secret."""
     value = text.partition("=")[2] if text.startswith("-") else text

@@ -133,9 +133,15 @@ class AutonomyPolicy:
             known = ", ".join(Autonomy)
             raise ValueError(f"autonomy must be one of {known}; got {autonomy!r}") from None
         self.by_effect = _DECISIONS[self.autonomy]
+        self.looks = self.autonomy is not Autonomy.FULL
 
     def decide(self, case: Case) -> Decision:
         decision = self.by_effect[case.effect]
+        if self.looks and case.effect is Effect.READ:
+            secret = next((access.target for access in case.accesses or () if access.secret), None)
+            if secret is not None:
+                verb = Verb.ASK if self.autonomy is Autonomy.SUPERVISED else Verb.DENY
+                return Decision(verb, f"it reads {secret}, which may hold secrets")
         return (
             ALLOWED if decision.verb is Verb.ASK and case.effect is Effect.WRITE and case.free else decision
         )

@@ -191,7 +191,9 @@ def judged(
         return Refused(call, key, words.denied(call.name, why))
     effect = definition.facts.effect if definition.effect_for is None else call_effect(bound, params)
     ready = Ready(call, key, json, effect, edits, "", bound, params)
-    if type(policy) is AutonomyPolicy and (effect is not WRITE or "accesses" not in definition.hooks):
+    if type(policy) is AutonomyPolicy and (
+        not policy.looks or effect > WRITE or "accesses" not in definition.hooks
+    ):
         decision = policy.by_effect[effect]
     else:
         decision = policy.decide(Case(definition.facts, effect, ready, taint=origin.taint, said=origin.said))

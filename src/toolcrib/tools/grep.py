@@ -78,7 +78,8 @@ class Grep(
         self.workspace = workspace
 
     def accesses(self, params: GrepParams) -> tuple[Access, ...]:
-        return self.workspace.reached(Reach.READ, params.path, subtree=True, pattern=params.include or "")
+        include = params.include or ""
+        return self.workspace.reached(Reach.READ, params.path, subtree=True, pattern=include, contents=True)
 
     def precheck(self, params: GrepParams) -> str | None:
         if not params.pattern:
@@ -163,8 +164,18 @@ class Grep(
 
         search.walk = Walk(self.workspace, start, params.include_ignored, check, ctx.permits)
         for path, _ in search.walk.files():
-            if include is None or include.matches(path):
-                yield posixpath.normpath(posixpath.join(start, path))
+            if include is not None and not include.matches(path):
+                continue
+            path = posixpath.normpath(posixpath.join(start, path))
+            if self._may_show(path, ctx):
+                yield path
+            else:
+                search.unshown += 1
+
+    def _may_show(self, path: str, ctx: Context[Any]) -> bool:
+        """Whether the contents of a file that a search only came by may be given: none that may be secrets, unasked."""
+        reached = self.workspace.reached(Reach.READ, path, contents=True)
+        return all(ctx.permits(access) for access in reached if access.secret)
 
     def _text(self, path: str, search: Search, ctx: Context[Any]) -> bytes | None:
         try:
@@ -189,6 +200,7 @@ class Search:
     files: list[tuple[str, Found]] = field(default_factory=list)
     matches: int = 0
     too_large: list[str] = field(default_factory=list)
+    unshown: int = 0
     stopped: bool = False
     walk: Walk | None = None
 
@@ -211,6 +223,10 @@ class Search:
             )
         if self.walk is not None and (note := withheld_note(self.walk.withheld)):
             notes.append(note)
+        if self.unshown:
+            what = "1 file that may hold secrets was"
+            what = what if self.unshown == 1 else f"{self.unshown} files that may hold secrets were"
+            notes.append(f"{what} not searched; to search one, give it as path.")
         if self.too_large:
             named = ", ".join(self.too_large[:3]) + (", ..." if len(self.too_large) > 3 else "")
             notes.append(f"Not searched because larger than {MAX_FILE // 1_000_000} MB: {named}.")

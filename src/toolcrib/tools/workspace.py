@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.errors import ToolError, listed
+from toolcrib.shell.paths import may_hold_secrets
 from toolcrib.tools.confined import LOOK, below, open_beneath, real_beneath
 from toolcrib.tools.places import (
     WORDS,
@@ -147,14 +148,16 @@ class Workspace:
         return place.shown if real is place else f"{place.shown} -> {real.shown}"
 
     def reached(
-        self, reach: Reach, path: str, *, subtree: bool = False, pattern: str = ""
+        self, reach: Reach, path: str, *, subtree: bool = False, pattern: str = "", contents: bool = False
     ) -> tuple[Access, ...]:
         """What a tool reaches by a path as a model writes it: the name, and where it leads, if to another place.
 
-        With `subtree` the tool must ask `ctx.permits` about all that it finds there.
+        With `subtree` the tool must ask `ctx.permits` about all that it finds there; with `contents` it gives what
+        stands in files, which may be secrets by their names.
         """
         named = Access(reach, self.resource(path), subtree=subtree, pattern=pattern, filtered=subtree)
-        return tuple(self.with_targets([named]))
+        found = self.with_targets([named])
+        return tuple(replace(one, secret=contents and may_hold_secrets(one.target)) for one in found)
 
     def with_targets(self, accesses: Iterable[Access]) -> Iterator[Access]:
         """Accesses by name, each followed by the place that links in its name lead to inside the workspace."""

@@ -124,6 +124,11 @@ async def _preview_of(box: Toolbox, pending: Pending) -> Preview | None:
         return None
 
 
+async def stale(box: Toolbox, pending: Pending, answer: Answer) -> bool:
+    """Whether a yes cannot be taken as it is, and the person has to be asked again."""
+    return await unusable(box, pending, answer) or await outdated(box, pending)
+
+
 async def unusable(box: Toolbox, pending: Pending, answer: Answer) -> bool:
     """Whether a person gave arguments that cannot be used; then the question says so to them."""
     if answer.arguments is None:

@@ -34,7 +34,7 @@ from toolcrib.result import ToolResult
 from toolcrib.sink import CallbackSubscription, EventLog, EventSink, Subscription
 from toolcrib.tool import MaxOutput
 from toolcrib.toolbox import words
-from toolcrib.toolbox.approve import answered, ask, bind, outdated, previewed, restored, unusable
+from toolcrib.toolbox.approve import answered, ask, bind, previewed, restored, stale
 from toolcrib.toolbox.grants import Grants, Store
 from toolcrib.toolbox.host import BoxHost
 from toolcrib.toolbox.marks import Marks
@@ -380,9 +380,7 @@ class Toolbox:
                 else:
                     async with asking:
                         answer = await self._asked_once(prepared)
-                if answer is None or not answer.allows:
-                    break
-                if not (await unusable(self, prepared, answer) or await outdated(self, prepared)):
+                if answer is None or not answer.allows or not await stale(self, prepared, answer):
                     break
             return await self.execute(prepared, answer, **named)
         except BaseException:

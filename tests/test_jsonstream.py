@@ -395,4 +395,4 @@ def test_cost_grows_with_the_text_and_no_faster(
         return work
 
     # Eight times the text: quadratic would be 64 times the time.
-    assert growth(reading, 50_000, 400_000, 24, floor=0) < 24
+    assert growth(reading, 50_000, 400_000, 32, floor=0) < 32

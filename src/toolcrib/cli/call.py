@@ -94,7 +94,7 @@ async def _called(
     """The call's result, and what the operator should know of it. Raises Problem when it was interrupted."""
     import signal
 
-    from toolcrib.events import CallFinished, Event, StatusChanged
+    from toolcrib.events import CallFinished, Event, Notice, StatusChanged
 
     problems: list[str] = []
 
@@ -103,6 +103,8 @@ async def _called(
             problems.append(event.problem)
         elif isinstance(event, StatusChanged) and event.tip:
             say(f"… {on_one_line(event.tip)}")
+        elif isinstance(event, Notice):
+            say(f"note: {on_one_line(event.message)}")
 
     async def approver(question: Question) -> Answer | None:
         from rich.console import Console

@@ -24,7 +24,7 @@ FOLDS = sys.platform == "darwin"  # names differ there by more than their letter
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What matters of a folder: the folders in it, whether it has a `.git`, and whether git takes it for one."""
+    """What matters of a folder: paths of folders in it, whether it has a `.git`, and whether git takes it for one."""
 
     stamp: tuple[int, int, int]
     folders: tuple[str, ...]
@@ -62,8 +62,7 @@ class Folders:
                 continue
             seen[path] = listing
             yield path, listing
-            own = OF_GITS_OWN if listing.is_git and "/.git/" in f"{path}/" else ()
-            todo += [f"{path}/{name}" for name in listing.folders if name not in own]
+            todo += listing.folders
         self._known = seen
 
 
@@ -94,5 +93,6 @@ def _listing(path: str, known: Listing | None) -> Listing:
     dot_git = ("folder" if found[".git"] else "other") if ".git" in found else ""
     head = "head" if FOLDS else "HEAD"
     is_git = head in found and ("commondir" in found or ("objects" in found and "refs" in found))
-    names = tuple(name for name, is_folder in folders.items() if is_folder)
-    return Listing(stamp if settled else (0, 0, 0), names, dot_git, is_git)
+    own = OF_GITS_OWN if is_git and "/.git/" in f"{path}/" else ()
+    inner = tuple(f"{path}/{name}" for name, is_folder in folders.items() if is_folder and name not in own)
+    return Listing(stamp if settled else (0, 0, 0), inner, dot_git, is_git)

@@ -82,9 +82,13 @@ class Pty:
         os.write(self.control, text.encode())
 
     def end(self) -> int:
+        deadline = time.monotonic() + 60
         try:
-            while os.read(self.control, 65_536):
-                pass
+            while select.select([self.control], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                if not os.read(self.control, 65_536):
+                    break
+            else:
+                self.process.kill()  # it waits for something, and a test does not wait with it
         except OSError:
             pass
         os.close(self.control)

@@ -192,11 +192,11 @@ def saving(ran: list[Any]) -> Any:
 
 @pytest.mark.parametrize(
     ("result", "code", "ran"),
-    [
+    [  # arguments of a person that cannot be used are put to them again, three times in all
         (accepted(decision="yes"), None, ["a"]),
         (accepted(decision="yes", arguments='{"path": "b"}'), None, ["b"]),
         (accepted(decision="yes", arguments='{"path": "x.key"}'), ErrorCode.DENIED, []),
-        (accepted(decision="yes", arguments='{"nope": 1}'), ErrorCode.INVALID_ARGUMENTS, []),
+        (accepted(decision="yes", arguments='{"nope": 1}'), ErrorCode.REJECTED, []),
         (accepted(decision="no", message="use c"), ErrorCode.REJECTED, []),
         ({"action": "decline"}, ErrorCode.REJECTED, []),
         ({"action": "cancel"}, ErrorCode.NOBODY_TO_ASK, []),
@@ -214,7 +214,8 @@ async def test_a_call_goes_by_the_result(result: Any, code: ErrorCode | None, ra
     policy = read_rules('[[rule]]\ndeny = true\npath = "*.key"').policy()
     box = Toolbox([saving(done)], policy=policy, approver=elicited(send, by="ann"))
     given = await box.call("save", {"path": "a"})
-    assert (given.code, done, len(requests)) == (code, ran, 1)
+    wrong = "arguments" in result.get("content", {}) and not ran
+    assert (given.code, done, len(requests)) == (code, ran, 3 if wrong else 1)
     if code is ErrorCode.REJECTED and "message" in result.get("content", {}):
         assert "use c" in given.text
 

@@ -15,7 +15,7 @@ from tests.conformance.conftest import load_cases
 from tests.test_cli_terminal import PROMPT, Pty
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.call import CallKey, Lasting, Pending, Refused, Scope
-from toolcrib.cli.ask import question_lines, read_answer
+from toolcrib.cli.ask import ASKED_AGAIN, is_unclear, question_lines, read_answer
 from toolcrib.cli.shown import arguments_on_one_line
 from toolcrib.errors import ErrorCode
 from toolcrib.mcp import elicitation
@@ -67,8 +67,9 @@ def test_what_is_typed(case: dict[str, Any], tmp_path: Path) -> None:
     line = given.get("line", given.get("tty", ""))
     assert read_answer(line).verdict.value == decision
     run = Pty(tmp_path, *WRITE)
-    run.until(PROMPT)
-    run.send(line if line.endswith("\n") else f"{line}\x04\x04" if line else "\x04")
+    for _ in range(1 + ASKED_AGAIN if is_unclear(line) else 1):  # whoever is not understood is asked again
+        run.until(PROMPT)
+        run.send(line if line.endswith("\n") else f"{line}\x04\x04" if line else "\x04")
     assert run.end() == (0 if decision != "no" else 1)
     assert (tmp_path / "b.txt").exists() is (decision != "no")
 

@@ -790,13 +790,6 @@ async def test_typed_bridge(case: Any) -> None:
 
 # -- rates
 
-RATES = "the code `rate_limited` is there; limits of actions an hour come with the rules of policies"
-
-
-@cases("zeroclaw/rate_limit.json")
-def test_rate_limits(case: Any) -> None:
-    pytest.skip(RATES)
-
 
 @cases("loopal/tool_shape.json")
 def test_tool_shapes(case: Any) -> None:

@@ -39,8 +39,7 @@ def narrowed(
     made.host = BoxHost(made)
     made._offer = None
     made._portal = None
-    made._stack, made._entered = (
-        None,
-        box._entered,
-    )  # toolsets stay entered as long as whoever entered them says
+    # Toolsets stay entered as long as whoever entered them says.
+    made._stack = None
+    made._entered = box._entered
     return made

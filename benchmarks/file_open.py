@@ -15,7 +15,7 @@ from pathlib import Path
 
 from toolcrib.access import Access
 from toolcrib.tools import Workspace
-from toolcrib.tools.confined import open_beneath, real_beneath
+from toolcrib.tools.confined_open import open_beneath, real_beneath
 
 DEPTHS = (1, 3, 8)
 READ = os.O_RDONLY

@@ -13,7 +13,7 @@ from tests.legal_bodies import CHECKERS
 from toolcrib.call import ToolCall
 from toolcrib.codecs.catalog import codec_named
 from toolcrib.codecs.codec import Codec
-from toolcrib.codecs.names import wire_names
+from toolcrib.codecs.tool_names import wire_names
 from toolcrib.content import File, Image, Json, Text
 from toolcrib.messages import (
     Message,

@@ -27,7 +27,7 @@ pytest.importorskip("httpx2")
 from tests.internet import PUBLIC, Names, Wire
 from toolcrib.net.transport import async_transport
 from toolcrib.tools import Fetch, Workspace, workspace_tools
-from toolcrib.tools.page_text import page_text
+from toolcrib.tools.html_text import page_text
 
 AT_MOST = 30  # times as much for eight times the input: a square would be 64
 PIXEL = base64.b64decode(

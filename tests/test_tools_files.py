@@ -26,7 +26,7 @@ from toolcrib.tools import (
     WriteFileParams,
 )
 from toolcrib.tools.diffs import unified_diff
-from toolcrib.tools.matching import Source, find_exact, find_tolerant
+from toolcrib.tools.text_match import Source, find_exact, find_tolerant
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 

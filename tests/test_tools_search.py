@@ -16,7 +16,7 @@ from tests.growth import growth
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError
 from toolcrib.tools import GlobFiles, GlobParams, Grep, GrepParams, Workspace
-from toolcrib.tools.globbing import Glob, PatternError
+from toolcrib.tools.glob_patterns import GlobError, GlobPattern
 
 
 def make(root: Path, files: dict[str, str | bytes]) -> Workspace:
@@ -75,7 +75,7 @@ def grep(ws: Workspace, pattern: str, **named: Any) -> str:
     ],
 )
 def test_patterns(pattern: str, fits: list[str], does_not: list[str]) -> None:
-    compiled = Glob(pattern)
+    compiled = GlobPattern(pattern)
     assert [path for path in fits if not compiled.matches(path)] == []
     assert [path for path in does_not if compiled.matches(path)] == []
 
@@ -90,8 +90,8 @@ def test_patterns(pattern: str, fits: list[str], does_not: list[str]) -> None:
     ],
 )
 def test_patterns_that_are_refused(pattern: str, words: str) -> None:
-    with pytest.raises(PatternError, match=words):
-        Glob(pattern)
+    with pytest.raises(GlobError, match=words):
+        GlobPattern(pattern)
 
 
 def reference(pattern: str, path: str) -> bool:
@@ -128,7 +128,7 @@ PIECES = st.one_of(
 @given(st.lists(PIECES, min_size=2, max_size=5), st.lists(NAMES, min_size=1, max_size=5))
 def test_matching_means_the_same_as_trying_everything(pieces: list[str], names: list[str]) -> None:
     pattern, path = "/".join(pieces), "/".join(names)
-    assert Glob(pattern).matches(path) == (reference(pattern, path) or pattern == path)
+    assert GlobPattern(pattern).matches(path) == (reference(pattern, path) or pattern == path)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_matching_means_the_same_as_trying_everything(pieces: list[str], names: 
     ],
 )
 def test_no_pattern_takes_forever(pattern: str, path: str) -> None:
-    assert not Glob(pattern).matches(path)  # going back would take longer than the universe has
+    assert not GlobPattern(pattern).matches(path)  # going back would take longer than the universe has
 
 
 # glob.

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import load_cases
-from toolcrib.codecs.names import inverse, wire_names
 from toolcrib.codecs.text import Parsed, Written, format_named, formats, parse_text, text_parser
 from toolcrib.codecs.text.safe import guarded
+from toolcrib.codecs.tool_names import inverse, wire_names
 from toolcrib.json_values import kind_of
 from toolcrib.messages import Request, TextChunk
 from toolcrib.tool import ToolSpec

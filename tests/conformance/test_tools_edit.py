@@ -2,7 +2,7 @@
 
 One difference of ours is a rule and not a list of names, `STRICTER`: where the text to replace does not
 stand in the file, those systems try ever looser matches (similar lines, first and last line, other spacing
-inside a line). We apply only what `toolcrib.tools.matching` lists, refuse the rest, and leave the file as
+inside a line). We apply only what `toolcrib.tools.text_match` lists, refuse the rest, and leave the file as
 it is: looser ones have replaced the wrong function.
 """
 
@@ -18,7 +18,7 @@ from tests.conformance.conftest import load_cases
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.tools import EditFile, EditFileParams, Workspace
-from toolcrib.tools.matching import fold
+from toolcrib.tools.text_match import fold
 
 STRICTER = "looser than a match of ours: refused, the file stays"
 

@@ -18,7 +18,7 @@ from toolcrib.toolbox.marks import Mark
 from toolcrib.toolbox.policy import AutonomyPolicy, Case, Verb
 from toolcrib.toolbox.prepare import judged
 from toolcrib.tools import Workspace
-from toolcrib.tools.places import WORDS
+from toolcrib.tools.workspace_paths import WORDS
 
 TOOL = "the tool itself"
 APPROVED = "an approval that you kept"

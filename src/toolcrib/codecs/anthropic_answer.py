@@ -6,8 +6,10 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
-from toolcrib.codecs.glued import GrowingArguments, apart
-from toolcrib.codecs.loose import (
+from toolcrib.codecs.concatenated_calls import StreamedArguments, split_concatenated
+from toolcrib.codecs.pairing import MISSING_IDS
+from toolcrib.codecs.sse import DONE
+from toolcrib.codecs.wire_json import (
     as_count,
     as_dict,
     as_index,
@@ -18,8 +20,6 @@ from toolcrib.codecs.loose import (
     joined,
     json_object,
 )
-from toolcrib.codecs.pairing import MISSING_IDS
-from toolcrib.codecs.sse import DONE
 from toolcrib.content import Text
 from toolcrib.messages import (
     CallChunk,
@@ -226,7 +226,7 @@ class _Block:
         self.kind = as_str(content.get("type"))
         self.number = -1
         self.closed = False
-        self.arguments = GrowingArguments()
+        self.arguments = StreamedArguments()
         self.pieces: dict[str, list[str]] = {}
         self.citations: list[Any] = []
 
@@ -261,7 +261,7 @@ class _Block:
 def _parts(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> list[MessagePart]:
     """One content block as neutral parts: one, but for calls that are glued together."""
     part = _part(block, arguments, provider, names)
-    return [*apart(part)] if isinstance(part, ToolCall) else [part]
+    return [*split_concatenated(part)] if isinstance(part, ToolCall) else [part]
 
 
 def _part(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> MessagePart:

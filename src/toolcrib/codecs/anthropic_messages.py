@@ -13,10 +13,10 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_response
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.declaration import strictness
-from toolcrib.codecs.loose import arguments_object, as_dict, as_str, own_extras, with_extras
-from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.codecs.strictness import strictness
+from toolcrib.codecs.tool_names import our_names, wire_names
+from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, with_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
 from toolcrib.tool import ToolSpec

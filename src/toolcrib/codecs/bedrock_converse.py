@@ -13,10 +13,10 @@ from toolcrib.codecs.bedrock_converse_answer import read_error, read_response
 from toolcrib.codecs.bedrock_converse_stream import ConverseDecoder
 from toolcrib.codecs.bedrock_media import Documents, media_block
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.declaration import strictness
-from toolcrib.codecs.loose import arguments_object, as_dict, as_list, json_object, own_extras, with_extras
-from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.codecs.strictness import strictness
+from toolcrib.codecs.tool_names import our_names, wire_names
+from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, json_object, own_extras, with_extras
 from toolcrib.content import Json, Media, Text
 from toolcrib.messages import Message, Opaque, Reasoning, Request, Response, ResultPart
 from toolcrib.tool import ToolSpec

@@ -6,9 +6,9 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
-from toolcrib.codecs.glued import apart
-from toolcrib.codecs.loose import as_count, as_dict, as_index, as_str, compact, dicts
+from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.pairing import MISSING_IDS
+from toolcrib.codecs.wire_json import as_count, as_dict, as_index, as_str, compact, dicts
 from toolcrib.content import Image, Text
 from toolcrib.messages import (
     Message,
@@ -69,7 +69,7 @@ def parts_of(
 ) -> list[MessagePart]:
     """One content block as neutral parts: one, but for calls that are glued together."""
     part = _part_of(block, arguments, provider, names)
-    return [*apart(part)] if isinstance(part, ToolCall) else [part]
+    return [*split_concatenated(part)] if isinstance(part, ToolCall) else [part]
 
 
 def _part_of(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> MessagePart:

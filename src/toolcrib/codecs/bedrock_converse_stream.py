@@ -18,8 +18,8 @@ from toolcrib.codecs.bedrock_converse_answer import (
     response_of,
 )
 from toolcrib.codecs.codec import ModelError
-from toolcrib.codecs.glued import GrowingArguments
-from toolcrib.codecs.loose import as_dict, as_index, as_list, as_str, compact, joined, json_object
+from toolcrib.codecs.concatenated_calls import StreamedArguments
+from toolcrib.codecs.wire_json import as_dict, as_index, as_list, as_str, compact, joined, json_object
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, Response, TextChunk
 
 GLUED = -1  # stands for the place of a call that was glued to another's arguments
@@ -161,7 +161,7 @@ class _Block:
         self.is_call = kind == "toolUse" and start.get("type") != SERVER_TOOL
         self.number = -1
         self.closed = False
-        self.arguments = GrowingArguments()
+        self.arguments = StreamedArguments()
         self.texts: dict[str, list[str]] = {}
         self.lists: dict[str, list[Any]] = {}
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.glued import GrowingArguments
-from toolcrib.codecs.loose import as_dict, as_index, as_str, compact, json_object
+from toolcrib.codecs.concatenated_calls import StreamedArguments
 from toolcrib.codecs.pairing import MISSING_IDS
+from toolcrib.codecs.wire_json import as_dict, as_index, as_str, compact, json_object
 from toolcrib.messages import CallChunk
 
 STANDARD_FIELDS = frozenset({"index", "id", "function"})
@@ -27,7 +27,7 @@ class _Slot:
         self.number = number
         self.id = ""
         self.name = name
-        self.arguments = GrowingArguments(*arguments)
+        self.arguments = StreamedArguments(*arguments)
         self.extras: dict[str, Any] = {}
         self.event = -1
 

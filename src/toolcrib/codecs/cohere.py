@@ -12,10 +12,10 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.cohere_answer import BILLED, PLAN, THINKING, CohereDecoder, read_error, read_response
-from toolcrib.codecs.declaration import STRICT
-from toolcrib.codecs.loose import arguments_object, as_dict, compact, json_object, own_extras, with_extras
-from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.codecs.strictness import STRICT
+from toolcrib.codecs.tool_names import our_names, wire_names
+from toolcrib.codecs.wire_json import arguments_object, as_dict, compact, json_object, own_extras, with_extras
 from toolcrib.content import Image, Json, Media, Text
 from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
 

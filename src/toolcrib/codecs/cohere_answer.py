@@ -7,9 +7,9 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.call_slots import CallSlots, arguments_text, call_extras, called_function, known_id
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
-from toolcrib.codecs.glued import apart
-from toolcrib.codecs.loose import as_count, as_dict, as_index, as_list, as_money, as_str, dicts, joined
+from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.sse import DONE
+from toolcrib.codecs.wire_json import as_count, as_dict, as_index, as_list, as_money, as_str, dicts, joined
 from toolcrib.content import Text
 from toolcrib.messages import (
     Chunk,
@@ -56,7 +56,9 @@ def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) ->
         answer.add_logprob(item)
     answer.end(body)
     calls = [
-        call for item in dicts(message.get("tool_calls")) for call in apart(_call(item, provider, names))
+        call
+        for item in dicts(message.get("tool_calls"))
+        for call in split_concatenated(_call(item, provider, names))
     ]
     return answer.response(calls)
 

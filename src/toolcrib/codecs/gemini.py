@@ -13,9 +13,9 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.gemini_answer import GeminiDecoder, read_error, read_response
-from toolcrib.codecs.loose import arguments_object, as_dict, as_list, own_extras
-from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.pairing import MISSING_IDS, Answered, IdRule, Step, arrange
+from toolcrib.codecs.tool_names import our_names, wire_names
+from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, own_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
 from toolcrib.messages import Opaque, Reasoning, Request, Response
 

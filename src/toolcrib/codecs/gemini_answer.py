@@ -7,8 +7,8 @@ from typing import Any
 
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.gemini_parts import Call, Words, call_id, read_media, without
-from toolcrib.codecs.loose import as_count, as_dict, as_list, as_money, as_str, dicts
 from toolcrib.codecs.sse import DONE
+from toolcrib.codecs.wire_json import as_count, as_dict, as_list, as_money, as_str, dicts
 from toolcrib.messages import (
     CallChunk,
     Chunk,

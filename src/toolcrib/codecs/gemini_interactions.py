@@ -15,9 +15,9 @@ from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.gemini import NO_OUTPUT, NOTHING_SAID, USUAL_TYPES, merged
 from toolcrib.codecs.gemini_answer import read_error
 from toolcrib.codecs.gemini_interactions_answer import InteractionsDecoder, read_response
-from toolcrib.codecs.loose import arguments_object, own_extras
-from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.codecs.tool_names import our_names, wire_names
+from toolcrib.codecs.wire_json import arguments_object, own_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Opaque, Reasoning, Request, Response
 

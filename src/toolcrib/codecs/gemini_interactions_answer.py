@@ -8,8 +8,8 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.gemini_answer import read_error
 from toolcrib.codecs.gemini_parts import call_id, without
-from toolcrib.codecs.loose import as_count, as_dict, as_index, as_list, as_str, compact, dicts, joined
 from toolcrib.codecs.sse import DONE
+from toolcrib.codecs.wire_json import as_count, as_dict, as_index, as_list, as_str, compact, dicts, joined
 from toolcrib.content import Audio, File, Image, Text
 from toolcrib.messages import (
     CallChunk,

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from toolcrib.codecs.loose import as_str, compact, joined
+from toolcrib.codecs.wire_json import as_str, compact, joined
 
 Path = tuple[str | int, ...]
 MISSING: Any = object()

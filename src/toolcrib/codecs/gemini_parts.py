@@ -6,8 +6,8 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.gemini_partial import PartialArguments
-from toolcrib.codecs.loose import as_dict, as_list, as_str, compact, joined
 from toolcrib.codecs.pairing import MISSING_IDS
+from toolcrib.codecs.wire_json import as_dict, as_list, as_str, compact, joined
 from toolcrib.content import Audio, File, Image, Text
 from toolcrib.messages import CallChunk, Chunk, MessagePart, Reasoning
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.loose import arguments_object, as_dict, own_extras, with_extras
-from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.ollama_answer import OllamaDecoder, read_error, read_response
 from toolcrib.codecs.pairing import MISSING_IDS, Answered, IdRule, Step, arrange
+from toolcrib.codecs.tool_names import our_names, wire_names
+from toolcrib.codecs.wire_json import arguments_object, as_dict, own_extras, with_extras
 from toolcrib.content import Image, Json, Media, Text
 from toolcrib.messages import Reasoning, Request, Response
 

@@ -7,8 +7,9 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.call_slots import known_id
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
-from toolcrib.codecs.glued import apart
-from toolcrib.codecs.loose import (
+from toolcrib.codecs.concatenated_calls import split_concatenated
+from toolcrib.codecs.sse import DONE
+from toolcrib.codecs.wire_json import (
     as_count,
     as_dict,
     as_index,
@@ -19,7 +20,6 @@ from toolcrib.codecs.loose import (
     dicts,
     joined,
 )
-from toolcrib.codecs.sse import DONE
 from toolcrib.content import Image, Text
 from toolcrib.messages import (
     CallChunk,
@@ -108,7 +108,7 @@ class OllamaDecoder:
                 kind = next((kind for start, kind in PICTURES.items() if data.startswith(start)), "")
                 self._images.append(Image(data, media_type=kind))
         for item in dicts(message.get("tool_calls")):
-            for call in apart(self._call(item)):
+            for call in split_concatenated(self._call(item)):
                 text = call.arguments if isinstance(call.arguments, str) else _as_json(call.arguments)
                 chunks.append(CallChunk(len(self._calls), call.name, call.id, text, done=True))
                 self._calls.append(call)

@@ -11,12 +11,12 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.declaration import strictness
-from toolcrib.codecs.loose import arguments_object, as_dict, compact, json_object, own_extras, with_extras
-from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.openai_chat_answer import ChatDecoder, read_error, read_response
-from toolcrib.codecs.openai_chat_servers import FLAVOURS, NOTHING_SAID, OTHERS, Flavour, in_strict_order
+from toolcrib.codecs.openai_chat_servers import FLAVOURS, NOTHING_SAID, OTHERS, ChatServer, in_strict_order
 from toolcrib.codecs.pairing import Answered, Step, arrange
+from toolcrib.codecs.strictness import strictness
+from toolcrib.codecs.tool_names import our_names, wire_names
+from toolcrib.codecs.wire_json import arguments_object, as_dict, compact, json_object, own_extras, with_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Reasoning, Request, Response
 from toolcrib.tool import ToolSpec
@@ -148,7 +148,7 @@ class OpenAIChatCodec:
 class _Writer:
     """Neutral messages to wire messages, for one request."""
 
-    def __init__(self, provider: str, names: dict[str, str], flavour: Flavour) -> None:
+    def __init__(self, provider: str, names: dict[str, str], flavour: ChatServer) -> None:
         self._provider = provider
         self._names = names
         self._flavour = flavour

@@ -7,10 +7,10 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.call_slots import CallSlots, arguments_text, call_extras, called_function, known_id
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
-from toolcrib.codecs.glued import apart
-from toolcrib.codecs.loose import as_count, as_dict, as_money, as_str, dicts, joined
+from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.openai_chat_parts import Speech, picture_of, pictures, token_logprobs
 from toolcrib.codecs.sse import DONE
+from toolcrib.codecs.wire_json import as_count, as_dict, as_money, as_str, dicts, joined
 from toolcrib.content import Image, Text
 from toolcrib.messages import (
     Chunk,
@@ -72,7 +72,7 @@ def _calls(item: dict[str, Any], provider: str, names: dict[str, str]) -> list[T
         known_id(item.get("id")),
         {provider: extras} if extras else {},
     )
-    return [call] if extras.get("type") == "custom" else apart(call)
+    return [call] if extras.get("type") == "custom" else split_concatenated(call)
 
 
 class ChatDecoder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from toolcrib.codecs.loose import as_dict, as_str, dicts, joined
+from toolcrib.codecs.wire_json import as_dict, as_str, dicts, joined
 from toolcrib.content import Audio, Image, Text
 from toolcrib.messages import MessagePart, TokenLogprob
 

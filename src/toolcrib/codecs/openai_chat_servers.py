@@ -15,7 +15,7 @@ ALL_BUT_SETS = frozenset({"auto", "none", "required", "one"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flavour:
+class ChatServer:
     """How one server's Chat Completions differ from the others'.
 
     `choices` are the kinds of `tool_choice` that it heeds, `required` its word for that one. Thinking goes
@@ -36,7 +36,7 @@ class Flavour:
 
 
 # https://platform.openai.com/docs/api-reference/chat/create; ids of more than 40 characters are refused.
-OPENAI = Flavour(
+OPENAI = ChatServer(
     dialect="openai", ids=OPENAI_ID, max_tokens="max_completion_tokens", choices=ALL_BUT_SETS | {"set"}
 )
 
@@ -46,7 +46,7 @@ FLAVOURS = {
     "azure": OPENAI,
     # https://docs.mistral.ai/api: ids are nine letters or digits, "any" is its word for a call that has to
     # come, usage comes unasked, and fields that it does not know (it has no log-probabilities) are a 422
-    "mistral": Flavour(
+    "mistral": ChatServer(
         ids=MISTRAL_ID,
         stream_usage=False,
         required="any",
@@ -57,19 +57,19 @@ FLAVOURS = {
     # https://api-docs.deepseek.com/guides/thinking_mode: a turn with calls is a 400 without its thinking,
     # from then on; in other turns it is ignored (only the deepseek-reasoner of 2025 refused it). An empty
     # one is taken (theopenco/llmgateway#2093). The reference lists no logit_bias.
-    "deepseek": Flavour(no_thinking="", logit_bias=False),
+    "deepseek": ChatServer(no_thinking="", logit_bias=False),
     # "thinking is enabled but reasoning_content is missing in assistant tool call message": an empty one is
     # missing too, a space is not (theopenco/llmgateway#2093, earendil-works/pi#4178); tokens are limited by
     # max_completion_tokens (https://platform.kimi.ai/docs/api/chat)
-    "moonshot": Flavour(max_tokens="max_completion_tokens", no_thinking=" "),
+    "moonshot": ChatServer(max_tokens="max_completion_tokens", no_thinking=" "),
     # https://console.groq.com/docs/openai: logprobs, top_logprobs and logit_bias are a 400
-    "groq": Flavour(logit_bias=False, logprobs=False),
+    "groq": ChatServer(logit_bias=False, logprobs=False),
     # https://docs.x.ai/docs/api-reference: logit_bias is listed as unsupported
-    "xai": Flavour(logit_bias=False),
+    "xai": ChatServer(logit_bias=False),
     # https://docs.ollama.com/api/openai-compatibility: neither tool_choice nor logit_bias is heeded
-    "ollama": Flavour(dialect="ollama", choices=frozenset({"auto"}), logit_bias=False),
+    "ollama": ChatServer(dialect="ollama", choices=frozenset({"auto"}), logit_bias=False),
 }
-OTHERS = Flavour()
+OTHERS = ChatServer()
 
 NOTHING_SAID = "Continue."
 RESULTS_SEEN = "I have the results."

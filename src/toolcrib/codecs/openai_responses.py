@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.declaration import strictness
-from toolcrib.codecs.loose import as_list, own_extras, with_extras
-from toolcrib.codecs.names import our_names, wire_names
 from toolcrib.codecs.openai_chat_answer import read_error
 from toolcrib.codecs.openai_responses_answer import read_response
 from toolcrib.codecs.openai_responses_input import (
@@ -25,6 +22,9 @@ from toolcrib.codecs.openai_responses_input import (
 )
 from toolcrib.codecs.openai_responses_stream import ResponsesDecoder
 from toolcrib.codecs.pairing import IdRule, arrange
+from toolcrib.codecs.strictness import strictness
+from toolcrib.codecs.tool_names import our_names, wire_names
+from toolcrib.codecs.wire_json import as_list, own_extras, with_extras
 from toolcrib.messages import Request, Response
 from toolcrib.tool import ToolSpec
 
@@ -40,7 +40,7 @@ BEGINS = (*CONTINUES, "prompt")
 
 
 @dataclass(frozen=True, slots=True)
-class Flavour:
+class ResponsesServer:
     """How one server's Responses differ from the others'."""
 
     dialect: str = "conservative"
@@ -50,11 +50,11 @@ class Flavour:
 
 
 FLAVOURS = {
-    "openai": Flavour("openai", instructions=True, allowed_tools=True, encrypts=True),
-    "xai": Flavour(encrypts=True),
-    "ollama": Flavour("ollama"),
+    "openai": ResponsesServer("openai", instructions=True, allowed_tools=True, encrypts=True),
+    "xai": ResponsesServer(encrypts=True),
+    "ollama": ResponsesServer("ollama"),
 }
-OTHERS = Flavour()
+OTHERS = ResponsesServer()
 
 
 class OpenAIResponsesCodec:

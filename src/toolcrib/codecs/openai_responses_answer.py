@@ -10,10 +10,10 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError
-from toolcrib.codecs.glued import apart
-from toolcrib.codecs.loose import as_count, as_dict, as_list, as_str, compact, dicts
+from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.openai_chat_answer import read_error
 from toolcrib.codecs.pairing import MISSING_IDS
+from toolcrib.codecs.wire_json import as_count, as_dict, as_list, as_str, compact, dicts
 from toolcrib.content import Image, Text
 from toolcrib.messages import (
     Message,
@@ -107,7 +107,7 @@ def parts_of(item: dict[str, Any], provider: str, names: dict[str, str]) -> list
         return [Reasoning("".join(text for _, text in texts_of(item)), {kept_by(provider): item})]
     if kind in CALLS:
         call = _call(item, kind, provider, names)
-        return [*apart(call)] if kind == "function_call" else [call]
+        return [*split_concatenated(call)] if kind == "function_call" else [call]
     if kind == "image_generation_call" and isinstance(item.get("result"), str) and item["result"]:
         return [_image(item, provider)]
     return [Opaque(provider, item)]

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.loose import arguments_object, as_dict, as_list, as_str, compact, own_extras
 from toolcrib.codecs.openai_responses_answer import CALLS, kept_by
 from toolcrib.codecs.pairing import Answered, Step
+from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, as_str, compact, own_extras
 from toolcrib.content import File, Image, Json, Media, Text
 from toolcrib.messages import Message, MessagePart, Opaque, Reasoning, ResultPart
 

@@ -11,8 +11,7 @@ from collections import Counter
 from typing import Any
 
 from toolcrib.codecs.codec import ModelError
-from toolcrib.codecs.glued import GrowingArguments
-from toolcrib.codecs.loose import as_dict, as_index, as_list, as_str, compact, dicts, joined
+from toolcrib.codecs.concatenated_calls import StreamedArguments
 from toolcrib.codecs.openai_chat_answer import read_error
 from toolcrib.codecs.openai_responses_answer import (
     CALLS,
@@ -24,6 +23,7 @@ from toolcrib.codecs.openai_responses_answer import (
     to_response,
 )
 from toolcrib.codecs.sse import DONE
+from toolcrib.codecs.wire_json import as_dict, as_index, as_list, as_str, compact, dicts, joined
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, Response, TextChunk
 
 Place = tuple[str, int]  # which of an item's texts: its kind and its position, or a call's arguments
@@ -56,7 +56,7 @@ class _Slot:
         self.number = -1  # of a call that was announced
         self.done = False
         self.glued = False  # to the call before it, and no item of the server's
-        self.arguments = GrowingArguments()
+        self.arguments = StreamedArguments()
         self.arguments.plain = kind != "function_call"
         self.pieces: dict[Place, list[str]] = {}
         self.lengths: dict[Place, int] = {}

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolcrib.codecs.bedrock_converse_answer import read_error
 from toolcrib.codecs.codec import ModelError
-from toolcrib.codecs.loose import as_dict, as_str
+from toolcrib.codecs.wire_json import as_dict, as_str
 
 PRELUDE = 12  # bytes: length of the frame, length of its headers, checksum of both
 SHORTEST = PRELUDE + 4

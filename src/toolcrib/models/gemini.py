@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.gemini import GeminiCodec, merged
-from toolcrib.codecs.loose import encodable
+from toolcrib.codecs.wire_json import encodable
 from toolcrib.messages import Request, Response
 from toolcrib.models.http import HttpTransport
 from toolcrib.models.transport import SHORTEST_KEY, host_of

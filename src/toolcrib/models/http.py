@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from toolcrib.codecs.codec import Codec, ModelError
-from toolcrib.codecs.loose import compact
+from toolcrib.codecs.wire_json import compact
 from toolcrib.messages import Request
 from toolcrib.models.transport import SHORTEST_KEY, RawResponse, Transport
 

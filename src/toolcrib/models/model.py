@@ -7,7 +7,7 @@ from typing import Protocol
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError
-from toolcrib.codecs.loose import compact
+from toolcrib.codecs.wire_json import compact
 from toolcrib.content import Text
 from toolcrib.messages import CallChunk, Chunk, Reasoning, ReasoningChunk, Request, Response, TextChunk
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from toolcrib.codecs.loose import as_dict
 from toolcrib.codecs.ndjson import JSONLines
 from toolcrib.codecs.ollama import OllamaCodec
+from toolcrib.codecs.wire_json import as_dict
 from toolcrib.messages import Request
 from toolcrib.models.http import HttpTransport
 from toolcrib.models.transport import host_of

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from toolcrib.codecs.codec import Codec, Decoder, ModelError, last_chunks
-from toolcrib.codecs.loose import encodable, own_extras, with_extras
 from toolcrib.codecs.sse import JSONEvents
+from toolcrib.codecs.wire_json import encodable, own_extras, with_extras
 from toolcrib.messages import Chunk, Request, Response, RestartChunk
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced

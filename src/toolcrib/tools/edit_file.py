@@ -16,7 +16,7 @@ from toolcrib.call import Doubt, Preview
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.diffs import digest_of, unified_diff
-from toolcrib.tools.matching import (
+from toolcrib.tools.text_match import (
     SHOWN_CHARS,
     SHOWN_LINES,
     UNSAFE,
@@ -26,8 +26,8 @@ from toolcrib.tools.matching import (
     find_tolerant,
     nearest,
 )
-from toolcrib.tools.places import obeyed
 from toolcrib.tools.textfile import decode, describe, encode, sniff
+from toolcrib.tools.workspace_paths import protected_path_doubt
 
 if TYPE_CHECKING:
     from typing import Any
@@ -51,7 +51,7 @@ class EditFileParams(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class PlannedEdit:
     """An edit that can be made."""
 
     shown: str
@@ -67,7 +67,7 @@ class EditFile(
     name="edit_file",
     effect=Effect.WRITE,
     secrets=(),
-    title="Edit file",
+    title="PlannedEdit file",
     category="files",
     open_world=False,
 ):
@@ -89,7 +89,7 @@ class EditFile(
         return (*self.workspace.reached(Reach.WRITE, params.path), *reads)
 
     def doubt(self, params: EditFileParams) -> Doubt | None:
-        return obeyed(self.accesses(params), self.workspace.root.path)
+        return protected_path_doubt(self.accesses(params), self.workspace.root.path)
 
     def precheck(self, params: EditFileParams) -> str | None:
         if params.old_string == params.new_string:
@@ -123,7 +123,7 @@ class EditFile(
         ctx.report(result={"diff": unified_diff(edit.before, edit.after, edit.shown)})
         return _summary(edit.shown, edit.source, edit.matches)
 
-    def _edit(self, params: EditFileParams, data: bytes) -> Edit:
+    def _edit(self, params: EditFileParams, data: bytes) -> PlannedEdit:
         """What the edit makes of a file; ToolError where it cannot be made."""
         shown = self.workspace.place(params.path).shown
         encoding = sniff(data, len(data))
@@ -142,7 +142,7 @@ class EditFile(
             changed = encode(after, encoding)
         except UnicodeEncodeError:
             raise ToolError(f"new_string holds characters that cannot be written to {shown}.") from None
-        return Edit(shown, before, after, changed, source, matches)
+        return PlannedEdit(shown, before, after, changed, source, matches)
 
     def _matches(self, params: EditFileParams, source: Source, shown: str) -> list[Match]:
         old = _plain(params.old_string)

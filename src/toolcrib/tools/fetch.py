@@ -221,7 +221,7 @@ def _text(params: FetchParams, answer: Any, body: bytes, kind: str) -> str:
     text = body.decode(_encoding(answer, body, kind), "replace").removeprefix("\ufeff")
     if kind not in HTML or params.format == "html":
         return text
-    from toolcrib.tools.page_text import page_text
+    from toolcrib.tools.html_text import page_text
 
     return page_text(text, markdown=params.format == "markdown", base=str(answer.url))
 

@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
-from toolcrib.tools.globbing import Glob, PatternError
-from toolcrib.tools.places import printable
-from toolcrib.tools.walking import Walk, withheld_note
+from toolcrib.tools.file_walk import FileWalk, withheld_note
+from toolcrib.tools.glob_patterns import GlobError, GlobPattern
+from toolcrib.tools.workspace_paths import printable_path
 
 if TYPE_CHECKING:
     from typing import Any
@@ -65,17 +65,17 @@ class GlobFiles(
         if not params.pattern.strip():
             return "pattern is empty. Use * for all files."
         try:
-            Glob(params.pattern)
-        except PatternError as refused:
+            GlobPattern(params.pattern)
+        except GlobError as refused:
             return f"pattern {params.pattern!r}: {refused}."
         return None
 
     def execute(self, params: GlobParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
             raise ToolError(problem)
-        glob = Glob(params.pattern)
+        glob = GlobPattern(params.pattern)
         start = self.workspace.place(params.path).shown
-        search = Search(self.workspace, start, glob.base(), params.include_ignored, ctx)
+        search = _GlobSearch(self.workspace, start, glob.base(), params.include_ignored, ctx)
         found: list[tuple[int, str]] = []
         for path, modified in search.files(glob):
             found.append((-modified, posixpath.normpath(posixpath.join(start, path))))
@@ -92,11 +92,11 @@ class GlobFiles(
         if not found:
             where = "the workspace" if start == "." else start
             return f"[{' '.join([f'No files in {where} fit {params.pattern}.', *notes])}]"
-        text = "\n".join(printable(path) for _, path in found[: params.limit])
+        text = "\n".join(printable_path(path) for _, path in found[: params.limit])
         return f"{text}\n\n[{' '.join(notes)}]" if notes else text
 
 
-class Search:
+class _GlobSearch:
     """One search: a folder that the pattern writes out is searched alone, ignored or not."""
 
     def __init__(
@@ -109,13 +109,13 @@ class Search:
         self.deadline = time.monotonic() + SECONDS
         self.stopped = False
         folder = posixpath.normpath(posixpath.join(start, base))
-        self.walk = Walk(workspace, folder, everything, self._check, ctx.permits)
+        self.walk = FileWalk(workspace, folder, everything, self._check, ctx.permits)
 
     @property
     def withheld(self) -> int:
         return self.walk.withheld
 
-    def files(self, glob: Glob) -> Iterator[tuple[str, int]]:
+    def files(self, glob: GlobPattern) -> Iterator[tuple[str, int]]:
         """The files that fit, as paths from the start, and when each was changed (ns)."""
         within = self.workspace.place(self.walk.start)
         if self.base and not self.ctx.permits(Access(Reach.READ, within.shown, subtree=True)):

@@ -14,11 +14,11 @@ from pydantic import BaseModel, Field
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
-from toolcrib.tools.globbing import Glob, PatternError
-from toolcrib.tools.places import printable
-from toolcrib.tools.search import BadPattern, Found, Searcher, TooSlow
+from toolcrib.tools.file_walk import FileWalk, is_file, withheld_note
+from toolcrib.tools.glob_patterns import GlobError, GlobPattern
+from toolcrib.tools.regex_search import BadPattern, LineMatch, RegexSearcher, TooSlow
 from toolcrib.tools.textfile import sniff
-from toolcrib.tools.walking import Walk, is_file, withheld_note
+from toolcrib.tools.workspace_paths import printable_path
 
 if TYPE_CHECKING:
     from typing import Any
@@ -64,12 +64,12 @@ class Grep(
     name="grep",
     effect=Effect.READ,
     secrets=(),
-    title="Search in files",
+    title="_GrepSearch in files",
     category="search",
     idempotent=True,
     open_world=False,
 ):
-    """Search the text of files with a regular expression, line by line.
+    """_GrepSearch the text of files with a regular expression, line by line.
 
     Binary files are skipped. Matching lines are given below their file's path as "number: text".
     """
@@ -96,8 +96,8 @@ class Grep(
         except (re.error, RecursionError, OverflowError) as wrong:
             return _not_valid(params.pattern, str(wrong))
         try:
-            Glob(params.include or "*")
-        except PatternError as refused:
+            GlobPattern(params.include or "*")
+        except GlobError as refused:
             return f"include {params.include!r}: {refused}."
         return None
 
@@ -105,9 +105,9 @@ class Grep(
         if problem := self.precheck(params):
             raise ToolError(problem)
         start = self.workspace.place(params.path).shown
-        search = Search(params)
+        search = _GrepSearch(params)
         deadline = time.monotonic() + SECONDS
-        with Searcher(
+        with RegexSearcher(
             params.pattern,
             ignore_case=params.ignore_case,
             context=params.context,
@@ -131,7 +131,7 @@ class Grep(
         return search.render(start)
 
     def _batches(
-        self, params: GrepParams, start: str, search: Search, deadline: float, ctx: Context[Any]
+        self, params: GrepParams, start: str, search: _GrepSearch, deadline: float, ctx: Context[Any]
     ) -> Iterator[tuple[list[str], list[bytes]]]:
         paths: list[str] = []
         texts: list[bytes] = []
@@ -150,19 +150,19 @@ class Grep(
             yield paths, texts
 
     def _files(
-        self, params: GrepParams, start: str, search: Search, deadline: float, ctx: Context[Any]
+        self, params: GrepParams, start: str, search: _GrepSearch, deadline: float, ctx: Context[Any]
     ) -> Iterator[str]:
         if is_file(self.workspace, start, ctx.permits):
             yield start
             return
-        include = Glob(params.include) if params.include else None
+        include = GlobPattern(params.include) if params.include else None
 
         def check() -> None:
             ctx.check_cancelled()
             if time.monotonic() > deadline:
                 raise TooSlow
 
-        search.walk = Walk(self.workspace, start, params.include_ignored, check, ctx.permits)
+        search.walk = FileWalk(self.workspace, start, params.include_ignored, check, ctx.permits)
         for path, _ in search.walk.files():
             if include is not None and not include.matches(path):
                 continue
@@ -177,12 +177,12 @@ class Grep(
         reached = self.workspace.reached(Reach.READ, path, contents=True)
         return all(ctx.permits(access) for access in reached if access.secret)
 
-    def _text(self, path: str, search: Search, ctx: Context[Any]) -> bytes | None:
+    def _text(self, path: str, search: _GrepSearch, ctx: Context[Any]) -> bytes | None:
         try:
             data, _ = self.workspace.read(path, MAX_FILE, ctx.permits)
         except ToolError as refused:
             if "larger than" in refused.message:
-                search.too_large.append(printable(path))
+                search.too_large.append(printable_path(path))
             return None
         encoding = sniff(data, len(data))
         if encoding is None:
@@ -193,20 +193,20 @@ class Grep(
 
 
 @dataclass(slots=True)
-class Search:
+class _GrepSearch:
     """What was found so far, and how it is told."""
 
     params: GrepParams
-    files: list[tuple[str, Found]] = field(default_factory=list)
+    files: list[tuple[str, LineMatch]] = field(default_factory=list)
     matches: int = 0
     too_large: list[str] = field(default_factory=list)
     unshown: int = 0
     stopped: bool = False
-    walk: Walk | None = None
+    walk: FileWalk | None = None
 
-    def add(self, path: str, found: Found) -> None:
+    def add(self, path: str, found: LineMatch) -> None:
         if found.count:
-            self.files.append((printable(path), found))
+            self.files.append((printable_path(path), found))
             self.matches += found.count
 
     def full(self) -> bool:

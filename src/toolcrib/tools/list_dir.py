@@ -10,15 +10,15 @@ from pydantic import BaseModel, Field
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
-from toolcrib.tools.places import joined, printable
-from toolcrib.tools.walking import SKIPPED, withheld_note
+from toolcrib.tools.file_walk import SKIPPED, withheld_note
+from toolcrib.tools.workspace_paths import joined, printable_path
 
 if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.context import Context
-    from toolcrib.tools.places import Entry
     from toolcrib.tools.workspace import Workspace
+    from toolcrib.tools.workspace_paths import DirectoryEntry
 
 DEFAULT_ENTRIES = 500
 MAX_ENTRIES = 1_000
@@ -30,7 +30,7 @@ MARKS = {"file": "", "folder": "/", "link": "@", "other": " (not a regular file)
 class ListDirParams(BaseModel):
     path: str = Field(".", description="Folder to list, relative to the workspace.")
     depth: int = Field(1, ge=1, le=MAX_DEPTH, description="How many levels of folders to list.")
-    offset: int = Field(1, ge=1, description="Entry to begin at, counted from 1.")
+    offset: int = Field(1, ge=1, description="DirectoryEntry to begin at, counted from 1.")
     limit: int = Field(DEFAULT_ENTRIES, ge=1, le=MAX_ENTRIES, description="How many entries at most.")
 
 
@@ -61,7 +61,7 @@ class ListDir(
         shown = self.workspace.place(params.path).shown
         lines: list[str] = []
         count = 0
-        listing = Listing(self.workspace, shown, params.depth, ctx)
+        listing = _Listing(self.workspace, shown, params.depth, ctx)
         for count, line in enumerate(listing.lines(), 1):
             if params.offset <= count < params.offset + params.limit:
                 lines.append(line)
@@ -82,7 +82,7 @@ class ListDir(
         return f"{text}\n\n[{' '.join(notes)}]" if notes else text
 
 
-class Listing:
+class _Listing:
     """One listing; `withheld` counts what rules keep back."""
 
     def __init__(self, workspace: Workspace, folder: str, depth: int, ctx: Context[Any]) -> None:
@@ -132,14 +132,14 @@ class Listing:
             return True
         return real is place or self.ctx.permits(Access(Reach.READ, real.shown, subtree=below))
 
-    def _target(self, path: str, entry: Entry) -> str:
+    def _target(self, path: str, entry: DirectoryEntry) -> str:
         """Where a link leads, if that is inside; the host's paths are not shown."""
         if entry.kind != "link":
             return ""
         if self.workspace.stat(path, self.ctx.permits) is None:
             return " -> (nothing, or outside the workspace)"
-        return f" -> {printable(self.workspace.link_target(path))}"
+        return f" -> {printable_path(self.workspace.link_target(path))}"
 
 
-def _label(entry: Entry) -> str:
-    return printable(entry.name) + MARKS[entry.kind]
+def _label(entry: DirectoryEntry) -> str:
+    return printable_path(entry.name) + MARKS[entry.kind]

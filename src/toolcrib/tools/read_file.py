@@ -1,4 +1,4 @@
-"""`read_file`: a text file page by page, a picture as a picture, anything else in a sentence.
+"""`read_file`: a text file page by page, a picture as a picture, permit_all else in a sentence.
 
 Lines come as they are, so that what was read can be given to `edit_file`; numbers are there on request.
 """
@@ -90,7 +90,7 @@ class ReadFile(
                     f"{shown} is {describe(head)}, {status.st_size:,} bytes. It cannot be shown as text."
                 )
             file.seek(len(encoding.bom))
-            page = Page(params)
+            page = _Page(params)
             page.read(file, encoding, ctx.check_cancelled)
         ctx.report(tip=f"{shown}, {page.total} lines")
         return page.render(shown, encoding)
@@ -107,7 +107,7 @@ def _picture(file: BinaryIO, head: bytes, kind: str, shown: str, size: int) -> T
     return ToolResult((Text(f"{shown} is a picture ({kind}, {size:,} bytes)."), picture))
 
 
-class Page:
+class _Page:
     """Collects the wanted lines from pieces of text, keeping no more than it will show."""
 
     __slots__ = (

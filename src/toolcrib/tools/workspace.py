@@ -24,20 +24,20 @@ from typing import TYPE_CHECKING
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.errors import ToolError, listed
 from toolcrib.shell.paths import may_hold_secrets
-from toolcrib.tools.confined import LOOK, below, open_beneath, real_beneath
-from toolcrib.tools.places import (
+from toolcrib.tools.confined_open import LOOK, below, open_beneath, real_beneath
+from toolcrib.tools.workspace_paths import (
     WORDS,
-    Entry,
+    DirectoryEntry,
+    FileVersion,
     Permits,
-    Place,
-    Root,
-    Stamp,
-    anything,
+    WorkspacePath,
+    WorkspaceRoot,
+    copy_owner_and_mode,
+    file_version,
     joined,
-    make_like,
-    printable,
+    permit_all,
+    printable_path,
     scan,
-    stamp_of,
 )
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ class Workspace:
         portable: bool = False,
         level: Level | None = None,
     ) -> None:
-        self.root = Root(root)
+        self.root = WorkspaceRoot(root)
         self.root.fd()
         self.level = level
-        self.readable = tuple(Root(path) for path in listed("readable", readable))
+        self.readable = tuple(WorkspaceRoot(path) for path in listed("readable", readable))
         self.portable = portable
         # Reading, changing and replacing a file is one step for all tools of this workspace.
         self.writing = threading.RLock()
@@ -91,7 +91,7 @@ class Workspace:
 
     # Paths: pure, nothing is touched.
 
-    def place(self, path: str) -> Place:
+    def place(self, path: str) -> WorkspacePath:
         """Where a path as a model writes it lies. Pure: `..` is taken away in the text alone."""
         if not path or path.isspace():
             raise ToolError("The path is empty. Give a path relative to the workspace, such as src/main.py.")
@@ -118,11 +118,11 @@ class Workspace:
         except ToolError:
             return path
 
-    def _relative(self, root: Root, path: str, written: str) -> Place:
+    def _relative(self, root: WorkspaceRoot, path: str, written: str) -> WorkspacePath:
         normal = posixpath.normpath(path)
         if normal == ".." or normal.startswith("../"):
             raise self._outside(written)
-        return Place(root, normal, normal if root is self.root else posixpath.join(root.path, normal))
+        return WorkspacePath(root, normal, normal if root is self.root else posixpath.join(root.path, normal))
 
     def _outside(self, path: str) -> ToolError:
         return ToolError(
@@ -132,7 +132,7 @@ class Workspace:
 
     # Names: where they lead is looked up, nothing is opened for use.
 
-    def real(self, place: Place) -> Place:
+    def real(self, place: WorkspacePath) -> WorkspacePath:
         """Where a place lies once links are followed; OSError for what leads out or round."""
         root = place.root
         path = real_beneath(root.fd(), root.prefixes, place.path, portable=self.portable)
@@ -176,7 +176,7 @@ class Workspace:
             if leads != posixpath.normpath(path):
                 yield replace(access, target=self._relative(root, leads, path).shown, real=True)
 
-    def _below_a_root(self, path: str) -> tuple[Root | None, str]:
+    def _below_a_root(self, path: str) -> tuple[WorkspaceRoot | None, str]:
         if not path.startswith("/"):
             return self.root, path
         for root in (self.root, *self.readable):
@@ -186,7 +186,9 @@ class Workspace:
 
     # Opening: the caller closes.
 
-    def open(self, place: Place, flags: int, permits: Permits = anything, reach: Reach = Reach.READ) -> int:
+    def open(
+        self, place: WorkspacePath, flags: int, permits: Permits = permit_all, reach: Reach = Reach.READ
+    ) -> int:
         """A descriptor, or OSError: for walks that step over what they cannot open; ESTALE if not permitted."""
         real = place
         for _ in range(ATTEMPTS):
@@ -200,24 +202,24 @@ class Workspace:
             real = self.real(place)
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    def open_itself(self, place: Place, flags: int) -> int:
+    def open_itself(self, place: WorkspacePath, flags: int) -> int:
         """A place in whose name nothing is a link; ELOOP if something is."""
         root = place.root
         return open_beneath(root.fd(), root.prefixes, place.path, flags, portable=self.portable, follow=False)
 
-    def open_file(self, path: str, permits: Permits = anything) -> tuple[int, os.stat_result]:
+    def open_file(self, path: str, permits: Permits = permit_all) -> tuple[int, os.stat_result]:
         """A regular file for reading; never waits for a pipe, never opens a device for use."""
         place = self.place(path)
         with self._spoken(place, permits=permits):
             return self._open_regular(place, permits)
 
-    def open_folder(self, path: str, permits: Permits = anything) -> int:
+    def open_folder(self, path: str, permits: Permits = permit_all) -> int:
         """A folder for listing."""
         place = self.place(path)
         with self._spoken(place, "folder", permits):
             return self.open(place, os.O_RDONLY | os.O_DIRECTORY, permits)
 
-    def _open_regular(self, place: Place, permits: Permits) -> tuple[int, os.stat_result]:
+    def _open_regular(self, place: WorkspacePath, permits: Permits) -> tuple[int, os.stat_result]:
         fd = self.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, permits)
         status = os.fstat(fd)
         if stat.S_ISREG(status.st_mode):
@@ -228,7 +230,7 @@ class Workspace:
 
     # Reading.
 
-    def read(self, path: str, limit: int, permits: Permits = anything) -> tuple[bytes, Stamp]:
+    def read(self, path: str, limit: int, permits: Permits = permit_all) -> tuple[bytes, FileVersion]:
         """The whole of a file that is at most `limit` bytes long, and which version it was."""
         place = self.place(path)
         with self._spoken(place, permits=permits):
@@ -237,9 +239,9 @@ class Workspace:
                 data = file.read(limit + 1) if status.st_size <= limit else b""
         if status.st_size > limit or len(data) > limit:
             raise ToolError(f"{place.shown} is larger than {limit:,} bytes.")
-        return data, Stamp.of(status)
+        return data, FileVersion.of(status)
 
-    def entries(self, path: str, permits: Permits = anything) -> list[Entry]:
+    def entries(self, path: str, permits: Permits = permit_all) -> list[DirectoryEntry]:
         """The names in a folder, sorted."""
         fd = self.open_folder(path, permits)
         try:
@@ -247,7 +249,7 @@ class Workspace:
         finally:
             os.close(fd)
 
-    def stat(self, path: str, permits: Permits = anything) -> os.stat_result | None:
+    def stat(self, path: str, permits: Permits = permit_all) -> os.stat_result | None:
         """What a path leads to inside its root; None where it leads nowhere or out."""
         try:
             fd = self.open(self.place(path), LOOK, permits)
@@ -263,7 +265,9 @@ class Workspace:
         place = self.place(path)
         parent, name = posixpath.split(place.path)
         with self._spoken(place):
-            fd = self.open(Place(place.root, parent or ".", place.shown), os.O_RDONLY | os.O_DIRECTORY)
+            fd = self.open(
+                WorkspacePath(place.root, parent or ".", place.shown), os.O_RDONLY | os.O_DIRECTORY
+            )
             try:
                 target = os.readlink(name, dir_fd=fd)
             finally:
@@ -273,7 +277,7 @@ class Workspace:
     # Writing: a new file beside the old one, then a rename within the pinned folder.
 
     def write(
-        self, path: str, data: bytes, *, expect: Stamp | None = None, permits: Permits = anything
+        self, path: str, data: bytes, *, expect: FileVersion | None = None, permits: Permits = permit_all
     ) -> bool:
         """Put `data` in place of a file in one step, keeping its mode; True if there was none before.
 
@@ -290,7 +294,7 @@ class Workspace:
             finally:
                 os.close(folder)
 
-    def _target(self, place: Place, permits: Permits) -> tuple[int, str]:
+    def _target(self, place: WorkspacePath, permits: Permits) -> tuple[int, str]:
         """The pinned folder and the name that a write replaces: where the symlinks on the way lead."""
         for _ in range(ATTEMPTS):
             real = self.real(place)
@@ -312,9 +316,9 @@ class Workspace:
             os.close(folder)
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    def _make_folder(self, root: Root, path: str) -> int:
+    def _make_folder(self, root: WorkspaceRoot, path: str) -> int:
         try:
-            return self.open_itself(Place(root, path, path), os.O_RDONLY | os.O_DIRECTORY)
+            return self.open_itself(WorkspacePath(root, path, path), os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             parent, name = posixpath.split(path)
             if name in ("", ".", ".."):
@@ -329,7 +333,7 @@ class Workspace:
         finally:
             os.close(above)
 
-    def _replace(self, folder: int, name: str, data: bytes, expect: Stamp | None, shown: str) -> bool:
+    def _replace(self, folder: int, name: str, data: bytes, expect: FileVersion | None, shown: str) -> bool:
         try:
             old = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
@@ -348,9 +352,9 @@ class Workspace:
                 file.write(data)
                 file.flush()
                 if old is not None:
-                    make_like(file.fileno(), old)
+                    copy_owner_and_mode(file.fileno(), old)
                 os.fsync(file.fileno())
-            if expect is not None and stamp_of(folder, name) != expect:
+            if expect is not None and file_version(folder, name) != expect:
                 raise ToolError(f"{shown} was changed by somebody else meanwhile. Read it again, then edit.")
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
@@ -365,7 +369,9 @@ class Workspace:
     # Words.
 
     @contextmanager
-    def _spoken(self, place: Place, wanted: str = "file", permits: Permits = anything) -> Generator[None]:
+    def _spoken(
+        self, place: WorkspacePath, wanted: str = "file", permits: Permits = permit_all
+    ) -> Generator[None]:
         """Turn what the system refuses into words for a model."""
         try:
             yield
@@ -378,9 +384,9 @@ class Workspace:
             words = WORDS.get(code) or f"{{path}}: {os.strerror(code)}."
             raise ToolError(words.format(path=place.shown)) from None
 
-    def _near(self, place: Place, permits: Permits) -> str:
+    def _near(self, place: WorkspacePath, permits: Permits) -> str:
         parent, name = posixpath.split(place.path)
-        folder = Place(place.root, parent or ".", posixpath.dirname(place.shown) or ".")
+        folder = WorkspacePath(place.root, parent or ".", posixpath.dirname(place.shown) or ".")
         try:
             fd = self.open(folder, os.O_RDONLY | os.O_DIRECTORY, permits)
         except FileNotFoundError:
@@ -394,7 +400,7 @@ class Workspace:
         near = difflib.get_close_matches(name.casefold(), names, NEAR_NAMES, 0.6)
         known = [joined(folder.shown, names[key]) for key in near]
         known = [path for path in known if permits(Access(Reach.READ, path))]
-        return f" Did you mean {', '.join(map(printable, known))}?" if known else ""
+        return f" Did you mean {', '.join(map(printable_path, known))}?" if known else ""
 
 
 def _stale() -> OSError:

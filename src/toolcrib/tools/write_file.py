@@ -11,8 +11,8 @@ from toolcrib.call import Doubt, Preview
 from toolcrib.errors import ToolError
 from toolcrib.tool import Effect, Tool
 from toolcrib.tools.diffs import digest_of, unified_diff
-from toolcrib.tools.places import Permits, anything, obeyed
 from toolcrib.tools.textfile import decode, sniff
+from toolcrib.tools.workspace_paths import Permits, permit_all, protected_path_doubt
 
 if TYPE_CHECKING:
     from typing import Any
@@ -54,7 +54,7 @@ class WriteFile(
         return self.workspace.reached(Reach.WRITE, params.path)
 
     def doubt(self, params: WriteFileParams) -> Doubt | None:
-        return obeyed(self.accesses(params), self.workspace.root.path)
+        return protected_path_doubt(self.accesses(params), self.workspace.root.path)
 
     def precheck(self, params: WriteFileParams) -> str | None:
         try:
@@ -104,7 +104,7 @@ class WriteFile(
             return f"{did} {shown}: {lines:,} lines, {len(data):,} bytes."
         return f"Replaced {shown}: {lines:,} lines, {len(data):,} bytes (before: {status.st_size:,} bytes)."
 
-    def _before(self, path: str, permits: Permits = anything) -> str | None:
+    def _before(self, path: str, permits: Permits = permit_all) -> str | None:
         """The old text, for the diff; None if it cannot be shown as text."""
         try:
             old, _ = self.workspace.read(path, MAX_DIFFED, permits)

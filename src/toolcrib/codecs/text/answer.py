@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.loose import joined
+from toolcrib.codecs.wire_json import joined
 from toolcrib.content import Text
 from toolcrib.messages import (
     CallChunk,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.loose import arguments_object
 from toolcrib.codecs.text.safe import guarded, guarded_json
+from toolcrib.codecs.wire_json import arguments_object
 
 if TYPE_CHECKING:
     from toolcrib.tool import ToolSpec

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolcrib.codecs.loose import as_list, as_str, compact
 from toolcrib.codecs.text.json_calls import DECLARATION, NO_JSON
 from toolcrib.codecs.text.parameter_values import Place, read_value
+from toolcrib.codecs.wire_json import as_list, as_str, compact
 from toolcrib.lenient_grammar import Unreadable
 from toolcrib.lenient_json import read_json
 

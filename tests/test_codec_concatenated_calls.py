@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.growth import growth
 from toolcrib.codecs import Codec
 from toolcrib.codecs.catalog import codec_named
-from toolcrib.codecs.glued import glued_objects
+from toolcrib.codecs.concatenated_calls import concatenated_objects
 from toolcrib.messages import CallChunk, Chunk, Response
 
 A, B, C = '{"a":1}', '{"b":"}{"}', "{}"
@@ -45,7 +45,7 @@ CODECS: dict[str, Codec] = {
     ],
 )
 def test_what_is_several_objects(text: str, objects: list[str]) -> None:
-    assert glued_objects(text) == objects
+    assert concatenated_objects(text) == objects
 
 
 def chat_events(pieces: list[str]) -> list[dict[str, Any]]:

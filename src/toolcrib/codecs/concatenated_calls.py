@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.loose import joined
+from toolcrib.codecs.wire_json import joined
 
 SEAM = re.compile(r"\}\s*\{")
 SPACE = re.compile(r"\s*")
@@ -15,12 +15,12 @@ STRUCTURE = re.compile(r'["\\{}\[\]]')
 _read = json.JSONDecoder().raw_decode
 
 
-def glued_objects(text: str) -> list[str]:
+def concatenated_objects(text: str) -> list[str]:
     """The objects of a text that is nothing but several, white space between them or not; else an empty list.
 
-    >>> glued_objects('{"a": 1} {"b": "}{"}')
+    >>> concatenated_objects('{"a": 1} {"b": "}{"}')
     ['{"a": 1}', '{"b": "}{"}']
-    >>> glued_objects('{"a": 1}{"b": ')
+    >>> concatenated_objects('{"a": 1}{"b": ')
     []
     """
     if not SEAM.search(text):
@@ -39,19 +39,19 @@ def glued_objects(text: str) -> list[str]:
     return objects if len(objects) > 1 else []
 
 
-def apart(call: ToolCall) -> list[ToolCall]:
+def split_concatenated(call: ToolCall) -> list[ToolCall]:
     """The calls that one call is: more than one where its arguments are glued together.
 
     The id and what the provider keeps beside the call stay with the first.
     """
-    objects = glued_objects(call.arguments) if isinstance(call.arguments, str) else []
+    objects = concatenated_objects(call.arguments) if isinstance(call.arguments, str) else []
     if not objects:
         return [call]
     first = replace(call, arguments=objects[0])
     return [first, *(ToolCall(call.name, arguments) for arguments in objects[1:])]
 
 
-class GrowingArguments:
+class StreamedArguments:
     """One call's arguments as they stream.
 
     What follows their first closed bracket is held back until `settle` can tell whether it is another call:
@@ -97,7 +97,7 @@ class GrowingArguments:
         if not self._held:
             return "", []
         held = joined(self._held)
-        objects = glued_objects(joined(self.pieces) + held)
+        objects = concatenated_objects(joined(self.pieces) + held)
         if not objects and not final:
             return "", []
         self._held.clear()

@@ -38,7 +38,7 @@ OBEYED = (".git", *PROTECTED)
 OF_A_REPOSITORY = ("objects", "refs", "config", "config.worktree", "hooks", "info", "modules", "worktrees")
 
 
-def obeyed(accesses: Iterable[Access], root: str) -> Doubt | None:
+def protected_path_doubt(accesses: Iterable[Access], root: str) -> Doubt | None:
     """The doubt about changing what programs obey that nothing confines: no autonomy and no rule is meant so.
 
     `root` is what paths that are not absolute begin at.
@@ -64,29 +64,29 @@ def _makes_a_repository(path: str) -> bool:
     return False
 
 
-def anything(access: Access) -> bool:
+def permit_all(access: Access) -> bool:
     """What a call without rules may reach."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkspacePath:
     """A path as it is used: the root that it lies below, the path from there, and what a model is shown."""
 
-    root: Root
+    root: WorkspaceRoot
     path: str
     shown: str
 
-    def child(self, path: str) -> Place:
+    def child(self, path: str) -> WorkspacePath:
         """What lies at a path from here in which nothing is a link."""
         if not path:
             return self
         inside = path if self.path == "." else f"{self.path}/{path}"
-        return Place(self.root, inside, path if self.shown == "." else f"{self.shown}/{path}")
+        return WorkspacePath(self.root, inside, path if self.shown == "." else f"{self.shown}/{path}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DirectoryEntry:
     """One name in a folder. `kind` is "file", "folder", "link" or "other" (pipes, devices, sockets)."""
 
     name: str
@@ -94,7 +94,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileVersion:
     """Which version of a file was read: it changes when the file is replaced or written to."""
 
     device: int
@@ -103,11 +103,11 @@ class Stamp:
     modified: int
 
     @classmethod
-    def of(cls, status: os.stat_result) -> Stamp:
+    def of(cls, status: os.stat_result) -> FileVersion:
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-class Root:
+class WorkspaceRoot:
     """A directory, pinned by a descriptor when it is first used."""
 
     __slots__ = ("__weakref__", "_fd", "_lock", "path", "prefixes")
@@ -128,10 +128,12 @@ class Root:
         return self._fd
 
 
-def scan(fd: int) -> list[Entry]:
+def scan(fd: int) -> list[DirectoryEntry]:
     """The names in an open folder, sorted as text."""
     with os.scandir(fd) as found:
-        return sorted((Entry(item.name, kind_of(item)) for item in found), key=lambda entry: entry.name)
+        return sorted(
+            (DirectoryEntry(item.name, kind_of(item)) for item in found), key=lambda entry: entry.name
+        )
 
 
 def kind_of(item: os.DirEntry[str]) -> str:
@@ -142,7 +144,7 @@ def kind_of(item: os.DirEntry[str]) -> str:
     return "file" if item.is_file(follow_symlinks=False) else "other"
 
 
-def printable(path: str) -> str:
+def printable_path(path: str) -> str:
     """A path on one line, whatever characters its names have."""
     text = os.fsencode(path).decode("utf-8", "replace")
     if text.isprintable():
@@ -154,15 +156,15 @@ def joined(parent: str, name: str) -> str:
     return f"{parent}/{name}" if parent not in ("", ".") else name
 
 
-def stamp_of(folder: int, name: str) -> Stamp | None:
+def file_version(folder: int, name: str) -> FileVersion | None:
     """Which version of a file lies in an open folder; None if there is none."""
     try:
-        return Stamp.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        return FileVersion.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
         return None
 
 
-def make_like(fd: int, old: os.stat_result) -> None:
+def copy_owner_and_mode(fd: int, old: os.stat_result) -> None:
     """Give a new file the owner and mode of the one that it replaces."""
     new = os.fstat(fd)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):

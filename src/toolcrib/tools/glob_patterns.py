@@ -20,14 +20,14 @@ MAX_ALTERNATIVES = 64  # what braces may stand for
 ANY_FOLDERS = "**"
 
 
-class PatternError(ValueError):
+class GlobError(ValueError):
     """The pattern is refused; the text says why, for the model."""
 
 
-class Glob:
-    """A compiled pattern; raises PatternError.
+class GlobPattern:
+    """A compiled pattern; raises GlobError.
 
-    >>> [path for path in ("a.py", "src/b.py", ".x.py") if Glob("*.py").matches(path)]
+    >>> [path for path in ("a.py", "src/b.py", ".x.py") if GlobPattern("*.py").matches(path)]
     ['a.py', 'src/b.py']
     """
 
@@ -35,7 +35,7 @@ class Glob:
 
     def __init__(self, pattern: str, *, dotfiles: bool = False, braces: bool = True) -> None:
         if len(pattern) > MAX_LENGTH:
-            raise PatternError(f"pattern_too_broad: the pattern is longer than {MAX_LENGTH} characters")
+            raise GlobError(f"pattern_too_broad: the pattern is longer than {MAX_LENGTH} characters")
         self.pattern = pattern
         self._alternatives = _expand(pattern) if braces else [pattern]
         # Names like [id].tsx fit as they are written, too.
@@ -68,7 +68,7 @@ def _compile(pattern: str, dotfiles: bool) -> str:
     """The expression of one pattern without braces."""
     parts = _parts(pattern)
     if ".." in parts:
-        raise PatternError('invalid_pattern: ".." is not allowed; give the folder to search as path')
+        raise GlobError('invalid_pattern: ".." is not allowed; give the folder to search as path')
     if not parts:
         return "(?!)"
     if parts[-1] == ANY_FOLDERS:
@@ -155,7 +155,5 @@ def _expand(pattern: str) -> list[str]:
             head, tail = text[: found.start()], text[found.end() :]
             todo += [head + choice + tail for choice in reversed(found[1].split(","))]
         if len(done) + len(todo) > MAX_ALTERNATIVES:
-            raise PatternError(
-                f"pattern_too_broad: the braces stand for more than {MAX_ALTERNATIVES} patterns"
-            )
+            raise GlobError(f"pattern_too_broad: the braces stand for more than {MAX_ALTERNATIVES} patterns")
     return done

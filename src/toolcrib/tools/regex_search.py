@@ -20,7 +20,7 @@ from typing import Any
 from toolcrib.errors import ToolError
 from toolcrib.sandbox.own import python
 
-WORKER = Path(__file__).with_name("search_worker.py")
+WORKER = Path(__file__).with_name("regex_worker.py")
 TICK = 0.1  # seconds between looks at whether the call was cancelled
 WRITE_SIZE = 65_536
 
@@ -34,14 +34,14 @@ class TooSlow(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LineMatch:
     """One text's matching lines: how many, and those to show as (number, text, whether it matched)."""
 
     count: int
     lines: list[tuple[int, str, bool]]
 
 
-class Searcher:
+class RegexSearcher:
     """A worker process for one search; use it in a `with` block."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Searcher:
         }
         self._waiting = json.dumps(asked).encode() + b"\n"
 
-    def __enter__(self) -> Searcher:
+    def __enter__(self) -> RegexSearcher:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -90,14 +90,14 @@ class Searcher:
                 pipe.close()
         child.wait()
 
-    def search(self, texts: list[bytes]) -> list[Found]:
+    def search(self, texts: list[bytes]) -> list[LineMatch]:
         """What each of the UTF-8 texts holds; TooSlow when the deadline passes."""
         data = b"".join([self._waiting, json.dumps([len(text) for text in texts]).encode(), b"\n", *texts])
         self._waiting = b""
         answer: list[tuple[int, list[list[Any]]]] | str = json.loads(self._exchange(data))
         if isinstance(answer, str):
             raise BadPattern(answer)
-        return [Found(count, [(line[0], line[1], line[2]) for line in lines]) for count, lines in answer]
+        return [LineMatch(count, [(line[0], line[1], line[2]) for line in lines]) for count, lines in answer]
 
     def _exchange(self, data: bytes) -> bytes:
         """Write all of the question and read one line, never waiting on one pipe alone."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
-from toolcrib.tools.globbing import Glob, PatternError
-from toolcrib.tools.places import Permits, Place, kind_of
+from toolcrib.tools.glob_patterns import GlobError, GlobPattern
 from toolcrib.tools.workspace import Workspace
+from toolcrib.tools.workspace_paths import Permits, WorkspacePath, kind_of
 
 MAX_IGNORE_FILE = 100_000  # bytes of a .gitignore that are looked at
 MAX_RULES = 1_000
@@ -50,20 +50,20 @@ SKIPPED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class IgnoreRule:
     """One line of a .gitignore."""
 
-    glob: Glob
+    glob: GlobPattern
     keep: bool
     folders_only: bool
 
 
-class Ignored:
+class IgnoreFile:
     """One .gitignore: what it says of a path, as git does: the last line that fits."""
 
     __slots__ = ("_any", "_rules", "folder")
 
-    def __init__(self, folder: str, rules: list[Rule]) -> None:
+    def __init__(self, folder: str, rules: list[IgnoreRule]) -> None:
         self.folder = folder
         self._rules = rules
         self._any = re.compile("|".join(f"(?:{rule.glob.expression})" for rule in rules)).match
@@ -80,7 +80,7 @@ class Ignored:
 
 
 @dataclass(slots=True)
-class Walk:
+class FileWalk:
     """One way through the files below `start`; `check` is called often and may end it by raising.
 
     Symlinks to files inside the workspace are files; linked folders are not entered, so nothing is seen twice.
@@ -93,7 +93,7 @@ class Walk:
     check: Callable[[], None]
     permits: Permits
     withheld: int = 0
-    _real: Place | None = field(default=None, init=False)
+    _real: WorkspacePath | None = field(default=None, init=False)
 
     def files(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
         """The regular files as paths from `start`, each folder's in the order of names.
@@ -107,11 +107,11 @@ class Walk:
             self._real = self.workspace.real(place)
         except OSError:  # changed just now
             return
-        todo: list[tuple[str, list[Ignored]]] = [("", [] if self.everything else self._ignored_above())]
+        todo: list[tuple[str, list[IgnoreFile]]] = [("", [] if self.everything else self._ignored_above())]
         while todo:
             self.check()
             folder, ignored = todo.pop()
-            deeper: list[tuple[str, list[Ignored]]] = []
+            deeper: list[tuple[str, list[IgnoreFile]]] = []
             try:
                 fd = self.workspace.open_itself(self._real.child(folder), os.O_RDONLY | os.O_DIRECTORY)
             except OSError:
@@ -123,7 +123,7 @@ class Walk:
             todo += reversed(deeper)
 
     def _in_folder(
-        self, fd: int, folder: str, ignored: list[Ignored], deeper: list[tuple[str, list[Ignored]]]
+        self, fd: int, folder: str, ignored: list[IgnoreFile], deeper: list[tuple[str, list[IgnoreFile]]]
     ) -> Iterator[tuple[str, os.DirEntry[str]]]:
         try:
             with os.scandir(fd) as found:
@@ -171,9 +171,9 @@ class Walk:
             return self.start
         return path if self.start == "." else posixpath.join(self.start, path)
 
-    def _ignored_above(self) -> list[Ignored]:
+    def _ignored_above(self) -> list[IgnoreFile]:
         """The rules of the folders that `start` lies in, outermost first."""
-        found: list[Ignored] = []
+        found: list[IgnoreFile] = []
         if posixpath.isabs(self.start) or self.start == ".":
             return found
         parts = self.start.split("/")
@@ -181,12 +181,12 @@ class Walk:
             found += self._read_ignored("/".join(parts[:depth]) or ".")
         return found
 
-    def _read_ignored(self, folder: str) -> list[Ignored]:
+    def _read_ignored(self, folder: str) -> list[IgnoreFile]:
         try:
             data, _ = self.workspace.read(posixpath.join(folder, ".gitignore"), MAX_IGNORE_FILE, self.permits)
         except ToolError:
             return []
-        rules: list[Rule] = []
+        rules: list[IgnoreRule] = []
         for line in data.decode("utf-8", "replace").splitlines()[:MAX_RULES]:
             text = line.rstrip()
             if not text or text.startswith("#"):
@@ -196,10 +196,10 @@ class Walk:
             folders_only = text.endswith("/")
             text = text.rstrip("/")
             try:
-                rules.append(Rule(Glob(text, dotfiles=True, braces=False), keep, folders_only))
-            except PatternError:
+                rules.append(IgnoreRule(GlobPattern(text, dotfiles=True, braces=False), keep, folders_only))
+            except GlobError:
                 continue
-        return [Ignored(folder, rules)] if rules else []
+        return [IgnoreFile(folder, rules)] if rules else []
 
 
 def withheld_note(count: int) -> str:
@@ -216,7 +216,7 @@ def is_file(workspace: Workspace, path: str, permits: Permits) -> bool:
     return status is not None and stat.S_ISREG(status.st_mode)
 
 
-def _is_ignored(ignored: list[Ignored], path: str, is_folder: bool) -> bool:
+def _is_ignored(ignored: list[IgnoreFile], path: str, is_folder: bool) -> bool:
     for one in reversed(ignored):
         if (said := one.says(path, is_folder)) is not None:
             return said

@@ -18,7 +18,7 @@ from typing import Any
 
 from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
-from toolcrib.call import Ready
+from toolcrib.prepared import Ready
 from toolcrib.rules import read_rules
 from toolcrib.rules.held import covering
 from toolcrib.rules.policy import RulePolicy

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text import Parsed, format_named, parse_text, text_parser
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

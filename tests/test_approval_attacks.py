@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from toolcrib import Answer, Effect, Toolbox, ToolCall, Verdict, tool
-from toolcrib.call import CallKey, Lasting, Pending, Preview, Ready, prepared_to_json
+from toolcrib.call import CallKey
 from toolcrib.errors import ErrorCode
+from toolcrib.prepared import Pending, Ready, prepared_to_json
+from toolcrib.question import Lasting, Preview
 from toolcrib.rules import ApprovalStore, Limit, RateLimits
 from toolcrib.toolbox import approve
 

@@ -16,8 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
 from toolcrib.assembly import default_tools
-from toolcrib.call import Lasting, Pending, Preview, Scope, prepared_to_json
 from toolcrib.errors import ErrorCode, ToolcribError
+from toolcrib.prepared import Pending, prepared_to_json
+from toolcrib.question import Lasting, Preview, Scope
 from toolcrib.rules import ApprovalStore
 from toolcrib.secrets import Environment
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from toolcrib.call import Lasting, Scope
 from toolcrib.errors import ToolcribError
+from toolcrib.question import Lasting, Scope
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.toolbox.grants import Approval
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib.call import Lasting, Scope
 from toolcrib.cli.main import main
+from toolcrib.question import Lasting, Scope
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.toolbox.grants import Approval
 

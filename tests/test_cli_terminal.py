@@ -17,9 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.call import CallKey, Question, Verdict
+from toolcrib.call import CallKey
 from toolcrib.cli.ask import question_lines, read_answer, taken_as
 from toolcrib.cli.shown import UNSHOWN, on_one_line, shown
+from toolcrib.question import Question, Verdict
 
 WRITES = """
 - text: I write twice.

@@ -23,7 +23,7 @@ from toolcrib.messages import (
     Usage,
 )
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 CODEC = AnthropicMessagesCodec()
 START = {

@@ -26,7 +26,7 @@ from toolcrib.messages import (
     Usage,
 )
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 CODEC = OpenAIChatCodec()
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}}

@@ -11,7 +11,7 @@ from toolcrib.codecs.cohere import CohereCodec
 from toolcrib.content import Audio, File, Image, Json, Text
 from toolcrib.messages import Message, Reasoning, Request, ResultPart, ToolChoice
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 CODEC = CohereCodec()
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -28,7 +28,7 @@ from toolcrib.messages import (
     TokenLogprob,
     Usage,
 )
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 CODEC = CohereCodec()
 PLAN = Reasoning("I will look.", {"cohere": {"field": "tool_plan"}})

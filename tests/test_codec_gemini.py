@@ -25,7 +25,7 @@ from toolcrib.messages import (
     messages_to_json,
 )
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 CODEC = GeminiCodec()
 F = ToolSpec("f", "Does f.", {"type": "object", "properties": {"a": {"type": "string"}}})

@@ -28,7 +28,7 @@ from toolcrib.messages import (
     Usage,
 )
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 CODEC = GeminiCodec()
 F = ToolSpec("f", "Does f.", {"type": "object", "properties": {"a": {"type": "string"}}})

@@ -23,7 +23,7 @@ from toolcrib.messages import (
     messages_from_json,
     messages_to_json,
 )
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 CODEC = GeminiCodec()
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")

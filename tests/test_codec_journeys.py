@@ -25,7 +25,7 @@ from toolcrib.messages import (
     messages_to_json,
 )
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 # Where a conversation may go on: the codec, the model's name, and what else the request says.
 ROUTES: dict[str, tuple[Codec, str, dict[str, Any]]] = {

@@ -32,7 +32,7 @@ from toolcrib.messages import (
     Usage,
 )
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 CODEC = OllamaCodec()
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -26,7 +26,7 @@ from toolcrib.messages import (
     messages_to_json,
 )
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 CODECS: list[Codec] = [
     OpenAIChatCodec(),

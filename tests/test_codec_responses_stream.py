@@ -14,7 +14,7 @@ from tests.growth import growth
 from toolcrib.codecs import JSONEvents, ModelError
 from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
 from toolcrib.messages import CallChunk, Chunk, Reasoning, ReasoningChunk, Request, Response, TextChunk
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 CODEC = OpenAIResponsesCodec()
 Event = dict[str, Any]

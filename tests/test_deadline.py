@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from toolcrib import Answer, Context, Effect, Retry, Toolbox, ToolError, Verdict
-from toolcrib.call import CallKey, Question
+from toolcrib.call import CallKey
 from toolcrib.errors import Cancelled
 from toolcrib.events import CallFinished, CallRetried
 from toolcrib.function import tool
+from toolcrib.question import Question
 from toolcrib.toolbox.policy import as_policy
 
 READ, WRITE = Effect.READ, Effect.WRITE

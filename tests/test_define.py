@@ -12,8 +12,8 @@ from pydantic_core import to_json
 
 from toolcrib import Context, Effect, Retry, Tool, Toolbox, ToolFactory
 from toolcrib.content import Image, Text
+from toolcrib.facts import MaxOutput
 from toolcrib.function import tool
-from toolcrib.tool import MaxOutput
 
 READ = Effect.READ
 

@@ -11,9 +11,9 @@ import pytest
 from tests.test_cli_tools import toolcrib
 from toolcrib import Agent
 from toolcrib.agent import Reason
-from toolcrib.call import Answer, Question, Verdict
 from toolcrib.cli.demo_model import demo_model
 from toolcrib.cli.demo_project import build
+from toolcrib.question import Answer, Question, Verdict
 from toolcrib.tools import Shell, Workspace, workspace_tools
 
 

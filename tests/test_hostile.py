@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from toolcrib import Context, Effect, Toolbox, ToolError, tool
-from toolcrib.call import Answer, ToolCall
+from toolcrib.call import ToolCall
 from toolcrib.content import Image, Json, Text
+from toolcrib.question import Answer
 from toolcrib.result import ToolResult
 from toolcrib.toolbox.policy import Decision, Verb
 from toolcrib.toolset import StaticToolset, ToolFactory, prefixed

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from toolcrib import Agent, Answer, Context, Effect, Toolbox, ToolCall, ToolError, ToolResult, Verdict, tool
 from toolcrib.agent import TranscriptFile
 from toolcrib.audit import AuditLog
-from toolcrib.call import CallKey, Preview
+from toolcrib.call import CallKey
 from toolcrib.content import Audio, File, Image, Json, Text
 from toolcrib.events import (
     ArgumentsDelta,
@@ -34,12 +34,13 @@ from toolcrib.events import (
     TurnStarted,
     event_to_dict,
 )
+from toolcrib.facts import MaxOutput
 from toolcrib.models import Scripted
+from toolcrib.question import Preview
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.secrets import Redactor
 from toolcrib.secrets.masking import Masking
 from toolcrib.secrets.stream import Pieces
-from toolcrib.tool import MaxOutput
 
 VALUE = "Tr0ub4dor&3'x/+ \"zq"
 PLAIN = "hunter2-hunter3-xyz"

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from toolcrib import Answer, Effect, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
-from toolcrib.call import CallKey, Lasting, Pending, Question, Scope
+from toolcrib.call import CallKey
 from toolcrib.errors import ErrorCode
 from toolcrib.mcp import answer_to, elicitation, elicited
+from toolcrib.prepared import Pending
+from toolcrib.question import Lasting, Question, Scope
 from toolcrib.rules import read_rules
 from toolcrib.visible import UNSHOWN, without_credentials
 

@@ -16,7 +16,7 @@ import pytest
 
 from toolcrib.messages import Message, Request, Response, TextChunk
 from toolcrib.models import AnthropicMessages, ModelError, OpenAIChat, resolve_model
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 REQUEST = Request([Message.user("Hi")])
 HELLO = {"choices": [{"index": 0, "message": {"content": "Hello."}, "finish_reason": "stop"}]}

@@ -8,10 +8,11 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from toolcrib import Answer, Context, Effect, Tool, Toolbox, ToolCall, ToolError, ToolFactory, Verdict
-from toolcrib.call import CallKey, Pending, Ready, Refused
+from toolcrib.call import CallKey
 from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished
 from toolcrib.function import tool
+from toolcrib.prepared import Pending, Ready, Refused
 from toolcrib.toolbox import Case, Decision, Verb
 
 READ, WRITE = Effect.READ, Effect.WRITE

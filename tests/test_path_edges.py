@@ -10,8 +10,8 @@ from toolcrib import Context, Effect, Text, Tool, Toolbox, ToolCall, ToolResult
 from toolcrib.call import CallKey
 from toolcrib.content import Json
 from toolcrib.events import CallFinished, Notice
+from toolcrib.facts import MaxOutput
 from toolcrib.function import tool
-from toolcrib.tool import MaxOutput
 
 READ = Effect.READ
 

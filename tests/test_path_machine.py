@@ -10,8 +10,9 @@ from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
 from toolcrib import Answer, Effect, Toolbox, ToolCall, Verdict
-from toolcrib.call import CallKey, Pending, Ready, Refused, prepared_to_json
+from toolcrib.call import CallKey
 from toolcrib.function import tool
+from toolcrib.prepared import Pending, Ready, Refused, prepared_to_json
 
 EFFECTS = {"read": Effect.READ, "write": Effect.WRITE, "destroy": Effect.DESTRUCTIVE}
 RUNS = st.sampled_from(["one", "two"])

@@ -14,8 +14,9 @@ import pytest
 
 from toolcrib import Context, Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
-from toolcrib.call import Answer, Pending, Question, Ready, Verdict
 from toolcrib.errors import ErrorCode
+from toolcrib.prepared import Pending, Ready
+from toolcrib.question import Answer, Question, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.rules import read_rules
 from toolcrib.sandbox import NoSandbox

@@ -13,11 +13,11 @@ import pytest
 
 from toolcrib import Answer, Context, Effect, Toolbox, ToolCall, ToolError, Verdict, tool
 from toolcrib.audit import AuditLog
-from toolcrib.call import prepared_to_json
 from toolcrib.errors import ErrorCode
 from toolcrib.events import event_to_dict
+from toolcrib.facts import MaxOutput
+from toolcrib.prepared import prepared_to_json
 from toolcrib.secrets import SecretError
-from toolcrib.tool import MaxOutput
 
 VALUE = "hunter2-hunter3-xyz"
 REF = "<secret_ref:API_KEY>"

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from toolcrib import Answer, Context, Effect, Question, Toolbox, ToolCall, ToolError, Verdict
-from toolcrib.call import CallKey, Pending, Ready, Refused, prepared_to_json
+from toolcrib.call import CallKey
 from toolcrib.errors import ErrorCode
 from toolcrib.function import tool
+from toolcrib.prepared import Pending, Ready, Refused, prepared_to_json
 from toolcrib.toolbox import Autonomy, AutonomyPolicy, Case, Decision, Verb
 from toolcrib.toolset import combined, filtered, prefixed, renamed
 

@@ -14,11 +14,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
-from toolcrib.call import Answer, Lasting, Pending, Question, Ready, Refused, Scope, Verdict
+from toolcrib.facts import Facts
 from toolcrib.function import FunctionTool
+from toolcrib.prepared import Pending, Ready, Refused
+from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.rules.patterns import CommandPattern, PathPattern
 from toolcrib.rules.policy import Rule, RulePolicy
-from toolcrib.tool import Facts
 from toolcrib.toolbox.policy import Autonomy, Case, Decision, Verb
 
 RANK = {Verb.ALLOW: 0, Verb.ASK: 1, Verb.DENY: 2}

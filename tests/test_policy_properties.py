@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from toolcrib import Effect
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
+from toolcrib.facts import Facts
 from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy
-from toolcrib.tool import Facts
 from toolcrib.toolbox.policy import Autonomy, Case, Decision, Verb
 
 RANK = {Verb.ALLOW: 0, Verb.ASK: 1, Verb.DENY: 2}

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from toolcrib import Context, Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
-from toolcrib.call import Answer, Refused, Verdict
 from toolcrib.errors import ErrorCode
+from toolcrib.facts import Facts
+from toolcrib.prepared import Refused
+from toolcrib.question import Answer, Verdict
 from toolcrib.rules.file import RuleError, read_rules
 from toolcrib.rules.patterns import CommandPattern, PathPattern, PatternError, host_matches
 from toolcrib.rules.policy import Rule, RulePolicy
-from toolcrib.tool import Facts
 from toolcrib.toolbox.policy import Autonomy, Case, Verb
 
 PATHS = [

@@ -14,8 +14,9 @@ import pytest
 from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Toolbox
 from toolcrib.audit import AuditLog
-from toolcrib.call import Answer, CallKey, Lasting, Question, Scope, Verdict
+from toolcrib.call import CallKey
 from toolcrib.events import Event, Notice
+from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.rules import ApprovalStore, read_rules
 from toolcrib.sandbox import Level, Permission, Sandbox
 from toolcrib.tools import Shell, Workspace

@@ -12,8 +12,8 @@ import pytest
 
 from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Toolbox
-from toolcrib.call import Answer, Verdict
 from toolcrib.errors import ErrorCode
+from toolcrib.question import Answer, Verdict
 from toolcrib.tools import Shell, Workspace
 
 MAY = "may have been the sandbox"

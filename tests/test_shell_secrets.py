@@ -11,9 +11,10 @@ import pytest
 from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Toolbox
 from toolcrib.audit import AuditLog
-from toolcrib.call import Answer, Question, ToolCall, Verdict
+from toolcrib.call import ToolCall
 from toolcrib.context import Context
 from toolcrib.errors import ErrorCode, ToolError
+from toolcrib.question import Answer, Question, Verdict
 from toolcrib.sandbox import NoSandbox, Sandbox
 from toolcrib.secrets import Environment
 from toolcrib.sink import EventLog

@@ -9,9 +9,11 @@ import pytest
 
 from toolcrib import Agent, Context, Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
-from toolcrib.call import Answer, CallKey, Verdict, prepared_to_json
+from toolcrib.call import CallKey
 from toolcrib.messages import Message, ResultPart, messages_from_json, messages_to_json
 from toolcrib.models import Scripted
+from toolcrib.prepared import prepared_to_json
+from toolcrib.question import Answer, Verdict
 from toolcrib.rules import read_rules
 from toolcrib.rules.said import unsaid
 

@@ -28,7 +28,7 @@ from toolcrib.messages import (
 )
 from toolcrib.models.model import last_of
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 SPECS = [ToolSpec("get_weather", "The weather of a city.", SCHEMA), ToolSpec("mcp:now", "The time.", {})]

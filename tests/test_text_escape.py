@@ -18,7 +18,7 @@ from toolcrib.codecs.text.safe import guarded, guarded_json
 from toolcrib.content import Text
 from toolcrib.messages import Message, Request, ResultPart
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 ALL = sorted(formats())
 SHELL = ToolSpec(

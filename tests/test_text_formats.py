@@ -13,7 +13,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.text import Written, format_for, format_named, formats, parse_text, text_parser
 from toolcrib.codecs.text.safe import guarded, guarded_json
 from toolcrib.messages import CallChunk, ReasoningChunk, RestartChunk, TextChunk
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 PARAMETERS = {
     "type": "object",

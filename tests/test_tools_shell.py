@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tests.growth import growth
 from toolcrib.context import Context
+from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.sandbox import NoSandbox
-from toolcrib.tool import Effect
 from toolcrib.tools import SAFE_ENV_VARS, Shell, ShellParams, Workspace
 from toolcrib.tools.process import HeadTail, plain
 

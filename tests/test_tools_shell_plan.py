@@ -15,9 +15,11 @@ import pytest
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib import Toolbox
 from toolcrib.access import Reach
-from toolcrib.call import Answer, Lasting, Pending, Prepared, Question, Ready, Scope, ToolCall, Verdict
+from toolcrib.call import ToolCall
 from toolcrib.context import Context
 from toolcrib.errors import ErrorCode, ToolError
+from toolcrib.prepared import Pending, Prepared, Ready
+from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy, read_rules
 from toolcrib.sandbox import ExternalSandbox, Files, Launch, Level, Network, NoSandbox, Sandbox, choose
 from toolcrib.toolbox.policy import Verb

@@ -18,12 +18,12 @@ from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach, Withheld
 from toolcrib.context import Context
+from toolcrib.facts import Facts
 from toolcrib.rules import PathPattern, Rule, read_rules
 from toolcrib.rules.withheld import MOST_PLACES
 from toolcrib.sandbox import ExternalSandbox, Level, NoSandbox, Sandbox
 from toolcrib.sandbox.places import view_of
 from toolcrib.sandbox.seatbelt import profile
-from toolcrib.tool import Facts
 from toolcrib.toolbox.policy import Case, Verb
 from toolcrib.tools import Shell, Workspace
 

@@ -8,9 +8,9 @@ from typing import Any
 from suites import MARK, World
 
 from toolcrib import Agent, Answer, Question, Verdict
+from toolcrib.facts import MaxOutput
 from toolcrib.messages import Request, ResultPart
 from toolcrib.models import Scripted
-from toolcrib.tool import MaxOutput
 
 WHOLE = MaxOutput(bytes=10_000_000, lines=1_000_000)  # results as AgentDojo gives them
 Call = tuple[str, dict[str, Any]]

@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolcrib.agent import Agent, Outcome
-    from toolcrib.call import Answer, Question, ToolCall, Verdict
+    from toolcrib.call import ToolCall
     from toolcrib.content import File, Image, Text
     from toolcrib.context import Context
+    from toolcrib.effect import Effect
     from toolcrib.errors import ToolDefinitionError, ToolError
+    from toolcrib.facts import Retry
     from toolcrib.function import tool
     from toolcrib.messages import Message
     from toolcrib.models import resolve_model
+    from toolcrib.question import Answer, Question, Verdict
     from toolcrib.repair import repair
     from toolcrib.result import ToolResult
     from toolcrib.schema import to_dialect
-    from toolcrib.tool import Effect, Retry, Tool
+    from toolcrib.tool import Tool
     from toolcrib.toolbox import Toolbox
     from toolcrib.toolset import ToolFactory
 
@@ -30,17 +33,20 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "toolcrib.agent": ("Agent", "Outcome"),
-    "toolcrib.call": ("Answer", "Question", "ToolCall", "Verdict"),
+    "toolcrib.call": ("ToolCall",),
     "toolcrib.content": ("File", "Image", "Text"),
     "toolcrib.context": ("Context",),
+    "toolcrib.effect": ("Effect",),
     "toolcrib.errors": ("ToolDefinitionError", "ToolError"),
+    "toolcrib.facts": ("Retry",),
     "toolcrib.function": ("tool",),
     "toolcrib.messages": ("Message",),
     "toolcrib.models": ("resolve_model",),
+    "toolcrib.question": ("Answer", "Question", "Verdict"),
     "toolcrib.repair": ("repair",),
     "toolcrib.result": ("ToolResult",),
     "toolcrib.schema": ("to_dialect",),
-    "toolcrib.tool": ("Effect", "Retry", "Tool"),
+    "toolcrib.tool": ("Tool",),
     "toolcrib.toolbox": ("Toolbox",),
     "toolcrib.toolset": ("ToolFactory",),
 }

@@ -124,7 +124,7 @@ class Context(Generic[Deps]):
     def idempotency_key(self) -> str:
         """The same for all attempts of one call, different for every other: for services that take one."""
         if not self._idempotency_key:
-            from toolcrib.call import fingerprint
+            from toolcrib.fingerprint import fingerprint
 
             self._idempotency_key = fingerprint(self.tool, list(self.key))[:32]
         return self._idempotency_key

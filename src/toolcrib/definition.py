@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from toolcrib.errors import ToolDefinitionError
+from toolcrib.facts import Facts
 from toolcrib.params import Params, TypedParams, make_params
-from toolcrib.tool import HOOKS, Facts, Tool, ToolSpec, params_type, result_type
+from toolcrib.spec import ToolSpec
+from toolcrib.tool import HOOKS, Tool, params_type, result_type
 
 if TYPE_CHECKING:
     from toolcrib.function import FunctionTool

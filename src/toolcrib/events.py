@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
-from toolcrib.call import CallKey, CallState, Question
+from toolcrib.call import CallKey, CallState
+from toolcrib.question import Question
 
 
 @dataclass(slots=True)

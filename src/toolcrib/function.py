@@ -8,14 +8,17 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, overload
 
-from toolcrib.tool import VARARGS, Effect, OptionalFacts, make_facts
+from toolcrib.effect import Effect
+from toolcrib.facts import OptionalFacts, make_facts
+from toolcrib.tool import VARARGS
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from toolcrib.context import Context
     from toolcrib.definition import Definition
-    from toolcrib.tool import Facts, ToolSpec
+    from toolcrib.facts import Facts
+    from toolcrib.spec import ToolSpec
 
 A = ParamSpec("A")
 R_co = TypeVar("R_co", covariant=True)

@@ -11,7 +11,7 @@ from toolcrib.content import Part, Text, part_from_dict, part_to_dict
 from toolcrib.result import ToolResult
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 Role = Literal["system", "user", "assistant", "tool"]
 StopReason = Literal["end", "tool_calls", "length", "refusal", "filter", "pause", "other"]

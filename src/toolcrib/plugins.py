@@ -19,7 +19,8 @@ from types import ModuleType
 from typing import Any
 
 from toolcrib.errors import ToolcribError
-from toolcrib.tool import Facts, Tool
+from toolcrib.facts import Facts
+from toolcrib.tool import Tool
 from toolcrib.toolset import Supplied, ToolFactory, Toolset, name_of
 
 GROUP = "toolcrib.tools"

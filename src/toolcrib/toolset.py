@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from toolcrib.tool import Facts
+from toolcrib.facts import Facts
 
 if TYPE_CHECKING:
     from toolcrib.context import Context

@@ -14,11 +14,13 @@ import pytest
 from tests.conformance.conftest import load_cases
 from tests.test_cli_terminal import PROMPT, Pty
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
-from toolcrib.call import CallKey, Lasting, Pending, Refused, Scope
+from toolcrib.call import CallKey
 from toolcrib.cli.ask import ASKED_AGAIN, is_unclear, question_lines, read_answer
 from toolcrib.cli.shown import arguments_on_one_line
 from toolcrib.errors import ErrorCode
 from toolcrib.mcp import elicitation
+from toolcrib.prepared import Pending, Refused
+from toolcrib.question import Lasting, Scope
 from toolcrib.rules import ApprovalStore, read_rules
 from toolcrib.toolbox.policy import Autonomy
 

@@ -29,7 +29,7 @@ from toolcrib.messages import Message, Request, Response, ResultPart
 from toolcrib.models.bedrock import BedrockConverse, BedrockMessages
 from toolcrib.models.bedrock_frames import ConverseFrames, MessagesFrames
 from toolcrib.models.replay import STREAMED
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 CODEC = BedrockConverseCodec()
 INNER: dict[str, Codec] = {

@@ -34,7 +34,7 @@ from toolcrib.messages import (
 from toolcrib.models.cohere import Cohere
 from toolcrib.models.replay import recorded_events
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 API = "cohere_v2"
 ASKED = Request([Message.user("Hi")])

@@ -11,7 +11,7 @@ from tests.conformance.test_cassettes_gemini import check
 from tests.conformance.test_cassettes_transports import Server, server
 from toolcrib.messages import Message, Request, Response
 from toolcrib.models.gemini import Gemini
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 __all__ = ["server"]
 

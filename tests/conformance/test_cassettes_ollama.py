@@ -19,7 +19,7 @@ from toolcrib.messages import Message, MessagePart, Reasoning, Request, Response
 from toolcrib.models.ollama import Ollama
 from toolcrib.models.replay import recorded_events
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 API = "ollama"
 ASKED = Request([Message.user("Hi")])

@@ -14,7 +14,7 @@ from tests.conformance.cassettes import check_chunks, wire_bytes
 from tests.conformance.test_cassettes_answers import check, load
 from toolcrib.messages import Message, Request, Response
 from toolcrib.models import AnthropicMessages, OpenAIChat
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 PER_FILE = 12  # one socket and client each: enough to meet every provider, not every recording
 

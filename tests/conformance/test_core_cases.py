@@ -18,13 +18,14 @@ import pytest
 from tests.conformance.conftest import load_cases
 from toolcrib import Agent, Answer, Effect, Message, Retry, Toolbox, ToolCall, ToolError, ToolFactory, Verdict
 from toolcrib.agent import Budget, Reason
-from toolcrib.call import CallKey, CallState, fingerprint
+from toolcrib.call import CallKey, CallState
 from toolcrib.content import Image, Text
 from toolcrib.events import StatusBoard, StatusChanged
+from toolcrib.facts import MaxOutput
+from toolcrib.fingerprint import fingerprint
 from toolcrib.function import tool
 from toolcrib.messages import Response, Usage
 from toolcrib.result import ToolResult
-from toolcrib.tool import MaxOutput
 from toolcrib.toolbox import Case, Decision, Verb
 from toolcrib.toolset import StaticToolset, filtered
 

@@ -13,9 +13,10 @@ import pytest
 from tests.conformance.conftest import load_cases
 from toolcrib import Effect, Toolbox, ToolCall, ToolError, tool
 from toolcrib.access import Access, Reach
-from toolcrib.call import CallKey, Pending, Refused
+from toolcrib.call import CallKey
 from toolcrib.net import NetworkRefused
 from toolcrib.net.urls import parse_url
+from toolcrib.prepared import Pending, Refused
 from toolcrib.rules import Limit, PathPattern, RateLimits, Rule, RuleError, RulePolicy, read_rules
 from toolcrib.rules.patterns import CommandPattern
 from toolcrib.toolbox.policy import Verb

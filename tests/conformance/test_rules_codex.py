@@ -16,7 +16,8 @@ from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import STRICTNESS, any_tool, command, shell_in, verdict
 from toolcrib import Effect, Toolbox, ToolCall
 from toolcrib.access import Reach
-from toolcrib.call import Answer, Pending, Scope, Verdict
+from toolcrib.prepared import Pending
+from toolcrib.question import Answer, Scope, Verdict
 from toolcrib.rules import PatternError, Rule, RuleError, RulePolicy, read_rules
 from toolcrib.shell import judge
 from toolcrib.shell.plan import quoted

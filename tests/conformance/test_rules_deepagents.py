@@ -15,8 +15,8 @@ from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import any_tool, ordered, shell_in
 from toolcrib import Effect, Toolbox, ToolCall, ToolResult, tool
 from toolcrib.access import Access, Reach
-from toolcrib.call import Answer, Verdict
 from toolcrib.errors import ErrorCode
+from toolcrib.question import Answer, Verdict
 from toolcrib.rules import PathPattern, PatternError, Rule, RulePolicy
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Workspace

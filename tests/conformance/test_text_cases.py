@@ -14,7 +14,7 @@ from toolcrib.codecs.text.safe import guarded
 from toolcrib.codecs.tool_names import inverse, wire_names
 from toolcrib.json_values import kind_of
 from toolcrib.messages import Request, TextChunk
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 NAMES = (
     "names are matched exactly: the call keeps the name as written, and the box answers it with suggestions"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conformance.conftest import load_cases
 from toolcrib import Effect, Toolbox, ToolCall, tool
-from toolcrib.call import Prepared
+from toolcrib.prepared import Prepared
 from toolcrib.rules import RulePolicy, read_rules
 from toolcrib.sandbox import NoSandbox
 from toolcrib.toolbox.policy import Verb

@@ -10,7 +10,7 @@ from toolcrib.codecs.bedrock_media import FORMATS
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Message, MessagePart, Opaque, Reasoning, Request, ResultPart, ToolChoice
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 MEDIA: dict[str, type[Media]] = {"image": Image, "document": File, "video": File, "audio": Audio}
 MEDIA_TYPES = {found: media_type for media_type, found in reversed(FORMATS.items())}

@@ -11,7 +11,7 @@ from toolcrib.codecs.gemini_parts import read_media
 from toolcrib.content import Text
 from toolcrib.messages import Message, MessagePart, Opaque, Reasoning, Request, ResultPart, ToolChoice
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 MODES: dict[Any, Literal["auto", "none", "required"]] = {
     "AUTO": "auto",

@@ -8,7 +8,7 @@ from toolcrib.call import ToolCall
 from toolcrib.content import File, Image, Text
 from toolcrib.messages import Message, MessagePart, Opaque, Reasoning, Request, ResultPart, ToolChoice
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 REASONING = ("reasoning_content", "reasoning")
 

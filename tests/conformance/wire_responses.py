@@ -10,7 +10,7 @@ from toolcrib.codecs.openai_responses_answer import CALLS, kept_by, parts_of
 from toolcrib.content import File, Text
 from toolcrib.messages import Message, MessagePart, Request, ResultPart, ToolChoice
 from toolcrib.result import ToolResult
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 OURS = (
     "model",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from toolcrib.agent.begun import Begun
 from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
-from toolcrib.call import CallKey, Refused, ToolCall
+from toolcrib.call import CallKey, ToolCall
 from toolcrib.errors import ErrorCode
 from toolcrib.events import (
     Event,
@@ -39,6 +39,7 @@ from toolcrib.messages import (
     Usage,
 )
 from toolcrib.models.model import Model, ModelError
+from toolcrib.prepared import Refused
 from toolcrib.result import ToolResult
 from toolcrib.sink import Subscription
 from toolcrib.toolbox import Offer, Toolbox, words

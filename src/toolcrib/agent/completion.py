@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from toolcrib.effect import Effect
 from toolcrib.function import tool
-from toolcrib.tool import Effect
 
 COMPLETION = "attempt_completion"
 

@@ -20,7 +20,9 @@ from typing import Any
 
 from toolcrib.audit.chain import Checked
 from toolcrib.audit.writing import CAREFUL, AuditError, LogFile
-from toolcrib.call import CallKey, Ready, Refused, fingerprint
+from toolcrib.call import CallKey
+from toolcrib.fingerprint import fingerprint
+from toolcrib.prepared import Ready, Refused
 from toolcrib.result import ToolResult
 
 KEY_BYTES = 32

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
-from toolcrib.call import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.cli.shown import on_one_line, shown, value_on_one_line
+from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -22,7 +22,7 @@ from toolcrib.sandbox.kernel import hide_own_process
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
-    from toolcrib.call import Answer, Question
+    from toolcrib.question import Answer, Question
     from toolcrib.result import ToolResult
 
 OURS = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.agent import Agent
-from toolcrib.call import Answer, Pending, Question, ToolCall, Verdict
+from toolcrib.call import ToolCall
 from toolcrib.cli.ask import someone_is_there
 from toolcrib.cli.confine import Confinement, sandbox_lines
 from toolcrib.cli.demo_model import demo_model
@@ -21,6 +21,8 @@ from toolcrib.cli.main import Problem, quiet_logging
 from toolcrib.cli.session import Asker, Shown, Terminal, console_for, show_run, summary_lines
 from toolcrib.cli.tools import say
 from toolcrib.cli.view import View
+from toolcrib.prepared import Pending
+from toolcrib.question import Answer, Question, Verdict
 from toolcrib.sandbox.kernel import hide_own_process
 from toolcrib.toolbox import Toolbox
 from toolcrib.tools import Shell, Workspace, workspace_tools

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolcrib.access import PATHS, Access
-from toolcrib.call import Bound, CallKey, Pending, Refused, ToolCall
+from toolcrib.call import CallKey, ToolCall
 from toolcrib.cli.force import case_of, read_call
 from toolcrib.cli.shown import on_one_line
+from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
+from toolcrib.prepared import Bound, Pending, Refused
 from toolcrib.rules.policy import Explanation, RulePolicy
-from toolcrib.tool import Effect
 from toolcrib.toolbox.marks import Mark
 from toolcrib.toolbox.policy import AutonomyPolicy, Case, Verb
 from toolcrib.toolbox.prepare import judged

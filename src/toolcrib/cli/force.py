@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.access import Reach
-from toolcrib.call import Bound, CallKey, Ready, Refused, ToolCall
+from toolcrib.call import CallKey, ToolCall
 from toolcrib.cli.audit import state_folder
 from toolcrib.cli.main import Problem
 from toolcrib.cli.shown import on_one_line
 from toolcrib.cli.tools import say
 from toolcrib.errors import ToolcribError
+from toolcrib.prepared import Bound, Ready, Refused
 from toolcrib.rules import Limit, NotThere, PathPattern, Rule, RuleError, RuleFile, RulePolicy, load_rules
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.rules.file import lowest

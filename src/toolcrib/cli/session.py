@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from toolcrib.agent import Outcome, Reason
-from toolcrib.call import Answer, Question
 from toolcrib.events import Event, QuestionAsked, event_to_dict
+from toolcrib.question import Answer, Question
 
 if TYPE_CHECKING:
     from toolcrib.agent import Run

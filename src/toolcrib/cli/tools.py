@@ -19,8 +19,9 @@ from toolcrib.cli.stdout import stdout_apart
 from toolcrib.plugins import PluginError, missing_arguments
 
 if TYPE_CHECKING:
+    from toolcrib.facts import Facts
     from toolcrib.sandbox import Sandbox
-    from toolcrib.tool import Facts, ToolSpec
+    from toolcrib.spec import ToolSpec
     from toolcrib.tools import Workspace
 
 

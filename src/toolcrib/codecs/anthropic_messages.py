@@ -19,7 +19,7 @@ from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, with_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 # The format has no default of its own; every model since Claude 3.7 can write this much in one answer.
 MAX_TOKENS = 16_384

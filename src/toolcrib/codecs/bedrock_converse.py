@@ -19,7 +19,7 @@ from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, json_object, own_extras, with_extras
 from toolcrib.content import Json, Media, Text
 from toolcrib.messages import Message, Opaque, Reasoning, Request, Response, ResultPart
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 IDS = IdRule(re.compile("[a-zA-Z0-9_.:-]{1,64}"), "tooluse_")
 # Models that refuse a conversation with thinking of theirs that bears no signature; DeepSeek R1 never signs.

@@ -19,7 +19,7 @@ from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, compact, json_object, own_extras, with_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Reasoning, Request, Response
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 # Kept on an answer and never sent: the format takes no more than audio's id.
 NEVER_SENT = frozenset({"annotations", "audio"})

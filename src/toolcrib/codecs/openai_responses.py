@@ -26,7 +26,7 @@ from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import as_list, own_extras, with_extras
 from toolcrib.messages import Request, Response
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 IDS = IdRule(re.compile(r"[\x21-\x7e]{1,64}"))
 # Only models that think can give their thinking out encrypted; the others refuse to be asked.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.tool import ToolSpec
+from toolcrib.spec import ToolSpec
 
 STRICT = "-strict"
 

@@ -18,7 +18,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from toolcrib.call import Answer, Lasting, Question, Scope, Verdict
+from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.toolbox.policy import Approver
 from toolcrib.visible import on_one_line, shown, without_credentials
 

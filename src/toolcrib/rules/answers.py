@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import Answer, Verdict
+from toolcrib.question import Answer, Verdict
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox

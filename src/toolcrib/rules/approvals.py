@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from toolcrib.call import Lasting, Scope
 from toolcrib.errors import ToolcribError
+from toolcrib.question import Lasting, Scope
 from toolcrib.rules.kept import KeptFile
 from toolcrib.toolbox.grants import Approval
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Sequence
 
 from toolcrib.access import Reach
+from toolcrib.effect import Effect
 from toolcrib.rules.patterns import CommandPattern, PatternError, any_matches
 from toolcrib.rules.policy import Rule
 from toolcrib.shell.programs.wrappers import SHELLS, WRAPPERS, inner_at
-from toolcrib.tool import Effect
 from toolcrib.toolbox.policy import Verb
 
 WILD = re.compile(r"[*?\[]")

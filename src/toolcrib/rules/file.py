@@ -40,12 +40,12 @@ from typing import Any
 
 from toolcrib.access import Reach
 from toolcrib.call import ToolCall
+from toolcrib.effect import Effect
 from toolcrib.errors import ToolcribError
 from toolcrib.rules.breadth import check_breadth
 from toolcrib.rules.limits import Limit, limit_from
 from toolcrib.rules.patterns import CommandPattern, PathPattern
 from toolcrib.rules.policy import NO, Rule, RulePolicy
-from toolcrib.tool import Effect
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Verb
 
 HEADER = re.compile(r"^\s*\[\[\s*(rule|limit)\s*\]\]")

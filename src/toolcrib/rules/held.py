@@ -13,7 +13,7 @@ from toolcrib.rules.patterns import compared
 from toolcrib.toolbox.policy import AutonomyPolicy
 
 if TYPE_CHECKING:
-    from toolcrib.call import Ready
+    from toolcrib.prepared import Ready
     from toolcrib.toolbox.box import Toolbox
 
 Permits = Callable[[Access], bool]

@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from toolcrib.access import Access, Reach, Withheld
+from toolcrib.facts import Facts
 from toolcrib.rules.folders import Folders
 from toolcrib.rules.rule import NO, PARTLY, YES, Rule, within
 from toolcrib.rules.sieve import Sieve
-from toolcrib.tool import Facts
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Decision, Verb
 
 __all__ = ["NO", "Explanation", "Rule", "RulePolicy"]

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolcrib.access import PATHS, Access, Reach
+from toolcrib.effect import Effect
 from toolcrib.errors import listed
+from toolcrib.facts import Facts
 from toolcrib.json_values import same_json
 from toolcrib.rules.patterns import (
     CommandPattern,
@@ -18,7 +20,6 @@ from toolcrib.rules.patterns import (
     reaches,
 )
 from toolcrib.rules.said import unsaid
-from toolcrib.tool import Effect, Facts
 from toolcrib.toolbox.policy import Case, Verb
 
 NO, PARTLY, YES = 0, 1, 2

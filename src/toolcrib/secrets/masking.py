@@ -12,10 +12,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolcrib.call import Question, Ready
 from toolcrib.content import Audio, File, Image, Json, Part, Text
 from toolcrib.definition import Definition
 from toolcrib.errors import ToolError
+from toolcrib.prepared import Ready
+from toolcrib.question import Question
 from toolcrib.repair import Edit
 from toolcrib.result import JsonText, ToolResult
 from toolcrib.secrets import Redacted, Redactor, SecretError, SecretStore, check, references, reveal, unfit

@@ -24,8 +24,8 @@ from toolcrib.messages import (
     ToolChoice,
 )
 from toolcrib.result import ToolResult
+from toolcrib.spec import ToolSpec
 from toolcrib.testing.report import Report
-from toolcrib.tool import ToolSpec
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
 NAMES = ("search", "read.file", "mcp:server/tool", "x" * 80, "9lives")

@@ -14,14 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolcrib.call import Ready, Refused, ToolCall
+from toolcrib.call import ToolCall
+from toolcrib.effect import Effect
 from toolcrib.errors import ErrorCode, ToolDefinitionError
 from toolcrib.events import CallFinished, Event
+from toolcrib.prepared import Ready, Refused
 from toolcrib.result import ToolResult
 from toolcrib.samples import samples, spoiled
 from toolcrib.schema import DIALECTS, lint, to_dialect
+from toolcrib.spec import ToolSpec
 from toolcrib.testing.report import Report
-from toolcrib.tool import Effect, ToolSpec
 from toolcrib.toolbox import Toolbox
 from toolcrib.toolset import Supplied, name_of
 

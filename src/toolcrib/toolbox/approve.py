@@ -5,20 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import (
-    Answer,
-    Pending,
-    Prepared,
-    Preview,
-    Question,
-    Ready,
-    Refused,
-    Verdict,
-    prepared_from_json,
-    prepared_to_json,
-)
 from toolcrib.errors import ToolcribError, in_full
 from toolcrib.events import QuestionAnswered, QuestionAsked
+from toolcrib.prepared import Pending, Prepared, Ready, Refused, prepared_from_json, prepared_to_json
+from toolcrib.question import Answer, Preview, Question, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import words
 from toolcrib.toolbox.policy import Verb, accesses_of

@@ -14,25 +14,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
-from toolcrib.call import (
-    Answer,
-    Bound,
-    CallKey,
-    CallState,
-    Pending,
-    Prepared,
-    Question,
-    Ready,
-    Refused,
-    ToolCall,
-    Verdict,
-)
+from toolcrib.call import CallKey, CallState, ToolCall
 from toolcrib.context import Context
 from toolcrib.errors import ErrorCode, in_full
 from toolcrib.events import CallFinished, Event, Notice, StatusChanged
+from toolcrib.facts import MaxOutput
+from toolcrib.prepared import Bound, Pending, Prepared, Ready, Refused
+from toolcrib.question import Answer, Question, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.sink import CallbackSubscription, EventLog, EventSink, Subscription
-from toolcrib.tool import MaxOutput
 from toolcrib.toolbox import words
 from toolcrib.toolbox.approve import answered, ask, bind, previewed, restored, stale
 from toolcrib.toolbox.grants import Grants, Store

@@ -17,7 +17,7 @@ from toolcrib.toolbox import words
 if TYPE_CHECKING:
     from toolcrib.call import CallKey
     from toolcrib.definition import Definition
-    from toolcrib.tool import MaxOutput
+    from toolcrib.facts import MaxOutput
 
 MAX_OFFLOAD = 10_000_000  # bytes of a long output that are kept in its file
 HEAD_SHARE = 2 / 3  # of what may be shown, the part that comes from the beginning

@@ -10,15 +10,16 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import CallKey, Ready, ToolCall
+from toolcrib.call import CallKey, ToolCall
+from toolcrib.effect import Effect
+from toolcrib.prepared import Ready
 from toolcrib.result import ToolResult
-from toolcrib.tool import Effect
 from toolcrib.toolbox.registry import close_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolcrib.call import Prepared
+    from toolcrib.prepared import Prepared
     from toolcrib.toolbox.box import Toolbox
     from toolcrib.toolbox.registry import Offer
     from toolcrib.toolbox.stream import CallStream

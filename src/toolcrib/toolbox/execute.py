@@ -8,11 +8,12 @@ import sys
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import Bound, CallState, Ready
+from toolcrib.call import CallState
 from toolcrib.content import Text
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError, in_full
 from toolcrib.events import CallFinished, CallRetried, StatusChanged
+from toolcrib.prepared import Bound, Ready
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import words
 from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, WillNotStop

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from toolcrib.access import Access, Reach
-from toolcrib.call import Answer, Lasting, Question, Scope
 from toolcrib.errors import ToolcribError
+from toolcrib.question import Answer, Lasting, Question, Scope
 from toolcrib.visible import arguments_shown
 
 

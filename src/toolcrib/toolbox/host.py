@@ -8,12 +8,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolcrib.call import CallKey, CallState, Lasting, Question, Scope, ToolCall, Verdict, fingerprint
+from toolcrib.call import CallKey, CallState, ToolCall
 from toolcrib.context import Context
+from toolcrib.effect import Effect
 from toolcrib.errors import Cancelled, ToolError
 from toolcrib.events import Notice, StatusChanged
+from toolcrib.fingerprint import fingerprint
+from toolcrib.question import Lasting, Question, Scope, Verdict
 from toolcrib.result import ToolResult
-from toolcrib.tool import Effect
 from toolcrib.toolbox import words
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcrib.access import Access, Reach
-from toolcrib.call import Ready
-from toolcrib.tool import Effect
+from toolcrib.effect import Effect
+from toolcrib.prepared import Ready
 from toolcrib.toolbox.policy import accesses_of
 
 if TYPE_CHECKING:

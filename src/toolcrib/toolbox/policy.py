@@ -8,8 +8,10 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from toolcrib.access import Access
-from toolcrib.call import Answer, Question, Ready
-from toolcrib.tool import Effect, Facts
+from toolcrib.effect import Effect
+from toolcrib.facts import Facts
+from toolcrib.prepared import Ready
+from toolcrib.question import Answer, Question
 
 Approver = Callable[[Question], Awaitable[Answer | None]]
 """Asks a person; None means that nobody could be asked."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import Bound, CallKey, Pending, Prepared, Question, Ready, Refused, ToolCall, fingerprint
+from toolcrib.call import CallKey, ToolCall
+from toolcrib.effect import Effect
 from toolcrib.errors import ErrorCode
-from toolcrib.tool import Effect
+from toolcrib.fingerprint import fingerprint
+from toolcrib.prepared import Bound, Pending, Prepared, Ready, Refused
+from toolcrib.question import Question
 from toolcrib.toolbox import words
 from toolcrib.toolbox.grants import prefixes_of
 from toolcrib.toolbox.marks import NOTHING, Mark

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolcrib.call import Bound
 from toolcrib.context import Context
 from toolcrib.definition import Definition
 from toolcrib.errors import ToolDefinitionError
 from toolcrib.params import SchemaParams
-from toolcrib.tool import Tool, ToolSpec
+from toolcrib.prepared import Bound
+from toolcrib.spec import ToolSpec
+from toolcrib.tool import Tool
 from toolcrib.toolset import Renamed, Supplied, ToolFactory, Toolset, name_of
 
 

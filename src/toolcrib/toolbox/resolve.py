@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import Bound, CallKey, Refused, ToolCall
+from toolcrib.call import CallKey, ToolCall
 from toolcrib.context import Context
 from toolcrib.errors import ToolDefinitionError, in_full
+from toolcrib.prepared import Bound, Refused
 from toolcrib.toolbox import words
 from toolcrib.toolbox.registry import Entry, Offer, made
 

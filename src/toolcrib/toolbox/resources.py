@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolcrib.call import Ready
-from toolcrib.tool import Effect
+from toolcrib.effect import Effect
+from toolcrib.prepared import Ready
 
 Resources = frozenset[str] | None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from toolcrib.call import Ready
+from toolcrib.prepared import Ready
 from toolcrib.toolbox.resources import in_conflict, resources_of
 
 POLL = 0.02  # seconds between two looks: what did not stop may belong to any thread or loop

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolcrib.call import Ready
     from toolcrib.definition import Definition
+    from toolcrib.prepared import Ready
     from toolcrib.result import ToolResult
 
 SDK = "opentelemetry.sdk.trace"  # once the application has loaded it, somebody traces

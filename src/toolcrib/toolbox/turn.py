@@ -10,9 +10,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import CallKey, Prepared, Ready, Refused, ToolCall
+from toolcrib.call import CallKey, ToolCall
+from toolcrib.effect import Effect
+from toolcrib.prepared import Prepared, Ready, Refused
 from toolcrib.result import ToolResult
-from toolcrib.tool import Effect
 from toolcrib.toolbox import words
 from toolcrib.toolbox.resources import Resources, in_conflict, resources_of
 

@@ -19,10 +19,12 @@ from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
 from toolcrib.content import Image, Text
+from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
+from toolcrib.facts import MaxOutput
 from toolcrib.net import NetGuard, NetworkRefused, Target, parse_url
 from toolcrib.result import ToolResult
-from toolcrib.tool import Effect, MaxOutput, Tool
+from toolcrib.tool import Tool
 from toolcrib.tools.textfile import SNIFFED, describe, image_type, sniff
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
+from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
-from toolcrib.tool import Effect, Tool
+from toolcrib.tool import Tool
 from toolcrib.tools.file_walk import FileWalk, is_file, withheld_note
 from toolcrib.tools.glob_patterns import GlobError, GlobPattern
 from toolcrib.tools.regex_search import BadPattern, LineMatch, RegexSearcher, TooSlow

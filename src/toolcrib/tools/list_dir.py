@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
+from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
-from toolcrib.tool import Effect, Tool
+from toolcrib.tool import Tool
 from toolcrib.tools.file_walk import SKIPPED, withheld_note
 from toolcrib.tools.workspace_paths import joined, printable_path
 

@@ -15,9 +15,11 @@ from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
 from toolcrib.content import Image, Text
+from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
+from toolcrib.facts import MaxOutput
 from toolcrib.result import ToolResult
-from toolcrib.tool import Effect, MaxOutput, Tool
+from toolcrib.tool import Tool
 from toolcrib.tools.textfile import SNIFFED, Encoding, describe, image_type, sniff
 
 if TYPE_CHECKING:

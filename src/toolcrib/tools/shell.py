@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field, PrivateAttr
 
 from toolcrib.access import Access
-from toolcrib.call import Doubt, Preview
+from toolcrib.effect import Effect
 from toolcrib.errors import ToolError, listed
+from toolcrib.facts import MaxOutput
+from toolcrib.question import Doubt, Preview
 from toolcrib.sandbox import (
     Denial,
     Files,
@@ -36,7 +38,7 @@ from toolcrib.sandbox import (
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.variables import PREFIX, as_variables
 from toolcrib.shell import Judgement, judge, paths
-from toolcrib.tool import Effect, MaxOutput, Tool
+from toolcrib.tool import Tool
 from toolcrib.tools.process import Outcome, run
 from toolcrib.tools.shell_accesses import accesses_of
 from toolcrib.tools.shell_hints import ends_history, quiet

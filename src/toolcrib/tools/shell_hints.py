@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from toolcrib.call import Doubt
+from toolcrib.question import Doubt
 from toolcrib.sandbox import Denial, Launch, Network, Permission, Sandbox
 from toolcrib.tools.process import Outcome
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from toolcrib.access import Access
-from toolcrib.call import Doubt
+from toolcrib.question import Doubt
 from toolcrib.sandbox.places import PROTECTED
 
 WORDS = {

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
-from toolcrib.call import Doubt, Preview
+from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
-from toolcrib.tool import Effect, Tool
+from toolcrib.question import Doubt, Preview
+from toolcrib.tool import Tool
 from toolcrib.tools.diffs import digest_of, unified_diff
 from toolcrib.tools.textfile import decode, sniff
 from toolcrib.tools.workspace_paths import Permits, permit_all, protected_path_doubt

@@ -28,7 +28,7 @@ from toolcrib.messages import (
 )
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 MERGED = "merged_json"  # the form of an answer that a merged schema allows
 

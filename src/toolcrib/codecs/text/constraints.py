@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolcrib.messages import ToolChoice
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 # The tools that may be called, what is wished of the answer, and whether it may hold several calls.
 Constraint = Callable[[Sequence["ToolSpec"], "ToolChoice", bool], dict[str, Any]]

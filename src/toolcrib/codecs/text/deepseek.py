@@ -13,7 +13,7 @@ from toolcrib.codecs.text.teaching import call_arguments_text
 from toolcrib.codecs.text.token_calls import Tokens
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 # The first word is what V3 was trained on; R1 and servers that lose the mark ▁ write the others too.
 TOKENS = Tokens(

@@ -12,7 +12,7 @@ from toolcrib.codecs.text.constraints import Constraint
 from toolcrib.codecs.text.scanner import Scanner, Steps
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 Tools = Mapping[str, Mapping[str, Any]]  # wire name to input schema; empty where the tools are not known
 Parse = Callable[[Scanner, Answer, Tools], Steps[None]]

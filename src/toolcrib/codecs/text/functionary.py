@@ -15,7 +15,7 @@ from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.text.teaching import call_arguments_text, json_tools
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 BEGIN, END, TURN = "<function=", "</function>", ">>>"
 NAME_RUN = re.compile(r"[\w.:-]+")

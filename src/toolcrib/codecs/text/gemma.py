@@ -12,7 +12,7 @@ from toolcrib.codecs.text.tag_forms import NAME_BREAKERS
 from toolcrib.codecs.text.teaching import call_arguments
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 FUNCTION_GEMMA = Members(
     begin="<start_function_call>",

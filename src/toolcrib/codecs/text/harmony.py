@@ -22,7 +22,7 @@ from toolcrib.codecs.text.tag_forms import NAME_BREAKERS
 from toolcrib.codecs.text.teaching import call_arguments_text
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 START, END, MESSAGE = "<|start|>", "<|end|>", "<|message|>"
 CHANNEL, CONSTRAIN, CALL, RETURN = "<|channel|>", "<|constrain|>", "<|call|>", "<|return|>"

@@ -10,7 +10,7 @@ from toolcrib.codecs.text.safe import guarded
 from toolcrib.json_values import step_into
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 MAX_DEPTH: Final = 8
 NAMES: Final = {

@@ -16,7 +16,7 @@ from toolcrib.codecs.text.safe import guarded_json
 from toolcrib.codecs.text.teaching import call_arguments, json_tools
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

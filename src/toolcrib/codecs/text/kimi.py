@@ -12,7 +12,7 @@ from toolcrib.codecs.text.teaching import call_arguments_text, json_tool_list
 from toolcrib.codecs.text.token_calls import Callee, Tokens
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 NO_ID = "what names the tool is not of the form functions.NAME:NUMBER; write the call again with an id of that form"
 _ID = re.compile(r"(?:functions\.)?([^\s:]+):(\d+)")

@@ -17,7 +17,7 @@ from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.text.teaching import call_arguments, json_tools
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 PLAIN_RUN = re.compile(r'[^"\\]+')
 ESCAPED = {"u": 6}  # characters of an escape; all others have two

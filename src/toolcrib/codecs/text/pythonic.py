@@ -19,7 +19,7 @@ from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.text.teaching import call_arguments, json_tool_list
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 BETWEEN = "[],;"
 IDENTIFIER = re.compile(r"[^\W\d]\w*")

@@ -15,7 +15,7 @@ from toolcrib.content import Text
 from toolcrib.messages import Chunk, MessagePart, Reasoning
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)

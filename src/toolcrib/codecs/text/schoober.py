@@ -22,7 +22,7 @@ from toolcrib.codecs.text.teaching import call_arguments, markdown_tools
 from toolcrib.codecs.text.tolerant_prose import ShownProse
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 VERBATIM: Final = frozenset(
     {"content"}

@@ -14,7 +14,7 @@ from toolcrib.codecs.text.safe import SPECIAL, guarded_json
 from toolcrib.codecs.text.teaching import call_arguments, json_tools
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 NAME_BREAKERS = re.compile(r"[<>\"\s]")
 PLAIN_RULE = "Write a string as it is, without quotes or escapes, on several lines if need be; any other value as JSON."

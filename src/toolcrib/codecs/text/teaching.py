@@ -11,7 +11,7 @@ from toolcrib.codecs.text.safe import guarded, guarded_json
 from toolcrib.codecs.wire_json import arguments_object
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 
 def declaration(spec: ToolSpec) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from toolcrib.lenient_grammar import Unreadable
 from toolcrib.lenient_json import read_json
 
 if TYPE_CHECKING:
-    from toolcrib.tool import ToolSpec
+    from toolcrib.spec import ToolSpec
 
 ENVELOPE_KEYS: Final = frozenset({"tool_calls", "toolcalls", "function_call", "content", "role", "function"})
 CALL_KEYS: Final = frozenset({"name", "type", "id", *ARGUMENT_KEYS})

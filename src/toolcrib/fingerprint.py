@@ -1,0 +1,16 @@
+"""The fingerprint that binds an approval to exactly one tool and its arguments."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+__all__ = ["fingerprint"]
+
+
+def fingerprint(tool_identity: str, arguments: Any) -> str:
+    """The sha256 of a tool's identity and the canonical form of its validated arguments (JSON data)."""
+    import hashlib
+
+    canonical = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return hashlib.sha256(f"{tool_identity}\n{canonical}".encode("utf-8", "surrogatepass")).hexdigest()

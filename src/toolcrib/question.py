@@ -1,0 +1,145 @@
+"""What a person is asked before a call may run, and how they can answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.call import CallKey
+
+if TYPE_CHECKING:
+    from toolcrib.repair import Edit
+
+__all__ = ["Answer", "Doubt", "Lasting", "Preview", "Question", "Scope", "Verdict"]
+
+
+@dataclass(slots=True)
+class Question:
+    """What a person is asked before a call may run; data, so that it can be stored and answered elsewhere.
+
+    `fingerprint` binds the answer to exactly this tool and these arguments. `preview` shows what the call
+    would do (a diff, say); `digest` stands for what that rests on: if it is another after the wait, the
+    question is asked again. `prefixes` are what an answer of scope "prefix" would remember; empty: none is
+    possible. When `strict`, no answer is remembered.
+    """
+
+    key: CallKey
+    tool: str
+    action: str
+    reason: str
+    arguments: Any
+    effect: str
+    fingerprint: str
+    edits: tuple[Edit, ...] = ()
+    patterns: tuple[str, ...] = ()
+    preview: str = ""
+    digest: str = ""
+    prefixes: tuple[tuple[str, ...], ...] = ()
+    strict: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as plain JSON data, for a page, a queue or a file."""
+        return {
+            "key": list(self.key),
+            "tool": self.tool,
+            "action": self.action,
+            "reason": self.reason,
+            "arguments": self.arguments,
+            "effect": self.effect,
+            "fingerprint": self.fingerprint,
+            "edits": [edit.to_dict() for edit in self.edits],
+            "patterns": list(self.patterns),
+            "preview": self.preview,
+            "digest": self.digest,
+            "prefixes": [list(prefix) for prefix in self.prefixes],
+            "strict": self.strict,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a person is shown of a call before it runs, and a digest of what that rests on."""
+
+    text: str
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a call should be looked at, in one line for the person who is asked.
+
+    With `must_ask` a person is asked whatever the policy allows.
+    """
+
+    reason: str
+    must_ask: bool = False
+
+
+class Scope(StrEnum):
+    """What "always" is said of: these arguments, commands that begin with the same words, or the whole tool."""
+
+    ARGUMENTS = "arguments"
+    PREFIX = "prefix"
+    TOOL = "tool"
+
+
+class Lasting(StrEnum):
+    """How long "always" holds: in this run, in this project, or wherever this user works."""
+
+    RUN = "run"
+    PROJECT = "project"
+    USER = "user"
+
+
+class Verdict(StrEnum):
+    """How a question can be answered; ALWAYS means what the answer's scope says, as long as it says."""
+
+    YES = "yes"
+    NO = "no"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer; `message` is told to the model when the verdict is NO.
+
+    The verdict may be given as its word ("yes", "no", "always"); whatever is no such word is NO. ALWAYS is
+    remembered within `scope` and as long as `lasting` says, at most until `expires` (seconds since the
+    epoch); an unknown scope, lasting or time counts as the narrowest. `arguments` replace the call's: they are
+    validated and decided on anew, and the model is told.
+    """
+
+    verdict: Verdict
+    message: str = ""
+    by: str = ""
+    scope: Scope = Scope.ARGUMENTS
+    lasting: Lasting = Lasting.RUN
+    expires: float | None = None
+    arguments: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        # from JSON, a form or a terminal they come as text, or as anything
+        for name, kind, narrowest in (
+            ("verdict", Verdict, Verdict.NO),
+            ("scope", Scope, Scope.ARGUMENTS),
+            ("lasting", Lasting, Lasting.RUN),
+        ):
+            given: Any = getattr(self, name)
+            if not isinstance(given, kind):
+                known = isinstance(given, str) and given in list(kind)
+                object.__setattr__(self, name, kind(given) if known else narrowest)
+        if self.expires is not None and not _is_time(self.expires):
+            object.__setattr__(self, "expires", 0.0)  # what is no time has passed
+        if self.message:
+            from toolcrib.visible import spoken
+
+            object.__setattr__(self, "message", spoken(self.message))
+
+    @property
+    def allows(self) -> bool:
+        return self.verdict is not Verdict.NO
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # not nan

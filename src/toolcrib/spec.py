@@ -1,0 +1,57 @@
+"""What a model is told of a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from toolcrib.fingerprint import fingerprint
+
+__all__ = ["ToolSpec"]
+
+
+@dataclass(slots=True, eq=False)
+class ToolSpec:
+    """What a model is told of a tool. `input_schema` and `output_schema` are canonical JSON Schemas."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any] | None = None
+    annotations: dict[str, Any] = field(default_factory=dict)
+    title: str = ""
+    category: str = ""
+    version: str = ""
+    tags: tuple[str, ...] = ()
+    examples: tuple[Mapping[str, Any], ...] = ()
+    deferred: bool = False
+    extras: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    _dialects: dict[str, tuple[dict[str, Any], bool]] = field(default_factory=dict, repr=False)
+
+    def in_dialect(self, name: str) -> dict[str, Any]:
+        """The input schema as that dialect takes it; worked out once."""
+        return self._lowered(name)[0]
+
+    def fits(self, name: str) -> bool:
+        """Whether every value that the input schema allows can be said in that dialect."""
+        return self._lowered(name)[1]
+
+    def _lowered(self, name: str) -> tuple[dict[str, Any], bool]:
+        known = self._dialects.get(name)
+        if known is None:
+            from toolcrib.schema import to_dialect
+
+            schema, losses = to_dialect(self.input_schema, name)
+            known = self._dialects[name] = (schema, not any(loss.narrows for loss in losses))
+        return known
+
+    def fingerprint(self) -> str:
+        """A sha256 over what identifies the tool to a model: name, version, description and schemas."""
+        return fingerprint(
+            self.name,
+            [self.version, self.description, self.input_schema, self.output_schema, self.annotations],
+        )
+
+    def renamed(self, name: str) -> ToolSpec:
+        return replace(self, name=name, _dialects=self._dialects)

@@ -20,7 +20,7 @@ from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
 from toolcrib.prepared import Ready
 from toolcrib.rules import read_rules
-from toolcrib.rules.held import covering
+from toolcrib.rules.permissions import covering
 from toolcrib.rules.policy import RulePolicy
 from toolcrib.sandbox import NoSandbox
 from toolcrib.toolbox.policy import Case

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from toolcrib.secrets import Redactor
-from toolcrib.secrets.find import automaton_installed
+from toolcrib.secrets.byte_search import automaton_installed
 
 SIZE = 1 << 20
 PIECE = 4096

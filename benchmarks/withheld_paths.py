@@ -58,7 +58,7 @@ def looking(paths: list[str], root: str) -> tuple[float, float]:
     asked = (
         read_rules(rules(paths))
         .policy()
-        .withholds(Case(Facts("shell", Effect.WRITE, frozenset()), Effect.WRITE))
+        .denied_paths(Case(Facts("shell", Effect.WRITE, frozenset()), Effect.WRITE))
     )
     times = [0.0]
     for _ in range(6 if asked else 0):

@@ -10,7 +10,7 @@ import pytest
 from toolcrib import Toolbox, ToolCall
 from toolcrib.cli.main import main
 from toolcrib.rules import Limit, read_rules
-from toolcrib.rules.strays import strays
+from toolcrib.rules.unmatched import unmatched_rules
 from toolcrib.tools import Workspace
 from toolcrib.tools.builtin import workspace_tools
 
@@ -196,7 +196,7 @@ def test_the_lower_autonomy_counts(file: str, given: str | None, counts: str) ->
 )
 def test_a_rule_about_nothing_is_noticed(rule: str, lines: list[str]) -> None:
     file = read_rules(f"[[rule]]\nname = 'r'\n{rule}")
-    found = strays(file.rules, file.limits, ["read_file", "shell"], ["github"])
+    found = unmatched_rules(file.rules, file.limits, ["read_file", "shell"], ["github"])
     assert [line.partition(": ")[2] for line in found] == lines
     assert all(line.startswith(f"{file.rules[0].verb} rule r (rules:1): ") for line in found)
 

@@ -15,7 +15,7 @@ from toolcrib.models import Scripted
 from toolcrib.prepared import prepared_to_json
 from toolcrib.question import Answer, Verdict
 from toolcrib.rules import read_rules
-from toolcrib.rules.said import unsaid
+from toolcrib.rules.user_mentions import not_mentioned
 
 CHANGES_ASK = read_rules('[[rule]]\nask = true\neffect = "write"\ntainted = true').policy("full")
 
@@ -186,7 +186,7 @@ async def test_what_the_user_named_may_be_allowed_and_the_rest_left_to_a_person(
     ],
 )
 def test_words_that_were_not_said_are_found_at_any_depth(arguments: Any, anew: bool) -> None:
-    assert unsaid(("to",), arguments, ["Mail (ann@x.org, bob@x.org) about the 100!"]) is anew
+    assert not_mentioned(("to",), arguments, ["Mail (ann@x.org, bob@x.org) about the 100!"]) is anew
 
 
 async def test_without_a_user_nothing_was_said() -> None:

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
-from toolcrib.access import Access, Reach, Withheld
+from toolcrib.access import Access, DeniedPaths, Reach
 from toolcrib.context import Context
 from toolcrib.facts import Facts
 from toolcrib.rules import PathPattern, Rule, read_rules
-from toolcrib.rules.withheld import MOST_PLACES
+from toolcrib.rules.denied_paths import MOST_PLACES
 from toolcrib.sandbox import ExternalSandbox, Level, NoSandbox, Sandbox
 from toolcrib.sandbox.places import view_of
 from toolcrib.sandbox.seatbelt import profile
@@ -381,8 +381,8 @@ def test_a_workspace_that_may_not_be_read_runs_nothing(root: Path) -> None:
 
 def places(rules: str, root: Path, others: Sequence[str] = ()) -> tuple[set[str], set[str], str]:
     policy = read_rules(rules).policy("full")
-    asked = policy.withholds(Case(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE))
-    found = Withheld() if asked is None else asked(str(root), others)
+    asked = policy.denied_paths(Case(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE))
+    found = DeniedPaths() if asked is None else asked(str(root), others)
     named = [{path.replace(f"{root}/", "") for path in part} for part in (found.hidden, found.kept)]
     return named[0], named[1], found.beyond
 
@@ -439,7 +439,7 @@ def test_what_no_place_can_say_is_said(rules: str, words: str, root: Path) -> No
 
 def test_a_change_shows_at_once(root: Path) -> None:
     policy = read_rules(deny("**/.env")).policy("full")
-    asked = policy.withholds(Case(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE))
+    asked = policy.denied_paths(Case(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE))
     assert asked is not None
     for folder in (root, *root.rglob("*")):
         if folder.is_dir() and not folder.is_symlink():
@@ -471,7 +471,7 @@ def test_the_places_are_what_the_rules_mean(patterns: list[str], but: list[str],
             if not (root / name).exists() and not any(one.is_file() for one in (root / name).parents):
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text("")
-        asked = RulePolicy("full", [rule]).withholds(case)
+        asked = RulePolicy("full", [rule]).denied_paths(case)
         assert asked is not None
         hidden = asked(str(root), ()).hidden
         for path in root.rglob("*"):

@@ -33,7 +33,7 @@ class Access:
     or belongs to something that is listed as well: only rules that deny or ask look at it. A `hint` is no
     command of its own, but another form of one that is listed, or one that may be run by it.
     `filtered`: the tool asks `ctx.permits` about each thing below the path and leaves out what it may not reach, or a
-    sandbox keeps it from what `ctx.withheld` names.
+    sandbox keeps it from what `ctx.denied_paths` names.
     `real`: where the name that is listed before it leads, through links. `secret`: its contents are given, and may be
     secrets by its name, so that no autonomy but full reads it unasked.
     """
@@ -56,7 +56,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Withheld:
+class DeniedPaths:
     """Places that deny rules take from a call, absolute: `hidden` ones may not be read, `kept` ones not be changed.
 
     `beyond` says in words why these are not all; "" where they are.

@@ -9,7 +9,7 @@ from toolcrib.call import CallKey
 from toolcrib.errors import Cancelled, ToolError
 
 if TYPE_CHECKING:
-    from toolcrib.access import Access, Withheld
+    from toolcrib.access import Access, DeniedPaths
     from toolcrib.result import ToolResult
 
 Deps = TypeVar("Deps")
@@ -58,10 +58,10 @@ class Context(Generic[Deps]):
         "_permits",
         "_waiting",
         "approved",
+        "denied_paths",
         "deps",
         "key",
         "tool",
-        "withheld",
     )
 
     def __init__(
@@ -86,7 +86,7 @@ class Context(Generic[Deps]):
         self._loop: Any = None
         self._permits: Callable[[Access], bool] | None = None
         # Asked with the workspace and further folders, what deny rules take there; None where none does.
-        self.withheld: Callable[[str, Iterable[str]], Withheld] | None = None
+        self.denied_paths: Callable[[str, Iterable[str]], DeniedPaths] | None = None
 
     def report(
         self,

@@ -2,6 +2,6 @@
 
 from toolcrib.audit.chain import Broken, Checked, verify
 from toolcrib.audit.log import AuditLog, read_key
-from toolcrib.audit.writing import AuditError
+from toolcrib.audit.log_file import AuditError
 
 __all__ = ["AuditError", "AuditLog", "Broken", "Checked", "read_key", "verify"]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.audit.chain import Checked
-from toolcrib.audit.writing import CAREFUL, AuditError, LogFile
+from toolcrib.audit.log_file import CAREFUL, AuditError, LogFile
 from toolcrib.call import CallKey
 from toolcrib.fingerprint import fingerprint
 from toolcrib.prepared import Ready, Refused

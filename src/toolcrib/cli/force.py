@@ -22,7 +22,7 @@ from toolcrib.prepared import Bound, Ready, Refused
 from toolcrib.rules import Limit, NotThere, PathPattern, Rule, RuleError, RuleFile, RulePolicy, load_rules
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.rules.file import lowest
-from toolcrib.rules.strays import strays
+from toolcrib.rules.unmatched import unmatched_rules
 from toolcrib.sandbox.own import own_places, runs_us
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Verb
 from toolcrib.toolbox.prepare import Arguments, call_effect, decode
@@ -151,7 +151,7 @@ def tried(file: RuleFile, box: Toolbox) -> tuple[tuple[int, str], ...]:
 def stray(file: RuleFile, box: Toolbox) -> list[str]:
     """What the rules of a file are about and no tool or server is called."""
     tools, servers = asyncio.run(_names(box))
-    return [on_one_line(line) for line in strays(file.rules, file.limits, tools, servers)]
+    return [on_one_line(line) for line in unmatched_rules(file.rules, file.limits, tools, servers)]
 
 
 async def _names(box: Toolbox) -> tuple[set[str], set[str]]:

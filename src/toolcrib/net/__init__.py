@@ -1,8 +1,8 @@
 """The network guard: where connections may go, decided at the moment of connecting."""
 
-from .addresses import Kind, judge, kind_of, parse_address
-from .guard import Limits, NetGuard, Resolver, system_resolver
-from .urls import Host, NetworkRefused, Target, parse_url
+from toolcrib.net.addresses import Kind, judge, kind_of, parse_address
+from toolcrib.net.guard import Limits, NetGuard, Resolver, system_resolver
+from toolcrib.net.urls import Host, NetworkRefused, Target, parse_url
 
 __all__ = [
     "Host",

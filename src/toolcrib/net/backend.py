@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-from .guard import NetGuard
-from .journey import UNTIL
-from .urls import NetworkRefused
+from toolcrib.net.guard import NetGuard
+from toolcrib.net.redirects import UNTIL
+from toolcrib.net.urls import NetworkRefused
 
 
 class AsyncBackend:

@@ -14,9 +14,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, cast
 
 from toolcrib.errors import listed
-
-from .addresses import OPENABLE, Address, kind_of, nat64_prefix, parse_address
-from .urls import Host, NetworkRefused, Target, parse_host, parse_url, shown
+from toolcrib.net.addresses import OPENABLE, Address, kind_of, nat64_prefix, parse_address
+from toolcrib.net.urls import Host, NetworkRefused, Target, parse_host, parse_url, shown
 
 Resolver = Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]]
 """Numeric addresses of a host; raises OSError if there are none. May be async."""

@@ -14,10 +14,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .backend import AsyncBackend, SyncBackend
-from .guard import NetGuard
-from .journey import UNTIL, Body, Journey, journey_of
-from .urls import NetworkRefused, parse_url
+from toolcrib.net.backend import AsyncBackend, SyncBackend
+from toolcrib.net.guard import NetGuard
+from toolcrib.net.redirects import UNTIL, Body, RedirectChain, redirect_chain
+from toolcrib.net.urls import NetworkRefused, parse_url
 
 if TYPE_CHECKING:
     import httpx2
@@ -60,7 +60,7 @@ def sync_transport(
 
 
 class _AsyncGuarded:
-    """The request, its journey and its answer; connecting is the pool's back end's."""
+    """The request, its chain and its answer; connecting is the pool's back end's."""
 
     def __init__(self, guard: NetGuard, http: Any, inner: Any) -> None:
         self._guard = guard
@@ -69,15 +69,15 @@ class _AsyncGuarded:
         self._stream = _with_base(_AsyncBody, http.AsyncByteStream)
 
     async def handle_async_request(self, request: Any) -> Any:
-        journey = _begun(self._guard, request)
-        with _within(journey, self._http):
+        chain = _begun(self._guard, request)
+        with _within(chain, self._http):
             response = await self._inner.handle_async_request(request)
         try:
-            body = _body(response, journey)
+            body = _body(response, chain)
         except BaseException:
             await response.stream.aclose()
             raise
-        response.stream = self._stream(response.stream, body, journey, self._http)
+        response.stream = self._stream(response.stream, body, chain, self._http)
         return response
 
     async def aclose(self) -> None:
@@ -85,16 +85,16 @@ class _AsyncGuarded:
 
 
 class _AsyncBody:
-    def __init__(self, raw: Any, body: Body, journey: Journey, http: Any) -> None:
+    def __init__(self, raw: Any, body: Body, chain: RedirectChain, http: Any) -> None:
         self._raw = raw
         self._body = body
-        self._journey = journey
+        self._chain = chain
         self._http = http
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         pieces = aiter(self._raw)
         while True:
-            with _within(self._journey, self._http):
+            with _within(self._chain, self._http):
                 piece = await anext(pieces, None)
             if piece is None:
                 return
@@ -115,15 +115,15 @@ class _SyncGuarded:
         self._stream = _with_base(_SyncBody, http.SyncByteStream)
 
     def handle_request(self, request: Any) -> Any:
-        journey = _begun(self._guard, request)
-        with _within(journey, self._http):
+        chain = _begun(self._guard, request)
+        with _within(chain, self._http):
             response = self._inner.handle_request(request)
         try:
-            body = _body(response, journey)
+            body = _body(response, chain)
         except BaseException:
             response.stream.close()
             raise
-        response.stream = self._stream(response.stream, body, journey, self._http)
+        response.stream = self._stream(response.stream, body, chain, self._http)
         return response
 
     def close(self) -> None:
@@ -131,16 +131,16 @@ class _SyncGuarded:
 
 
 class _SyncBody:
-    def __init__(self, raw: Any, body: Body, journey: Journey, http: Any) -> None:
+    def __init__(self, raw: Any, body: Body, chain: RedirectChain, http: Any) -> None:
         self._raw = raw
         self._body = body
-        self._journey = journey
+        self._chain = chain
         self._http = http
 
     def __iter__(self) -> Iterator[bytes]:
         pieces = iter(self._raw)
         while True:
-            with _within(self._journey, self._http):
+            with _within(self._chain, self._http):
                 piece = next(pieces, None)
             if piece is None:
                 return
@@ -166,38 +166,38 @@ def _libraries(library: ModuleType | None) -> tuple[Any, Any]:
         ) from None
 
 
-def _begun(guard: NetGuard, request: Any) -> Journey:
+def _begun(guard: NetGuard, request: Any) -> RedirectChain:
     """Check the request itself, and what it takes over from the one that was redirected to it."""
     target = guard.check_url(str(request.url))
     if parse_url(f"{target.scheme}://{request.headers.get('host', target.host.name)}").host != target.host:
         raise NetworkRefused(f"the Host header names another host than the URL ({target.host.name})")
-    journey = journey_of(request.extensions, guard)
-    journey.step(target, request.headers, body=_has_body(request.headers))
-    request.extensions["timeout"] = journey.timeouts(request.extensions.get("timeout", {}))
-    return journey
+    chain = redirect_chain(request.extensions, guard)
+    chain.step(target, request.headers, body=_has_body(request.headers))
+    request.extensions["timeout"] = chain.timeouts(request.extensions.get("timeout", {}))
+    return chain
 
 
 def _has_body(headers: Any) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
-def _body(response: Any, journey: Journey) -> Body:
+def _body(response: Any, chain: RedirectChain) -> Body:
     """Its decoder; the client shall not decode once more."""
     headers = response.headers
-    body = Body(journey, headers.get("content-encoding", ""))
+    body = Body(chain, headers.get("content-encoding", ""))
     if headers.pop("content-encoding", None) is not None:
         headers.pop("content-length", None)
     return body
 
 
 @contextmanager
-def _within(journey: Journey, http: Any) -> Generator[None]:
-    """Waits inside end with the journey, and say so."""
-    token = UNTIL.set(journey.until)
+def _within(chain: RedirectChain, http: Any) -> Generator[None]:
+    """Waits inside end with the chain, and say so."""
+    token = UNTIL.set(chain.until)
     try:
         yield
     except http.TimeoutException:
-        journey.check()
+        chain.check()
         raise
     finally:
         UNTIL.reset(token)

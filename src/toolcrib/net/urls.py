@@ -6,7 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from .addresses import Address, parse_address
+from toolcrib.net.addresses import Address, parse_address
 
 LONGEST = 8192
 PORTS = {"http": 80, "https": 443}

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolcrib.errors import ToolcribError
 from toolcrib.question import Lasting, Scope
-from toolcrib.rules.kept import KeptFile
+from toolcrib.rules.locked_json import LockedJsonFile
 from toolcrib.toolbox.grants import Approval
 
 TEXTS = ("id", "tool", "identity", "where", "fingerprint", "by", "shown")
@@ -26,7 +26,7 @@ class ApprovalStore:
 
     def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
         self.path = Path(path)
-        self._file = KeptFile(path, "approvals")
+        self._file = LockedJsonFile(path, "approvals")
         self._clock = clock
         self._latest = 0.0
         self._read: tuple[tuple[int, ...], list[Approval]] = ((), [])

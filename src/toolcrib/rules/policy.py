@@ -23,11 +23,11 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from toolcrib.access import Access, Reach, Withheld
+from toolcrib.access import Access, DeniedPaths, Reach
 from toolcrib.facts import Facts
-from toolcrib.rules.folders import Folders
+from toolcrib.rules.folder_cache import FolderCache
 from toolcrib.rules.rule import NO, PARTLY, YES, Rule, within
-from toolcrib.rules.sieve import Sieve
+from toolcrib.rules.rule_index import RuleIndex
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Decision, Verb
 
 __all__ = ["NO", "Explanation", "Rule", "RulePolicy"]
@@ -67,8 +67,8 @@ class RulePolicy:
         self.otherwise = None if otherwise is None else _OTHERWISE[Verb(otherwise)]
         self.rules = tuple(rules)
         self.tracks_taint = any(rule.marked for rule in self.rules)
-        self._by_tool: dict[tuple[str, str], dict[Verb, Sieve]] = {}
-        self._folders = Folders()
+        self._by_tool: dict[tuple[str, str], dict[Verb, RuleIndex]] = {}
+        self._folders = FolderCache()
 
     def narrowed(self, rules: Iterable[Rule] = (), autonomy: Autonomy | str | None = None) -> RulePolicy:
         """A policy that allows no more: deny and ask rules are added, the autonomy may only fall.
@@ -111,8 +111,8 @@ class RulePolicy:
     def permits(self, case: Case, decided: Callable[[Access], bool]) -> Callable[[Access], bool]:
         """Whether a call that runs may reach a thing: none that is denied; what was decided on, or is read unasked."""
         known = self._known(case.facts)
-        denies = Sieve([rule for rule in known[Verb.DENY].rules if rule.looks and rule.fits(case)])
-        asks = Sieve([rule for rule in known[Verb.ASK].rules if rule.looks and rule.fits(case)])
+        denies = RuleIndex([rule for rule in known[Verb.DENY].rules if rule.looks and rule.fits(case)])
+        asks = RuleIndex([rule for rule in known[Verb.ASK].rules if rule.looks and rule.fits(case)])
 
         def meant(rule: Rule, access: Access) -> int:
             return rule.means(access, case) if rule.weighs_on(access) else NO
@@ -130,24 +130,24 @@ class RulePolicy:
 
         return permitted
 
-    def withholds(self, case: Case) -> Callable[[str, Iterable[str]], Withheld] | None:
+    def denied_paths(self, case: Case) -> Callable[[str, Iterable[str]], DeniedPaths] | None:
         """What deny rules take from a call below a workspace and some other folders; None where none is about paths."""
         rules = [
             rule for rule in self._known(case.facts)[Verb.DENY].rules if rule.takes_paths and rule.fits(case)
         ]
         if not rules:
             return None
-        from toolcrib.rules.withheld import withheld
+        from toolcrib.rules.denied_paths import denied_paths
 
-        return lambda root, others: withheld(rules, case, root, others, self._folders)
+        return lambda root, others: denied_paths(rules, case, root, others, self._folders)
 
-    def _known(self, facts: Facts) -> dict[Verb, Sieve]:
+    def _known(self, facts: Facts) -> dict[Verb, RuleIndex]:
         """The rules about a tool."""
         key = (facts.name, facts.server)
         known = self._by_tool.get(key)
         if known is None:
             about = [rule for rule in self.rules if rule.knows(facts)]
-            known = {verb: Sieve([rule for rule in about if rule.verb is verb]) for verb in Verb}
+            known = {verb: RuleIndex([rule for rule in about if rule.verb is verb]) for verb in Verb}
             if len(self._by_tool) >= KEPT_TOOLS:
                 self._by_tool.clear()
             self._by_tool[key] = known
@@ -177,7 +177,7 @@ class RulePolicy:
         return rest if decided is None or rest[0].verb is Verb.DENY else decided
 
     def _against(
-        self, denies: Sieve, case: Case, accesses: Sequence[Access] | None, steps: list[str] | None
+        self, denies: RuleIndex, case: Case, accesses: Sequence[Access] | None, steps: list[str] | None
     ) -> tuple[Decision, Rule | None] | None:
         """What deny rules say: those that are met for certain before those that may be met."""
         named = [access for access in accesses or () if not access.real]
@@ -199,7 +199,7 @@ class RulePolicy:
 
     def _allowed(
         self,
-        allows: Sieve,
+        allows: RuleIndex,
         case: Case,
         accesses: Sequence[Access] | None,
         default: Decision,

@@ -19,7 +19,7 @@ from toolcrib.rules.patterns import (
     host_matches,
     reaches,
 )
-from toolcrib.rules.said import unsaid
+from toolcrib.rules.user_mentions import not_mentioned
 from toolcrib.toolbox.policy import Case, Verb
 
 NO, PARTLY, YES = 0, 1, 2
@@ -114,7 +114,7 @@ class Rule:
             return False
         if self.arguments and not self._fits_arguments(case):
             return False
-        if self.unsaid and not unsaid(self.unsaid, case.arguments, case.said):
+        if self.unsaid and not not_mentioned(self.unsaid, case.arguments, case.said):
             return False
         return not any(not other.about_accesses and other.counts(case) for other in self.unless)
 

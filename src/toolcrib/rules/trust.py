@@ -18,7 +18,7 @@ from typing import Any
 from toolcrib.access import Reach
 from toolcrib.errors import ToolcribError
 from toolcrib.rules.file import RuleFile, read_rules
-from toolcrib.rules.kept import CAREFUL, KeptFile
+from toolcrib.rules.locked_json import CAREFUL, LockedJsonFile
 from toolcrib.rules.patterns import PathPattern
 from toolcrib.rules.policy import Rule, RulePolicy
 from toolcrib.toolbox.policy import Verb
@@ -95,7 +95,7 @@ class TrustStore:
 
     def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
         self.path = Path(path)
-        self._file = KeptFile(path, "trusted")
+        self._file = LockedJsonFile(path, "trusted")
         self._clock = clock
 
     def all(self) -> list[Trusted]:

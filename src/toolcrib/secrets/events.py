@@ -22,11 +22,10 @@ from toolcrib.events import (
     StatusChanged,
     TextDelta,
 )
-
-from .stream import Pieces, RedactedStream
+from toolcrib.secrets.stream import Pieces, RedactedStream
 
 if TYPE_CHECKING:
-    from .masking import Masking
+    from toolcrib.secrets.masking import Masking
 
 PLAIN = frozenset({"run", "parent", "kind", "code", "verdict", "reason"})  # words of ours
 GROWING: dict[type[Event], str] = {TextDelta: "text", ReasoningDelta: "text", ArgumentsDelta: "delta"}

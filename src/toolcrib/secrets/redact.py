@@ -15,14 +15,14 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from . import nested
-from .find import Automaton, Blocks, Finder, Prefixes, automaton_installed
-from .forms import SHORTEST, Form, flatten, forms_of
-from .patterns import PATTERNS, Hints, Pattern, find_patterns
-from .views import View, views
+from toolcrib.secrets import json_strings
+from toolcrib.secrets.byte_search import Automaton, Blocks, Finder, Prefixes, automaton_installed
+from toolcrib.secrets.decodings import Decoding, decodings
+from toolcrib.secrets.encodings import SHORTEST, Encoding, encodings_of, flatten
+from toolcrib.secrets.patterns import PATTERNS, Hints, Pattern, find_patterns
 
 if TYPE_CHECKING:
-    from .stream import RedactedStream
+    from toolcrib.secrets.stream import RedactedStream
 
 T = TypeVar("T")
 Span = tuple[int, int, str]  # first byte, one past the last, the secret's name
@@ -89,12 +89,12 @@ class Redactor:
         patterns: Iterable[Pattern] = PATTERNS,
         automaton: bool | None = None,
     ) -> None:
-        flat: list[Form] = []
-        exact: list[Form] = []
+        flat: list[Encoding] = []
+        exact: list[Encoding] = []
         for name, value in sorted(values.items()):
             if (reason := unfit(value)) is not None:
                 raise UnfitSecret(f"secret {name!r} cannot be used: {reason}")
-            as_flat, as_exact = forms_of(name, value)
+            as_flat, as_exact = encodings_of(name, value)
             flat += as_flat
             exact += as_exact
         self.patterns = tuple(patterns)
@@ -103,11 +103,11 @@ class Redactor:
         make: type[Automaton | Blocks] = Automaton if wanted else Blocks
         self._flat: Finder | None = make(flat) if flat else None
         self._exact: Finder | None = make(exact) if exact else None
-        self._forms = flat, exact
+        self._encodings = flat, exact
         self._prefixes: tuple[Prefixes, Prefixes] | None = None
 
     def __repr__(self) -> str:
-        return f"Redactor({len({form.name for forms in self._forms for form in forms})} secrets)"
+        return f"Redactor({len({encoding.name for encodings in self._encodings for encoding in encodings})} secrets)"
 
     def redact_text(self, text: str) -> Redacted[str]:
         """The text with every secret replaced by its mark, then every key of a known format."""
@@ -118,7 +118,7 @@ class Redactor:
     def redact_json(self, value: Any) -> Redacted[Any]:
         """A copy of JSON data in which strings, dict keys and numbers are masked at any depth.
 
-        What is no JSON data (bytes, a model) stays as it is unless something is masked in its JSON form.
+        What is no JSON data (bytes, a model) stays as it is unless something is masked in its JSON encoding.
         """
         found: dict[str, None] = {}
 
@@ -143,7 +143,7 @@ class Redactor:
             found.update(dict.fromkeys(data.found))
             return data.value if data.found else value
 
-        made = nested.mapped(value, as_text, key=as_text, number=as_number, other=as_other)
+        made = json_strings.mapped(value, as_text, key=as_text, number=as_number, other=as_other)
         return Redacted(made, tuple(found))
 
     def redact_bytes(self, data: bytes) -> Redacted[bytes]:
@@ -165,7 +165,7 @@ class Redactor:
 
     def stream(self) -> RedactedStream:
         """Masks a text that comes in pieces: `feed` each, `finish` at the end. Known secrets only."""
-        from .stream import RedactedStream
+        from toolcrib.secrets.stream import RedactedStream
 
         return RedactedStream(self)
 
@@ -199,22 +199,22 @@ class Redactor:
     def spans(self, data: bytes) -> list[Span]:
         """Where secrets stand, not merged."""
         spans: list[Span] = []
-        for view in views(data):
+        for decoding in decodings(data):
             if self._flat is not None:
-                flat = Flat(view.data)
-                for start, form in self._flat.find(flat.text):
-                    first, last = flat.origin(start), flat.origin(start + len(form.text) - 1) + 1
-                    spans.append(_widened(view, first, last, form))
+                flat = Flat(decoding.data)
+                for start, encoding in self._flat.find(flat.text):
+                    first, last = flat.origin(start), flat.origin(start + len(encoding.text) - 1) + 1
+                    spans.append(_widened(decoding, first, last, encoding))
             if self._exact is not None:
-                for start, form in self._exact.find(view.data):
-                    spans.append(_widened(view, start, start + len(form.text), form))
+                for start, encoding in self._exact.find(decoding.data):
+                    spans.append(_widened(decoding, start, start + len(encoding.text), encoding))
         return spans
 
     @property
     def prefixes(self) -> tuple[Prefixes, Prefixes]:
-        """Of the flat forms and the exact ones; made when a stream first needs them."""
+        """Of the flat encodings and the exact ones; made when a stream first needs them."""
         if self._prefixes is None:
-            self._prefixes = Prefixes(self._forms[0]), Prefixes(self._forms[1])
+            self._prefixes = Prefixes(self._encodings[0]), Prefixes(self._encodings[1])
         return self._prefixes
 
 
@@ -259,14 +259,14 @@ def merged(spans: Iterable[Span]) -> list[Span]:
     return out
 
 
-def _widened(view: View, start: int, end: int, form: Form) -> Span:
+def _widened(decoding: Decoding, start: int, end: int, encoding: Encoding) -> Span:
     """With the punctuation that belongs to the value, and mapped back to the text as it came."""
-    data = view.data
-    if form.before and data.endswith(form.before, 0, start):
-        start -= len(form.before)
-    if form.after and data.startswith(form.after, end):
-        end += len(form.after)
-    return view.origin(start), view.origin(end, end=True), form.name
+    data = decoding.data
+    if encoding.before and data.endswith(encoding.before, 0, start):
+        start -= len(encoding.before)
+    if encoding.after and data.startswith(encoding.after, end):
+        end += len(encoding.after)
+    return decoding.origin(start), decoding.origin(end, end=True), encoding.name
 
 
 def _text(data: bytes) -> str:

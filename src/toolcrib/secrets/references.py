@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .nested import Path, mapped, strings
+from toolcrib.secrets.json_strings import Path, mapped, strings
 
 if TYPE_CHECKING:
-    from .stores import SecretStore
+    from toolcrib.secrets.stores import SecretStore
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 REFERENCE = re.compile(rf"<secret_ref:({NAME.pattern})>")

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from toolcrib.errors import listed
-
-from .references import NAME
+from toolcrib.secrets.references import NAME
 
 VALUE_LIMIT = 1 << 20
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .forms import flatten
-from .redact import Flat, mark, merged
-from .views import LEVELS, View, unfinished
+from toolcrib.secrets.decodings import LEVELS, Decoding, unfinished
+from toolcrib.secrets.encodings import flatten
+from toolcrib.secrets.redact import Flat, mark, merged
 
 if TYPE_CHECKING:
-    from .redact import Redactor
+    from toolcrib.secrets.redact import Redactor
 
 AT_ONCE = 64  # a held piece up to this size is looked at again with every piece that comes
 GROWTH = 1.5  # a longer one only when it has grown by half, so that the whole stays linear
@@ -69,23 +69,23 @@ class RedactedStream:
         return self._give(merged(self._redactor.spans(self._held)), len(self._held))
 
     def begun(self, data: bytes) -> int:
-        """From where on a text may be the beginning of a form, as any view shows it; its length if it is not.
+        """From where on a text may be the beginning of an encoding, as any decoding shows it; its length if it is not.
 
-        An escape that is cut off is held back, and left out before the next view is made: it may yet be anything.
+        An escape that is cut off is held back, and left out before the next decoding is made: it may yet be anything.
         """
         first = len(data)
-        view: View | None = View(data)
+        decoding: Decoding | None = Decoding(data)
         for _ in range(LEVELS + 1):
-            if view is None:
+            if decoding is None:
                 break
-            size, open_ = len(view.data), unfinished(view.data)
-            begun = min(open_, self._begun(view.data))
+            size, open_ = len(decoding.data), unfinished(decoding.data)
+            begun = min(open_, self._begun(decoding.data))
             if open_ < size:
-                view = View(view.data[:open_], view.below)
-                begun = min(begun, self._begun(view.data))
+                decoding = Decoding(decoding.data[:open_], decoding.below)
+                begun = min(begun, self._begun(decoding.data))
             if begun < size:
-                first = min(first, view.origin(begun))
-            view = view.undone()
+                first = min(first, decoding.origin(begun))
+            decoding = decoding.undone()
         return first
 
     def _begun(self, data: bytes) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from .references import REFERENCE
+from toolcrib.secrets.references import REFERENCE
 
 PREFIX = "TOOLCRIB_SECRET_"
 

@@ -81,9 +81,9 @@ class Execution(Deadline):
             self.ctx._deadline = self
             self.ctx.approved = ready.approved
             if ready.accesses is not ...:
-                from toolcrib.rules.held import held
+                from toolcrib.rules.permissions import held
 
-                self.ctx._permits, self.ctx.withheld = held(box, ready)
+                self.ctx._permits, self.ctx.denied_paths = held(box, ready)
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
         closing = False

@@ -63,14 +63,14 @@ class Withholding:
         self, ctx: Context[Any], sandbox: Sandbox, command: str, judgement: Judgement
     ) -> Sandbox:
         """The sandbox without what rules deny a call. Raises ToolError where that cannot be and nobody allows it."""
-        if ctx.withheld is None:
+        if ctx.denied_paths is None:
             return sandbox
         import asyncio
 
         level, holds = sandbox.level, self._holds(sandbox, judgement)
         if not holds and (judgement.proved or ctx.approved):  # what it may meet was decided on
             return sandbox
-        found = await asyncio.to_thread(ctx.withheld, self.root, _opened(sandbox))
+        found = await asyncio.to_thread(ctx.denied_paths, self.root, _opened(sandbox))
         if not holds:
             if any(_is_inside(path, (self.root,)) for path in (*found.hidden, *found.kept)):
                 raise ToolError(CHANGED)

@@ -45,20 +45,20 @@ _ONE = {
 
 
 @dataclass(slots=True)
-class View:
+class Decoding:
     """Decoded bytes, and for each stretch of them where it begins here and in the level below."""
 
     data: bytes
-    below: View | None = None
+    below: Decoding | None = None
     _here: list[int] = field(default_factory=list[int])
     _there: list[int] = field(default_factory=list[int])
 
-    def undone(self) -> View | None:
-        """The next view; None if there is no escape in this one."""
+    def undone(self) -> Decoding | None:
+        """The next decoding; None if there is no escape in this one."""
         if not any(hint in self.data for hint in _HINTS):
             return None
         decoded = _ESCAPE.sub(_undone, self.data)
-        return View(decoded, self) if decoded != self.data else None
+        return Decoding(decoded, self) if decoded != self.data else None
 
     def origin(self, index: int, *, end: bool = False) -> int:
         """Where the byte at `index` stood in the text as it came; with `end`, where the one before it ended."""
@@ -88,13 +88,13 @@ class View:
         self._there += (there, len(self.below.data))
 
 
-def views(data: bytes) -> Iterator[View]:
+def decodings(data: bytes) -> Iterator[Decoding]:
     """The text as it stands, then with its escapes undone once, twice, …, as long as that changes it."""
-    view: View | None = View(data)
+    decoding: Decoding | None = Decoding(data)
     for _ in range(LEVELS + 1):
-        if view is not None:
-            yield view
-            view = view.undone()
+        if decoding is not None:
+            yield decoding
+            decoding = decoding.undone()
 
 
 def unfinished(data: bytes) -> int:

@@ -1,6 +1,6 @@
 """One request with all its redirects: how many, where from, until when; and what its answer may hold.
 
-A client makes a new request of each redirect but hands on the old one's extensions; the journey travels there.
+A client makes a new request of each redirect but hands on the old one's extensions; the chain travels there.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from .guard import Limits, NetGuard
-from .urls import NetworkRefused, Target
+from toolcrib.net.guard import Limits, NetGuard
+from toolcrib.net.urls import NetworkRefused, Target
 
-EXTENSION = "toolcrib.journey"
+EXTENSION = "toolcrib.redirects"
 CHUNK = 65_536
 
 # What may go on to another host; a header that is not known may be a credential.
@@ -30,7 +30,7 @@ UNTIL: ContextVar[float | None] = ContextVar("toolcrib.net.until", default=None)
 
 
 @dataclass(slots=True)
-class Journey:
+class RedirectChain:
     """The state of one request over its redirects."""
 
     limits: Limits
@@ -71,20 +71,20 @@ class Journey:
         return {name: min(left, given.get(name) or left) for name in ("connect", "read", "write", "pool")}
 
 
-def journey_of(extensions: MutableMapping[str, Any], guard: NetGuard) -> Journey:
-    """The journey that a request is part of; a new one if it is the first."""
+def redirect_chain(extensions: MutableMapping[str, Any], guard: NetGuard) -> RedirectChain:
+    """The chain that a request is part of; a new one if it is the first."""
     found = extensions.get(EXTENSION)
-    if not isinstance(found, Journey):
-        found = extensions[EXTENSION] = Journey(guard.limits)
+    if not isinstance(found, RedirectChain):
+        found = extensions[EXTENSION] = RedirectChain(guard.limits)
     return found
 
 
 class Body:
     """Decodes an answer piece by piece and counts what comes out. Raises NetworkRefused past the limit."""
 
-    def __init__(self, journey: Journey, encoding: str) -> None:
-        self._journey = journey
-        self._left = journey.limits.bytes
+    def __init__(self, chain: RedirectChain, encoding: str) -> None:
+        self._chain = chain
+        self._left = chain.limits.bytes
         self._zlib: Any = None
         self._raw_deflate_tried = False
         match encoding.strip().lower():
@@ -99,7 +99,7 @@ class Body:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """The decoded pieces of one raw piece."""
-        self._journey.check()
+        self._chain.check()
         if self._zlib is None:
             yield self._counted(data)
             return
@@ -125,5 +125,5 @@ class Body:
     def _counted(self, out: bytes) -> bytes:
         self._left -= len(out)
         if self._left < 0:
-            raise NetworkRefused(f"the answer is longer than {self._journey.limits.bytes} bytes")
+            raise NetworkRefused(f"the answer is longer than {self._chain.limits.bytes} bytes")
         return out

@@ -13,14 +13,14 @@ from toolcrib.toolbox.policy import Verb
 NEAR = 0.6
 
 
-def strays(
+def unmatched_rules(
     rules: Iterable[Rule], limits: Iterable[Limit], tools: Collection[str], servers: Collection[str]
 ) -> list[str]:
     """What deny and ask rules and limits are about and nobody is called, a line each, with the nearest name.
 
     A pattern that means nothing is passed over where another of the same rule means something, unless a name is near.
 
-    >>> strays([], [Limit(1, ("shel",))], ["shell"], [])
+    >>> unmatched_rules([], [Limit(1, ("shel",))], ["shell"], [])
     ['at most 1 call of shel in a run: no tool is called shel; did you mean shell?']
     """
     found: list[str] = []

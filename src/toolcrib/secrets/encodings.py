@@ -1,6 +1,6 @@
 """The shapes in which a value may come back: its encodings, seen as letters and digits alone.
 
-Text and values are compared *flat*: lower case, only letters, digits and what is not ASCII. So one form stands
+Text and values are compared *flat*: lower case, only letters, digits and what is not ASCII. So one encoding stands
 for every spelling that differs in case, white space, line breaks, quotes or separators (wrapped base64, `73:33:63`,
 shell quoting, UTF-16, letters with blanks between). A value with fewer than `LONG` such characters would meet ordinary
 words; it is looked for in exact spellings instead.
@@ -30,7 +30,7 @@ _PAD32 = (0, 2, 4, 5, 7)
 
 
 @dataclass(slots=True, frozen=True)
-class Form:
+class Encoding:
     """What is looked for, whose it is, and what is masked beside it."""
 
     text: bytes
@@ -48,10 +48,10 @@ def flatten(data: bytes) -> bytes:
     return data.translate(LOWERED, DROPPED)
 
 
-def forms_of(name: str, value: str) -> tuple[list[Form], list[Form]]:
+def encodings_of(name: str, value: str) -> tuple[list[Encoding], list[Encoding]]:
     """What to look for in flat text, and what to look for as it stands."""
-    flat: dict[bytes, Form] = {}
-    exact: dict[bytes, Form] = {}
+    flat: dict[bytes, Encoding] = {}
+    exact: dict[bytes, Encoding] = {}
     lines = [line.strip() for line in value.splitlines()]
     more = [line for line in lines if len(line) >= LINE and not line.startswith("-----")]
     stripped = value.strip()  # a line break at the end of a variable or a file is seldom printed
@@ -60,21 +60,21 @@ def forms_of(name: str, value: str) -> tuple[list[Form], list[Form]]:
             raw = turned.encode("utf-8", "surrogatepass")
             letters = flatten(raw)
             if len(letters) >= LONG:
-                flat.setdefault(letters, Form(letters, name, *_dropped_ends(raw)))
+                flat.setdefault(letters, Encoding(letters, name, *_dropped_ends(raw)))
             else:
                 for spelling in _spellings(turned):
-                    exact.setdefault(spelling, Form(spelling, name))
+                    exact.setdefault(spelling, Encoding(spelling, name))
         for text in _encodings(part):
             letters = flatten(text)
             if len(letters) >= ENCODED:
-                flat.setdefault(letters, Form(letters, name))
+                flat.setdefault(letters, Encoding(letters, name))
             elif len(text) >= SHORTEST:
-                exact.setdefault(text, Form(text, name))
+                exact.setdefault(text, Encoding(text, name))
     return list(flat.values()), list(exact.values())
 
 
 def _encodings(value: str) -> Iterator[bytes]:
-    """What encoders make of the value. Case and separators are those of nobody: long forms are looked for flat."""
+    """What encoders make of the value. Case and separators are those of nobody: long encodings are looked for flat."""
     raw = value.encode("utf-8", "surrogatepass")
     for data in (raw, value.encode("utf-16-le", "surrogatepass")):
         yield data.hex().encode()

@@ -14,8 +14,8 @@ import posixpath
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from toolcrib.access import PATHS, Access, Reach, Withheld
-from toolcrib.rules.folders import FOLDER, LINK, Folders, Name
+from toolcrib.access import PATHS, Access, DeniedPaths, Reach
+from toolcrib.rules.folder_cache import FOLDER, LINK, FolderCache, Name
 from toolcrib.rules.patterns import SPECIAL, compiled, expanded, fits
 from toolcrib.rules.rule import NO, PARTLY, YES, Rule, within
 from toolcrib.sandbox.masks import is_mask
@@ -71,9 +71,9 @@ def _state(threads: frozenset[Thread]) -> State:
     return State(threads)
 
 
-def withheld(
-    rules: Sequence[Rule], case: Case, root: str, others: Iterable[str], folders: Folders
-) -> Withheld:
+def denied_paths(
+    rules: Sequence[Rule], case: Case, root: str, others: Iterable[str], folders: FolderCache
+) -> DeniedPaths:
     """What deny rules about a call take below a workspace and some other folders, and by their full names elsewhere."""
     search = Search(rules, case, root, folders)
     search.below(root, "", search.relative(root, ""))
@@ -103,7 +103,7 @@ class Spot:
 class Search:
     """One look for what some rules mean."""
 
-    def __init__(self, rules: Sequence[Rule], case: Case, root: str, folders: Folders) -> None:
+    def __init__(self, rules: Sequence[Rule], case: Case, root: str, folders: FolderCache) -> None:
         self.rules = [within(rule, (root,)) for rule in rules]
         self.case, self.root, self.folders = case, root, folders
         self.patterns = [pattern for rule in self.rules for pattern in rule.paths]
@@ -272,11 +272,11 @@ class Search:
                 if named not in (".", "") and not named.startswith(".."):
                     yield named
 
-    def found(self) -> Withheld:
+    def found(self) -> DeniedPaths:
         hidden = [path for path in self.hidden if not _any_in(path, self.hidden)]
         kept = [path for path in self.kept if path not in self.hidden and not _any_in(path, hidden)]
         kept = [path for path in kept if not _any_in(path, self.kept)]
-        return Withheld(tuple(sorted(hidden)), tuple(sorted(kept)), self.beyond)
+        return DeniedPaths(tuple(sorted(hidden)), tuple(sorted(kept)), self.beyond)
 
 
 def _is_absent(path: str) -> bool:

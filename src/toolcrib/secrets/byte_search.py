@@ -1,9 +1,9 @@
-"""Many byte strings looked for at once. Both ways answer alike, and one form costs what thousands do.
+"""Many byte strings looked for at once. Both ways answer alike, and one encoding costs what thousands do.
 
 `Blocks` is plain Python: the text is cut into blocks of q bytes, which are looked up in one set. Whatever is at
-least 2q-1 bytes long holds a whole block at any offset, so a form is listed under q neighbouring slices of
+least 2q-1 bytes long holds a whole block at any offset, so an encoding is listed under q neighbouring slices of
 its middle (the ends are what keys have in common). `Automaton` is Aho-Corasick from `pyahocorasick`
-(extra `secrets`): steadier where nearly every block meets a form.
+(extra `secrets`): steadier where nearly every block meets an encoding.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-from .forms import Form
+from toolcrib.secrets.encodings import Encoding
 
 PIECE = 1 << 16
 WIDEST = 8
 
 
 class Finder(Protocol):
-    """Finds all places of all forms."""
+    """Finds all places of all encodings."""
 
-    def find(self, data: bytes) -> Iterable[tuple[int, Form]]:
-        """(start, form) for every place of every form, overlapping ones too, in any order."""
+    def find(self, data: bytes) -> Iterable[tuple[int, Encoding]]:
+        """(start, encoding) for every place of every encoding, overlapping ones too, in any order."""
         ...
 
 
 class Blocks:
-    """Without any dependency. `q` follows from the shortest form."""
+    """Without any dependency. `q` follows from the shortest encoding."""
 
-    def __init__(self, forms: Sequence[Form]) -> None:
-        self.q = min([WIDEST, *((len(form.text) + 1) // 2 for form in forms)])
+    def __init__(self, encodings: Sequence[Encoding]) -> None:
+        self.q = min([WIDEST, *((len(encoding.text) + 1) // 2 for encoding in encodings)])
         self._cut = re.compile(b"(?s:.{%d})" % self.q)
-        self._table: dict[bytes, list[tuple[int, Form]]] = {}
-        for form in forms:
-            middle = (len(form.text) - (2 * self.q - 1)) // 2
+        self._table: dict[bytes, list[tuple[int, Encoding]]] = {}
+        for encoding in encodings:
+            middle = (len(encoding.text) - (2 * self.q - 1)) // 2
             for offset in range(middle, middle + self.q):
-                self._table.setdefault(form.text[offset : offset + self.q], []).append((offset, form))
+                self._table.setdefault(encoding.text[offset : offset + self.q], []).append((offset, encoding))
 
-    def find(self, data: bytes) -> Iterator[tuple[int, Form]]:
+    def find(self, data: bytes) -> Iterator[tuple[int, Encoding]]:
         q, table = self.q, self._table
         step = PIECE // q * q
         for begin in range(0, len(data), step):
@@ -47,30 +47,30 @@ class Blocks:
             if table.keys().isdisjoint(blocks):
                 continue
             for number, block in enumerate(blocks):
-                for offset, form in table.get(block, ()):
+                for offset, encoding in table.get(block, ()):
                     start = begin + number * q - offset
-                    if start >= 0 and data.startswith(form.text, start):
-                        yield start, form
+                    if start >= 0 and data.startswith(encoding.text, start):
+                        yield start, encoding
 
 
 class Automaton:
     """Through `pyahocorasick`, which works on text: each byte is one character."""
 
-    def __init__(self, forms: Sequence[Form]) -> None:
+    def __init__(self, encodings: Sequence[Encoding]) -> None:
         import ahocorasick  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
         self._automaton: Any = ahocorasick.Automaton()
-        known: dict[bytes, list[Form]] = {}
-        for form in forms:
-            known.setdefault(form.text, []).append(form)
+        known: dict[bytes, list[Encoding]] = {}
+        for encoding in encodings:
+            known.setdefault(encoding.text, []).append(encoding)
         for text, same in known.items():
             self._automaton.add_word(text.decode("latin-1"), (len(text), same))
         self._automaton.make_automaton()
 
-    def find(self, data: bytes) -> Iterator[tuple[int, Form]]:
+    def find(self, data: bytes) -> Iterator[tuple[int, Encoding]]:
         for last, (length, same) in self._automaton.iter(data.decode("latin-1")):
-            for form in same:
-                yield last + 1 - length, form
+            for encoding in same:
+                yield last + 1 - length, encoding
 
 
 def automaton_installed() -> bool:
@@ -79,20 +79,20 @@ def automaton_installed() -> bool:
 
 
 class Prefixes:
-    """Where the end of a text may be the beginning of a form: what a stream has to hold back."""
+    """Where the end of a text may be the beginning of an encoding: what a stream has to hold back."""
 
-    def __init__(self, forms: Sequence[Form]) -> None:
-        self.longest = max((len(form.text) for form in forms), default=0)
-        self._before = {form.before for form in forms if form.before}
+    def __init__(self, encodings: Sequence[Encoding]) -> None:
+        self.longest = max((len(encoding.text) for encoding in encodings), default=0)
+        self._before = {encoding.before for encoding in encodings if encoding.before}
         self._begun = {before[:size] for before in self._before for size in range(1, len(before) + 1)}
-        self._after = {form.after[:size] for form in forms for size in range(len(form.after))}
-        self._short = {f.text[:size] for f in forms for size in range(1, min(WIDEST, len(f.text)))}
+        self._after = {encoding.after[:size] for encoding in encodings for size in range(len(encoding.after))}
+        self._short = {f.text[:size] for f in encodings for size in range(1, min(WIDEST, len(f.text)))}
         self._long: dict[bytes, list[bytes]] = {}
-        for text in {form.text for form in forms}:
+        for text in {encoding.text for encoding in encodings}:
             self._long.setdefault(text[:WIDEST], []).append(text)
 
     def hold(self, data: bytes) -> int:
-        """The first index from which on `data` is a proper beginning of a form; its length if there is none."""
+        """The first index from which on `data` is a proper beginning of an encoding; its length if there is none."""
         size = len(data)
         for start in range(max(0, size - self.longest + 1), size - WIDEST + 1):
             candidates = self._long.get(data[start : start + WIDEST])

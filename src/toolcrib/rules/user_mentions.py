@@ -14,7 +14,7 @@ AFTER = "\"'`)]}>\u2019\u201d\u201c\u00bb,;:!?"
 ENDS = AFTER + ".\u2026"
 
 
-def unsaid(names: tuple[str, ...], arguments: Any, said: Sequence[str]) -> bool:
+def not_mentioned(names: tuple[str, ...], arguments: Any, said: Sequence[str]) -> bool:
     """Whether an argument of one of these names (patterns; at any depth) stands in none of the texts.
 
     It stands there if its words do, in a row and whole, in upper or lower case: "x.com" does not stand in

@@ -16,7 +16,7 @@ RUN, CONNECT = Reach.RUN, Reach.CONNECT  # looked up once: an enum's members are
 BY_PATH, BY_WORD, BY_HOST, ALWAYS = "path", "word", "host", "always"
 
 
-class Sieve:
+class RuleIndex:
     """Rules in their order, those about the same tool."""
 
     __slots__ = ("_always", "_kinds", "_match", "_words", "looks", "rules")

@@ -21,7 +21,7 @@ MAX_BYTES = 10_000_000
 CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class KeptFile:
+class LockedJsonFile:
     """The list under one key of a file; every failure to read or write it is a ToolcribError that names it."""
 
     def __init__(self, path: str | Path, key: str) -> None:

@@ -17,7 +17,7 @@ Name = tuple[str, str, int]
 """A name, the same as patterns compare it, and what it is."""
 
 
-class Folders:
+class FolderCache:
     """A cache by the times that the kernel keeps of each folder: what was added, removed or renamed changes them."""
 
     __slots__ = ("_kept", "_size")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from toolcrib.access import PATHS, Access, Reach, Withheld
+from toolcrib.access import PATHS, Access, DeniedPaths, Reach
 from toolcrib.rules.patterns import compared
 from toolcrib.toolbox.policy import AutonomyPolicy
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox
 
 Permits = Callable[[Access], bool]
-Withholds = Callable[[str, Iterable[str]], Withheld]
+DeniedPathsFinder = Callable[[str, Iterable[str]], DeniedPaths]
 
 
-def held(box: Toolbox, ready: Ready) -> tuple[Permits, Withholds | None]:
+def held(box: Toolbox, ready: Ready) -> tuple[Permits, DeniedPathsFinder | None]:
     """Whether a call that was let run may reach something, and which places deny rules take from it.
 
     What a deny rule means never. Else what was decided on, and what may be read unasked.
@@ -32,7 +32,7 @@ def held(box: Toolbox, ready: Ready) -> tuple[Permits, Withholds | None]:
     policy = box.policy
     if isinstance(policy, RulePolicy):
         case = box.case_of(ready)
-        return _unshown(policy.permits(case, decided), policy.autonomy, ready), policy.withholds(case)
+        return _unshown(policy.permits(case, decided), policy.autonomy, ready), policy.denied_paths(case)
     if isinstance(policy, AutonomyPolicy):
         return _unshown(lambda access: access.reach is Reach.READ or decided(access), policy, ready), None
     return decided, None

@@ -18,11 +18,11 @@ from typing import Any
 
 from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
+from toolcrib.command.sandbox import NoSandbox
 from toolcrib.prepared import Ready
 from toolcrib.rules import read_rules
 from toolcrib.rules.permissions import covering
 from toolcrib.rules.policy import RulePolicy
-from toolcrib.sandbox import NoSandbox
 from toolcrib.toolbox.policy import Case
 from toolcrib.tools import GlobFiles, ReadFile, Shell, Workspace, WriteFile
 

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from toolcrib.sandbox import Bubblewrap, Landlock, Level, NoSandbox, Sandbox, environment
-from toolcrib.sandbox.choose import ORDER, unfit
+from toolcrib.command.sandbox import Bubblewrap, Landlock, Level, NoSandbox, Sandbox, environment
+from toolcrib.command.sandbox.choose import ORDER, unfit
 
 ROWS: dict[str, Callable[[Path], Sandbox]] = {
     "none": lambda ws: NoSandbox(),

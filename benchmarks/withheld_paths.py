@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 from toolcrib import Effect, Toolbox
+from toolcrib.command.sandbox import choose
 from toolcrib.facts import Facts
 from toolcrib.rules import read_rules
-from toolcrib.sandbox import choose
 from toolcrib.toolbox.policy import Case
 from toolcrib.tools import Shell, Workspace
 

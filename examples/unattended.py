@@ -19,10 +19,10 @@ from toolcrib import Agent, Effect, Toolbox, resolve_model, tool
 from toolcrib.access import Access, Reach
 from toolcrib.assembly import default_tools
 from toolcrib.audit import AuditLog, read_key
+from toolcrib.command.sandbox import Level, choose
 from toolcrib.events import CallFinished, RunFinished
 from toolcrib.models import Model, Scripted
 from toolcrib.rules import Limit, RateLimits, read_rules
-from toolcrib.sandbox import Level, choose
 from toolcrib.secrets import Environment
 
 TASK = "Count the orders, write the number to report.md, and mail it to ann@example.org."

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from toolcrib.sandbox import Bubblewrap, Denial, Landlock, Sandbox, environment
-from toolcrib.sandbox.choose import ORDER, unfit
+from toolcrib.command.sandbox import Bubblewrap, Denial, Landlock, Sandbox, environment
+from toolcrib.command.sandbox.choose import ORDER, unfit
 
 BACKENDS = {"bubblewrap": Bubblewrap, "landlock": Landlock}
 

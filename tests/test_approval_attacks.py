@@ -427,7 +427,7 @@ async def test_one_answer_is_not_anothers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["ls", "touch a; touch b", "echo $(date) | cat"])
 async def test_one_command_is_one_question(autonomy: str, command: str, tmp_path: Path) -> None:
     """Without a sandbox both the policy and the tool itself want a yes."""
-    from toolcrib.sandbox import NoSandbox
+    from toolcrib.command.sandbox import NoSandbox
     from toolcrib.tools import Workspace
     from toolcrib.tools.shell import Shell
 

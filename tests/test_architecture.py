@@ -22,7 +22,7 @@ FLOORS: list[tuple[str, set[str]]] = [
         {
             "effect", "facts", "fingerprint", "prepared", "question", "spec", "tool", "params", "call", "access", "messages", "events", "sink", "context", "result", "toolset", "errors", "content",
             "signature", "definition", "function", "explain", "schema", "jsonstream", "repair", "lenient_json",
-            "lenient_grammar", "json_shape", "json_values", "json_tokens", "visible", "secrets", "net", "shell", "sandbox", "audit",
+            "lenient_grammar", "json_shape", "json_values", "json_tokens", "visible", "secrets", "net", "shell", "command", "audit",
         },
     ),
     ("rooms", {"tools", "codecs"}),
@@ -191,7 +191,7 @@ BESIDE = {
     "explain",
     "visible",
 }
-ROOMS = {"secrets", "net", "shell", "sandbox", "audit"}  # on the ground floor, but no part of the path
+ROOMS = {"secrets", "net", "shell", "command", "audit"}  # on the ground floor, but no part of the path
 BUDGETS = {"the path": 6_200, "beside it": 3_400}
 
 

@@ -13,8 +13,8 @@ from tests.test_cli_terminal import PROMPT, Pty
 from tests.test_cli_tools import toolcrib
 from toolcrib import Effect, Toolbox
 from toolcrib.assembly import assemble, default_tools
+from toolcrib.command.sandbox import ExternalSandbox, Landlock, Level, NoSandbox, choose, warnings
 from toolcrib.errors import ErrorCode
-from toolcrib.sandbox import ExternalSandbox, Landlock, Level, NoSandbox, choose, warnings
 from toolcrib.tools import Shell, Workspace, WriteFile, workspace_tools
 from toolcrib.toolset import ToolFactory
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from tests.sandbox_runs import BACKENDS, Done, backend, run
 from toolcrib import Toolbox
 from toolcrib.assembly import default_tools
+from toolcrib.command.sandbox import repositories
+from toolcrib.command.sandbox.gitconfig import known_lines, without_programs
 from toolcrib.errors import ErrorCode
-from toolcrib.sandbox import repositories
-from toolcrib.sandbox.gitconfig import known_lines, without_programs
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -362,8 +362,8 @@ def test_what_may_stay(text: str, stays: bool) -> None:
 SHUT = """
 import os, sys
 os.setgroups([]), os.setgid(54322), os.setuid(54322)
-from toolcrib.sandbox import Launch
-from toolcrib.sandbox.repositories import Repositories
+from toolcrib.command.sandbox import Launch
+from toolcrib.command.sandbox.repositories import Repositories
 folder = sys.argv[1]
 os.umask(0)
 os.makedirs(f"{folder}/was", 0o777)

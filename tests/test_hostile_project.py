@@ -11,9 +11,9 @@ import pytest
 
 from tests.sandbox_runs import backend
 from toolcrib import Answer, Question, Toolbox, Verdict
+from toolcrib.command.sandbox import ExternalSandbox, NoSandbox, Sandbox
 from toolcrib.errors import ErrorCode
 from toolcrib.rules import read_rules
-from toolcrib.sandbox import ExternalSandbox, NoSandbox, Sandbox
 from toolcrib.tools import Shell, Workspace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no shell tool")

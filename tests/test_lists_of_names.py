@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from toolcrib import Toolbox
+from toolcrib.command.sandbox import Bubblewrap, Landlock, Level, Seatbelt, environment
+from toolcrib.command.sandbox.egress import allowlist_guard
 from toolcrib.net import NetGuard
 from toolcrib.rules import Limit, Rule
-from toolcrib.sandbox import Bubblewrap, Landlock, Level, Seatbelt, environment
-from toolcrib.sandbox.egress import allowlist_guard
 from toolcrib.secrets import Command, Environment
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Shell, Workspace

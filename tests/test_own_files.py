@@ -96,7 +96,7 @@ def test_settings_that_are_a_link_into_the_workspace_are_hidden_there(home: Path
 IN_A_PROJECT = """
 import sys
 sys.prefix = {prefix!r}
-from toolcrib.sandbox import Bubblewrap, Landlock, NoSandbox, choose
+from toolcrib.command.sandbox import Bubblewrap, Landlock, NoSandbox, choose
 from tests.sandbox_runs import run
 """
 
@@ -131,7 +131,7 @@ def test_landlock_that_cannot_keep_our_own_program_is_not_taken(tmp_path: Path) 
     done = _installed_in(
         tmp_path,
         """
-        from toolcrib.sandbox.choose import ORDER
+        from toolcrib.command.sandbox.choose import ORDER
         chosen = choose(sys.argv[1], order=[row for row in ORDER if row.name == "landlock"])
         print(isinstance(chosen, NoSandbox) and not chosen.wanted, chosen.report().why_not_better)
         """,

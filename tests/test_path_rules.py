@@ -14,12 +14,12 @@ import pytest
 
 from toolcrib import Context, Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
+from toolcrib.command.sandbox import NoSandbox
 from toolcrib.errors import ErrorCode
 from toolcrib.prepared import Pending, Ready
 from toolcrib.question import Answer, Question, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.rules import read_rules
-from toolcrib.sandbox import NoSandbox
 from toolcrib.tools import EditFile, GlobFiles, Grep, ListDir, ReadFile, Shell, Workspace, WriteFile
 
 KEYS = """

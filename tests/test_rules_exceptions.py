@@ -14,9 +14,9 @@ from tests.conformance.rules_of_others import ordered
 from tests.sandbox_runs import backend
 from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
+from toolcrib.command.sandbox import NoSandbox, Sandbox
 from toolcrib.facts import Facts
 from toolcrib.rules import CommandPattern, PathPattern, Rule, RuleError, RulePolicy, read_rules
-from toolcrib.sandbox import NoSandbox, Sandbox
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Shell, Workspace
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.sandbox_runs import BACKENDS, backend, run
-from toolcrib.sandbox import (
+from toolcrib.command.sandbox import (
     Bubblewrap,
     ExternalSandbox,
     Landlock,
@@ -29,9 +29,9 @@ from toolcrib.sandbox import (
     environment,
     seccomp,
 )
-from toolcrib.sandbox.choose import Backend
-from toolcrib.sandbox.places import view_of
-from toolcrib.sandbox.seatbelt import profile
+from toolcrib.command.sandbox.choose import Backend
+from toolcrib.command.sandbox.places import view_of
+from toolcrib.command.sandbox.seatbelt import profile
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 
@@ -464,7 +464,7 @@ def test_only_named_variables_pass() -> None:
 @linux
 def test_our_own_process_can_be_hidden() -> None:
     code = (
-        "import ctypes; from toolcrib.sandbox import hide_own_process; hide_own_process();"
+        "import ctypes; from toolcrib.command.sandbox import hide_own_process; hide_own_process();"
         "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sandbox_runs import backend, run
-from toolcrib.sandbox import Level, Sandbox
-from toolcrib.sandbox.egress import Allowlist, guarded, target_of
+from toolcrib.command.sandbox import Level, Sandbox
+from toolcrib.command.sandbox.egress import Allowlist, guarded, target_of
 
 # -- what a request asks for
 

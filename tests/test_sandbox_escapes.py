@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
+import toolcrib.command.sandbox
 import toolcrib.errors
-import toolcrib.sandbox
-from toolcrib.sandbox.choose import ORDER, unfit
+from toolcrib.command.sandbox.choose import ORDER, unfit
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the back ends that can be tried are Linux's")
 
@@ -84,12 +84,13 @@ def results(backend: str, who: str) -> dict[str, Any]:
     place = Path(tempfile.mkdtemp(prefix="toolcrib-escape-", dir="/var/lib" if os.geteuid() == 0 else None))
     try:
         lib = place / "lib"
-        (lib / "toolcrib").mkdir(parents=True)
+        (lib / "toolcrib" / "command").mkdir(parents=True)
         (lib / "toolcrib" / "__init__.py").touch()
+        (lib / "toolcrib" / "command" / "__init__.py").touch()
         shutil.copy(Path(toolcrib.errors.__file__), lib / "toolcrib")
         shutil.copytree(
-            Path(toolcrib.sandbox.__file__).parent,
-            lib / "toolcrib" / "sandbox",
+            Path(toolcrib.command.sandbox.__file__).parent,
+            lib / "toolcrib" / "command" / "sandbox",
             ignore=shutil.ignore_patterns("__pycache__"),
         )
         shutil.copytree(HERE, lib / "escape", ignore=shutil.ignore_patterns("__pycache__"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox_runs import backend, run
-from toolcrib.sandbox import masks, scratch
+from toolcrib.command.sandbox import masks, scratch
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no sandbox for Windows")
 
@@ -40,7 +40,7 @@ def ended(process: subprocess.Popen[str]) -> None:
 
 USES_SCRATCH = """
 import os, sys
-from toolcrib.sandbox.scratch import Scratch
+from toolcrib.command.sandbox.scratch import Scratch
 mine = Scratch()
 os.makedirs(mine.path() + "/deep/deeper")
 open(mine.path() + "/deep/file", "w").close()
@@ -84,7 +84,7 @@ def test_a_link_that_is_named_like_a_scratch_folder_is_not_followed(
 
 HOLDS_MASKS = """
 import sys
-from toolcrib.sandbox.masks import Masks
+from toolcrib.command.sandbox.masks import Masks
 masks = Masks()
 masks.hold([sys.argv[1] + "/.envrc", sys.argv[1] + "/.config/autostart"])
 """

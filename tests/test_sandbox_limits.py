@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox_runs import BACKENDS, backend, run
-from toolcrib.sandbox import Limits, group
+from toolcrib.command.sandbox import Limits, group
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the back ends that can be tried are Linux's")
 
@@ -34,7 +34,7 @@ PROGRAM = """
 import json, sys
 from tests.sandbox_runs import backend, run
 from tests.test_sandbox_limits import FLOODS
-from toolcrib.sandbox import group
+from toolcrib.command.sandbox import group
 limits, command, _ = FLOODS[sys.argv[2]]
 done = run(backend(sys.argv[1])(sys.argv[3], limits=limits), command, sys.argv[3])
 print(json.dumps([sorted(group.counted()), done.code, done.denial.target if done.denial else done.said]))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.sandbox_runs import BACKENDS, backend, run
-from toolcrib.sandbox import Launch
+from toolcrib.command.sandbox import Launch
 
 
 @pytest.fixture(params=list(BACKENDS))

@@ -11,9 +11,9 @@ import pytest
 
 from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Toolbox
+from toolcrib.command.sandbox import NoSandbox, Sandbox, choose
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
-from toolcrib.sandbox import NoSandbox, Sandbox, choose
 from toolcrib.tools import Shell, ShellParams, Workspace
 
 
@@ -135,7 +135,7 @@ async def test_a_timeout_says_what_the_sandbox_did(ws: Workspace, sandbox: Sandb
 async def test_a_level_that_cannot_be_kept_starts_nothing(ws: Workspace) -> None:
     class Refusing(NoSandbox):
         def launch(self, *given: Any, **named: Any) -> Any:
-            from toolcrib.sandbox import SandboxError
+            from toolcrib.command.sandbox import SandboxError
 
             raise SandboxError("bwrap is not installed")
 

@@ -15,10 +15,10 @@ from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Toolbox
 from toolcrib.audit import AuditLog
 from toolcrib.call import CallKey
+from toolcrib.command.sandbox import Level, Permission, Sandbox
 from toolcrib.events import Event, Notice
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.rules import ApprovalStore, read_rules
-from toolcrib.sandbox import Level, Permission, Sandbox
 from toolcrib.tools import Shell, Workspace
 
 YES, NO = Answer(Verdict.YES), Answer(Verdict.NO, "write to build/ instead")

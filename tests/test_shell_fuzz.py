@@ -21,7 +21,9 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib.shell import Local, judge, run_plan
+from toolcrib.command.launch import run_plan
+from toolcrib.shell import judge
+from toolcrib.shell.local import Local
 from toolcrib.shell.parse import parse
 from toolcrib.shell.programs.table import FORMS
 from toolcrib.shell.programs.wrappers import WRAPPERS

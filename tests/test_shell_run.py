@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib.shell import Child, Local, Plan, judge, run_plan
-from toolcrib.shell.gitguard import guarded
+from toolcrib.command.launch import Child, run_plan
+from toolcrib.command.launch.git_options import guarded
+from toolcrib.command.launch.plan_runner import Streams
+from toolcrib.shell import Plan, judge
+from toolcrib.shell.local import Local
 from toolcrib.shell.parse import parse
-from toolcrib.shell.run import Streams
 
 pytest.importorskip("tree_sitter_bash")
 ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}

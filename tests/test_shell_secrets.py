@@ -12,10 +12,10 @@ from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Toolbox
 from toolcrib.audit import AuditLog
 from toolcrib.call import ToolCall
+from toolcrib.command.sandbox import NoSandbox, Sandbox
 from toolcrib.context import Context
 from toolcrib.errors import ErrorCode, ToolError
 from toolcrib.question import Answer, Question, Verdict
-from toolcrib.sandbox import NoSandbox, Sandbox
 from toolcrib.secrets import Environment
 from toolcrib.sink import EventLog
 from toolcrib.tools import Shell, ShellParams, Workspace

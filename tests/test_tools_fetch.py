@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from tests.growth import growth
 from toolcrib import Answer, Effect, Question, Toolbox, Verdict
+from toolcrib.command.sandbox import Level
 from toolcrib.content import Image
 from toolcrib.net import NetGuard
 from toolcrib.rules import read_rules
-from toolcrib.sandbox import Level
 
 pytest.importorskip("httpx2")
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from toolcrib import Context, ToolError
+from toolcrib.command.launch.process import plain
 from toolcrib.tools import (
     EditFile,
     EditFileParams,
@@ -30,7 +31,6 @@ from toolcrib.tools import (
     WriteFile,
     WriteFileParams,
 )
-from toolcrib.tools.process import plain
 
 CTX: Context[Any] = Context()
 P = TypeVar("P", bound=BaseModel)

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import growth
+from toolcrib.command.launch.process import HeadTail, plain
+from toolcrib.command.sandbox import NoSandbox
 from toolcrib.context import Context
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
-from toolcrib.sandbox import NoSandbox
 from toolcrib.tools import SAFE_ENV_VARS, Shell, ShellParams, Workspace
-from toolcrib.tools.process import HeadTail, plain
 
 
 class Listener:

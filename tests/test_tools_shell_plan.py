@@ -16,12 +16,21 @@ from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib import Toolbox
 from toolcrib.access import Reach
 from toolcrib.call import ToolCall
+from toolcrib.command.sandbox import (
+    ExternalSandbox,
+    Files,
+    Launch,
+    Level,
+    Network,
+    NoSandbox,
+    Sandbox,
+    choose,
+)
 from toolcrib.context import Context
 from toolcrib.errors import ErrorCode, ToolError
 from toolcrib.prepared import Pending, Prepared, Ready
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy, read_rules
-from toolcrib.sandbox import ExternalSandbox, Files, Launch, Level, Network, NoSandbox, Sandbox, choose
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Shell, ShellParams, Workspace
 
@@ -500,7 +509,7 @@ async def test_descriptors_are_given_back(ws: Workspace) -> None:
 async def test_a_sandbox_that_cannot_be_made_starts_nothing(ws: Workspace) -> None:
     class Refusing(NoSandbox):
         def launch(self, *given: Any, **named: Any) -> Any:
-            from toolcrib.sandbox import SandboxError
+            from toolcrib.command.sandbox import SandboxError
 
             raise SandboxError("bwrap is not installed")
 

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, DeniedPaths, Reach
+from toolcrib.command.sandbox import ExternalSandbox, Level, NoSandbox, Sandbox
+from toolcrib.command.sandbox.places import view_of
+from toolcrib.command.sandbox.seatbelt import profile
 from toolcrib.context import Context
 from toolcrib.facts import Facts
 from toolcrib.rules import PathPattern, Rule, read_rules
 from toolcrib.rules.denied_paths import MOST_PLACES
-from toolcrib.sandbox import ExternalSandbox, Level, NoSandbox, Sandbox
-from toolcrib.sandbox.places import view_of
-from toolcrib.sandbox.seatbelt import profile
 from toolcrib.toolbox.policy import Case, Verb
 from toolcrib.tools import Shell, Workspace
 
@@ -495,7 +495,7 @@ def test_landlock_hides_from_what_only_reads_and_says_so(root: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="paths of POSIX")
 def test_the_profile_for_seatbelt_names_what_is_taken(root: Path) -> None:
-    from toolcrib.sandbox.places import taken
+    from toolcrib.command.sandbox.places import taken
 
     level = Level(hidden=(str(root / "secrets"),), kept=(str(root / "conf"),))
     lines = profile(taken(view_of(str(root)), level), level, "/private/tmp/x").splitlines()

@@ -13,7 +13,7 @@ from toolcrib.toolset import Supplied, Toolset, filtered, name_of
 if TYPE_CHECKING:
     from typing import Any
 
-    from toolcrib.sandbox import Level, Sandbox
+    from toolcrib.command.sandbox import Level, Sandbox
     from toolcrib.toolbox import Toolbox
     from toolcrib.tools import Workspace
 

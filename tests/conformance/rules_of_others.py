@@ -13,8 +13,8 @@ from typing import Any
 
 from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
+from toolcrib.command.sandbox import NoSandbox
 from toolcrib.rules import CommandPattern, Rule
-from toolcrib.sandbox import NoSandbox
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Shell, Workspace
 

@@ -16,9 +16,9 @@ import pytest
 from tests.conformance.conftest import load_cases
 from tests.conformance.test_tools_paths import build
 from toolcrib import Toolbox, ToolCall
+from toolcrib.command.sandbox import NoSandbox
 from toolcrib.prepared import Pending, Prepared, Refused
 from toolcrib.rules import read_rules
-from toolcrib.sandbox import NoSandbox
 from toolcrib.tools import Shell, Workspace
 
 pytest.importorskip("tree_sitter_bash")

@@ -240,7 +240,7 @@ async def quarantine(case: Any) -> None:
 
 
 async def ran_by_shell(command: str) -> ToolResult:
-    from toolcrib.sandbox import NoSandbox
+    from toolcrib.command.sandbox import NoSandbox
     from toolcrib.tools import Shell, Workspace
 
     with tempfile.TemporaryDirectory() as folder:

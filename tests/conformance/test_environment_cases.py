@@ -19,10 +19,10 @@ import pytest
 from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import any_tool, shell_in
 from toolcrib import Effect, Toolbox
+from toolcrib.command.sandbox import NoSandbox, environment
+from toolcrib.command.sandbox.environment import PASSED, git_overrides
 from toolcrib.context import Context
 from toolcrib.rules import PathPattern, read_rules
-from toolcrib.sandbox import NoSandbox, environment
-from toolcrib.sandbox.environment import PASSED, git_overrides
 from toolcrib.shell import judge
 from toolcrib.shell.environment import trouble
 from toolcrib.tools import Shell, ShellParams, Workspace

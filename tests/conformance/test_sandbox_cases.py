@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import load_cases
-from toolcrib.sandbox import Bubblewrap, Landlock, Launch, NoSandbox, Sandbox, Seatbelt
+from toolcrib.command.sandbox import Bubblewrap, Landlock, Launch, NoSandbox, Sandbox, Seatbelt
 
 SANDBOXES: dict[str, Callable[[Path], Sandbox]] = {
     "none": lambda ws: NoSandbox(),

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import load_cases
+from toolcrib.command.launch.process import HeadTail
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.tools import Shell, ShellParams, Workspace
-from toolcrib.tools.process import HeadTail
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 
 from tests.conformance.conftest import load_cases
 from toolcrib import Effect, Toolbox, ToolCall, tool
+from toolcrib.command.sandbox import NoSandbox
 from toolcrib.prepared import Prepared
 from toolcrib.rules import RulePolicy, read_rules
-from toolcrib.sandbox import NoSandbox
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Shell, Workspace, workspace_tools
 

@@ -3,7 +3,7 @@
 
     python driver.py BACKEND BASE      prints JSON: {"attempts": {...}, "abilities": {...}}
 
-Stands alone but for `toolcrib.sandbox` and `attempts`, so that it can be run as another user. Only loopback is
+Stands alone but for `toolcrib.command.sandbox` and `attempts`, so that it can be run as another user. Only loopback is
 listened on; the processes that attempts are made against are its own.
 """
 
@@ -24,7 +24,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from toolcrib.sandbox import Bubblewrap, Landlock, Limits, NoSandbox, Sandbox, environment
+from toolcrib.command.sandbox import Bubblewrap, Landlock, Limits, NoSandbox, Sandbox, environment
 
 ESCAPED = "escaped"
 MARKER = "ESCAPE_MARKER"

@@ -17,8 +17,8 @@ from toolcrib.cli.secrets import stored_secrets
 from toolcrib.cli.shown import on_one_line, shown
 from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, find, items_of, out, say
+from toolcrib.command.sandbox.kernel import hide_own_process
 from toolcrib.errors import ErrorCode
-from toolcrib.sandbox.kernel import hide_own_process
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly

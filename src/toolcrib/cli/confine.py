@@ -12,7 +12,7 @@ from toolcrib.cli.main import Problem
 from toolcrib.cli.shown import shown
 
 if TYPE_CHECKING:
-    from toolcrib.sandbox import Level, Sandbox
+    from toolcrib.command.sandbox import Level, Sandbox
 
 DEFAULT = "workspace_write"
 
@@ -28,8 +28,8 @@ class Confinement:
 
     def level(self) -> Level:
         """Raises Problem for words that are none, or do not go together."""
-        from toolcrib.sandbox import Files, Level
-        from toolcrib.sandbox.egress import guarded
+        from toolcrib.command.sandbox import Files, Level
+        from toolcrib.command.sandbox.egress import guarded
 
         if self.hosts and self.network:
             raise Problem(
@@ -56,8 +56,8 @@ class Confinement:
 
         Of files in the workspace that are `kept`, bubblewrap keeps commands; others would put back what we write there.
         """
-        from toolcrib.sandbox import Bubblewrap, SandboxError, choose
-        from toolcrib.sandbox.places import PROTECTED, within
+        from toolcrib.command.sandbox import Bubblewrap, SandboxError, choose
+        from toolcrib.command.sandbox.places import PROTECTED, within
 
         try:
             made = choose(workspace, self.level(), external=self.outer)
@@ -72,6 +72,6 @@ class Confinement:
 
 def sandbox_lines(sandbox: Sandbox) -> list[str]:
     """What a person should know of a sandbox that is weak, missing or switched off, a line each; mostly nothing."""
-    from toolcrib.sandbox import warnings
+    from toolcrib.command.sandbox import warnings
 
     return [shown(f"sandbox: {line}") for line in warnings(sandbox)]

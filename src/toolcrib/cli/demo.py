@@ -21,16 +21,16 @@ from toolcrib.cli.main import Problem, quiet_logging
 from toolcrib.cli.session import Asker, Shown, Terminal, console_for, show_run, summary_lines
 from toolcrib.cli.tools import say
 from toolcrib.cli.view import View
+from toolcrib.command.sandbox.kernel import hide_own_process
 from toolcrib.prepared import Pending
 from toolcrib.question import Answer, Question, Verdict
-from toolcrib.sandbox.kernel import hide_own_process
 from toolcrib.toolbox import Toolbox
 from toolcrib.tools import Shell, Workspace, workspace_tools
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from toolcrib.sandbox import Sandbox
+    from toolcrib.command.sandbox import Sandbox
     from toolcrib.toolset import Supplied
 
 TASK = "The tests of this project fail. Find out why, mend it, and show that they pass."

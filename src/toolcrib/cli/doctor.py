@@ -105,7 +105,7 @@ def _sandbox(workspace: Path, problems: list[str]) -> None:
     if not workspace.is_dir():
         out("  not tried: there is no workspace")
         return
-    from toolcrib.sandbox import SandboxError, choose, warnings
+    from toolcrib.command.sandbox import SandboxError, choose, warnings
 
     try:
         sandbox = choose(workspace)

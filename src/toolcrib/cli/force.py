@@ -17,13 +17,13 @@ from toolcrib.cli.audit import state_folder
 from toolcrib.cli.main import Problem
 from toolcrib.cli.shown import on_one_line
 from toolcrib.cli.tools import say
+from toolcrib.command.sandbox.own import own_places, runs_us
 from toolcrib.errors import ToolcribError
 from toolcrib.prepared import Bound, Ready, Refused
 from toolcrib.rules import Limit, NotThere, PathPattern, Rule, RuleError, RuleFile, RulePolicy, load_rules
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.rules.file import lowest
 from toolcrib.rules.unmatched import unmatched_rules
-from toolcrib.sandbox.own import own_places, runs_us
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Verb
 from toolcrib.toolbox.prepare import Arguments, call_effect, decode
 from toolcrib.toolbox.resolve import resolve
@@ -31,8 +31,8 @@ from toolcrib.tools.builtin import CLASSES
 from toolcrib.tools.fetch import Fetch
 
 if TYPE_CHECKING:
+    from toolcrib.command.sandbox import Sandbox
     from toolcrib.rules.trust import ProjectRules
-    from toolcrib.sandbox import Sandbox
     from toolcrib.toolbox import Toolbox
 
 FLAG = "--autonomy"

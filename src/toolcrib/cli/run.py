@@ -23,18 +23,18 @@ from toolcrib.cli.secrets import stored_secrets
 from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_run, summary_lines
 from toolcrib.cli.stdout import stdout_apart
 from toolcrib.cli.tools import assembled, say
+from toolcrib.command.sandbox.kernel import hide_own_process
+from toolcrib.command.sandbox.scratch import Scratch
 from toolcrib.events import Notice
 from toolcrib.messages import Message, ResultPart
-from toolcrib.sandbox.kernel import hide_own_process
-from toolcrib.sandbox.scratch import Scratch
 from toolcrib.sink import EventLog
 
 if TYPE_CHECKING:
     from toolcrib.agent import Run
     from toolcrib.assembly import Assembly
     from toolcrib.cli.view import View
+    from toolcrib.command.sandbox import Sandbox
     from toolcrib.models import Model
-    from toolcrib.sandbox import Sandbox
     from toolcrib.toolbox import Toolbox
 
 INSTRUCTIONS = """\

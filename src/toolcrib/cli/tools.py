@@ -19,8 +19,8 @@ from toolcrib.cli.stdout import stdout_apart
 from toolcrib.plugins import PluginError, missing_arguments
 
 if TYPE_CHECKING:
+    from toolcrib.command.sandbox import Sandbox
     from toolcrib.facts import Facts
-    from toolcrib.sandbox import Sandbox
     from toolcrib.spec import ToolSpec
     from toolcrib.tools import Workspace
 

@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from toolcrib.access import PATHS, Access, DeniedPaths, Reach
+from toolcrib.command.sandbox.masks import is_mask
 from toolcrib.rules.folder_cache import FOLDER, LINK, FolderCache, Name
 from toolcrib.rules.patterns import SPECIAL, compiled, expanded, fits
 from toolcrib.rules.rule import NO, PARTLY, YES, Rule, within
-from toolcrib.sandbox.masks import is_mask
 from toolcrib.toolbox.policy import Case
 
 MOST_NAMES = 50_000  # looked at for one command

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolcrib.shell.run import Child, Streams
+from toolcrib.command.launch.plan_runner import Child, Streams
 
 if TYPE_CHECKING:
     import asyncio

@@ -18,8 +18,8 @@ from toolcrib.tools.workspace import Workspace
 from toolcrib.tools.write_file import WriteFile
 
 if TYPE_CHECKING:
+    from toolcrib.command.sandbox import Level, Sandbox
     from toolcrib.net import NetGuard
-    from toolcrib.sandbox import Level, Sandbox
 
 CLASSES = (ReadFile, WriteFile, EditFile, ListDir, GlobFiles, Grep, Shell)
 
@@ -49,9 +49,9 @@ def workspace_tools(
 @lru_cache(16)
 def _guard_at(level: Level | None) -> NetGuard | None:
     """The guard of what commands may speak to; None for nothing."""
+    from toolcrib.command.sandbox import Network
+    from toolcrib.command.sandbox.egress import allowlist_guard
     from toolcrib.net import NetGuard
-    from toolcrib.sandbox import Network
-    from toolcrib.sandbox.egress import allowlist_guard
 
     if level is None or level.network is Network.OFF:
         return None

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from toolcrib.command.sandbox.own import python
 from toolcrib.errors import ToolError
-from toolcrib.sandbox.own import python
 
 WORKER = Path(__file__).with_name("regex_worker.py")
 TICK = 0.1  # seconds between looks at whether the call was cancelled

@@ -20,11 +20,9 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field, PrivateAttr
 
 from toolcrib.access import Access
-from toolcrib.effect import Effect
-from toolcrib.errors import ToolError, listed
-from toolcrib.facts import MaxOutput
-from toolcrib.question import Doubt, Preview
-from toolcrib.sandbox import (
+from toolcrib.command.launch.plan_host import PlanHost, launched, pinned, run_as_plan
+from toolcrib.command.launch.process import Outcome, run
+from toolcrib.command.sandbox import (
     Denial,
     Files,
     Launch,
@@ -35,14 +33,16 @@ from toolcrib.sandbox import (
     choose,
     environment,
 )
+from toolcrib.effect import Effect
+from toolcrib.errors import ToolError, listed
+from toolcrib.facts import MaxOutput
+from toolcrib.question import Doubt, Preview
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.variables import PREFIX, as_variables
 from toolcrib.shell import Judgement, judge, paths
 from toolcrib.tool import Tool
-from toolcrib.tools.process import Outcome, run
 from toolcrib.tools.shell_accesses import accesses_of
 from toolcrib.tools.shell_hints import ends_history, quiet
-from toolcrib.tools.shell_plan import PlanHost, launched, pinned, run_as_plan
 from toolcrib.tools.shell_reasons import why
 from toolcrib.tools.shell_rules import Withholding, reading
 from toolcrib.tools.shell_wider import MOST, Wider
@@ -111,7 +111,7 @@ class Shell(
     ) -> None:
         """`env` is set for commands, `passthrough` names further variables of ours that they get.
 
-        Without a `sandbox` it is the best that works here (`toolcrib.sandbox.choose`: the workspace may be
+        Without a `sandbox` it is the best that works here (`toolcrib.command.sandbox.choose`: the workspace may be
         written to, no network), found at the first command. To go without one, pass `NoSandbox()`. A level that
         is set on the workspace counts for either.
         """

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from toolcrib.command.launch.process import Outcome
+from toolcrib.command.sandbox import Denial, Launch, Network, Permission, Sandbox
 from toolcrib.question import Doubt
-from toolcrib.sandbox import Denial, Launch, Network, Permission, Sandbox
-from toolcrib.tools.process import Outcome
 
 if TYPE_CHECKING:
     from toolcrib.shell import Judgement

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access, Reach
+from toolcrib.command.sandbox import Files, Level, Network, Sandbox, SandboxError
 from toolcrib.errors import ToolError
-from toolcrib.sandbox import Files, Level, Network, Sandbox, SandboxError
 
 if TYPE_CHECKING:
     from typing import Any

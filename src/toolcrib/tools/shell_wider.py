@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.access import Access, Reach
+from toolcrib.command.launch.process import Outcome
+from toolcrib.command.sandbox import Denial, Level, Permission, Sandbox, SandboxError
 from toolcrib.errors import ToolError
-from toolcrib.sandbox import Denial, Level, Permission, Sandbox, SandboxError
-from toolcrib.tools.process import Outcome
 from toolcrib.tools.shell_words import visible
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from toolcrib.command.launch.process import HeadTail, Outcome
+from toolcrib.command.sandbox import Denial, Sandbox
 from toolcrib.errors import ToolError
-from toolcrib.sandbox import Denial, Sandbox
 from toolcrib.shell import Judgement, Part
 from toolcrib.shell.plan import quoted
-from toolcrib.tools.process import HeadTail, Outcome
 from toolcrib.tools.shell_reasons import of_part
 
 if TYPE_CHECKING:

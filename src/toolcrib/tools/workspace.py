@@ -41,7 +41,7 @@ from toolcrib.tools.workspace_paths import (
 )
 
 if TYPE_CHECKING:
-    from toolcrib.sandbox import Level
+    from toolcrib.command.sandbox import Level
 
 ATTEMPTS = 8  # at a path whose links change while they are followed
 NEAR_NAMES = 3
@@ -84,7 +84,7 @@ class Workspace:
     @property
     def read_only(self) -> str | None:
         """Why nothing in it may be changed now, in words; None if it may."""
-        from toolcrib.sandbox.interface import Files
+        from toolcrib.command.sandbox.interface import Files
 
         only = self.level is not None and self.level.files is Files.READ_ONLY
         return "the workspace may only be read now" if only else None

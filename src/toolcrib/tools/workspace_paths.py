@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from toolcrib.access import Access
+from toolcrib.command.sandbox.places import PROTECTED
 from toolcrib.question import Doubt
-from toolcrib.sandbox.places import PROTECTED
 
 WORDS = {
     errno.ENOTDIR: "{path}: a part of this path is a file, not a folder.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from toolcrib.sandbox.interface import Denial, Launch, Level, Network, SandboxReport, Strength
+from toolcrib.command.sandbox.interface import Denial, Launch, Level, Network, SandboxReport, Strength
 
 
 class ExternalSandbox:

@@ -15,9 +15,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from toolcrib.command.sandbox.launcher import PORT
 from toolcrib.errors import listed
 from toolcrib.net.urls import NetworkRefused
-from toolcrib.sandbox.launcher import PORT
 
 if TYPE_CHECKING:
     from toolcrib.net import NetGuard

@@ -37,7 +37,7 @@ def main(fd: int) -> NoReturn:
 
 
 def _supervised(plan: dict[str, Any]) -> int:
-    from toolcrib.sandbox.supervise import supervise
+    from toolcrib.command.sandbox.supervise import supervise
 
     return supervise(lambda: become(plan), memory=plan["together"], processes=plan["processes"])
 
@@ -67,7 +67,7 @@ def _as_signals_are_at_first() -> None:
 
 
 def _confine(plan: dict[str, Any]) -> None:
-    from toolcrib.sandbox import kernel
+    from toolcrib.command.sandbox import kernel
 
     if plan["limits"]:
         import resource
@@ -117,7 +117,13 @@ def _find_siblings() -> None:
     from types import ModuleType
 
     here = os.path.dirname(os.path.abspath(__file__))
-    for name, folder in (("toolcrib", os.path.dirname(here)), ("toolcrib.sandbox", here)):
+    above = os.path.dirname(here)
+    folders = {
+        "toolcrib": os.path.dirname(above),
+        "toolcrib.command": above,
+        "toolcrib.command.sandbox": here,
+    }
+    for name, folder in folders.items():
         package = ModuleType(name)
         package.__path__ = [folder]
         sys.modules[name] = package

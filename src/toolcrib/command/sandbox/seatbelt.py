@@ -11,9 +11,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 
-from toolcrib.errors import listed
-from toolcrib.sandbox.explain import explained
-from toolcrib.sandbox.interface import (
+from toolcrib.command.sandbox.explain import explained
+from toolcrib.command.sandbox.interface import (
     Denial,
     Files,
     Launch,
@@ -24,11 +23,12 @@ from toolcrib.sandbox.interface import (
     SandboxReport,
     Strength,
 )
-from toolcrib.sandbox.narrow import narrowed
-from toolcrib.sandbox.places import View, opened, rooms, taken, view_of
-from toolcrib.sandbox.protect import Protection
-from toolcrib.sandbox.repositories import Repositories
-from toolcrib.sandbox.scratch import Scratch
+from toolcrib.command.sandbox.narrow import narrowed
+from toolcrib.command.sandbox.places import View, opened, rooms, taken, view_of
+from toolcrib.command.sandbox.protect import Protection
+from toolcrib.command.sandbox.repositories import Repositories
+from toolcrib.command.sandbox.scratch import Scratch
+from toolcrib.errors import listed
 
 NAME = "seatbelt"
 FIX = "sandbox-exec is part of macOS; a sandbox around this process may forbid a second one inside"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from toolcrib.sandbox.interface import Denial, Files, Launch, Level, Network, SandboxReport, Strength
+from toolcrib.command.sandbox.interface import Denial, Files, Launch, Level, Network, SandboxReport, Strength
 
 WORDS = "commands run with all rights of the user: files, network, other processes"
 

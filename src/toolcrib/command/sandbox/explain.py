@@ -11,9 +11,9 @@ import os
 import re
 from collections.abc import Callable, Iterator
 
-from toolcrib.sandbox.interface import Denial, Files, Launch, Level, Network, Permission
-from toolcrib.sandbox.masks import is_mask
-from toolcrib.sandbox.places import View, never_offered, within
+from toolcrib.command.sandbox.interface import Denial, Files, Launch, Level, Network, Permission
+from toolcrib.command.sandbox.masks import is_mask
+from toolcrib.command.sandbox.places import View, never_offered, within
 
 SOCKET = re.compile(r"\bsocket\b[^\n]*(?:\n[^\n]{0,300}){0,3}operation not permitted", re.IGNORECASE)
 FORKED = re.compile(r"(?:fork_exec|os\.fork)\b[^\n]*\n(?:[^\n]{0,300}\n){0,3}BlockingIOError: \[Errno 11\]")

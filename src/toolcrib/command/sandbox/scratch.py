@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from toolcrib.sandbox import claim
+from toolcrib.command.sandbox import claim
 
 PREFIX = "toolcrib-scratch-"
 

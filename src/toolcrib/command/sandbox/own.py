@@ -25,7 +25,7 @@ def own_places(home: str | None = None) -> tuple[str, ...]:
 
 def runs_us(root: str) -> tuple[str, ...]:
     """What of a workspace runs outside of every sandbox, because toolcrib itself is installed in it."""
-    places = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, Path(__file__).parents[1])}
+    places = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, Path(__file__).parents[2])}
     inside = sorted(path for path in places if path.startswith(f"{root.rstrip('/')}/"))
     return tuple(path for path in inside if not any(path.startswith(f"{other}/") for other in inside))
 

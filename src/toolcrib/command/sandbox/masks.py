@@ -16,7 +16,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from toolcrib.sandbox.interface import Launch
+from toolcrib.command.sandbox.interface import Launch
 
 TIME_OF_A_MASK = 1_000_000_007  # seconds
 TRIES = 8

@@ -17,12 +17,11 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from toolcrib.errors import listed
-from toolcrib.sandbox import kernel, seccomp
-from toolcrib.sandbox.environment import outer_and_inner
-from toolcrib.sandbox.explain import explained
-from toolcrib.sandbox.group import grouped, unheld
-from toolcrib.sandbox.interface import (
+from toolcrib.command.sandbox import kernel, seccomp
+from toolcrib.command.sandbox.environment import outer_and_inner
+from toolcrib.command.sandbox.explain import explained
+from toolcrib.command.sandbox.group import grouped, unheld
+from toolcrib.command.sandbox.interface import (
     Denial,
     Files,
     Launch,
@@ -33,19 +32,20 @@ from toolcrib.sandbox.interface import (
     SandboxReport,
     Strength,
 )
-from toolcrib.sandbox.landlock import CHANGING, LOOKING, confinement
-from toolcrib.sandbox.masks import Masks
-from toolcrib.sandbox.missing import made_where_missing
-from toolcrib.sandbox.narrow import narrowed
-from toolcrib.sandbox.places import View, opened, rooms, taken, view_of, within
-from toolcrib.sandbox.plan import Confinement, Plan, handed
-from toolcrib.sandbox.protect import Protection
-from toolcrib.sandbox.repositories import Repositories
-from toolcrib.sandbox.scratch import Scratch
-from toolcrib.sandbox.temporary import TEMPORARY, around, between, mounted_on, rooms_in
+from toolcrib.command.sandbox.landlock import CHANGING, LOOKING, confinement
+from toolcrib.command.sandbox.masks import Masks
+from toolcrib.command.sandbox.missing import made_where_missing
+from toolcrib.command.sandbox.narrow import narrowed
+from toolcrib.command.sandbox.places import View, opened, rooms, taken, view_of, within
+from toolcrib.command.sandbox.plan import Confinement, Plan, handed
+from toolcrib.command.sandbox.protect import Protection
+from toolcrib.command.sandbox.repositories import Repositories
+from toolcrib.command.sandbox.scratch import Scratch
+from toolcrib.command.sandbox.temporary import TEMPORARY, around, between, mounted_on, rooms_in
+from toolcrib.errors import listed
 
 if TYPE_CHECKING:
-    from toolcrib.sandbox.egress import Resolver
+    from toolcrib.command.sandbox.egress import Resolver
 
 NAME = "bubblewrap"
 FIX = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and allow unprivileged user namespaces"
@@ -172,7 +172,7 @@ class Bubblewrap:
         inner = [*limiter(self.limits), *argv]
         plan = Plan(exec=inner)
         if level.network is Network.ALLOWLIST:
-            from toolcrib.sandbox.egress import Egress, guarded
+            from toolcrib.command.sandbox.egress import Egress, guarded
 
             resolve = self.resolve or guarded(level.hosts)
             egress = Egress(level.hosts, resolve, refused=launch.refused_hosts, led_astray=launch.led_astray)
@@ -290,7 +290,7 @@ def _kept(level: Level) -> Level:
     if level.files is Files.OFF:
         raise SandboxError("bubblewrap confines; for no sandbox at all use NoSandbox")
     if level.hosts:
-        from toolcrib.sandbox.egress import guarded
+        from toolcrib.command.sandbox.egress import guarded
 
         try:
             guarded(level.hosts)

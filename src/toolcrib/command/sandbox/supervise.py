@@ -12,7 +12,7 @@ import _signal as signal  # type: ignore[import-not-found] # pyright: ignore[rep
 import os
 import time
 
-from toolcrib.sandbox import kernel
+from toolcrib.command.sandbox import kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from toolcrib.sandbox.interface import Launch
+from toolcrib.command.sandbox.interface import Launch
 
 
 def made_where_missing(paths: Iterable[str]) -> list[Callable[[Launch], None]]:

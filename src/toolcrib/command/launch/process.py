@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolcrib.tools.family import GRACE, MARK, Family, end, end_rest, shielded, start
+from toolcrib.command.launch.process_tree import GRACE, MARK, Family, end, end_rest, shielded, start
 
 DRAIN = 0.25  # seconds for output that is still in the pipe after the child's end
 CHUNK = 65_536

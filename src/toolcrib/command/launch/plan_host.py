@@ -18,15 +18,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolcrib.sandbox import Launch, Level, Sandbox, SandboxError
-from toolcrib.shell import Plan, run_plan
-from toolcrib.tools.family import MARK, Family, end, end_rest, shielded, start
-from toolcrib.tools.process import DRAIN, HeadTail, Outcome, Pipe
+from toolcrib.command.launch.plan_runner import run_plan
+from toolcrib.command.launch.process import DRAIN, HeadTail, Outcome, Pipe
+from toolcrib.command.launch.process_tree import MARK, Family, end, end_rest, shielded, start
+from toolcrib.command.sandbox import Launch, Level, Sandbox, SandboxError
+from toolcrib.shell import Plan
 
 if TYPE_CHECKING:
     import asyncio
 
-    from toolcrib.shell.run import Streams
+    from toolcrib.command.launch.plan_runner import Streams
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

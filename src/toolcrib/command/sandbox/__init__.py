@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from toolcrib.sandbox.bubblewrap import Bubblewrap
-from toolcrib.sandbox.choose import choose, warnings
-from toolcrib.sandbox.environment import environment
-from toolcrib.sandbox.external import ExternalSandbox
-from toolcrib.sandbox.interface import (
+from toolcrib.command.sandbox.bubblewrap import Bubblewrap
+from toolcrib.command.sandbox.choose import choose, warnings
+from toolcrib.command.sandbox.environment import environment
+from toolcrib.command.sandbox.external import ExternalSandbox
+from toolcrib.command.sandbox.interface import (
     Denial,
     Files,
     Launch,
@@ -19,10 +19,10 @@ from toolcrib.sandbox.interface import (
     SandboxReport,
     Strength,
 )
-from toolcrib.sandbox.kernel import hide_own_process
-from toolcrib.sandbox.landlock import Landlock
-from toolcrib.sandbox.none import NoSandbox
-from toolcrib.sandbox.seatbelt import Seatbelt
+from toolcrib.command.sandbox.kernel import hide_own_process
+from toolcrib.command.sandbox.landlock import Landlock
+from toolcrib.command.sandbox.none import NoSandbox
+from toolcrib.command.sandbox.seatbelt import Seatbelt
 
 __all__ = [
     "Bubblewrap",

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from toolcrib.sandbox import claim
-from toolcrib.sandbox.interface import Launch, Limits
+from toolcrib.command.sandbox import claim
+from toolcrib.command.sandbox.interface import Launch, Limits
 
 PREFIX = "toolcrib-"
 OVERHEAD = 4  # processes of the sandbox itself: bwrap and its first process, a supervisor, a launcher

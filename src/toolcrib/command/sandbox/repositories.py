@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
-from toolcrib.sandbox.folders import MOST, Folders
-from toolcrib.sandbox.gitconfig import Line, known_lines, without_programs
-from toolcrib.sandbox.interface import Launch
+from toolcrib.command.sandbox.folders import MOST, Folders
+from toolcrib.command.sandbox.gitconfig import Line, known_lines, without_programs
+from toolcrib.command.sandbox.interface import Launch
 
 SETTINGS = ("config", "config.worktree")
 LARGEST = 1 << 20  # bytes of a configuration or a hook that is read

@@ -13,12 +13,11 @@ import resource
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 
-from toolcrib.errors import listed
-from toolcrib.sandbox import kernel, seccomp
-from toolcrib.sandbox.environment import outer_and_inner
-from toolcrib.sandbox.explain import explained
-from toolcrib.sandbox.group import grouped, unheld
-from toolcrib.sandbox.interface import (
+from toolcrib.command.sandbox import kernel, seccomp
+from toolcrib.command.sandbox.environment import outer_and_inner
+from toolcrib.command.sandbox.explain import explained
+from toolcrib.command.sandbox.group import grouped, unheld
+from toolcrib.command.sandbox.interface import (
     Denial,
     Files,
     Launch,
@@ -29,14 +28,15 @@ from toolcrib.sandbox.interface import (
     SandboxReport,
     Strength,
 )
-from toolcrib.sandbox.missing import made_where_missing
-from toolcrib.sandbox.narrow import narrowed
-from toolcrib.sandbox.own import runs_us
-from toolcrib.sandbox.places import View, opened, rooms, taken, view_of, within
-from toolcrib.sandbox.plan import Confinement, Plan
-from toolcrib.sandbox.protect import Protection
-from toolcrib.sandbox.repositories import Repositories
-from toolcrib.sandbox.scratch import Scratch
+from toolcrib.command.sandbox.missing import made_where_missing
+from toolcrib.command.sandbox.narrow import narrowed
+from toolcrib.command.sandbox.own import runs_us
+from toolcrib.command.sandbox.places import View, opened, rooms, taken, view_of, within
+from toolcrib.command.sandbox.plan import Confinement, Plan
+from toolcrib.command.sandbox.protect import Protection
+from toolcrib.command.sandbox.repositories import Repositories
+from toolcrib.command.sandbox.scratch import Scratch
+from toolcrib.errors import listed
 
 NAME = "landlock"
 FIX = "a kernel from 5.13 on with Landlock enabled (its name in /sys/kernel/security/lsm)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 
-from toolcrib.sandbox.interface import Level
-from toolcrib.sandbox.places import View, within
+from toolcrib.command.sandbox.interface import Level
+from toolcrib.command.sandbox.places import View, within
 
 TEMPORARY = ("/tmp", "/var/tmp")
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from toolcrib.sandbox.environment import environment
-from toolcrib.sandbox.interface import Sandbox, SandboxError
-from toolcrib.sandbox.scratch import Scratch
+from toolcrib.command.sandbox.environment import environment
+from toolcrib.command.sandbox.interface import Sandbox, SandboxError
+from toolcrib.command.sandbox.scratch import Scratch
 
 PATIENCE = 20.0  # seconds for a trial: a loaded machine is slow, not broken
 SECRET = "canary-of-the-sandbox"

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from toolcrib.shell.expand import expand
-from toolcrib.shell.gitguard import guarded
-from toolcrib.shell.names import unwelcome
+from toolcrib.command.launch.expand import expand
+from toolcrib.command.launch.expanded_names import unwelcome
+from toolcrib.command.launch.git_options import guarded
 from toolcrib.shell.plan import Command, Group, Pipeline, Plan, Redirect, Stage, Word
 
 NOT_FOUND = 127

@@ -16,9 +16,9 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from toolcrib.sandbox.interface import Files, Level
-from toolcrib.sandbox.masks import is_mask
-from toolcrib.sandbox.own import own_places, runs_us
+from toolcrib.command.sandbox.interface import Files, Level
+from toolcrib.command.sandbox.masks import is_mask
+from toolcrib.command.sandbox.own import own_places, runs_us
 
 # Relative to a home folder: what may be read of it. Nothing here may hold a credential.
 SHOWN_OF_HOME = (

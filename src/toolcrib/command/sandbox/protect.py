@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from toolcrib.sandbox.interface import Launch
+from toolcrib.command.sandbox.interface import Launch
 
 MAX_FILE = (
     4 << 20

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolcrib.sandbox.interface import Launch
-from toolcrib.sandbox.own import python
+from toolcrib.command.sandbox.interface import Launch
+from toolcrib.command.sandbox.own import python
 
 LAUNCHER = str(Path(__file__).with_name("launcher.py"))
 Confinement = tuple[tuple[int, int, int], list[tuple[str, int]], int]

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from toolcrib.sandbox import bubblewrap, landlock, seatbelt
-from toolcrib.sandbox.external import ExternalSandbox
-from toolcrib.sandbox.interface import Files, Level, Limits, Network, Sandbox, SandboxError, Strength
-from toolcrib.sandbox.none import NoSandbox
+from toolcrib.command.sandbox import bubblewrap, landlock, seatbelt
+from toolcrib.command.sandbox.external import ExternalSandbox
+from toolcrib.command.sandbox.interface import Files, Level, Limits, Network, Sandbox, SandboxError, Strength
+from toolcrib.command.sandbox.none import NoSandbox
 
 if TYPE_CHECKING:
-    from toolcrib.sandbox.egress import Resolver
+    from toolcrib.command.sandbox.egress import Resolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,6 @@ def warnings(sandbox: Sandbox) -> list[str]:
 @cache
 def unfit(backend: Backend) -> str:
     """Why a back end is not to be used here, in its own words; "" if it held. Tried once in a process."""
-    from toolcrib.sandbox.canary import failings
+    from toolcrib.command.sandbox.canary import failings
 
     return "; ".join(failings(lambda workspace, home: backend.make(workspace, home=home)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolcrib.sandbox.interface import Files, Level, Network, SandboxError
+from toolcrib.command.sandbox.interface import Files, Level, Network, SandboxError
 
 WIDTH = {
     Files.READ_ONLY: 0,

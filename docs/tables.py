@@ -49,6 +49,7 @@ FORMATS = {  # of each class of model: the name of its format, and its page
     "OpenAIChat": ("Chat Completions", "openai-chat.md"),
     "AnthropicMessages": ("Messages", "anthropic.md"),
     "Gemini": ("generateContent", "gemini.md"),
+    "GeminiInteractions": ("Interactions", "gemini.md"),
     "BedrockConverse": ("Converse", "bedrock.md"),
     "BedrockMessages": ("Messages, on Bedrock", "bedrock.md"),
     "Cohere": ("Cohere v2", "cohere.md"),

@@ -18,7 +18,7 @@ from toolcrib.messages import Message, Request
 from toolcrib.models import AnthropicMessages, ModelError, OpenAIChat
 from toolcrib.models.bedrock import BedrockConverse, BedrockMessages
 from toolcrib.models.cohere import Cohere
-from toolcrib.models.gemini import Gemini
+from toolcrib.models.gemini import Gemini, GeminiInteractions
 from toolcrib.models.ollama import Ollama
 from toolcrib.models.openai_responses import OpenAIResponses
 
@@ -36,6 +36,13 @@ CLASSES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Gemini": (
         Gemini,
         {"candidates": [{"content": {"parts": [{"text": "Hello."}]}, "finishReason": "STOP"}]},
+    ),
+    "GeminiInteractions": (
+        GeminiInteractions,
+        {
+            "status": "completed",
+            "steps": [{"type": "model_output", "content": [{"type": "text", "text": "Hello."}]}],
+        },
     ),
     "BedrockConverse": (
         BedrockConverse,

@@ -12,7 +12,7 @@ import pytest
 from tests.test_model_transports import serving
 from toolcrib.messages import Message, Request, Response, TextChunk
 from toolcrib.models import ModelError
-from toolcrib.models.gemini import Gemini, vertex_address
+from toolcrib.models.gemini import Gemini, GeminiInteractions, vertex_address
 
 REQUEST = Request([Message.user("Hi")])
 HELLO = {
@@ -183,3 +183,26 @@ async def test_a_project_without_credentials_is_told(monkeypatch: pytest.MonkeyP
 def test_where_vertex_is(location: str, address: str) -> None:
     assert vertex_address(location) == address
     assert Gemini("m", project="p", location=location).base_url == address
+
+
+async def test_interactions_have_one_address_and_the_price_of_gemini() -> None:
+    answer = {
+        "status": "completed",
+        "steps": [{"type": "model_output", "content": [{"type": "text", "text": "Hello."}]}],
+        "usage": {"total_input_tokens": 1_000_000, "total_output_tokens": 0, "total_tokens": 1_000_000},
+    }
+    async with serving(json.dumps(answer).encode()) as peer:
+        model = GeminiInteractions(
+            "gemini-2.5-flash", base_url=peer.address, api_key=KEY, provider="gemini_interactions"
+        )
+        response = await model.respond(REQUEST)
+        await model.aclose()
+    assert response.message.text == "Hello."
+    assert response.usage.cost == pytest.approx(0.3)
+    assert peer.heads[0].startswith("POST /v1beta/interactions HTTP/1.1")
+    assert peer.bodies[0]["store"] is False
+
+
+async def test_interactions_are_not_sent_to_a_google_cloud_project() -> None:
+    with pytest.raises(ModelError, match="vertex:NAME"):
+        await GeminiInteractions("gemini-3-pro", project="mine").respond(REQUEST)

@@ -35,6 +35,12 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
         ("anthropic:claude-x", "AnthropicMessages", "anthropic:claude-x", "https://api.anthropic.com"),
         ("claude:claude-x", "AnthropicMessages", "anthropic:claude-x", "https://api.anthropic.com"),
         ("gemini:g", "Gemini", "gemini:g", "https://generativelanguage.googleapis.com"),
+        (
+            "gemini-interactions:g",
+            "GeminiInteractions",
+            "gemini_interactions:g",
+            "https://generativelanguage.googleapis.com",
+        ),
         ("vertex:g", "Gemini", "gemini:g", None),
         ("bedrock:b", "BedrockConverse", "bedrock:b", None),
         ("bedrock-messages:b", "BedrockMessages", "bedrock:b", None),

@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 
 from tests.conformance.cassettes import check_answer, check_chunks, decode, event_feeds, records
+from tests.conformance.test_cassettes_transports import Server, server
 from toolcrib.codecs import ModelError
 from toolcrib.codecs.gemini_interactions import GeminiInteractionsCodec
 from toolcrib.messages import Message, Request, Response, ResultPart
+from toolcrib.models.gemini import GeminiInteractions
 from toolcrib.models.replay import recorded_events
 from toolcrib.result import ToolResult
+
+__all__ = ["server"]
 
 CODEC = GeminiInteractionsCodec()
 STOPS = {"completed": {"end", "tool_calls"}, "requires_action": {"tool_calls"}, "incomplete": {"length"}}
@@ -49,6 +53,29 @@ def test_streamed_answers(record: dict[str, Any]) -> None:
         assert decode(CODEC, feed()) == (chunks, response), name
     signatures = [e["delta"]["signature"] for e in events if (e.get("delta") or {}).get("signature")]
     assert [step["signature"] for step in sent_back(response) if step.get("signature")] == signatures
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_recorded_answers_through_the_transport(streamed: bool, server: Server) -> None:
+    """Each recorded answer over a real socket reads as the codec reads it, and the request is the codec's."""
+    address = f"http://127.0.0.1:{server.server_port}"
+    model = GeminiInteractions(
+        "gemini-3-pro", base_url=address, api_key="a-key-of-ours", provider=CODEC.provider
+    )
+    request = Request([Message.user("Hi")])
+    for param in records("interactions", streamed=streamed):
+        record = param.values[0]
+        server.answer = record["response"]
+        if not streamed and "steps" not in record["response"]["body"]:
+            continue
+        if streamed:
+            items = [item async for item in model.stream(request)]
+            assert items[-1:] == [decode(CODEC, event_feeds(record)["events"]())[1]]
+        else:
+            assert await model.respond(request) == CODEC.response(record["response"]["body"])
+        assert server.received == CODEC.request(request, model="gemini-3-pro", stream=streamed)
+        assert server.headers["x-goog-api-key"] == "a-key-of-ours"
+    await model.aclose()
 
 
 def sent_back(response: Response) -> list[dict[str, Any]]:

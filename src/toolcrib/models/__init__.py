@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolcrib.models.bedrock import BedrockConverse, BedrockMessages
     from toolcrib.models.cohere import Cohere
     from toolcrib.models.fallback import Fallback
-    from toolcrib.models.gemini import Gemini
+    from toolcrib.models.gemini import Gemini, GeminiInteractions
     from toolcrib.models.model import Model, ModelError
     from toolcrib.models.ollama import Ollama
     from toolcrib.models.openai import OpenAIChat
@@ -31,7 +31,7 @@ _HOMES = {
     ),
     "cohere": ("Cohere",),
     "fallback": ("Fallback",),
-    "gemini": ("Gemini",),
+    "gemini": ("Gemini", "GeminiInteractions"),
     "model": (
         "Model",
         "ModelError",
@@ -59,6 +59,7 @@ __all__ = [
     "Cohere",
     "Fallback",
     "Gemini",
+    "GeminiInteractions",
     "Model",
     "ModelError",
     "Ollama",

@@ -10,16 +10,18 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
-from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.codecs.gemini import GeminiCodec, merged
+from toolcrib.codecs.gemini_interactions import GeminiInteractionsCodec
 from toolcrib.codecs.wire_json import encodable
 from toolcrib.messages import Request, Response
 from toolcrib.models.http import HttpTransport
+from toolcrib.models.prices import priced
 from toolcrib.models.transport import SHORTEST_KEY, host_of
 
 OFFICIAL = "https://generativelanguage.googleapis.com"
@@ -43,6 +45,8 @@ class Gemini(HttpTransport):
     """
 
     extra = "gemini"
+    _provider = "gemini"
+    _make_codec: Callable[..., Codec] = GeminiCodec
 
     def __init__(
         self,
@@ -73,10 +77,10 @@ class Gemini(HttpTransport):
             api_key = next((key for name in KEYS if (key := os.environ.get(name))), None)
         if provider is None:
             own = host.endswith(".googleapis.com") or self._vertex
-            provider = "gemini" if own else f"gemini@{host}"
+            provider = self._provider if own else f"{self._provider}@{host}"
         super().__init__(
             model,
-            GeminiCodec(provider, dialect=dialect),
+            self._make_codec(provider, dialect=dialect),
             base_url=address,
             api_key=api_key,
             timeout=timeout,
@@ -101,8 +105,11 @@ class Gemini(HttpTransport):
         else:
             publisher = model if "/" in model else f"publishers/google/models/{model}"
             version, path = "v1beta1", f"projects/{self._project}/locations/{self._location}/{publisher}"
-        base = self.base_url if VERSIONED.search(self.base_url) else f"{self.base_url}/{version}"
-        return f"{base}/{path}:{METHODS[stream]}"
+        return f"{self._versioned(version)}/{path}:{METHODS[stream]}"
+
+    def _versioned(self, version: str) -> str:
+        """The base URL with a version: the one that it names itself, or else the given one."""
+        return self.base_url if VERSIONED.search(self.base_url) else f"{self.base_url}/{version}"
 
     def _headers(self) -> dict[str, str]:
         return {"x-goog-api-key": self._api_key} if self._api_key else {}
@@ -152,6 +159,32 @@ class Gemini(HttpTransport):
             if isinstance(event, dict):
                 decoder.feed(event)
         return self._priced(decoder.finish())
+
+
+class GeminiInteractions(Gemini):
+    """A model behind the Gemini API's Interactions, the interface beside generateContent.
+
+    Keys, addresses and `body` are those of `Gemini`; a Google Cloud project is not supported. The conversation is
+    sent whole with every request, and the server stores nothing.
+
+    >>> GeminiInteractions("gemini-3-pro", api_key="never shown")
+    GeminiInteractions('gemini-3-pro', provider='gemini_interactions')
+    """
+
+    _provider = "gemini_interactions"
+    _make_codec = GeminiInteractionsCodec
+
+    def _url(self, *, stream: bool) -> str:
+        if self._vertex:
+            raise ModelError(
+                f"{self.name}: Interactions are not sent to a Google Cloud project; use vertex:NAME"
+            )
+        return f"{self._versioned('v1beta')}/interactions{'?alt=sse' if stream else ''}"
+
+    def _priced(self, response: Response) -> Response:
+        """Both interfaces cost the same."""
+        own = self.codec.provider == self._provider
+        return priced(response, "gemini" if own else self.codec.provider, self.model, self.prices)
 
 
 def vertex_address(location: str) -> str:

@@ -15,6 +15,7 @@ CLASSES = {
     "OpenAIResponses": "openai_responses",
     "AnthropicMessages": "anthropic",
     "Gemini": "gemini",
+    "GeminiInteractions": "gemini",
     "BedrockConverse": "bedrock",
     "BedrockMessages": "bedrock",
     "Cohere": "cohere",
@@ -73,6 +74,13 @@ PROVIDERS: dict[str, Provider] = {
     ),
     "gemini": Provider(
         cls="Gemini",
+        base_url="https://generativelanguage.googleapis.com",
+        keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        address="GOOGLE_GEMINI_BASE_URL",
+        own_defaults=True,
+    ),
+    "gemini-interactions": Provider(
+        cls="GeminiInteractions",
         base_url="https://generativelanguage.googleapis.com",
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         address="GOOGLE_GEMINI_BASE_URL",

@@ -9,7 +9,7 @@ import pytest
 
 from toolcrib.lenient_grammar import FIXES
 from toolcrib.lenient_json import read_json
-from toolcrib.repair import EDITS, Edit, Refused, Repaired, drop_empty_optionals, repair
+from toolcrib.repair import EDITS, Edit, Repaired, Unrepairable, drop_empty_optionals, repair
 
 POINT = {
     "type": "object",
@@ -76,7 +76,7 @@ IMPERFECT: dict[str, tuple[str, Any]] = {
         "{'name': 'a', 'flag': True, 'limit': None}",
         {"name": "a", "flag": True, "limit": None},
     ),
-    "truncated": ('{"name": "a", "n": 1', Refused),
+    "truncated": ('{"name": "a", "n": 1', Unrepairable),
     "a code fence": ('```json\n{"name": "a"}\n```', {"name": "a"}),
     "encoded twice": ('"{\\"name\\": \\"a\\"}"', {"name": "a"}),
 }
@@ -85,8 +85,8 @@ IMPERFECT: dict[str, tuple[str, Any]] = {
 @pytest.mark.parametrize(("raw", "expected"), IMPERFECT.values(), ids=IMPERFECT)
 def test_the_seventeen_imperfect_arguments(raw: str, expected: Any) -> None:
     result = repair(raw, SCHEMA)
-    if expected is Refused:
-        assert isinstance(result, Refused)
+    if expected is Unrepairable:
+        assert isinstance(result, Unrepairable)
     else:
         assert isinstance(result, Repaired)
         assert result.value == expected
@@ -327,7 +327,7 @@ REFUSED: dict[str, str] = {
 @pytest.mark.parametrize("raw", REFUSED.values(), ids=REFUSED)
 def test_what_has_no_single_reading_is_refused_in_words(raw: str) -> None:
     result = repair(raw, {"type": "object"})
-    assert isinstance(result, Refused), result
+    assert isinstance(result, Unrepairable), result
     assert result.reason.endswith(".")
     assert "Traceback" not in result.reason
 
@@ -338,7 +338,7 @@ def test_what_has_no_single_reading_is_refused_in_words(raw: str) -> None:
 def test_a_parameter_that_stands_beside_the_object_is_not_dropped(raw: str) -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string"}, "force": {"type": "boolean"}}}
     result = repair(raw, schema)
-    assert isinstance(result, Refused)
+    assert isinstance(result, Unrepairable)
     assert "path" in result.reason
 
 
@@ -352,12 +352,12 @@ def test_raw_may_be_bytes_or_an_already_parsed_value() -> None:
     parsed = {"n": "1", "tags": "a"}
     assert value_of(parsed) == {"n": 1, "tags": ["a"]}
     assert parsed == {"n": "1", "tags": "a"}, "what the provider sent is not changed"
-    assert isinstance(repair(b"\xff{}", SCHEMA), Refused)
+    assert isinstance(repair(b"\xff{}", SCHEMA), Unrepairable)
 
 
 @pytest.mark.parametrize("raw", [{"a": float("nan")}, {"a": {1, 2}}, {1: 2}, Ellipsis, 3, ["a"]], ids=str)
 def test_a_parsed_value_that_is_no_json_object_is_refused(raw: Any) -> None:
-    assert isinstance(repair(raw, SCHEMA), Refused)
+    assert isinstance(repair(raw, SCHEMA), Unrepairable)
 
 
 WRAPPED: list[tuple[Any, Any]] = [

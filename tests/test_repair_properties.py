@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.growth import growth
-from toolcrib.repair import Refused, Repaired, repair
+from toolcrib.repair import Repaired, Unrepairable, repair
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 tricky = st.sampled_from(
@@ -96,20 +96,22 @@ def test_what_fits_its_schema_is_left_as_it_is(both: tuple[Any, Any]) -> None:
 def test_a_cut_text_is_never_a_value(value: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(value, ensure_ascii=data.draw(st.booleans()))
     cut = data.draw(st.integers(1, len(text) - 1))
-    assert isinstance(repair(text[:cut], {"type": "object"}), Refused)
-    assert isinstance(repair(f"```json\n{text[:cut]}", {"type": "object"}), Refused)
+    assert isinstance(repair(text[:cut], {"type": "object"}), Unrepairable)
+    assert isinstance(repair(f"```json\n{text[:cut]}", {"type": "object"}), Unrepairable)
 
 
 @given(objects, st.data())
 def test_a_cut_python_dict_is_never_a_value(value: dict[str, Any], data: st.DataObject) -> None:
     text = repr(value)
-    assert isinstance(repair(text[: data.draw(st.integers(1, len(text) - 1))], {"type": "object"}), Refused)
+    assert isinstance(
+        repair(text[: data.draw(st.integers(1, len(text) - 1))], {"type": "object"}), Unrepairable
+    )
 
 
 @given(objects)
 def test_a_python_dict_is_read_as_python_reads_it_or_not_at_all(value: dict[str, Any]) -> None:
     result = repair(repr(value), {"type": "object"})
-    assert isinstance(result, Refused) or result.value == value
+    assert isinstance(result, Unrepairable) or result.value == value
 
 
 def spoiled(value: dict[str, Any]) -> dict[str, str]:
@@ -134,7 +136,7 @@ def spoiled(value: dict[str, Any]) -> dict[str, str]:
 def test_a_spoiled_text_says_what_it_said_or_nothing(value: dict[str, Any]) -> None:
     for how, text in spoiled(value).items():
         result = repair(text, {"type": "object"})
-        assert isinstance(result, Refused) or result.value == value, how
+        assert isinstance(result, Unrepairable) or result.value == value, how
 
 
 @given(words, words)
@@ -177,7 +179,7 @@ schemas = st.recursive(
 @given(NOISE | words | objects | st.binary(max_size=20), schemas)
 def test_nothing_raises(raw: Any, schema: Any) -> None:
     result = repair(raw, schema)
-    assert isinstance(result, (Repaired, Refused))
+    assert isinstance(result, (Repaired, Unrepairable))
     if isinstance(result, Repaired):
         json.dumps([edit.to_dict() for edit in result.edits])
 
@@ -189,9 +191,9 @@ def test_noise_is_read_as_json_reads_it_or_says_what_was_put_right(text: str) ->
     try:
         strict = json.loads("{" + text + "}")
     except ValueError:
-        assert isinstance(result, Refused) or any(edit.is_syntax for edit in result.edits)
+        assert isinstance(result, Unrepairable) or any(edit.is_syntax for edit in result.edits)
         return
-    assert isinstance(result, Refused) or result.value == strict
+    assert isinstance(result, Unrepairable) or result.value == strict
 
 
 DEEP: dict[str, Callable[[int], Any]] = {
@@ -207,13 +209,13 @@ DEEP: dict[str, Callable[[int], Any]] = {
 @pytest.mark.parametrize("depth", [150, 1_000, 100_000])
 def test_deep_nesting_ends_in_an_answer(build: Callable[[int], Any], depth: int) -> None:
     recursive = {"type": "object", "properties": {"a": {"anyOf": [{"$ref": "#"}, {"type": "array"}]}}}
-    assert isinstance(repair(build(depth), recursive), (Repaired, Refused))
+    assert isinstance(repair(build(depth), recursive), (Repaired, Unrepairable))
 
 
 def test_a_value_that_holds_itself_is_refused() -> None:
     value: dict[str, Any] = {}
     value["a"] = [value, value]
-    assert isinstance(repair(value, {"type": "object"}), Refused)
+    assert isinstance(repair(value, {"type": "object"}), Unrepairable)
 
 
 LINK = {"v": {"type": "integer"}, "next": {"$ref": "#"}}

@@ -67,13 +67,13 @@ class Repaired:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Unrepairable:
     """Arguments that have no single reading; the reason is a sentence for the model."""
 
     reason: str
 
 
-def repair(raw: Any, schema: Mapping[str, Any]) -> Repaired | Refused:
+def repair(raw: Any, schema: Mapping[str, Any]) -> Repaired | Unrepairable:
     """Repairs the arguments of a call against the JSON Schema of its parameters; raises nothing.
 
     `raw` is the text (str or bytes) as the model wrote it, or a value that its provider already parsed;
@@ -90,9 +90,9 @@ def repair(raw: Any, schema: Mapping[str, Any]) -> Repaired | Refused:
         mended = mender.arguments(reading.value)
         return Repaired(mended.value, (*_syntax_edits("", reading.fixes), *mended.edits("")))
     except Unreadable as refusal:
-        return Refused(str(refusal))
+        return Unrepairable(str(refusal))
     except RecursionError:
-        return Refused(TOO_DEEP)
+        return Unrepairable(TOO_DEEP)
 
 
 def drop_empty_optionals(value: Any, schema: Mapping[str, Any]) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conformance.conftest import load_cases
 from toolcrib.json_values import same_json
-from toolcrib.repair import Refused, Repaired, drop_empty_optionals, repair
+from toolcrib.repair import Repaired, Unrepairable, drop_empty_optionals, repair
 
 ROOT_TYPES = {
     dict: "object",
@@ -46,7 +46,7 @@ def test_what_is_to_be_refused_gives_no_value(case: dict[str, Any]) -> None:
     if case["name"] in WILD_DIFFERENCES:
         assert result == Repaired({})
     else:
-        assert isinstance(result, Refused)
+        assert isinstance(result, Unrepairable)
 
 
 @named([case for case in WILD if case["safety"] == "lossy"])
@@ -102,19 +102,21 @@ def test_text_with_one_call_is_that_call_and_text_with_more_is_refused(case: dic
         arguments = result.value.get("arguments", result.value.get("parameters"))
         assert {"name": result.value["name"], "arguments": arguments} == calls[0]
     elif len(calls) > 1 or not is_strict(case["input"]):
-        assert isinstance(result, Refused)
+        assert isinstance(result, Unrepairable)
     else:
         assert result == Repaired(__import__("json").loads(case["input"])), (
             "no call, but an object all the same"
         )
 
 
-def outcome_matches(result: Repaired | Refused, expected: dict[str, Any], schema: dict[str, Any]) -> bool:
+def outcome_matches(
+    result: Repaired | Unrepairable, expected: dict[str, Any], schema: dict[str, Any]
+) -> bool:
     if "either" in expected:
         return any(outcome_matches(result, option, schema) for option in expected["either"])
     if expected.get("no_crash"):
         return True
-    if isinstance(result, Refused):
+    if isinstance(result, Unrepairable):
         return bool(expected.get("error"))
     valid = is_valid(result.value, schema)
     if expected.get("error"):

@@ -2,7 +2,7 @@
 
 from .canonical import Loss, SchemaError, clean
 from .dialects import DIALECTS, Dialect
-from .linting import Finding, lint
+from .linting import LintFinding, lint
 from .lower import to_dialect
 from .markdown import Described, to_markdown
 
@@ -10,7 +10,7 @@ __all__ = [
     "DIALECTS",
     "Described",
     "Dialect",
-    "Finding",
+    "LintFinding",
     "Loss",
     "SchemaError",
     "clean",

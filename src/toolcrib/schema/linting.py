@@ -30,7 +30,7 @@ _COMPARISON: Final = re.compile(r"\s*(?:=|==|\bis\b|\bequals\b|\bset to\b|['\"`]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """A piece of advice: the tool, the field (JSON pointer; "" is the tool itself), a stable code, words."""
 
     tool: str
@@ -39,7 +39,7 @@ class Finding:
     message: str
 
 
-def lint(spec: Described) -> list[Finding]:
+def lint(spec: Described) -> list[LintFinding]:
     """What a model is likely to stumble over in one tool; empty where nothing is.
 
     Codes: `name-refused`, `no-description`, `short-description`, `undocumented-parameter`,
@@ -47,7 +47,7 @@ def lint(spec: Described) -> list[Finding]:
     """
     schema = clean(spec.input_schema)
     found = [
-        Finding(spec.name, path, code, text) for rule in _RULES for path, code, text in rule(spec, schema)
+        LintFinding(spec.name, path, code, text) for rule in _RULES for path, code, text in rule(spec, schema)
     ]
     return sorted(found, key=lambda finding: finding.path)
 

@@ -87,8 +87,7 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
     """The slow way: empty optionals dropped, then strict, then repaired and strict once more."""
     from pydantic_core import from_json, to_json
 
-    from toolcrib.repair import Refused as Unreadable
-    from toolcrib.repair import drop_empty_optionals, repair
+    from toolcrib.repair import Unrepairable, drop_empty_optionals, repair
 
     params = definition.params
     schema = (narrowed or params).schema
@@ -109,7 +108,7 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
     except (ValueError, TypeError, RecursionError):
         pass
     repaired = repair(raw, schema)
-    if isinstance(repaired, Unreadable):
+    if isinstance(repaired, Unrepairable):
         return words.unreadable_arguments(name, repaired.reason)
     if other := _meant_for(repaired.edits, name):
         return words.unreadable_arguments(name, f"They are wrapped in a call of another tool, {other}.")

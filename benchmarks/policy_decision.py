@@ -23,7 +23,7 @@ from toolcrib.prepared import Ready
 from toolcrib.rules import read_rules
 from toolcrib.rules.permissions import covering
 from toolcrib.rules.policy import RulePolicy
-from toolcrib.toolbox.policy import Case
+from toolcrib.toolbox.policy import PolicyRequest
 from toolcrib.tools import GlobFiles, ReadFile, Shell, Workspace, WriteFile
 
 COUNTS = (2, 20, 200)
@@ -78,11 +78,11 @@ def measure(root: Path, rounds: int) -> None:
     tools = [ReadFile(workspace), WriteFile(workspace), GlobFiles(workspace)]
     shell = Shell(workspace, sandbox=NoSandbox())
     box = Toolbox([*tools, shell, send], autonomy="full")
-    cases: list[Case] = []
+    cases: list[PolicyRequest] = []
     for name, arguments in CALLS:
         ready = asyncio.run(box.prepare(ToolCall(name, arguments)))
         assert isinstance(ready, Ready) and ready.bound is not None
-        cases.append(Case(ready.bound.definition.facts, ready.effect, ready))
+        cases.append(PolicyRequest(ready.bound.definition.facts, ready.effect, ready))
     print(f"{'decide: the rules alone':58}" + "".join(f"{count:>9}" for count in COUNTS))
     policies = [read_rules(rules(count)).policy("supervised") for count in COUNTS]
     for (name, arguments), case in zip(CALLS, cases, strict=True):
@@ -105,7 +105,7 @@ def measure(root: Path, rounds: int) -> None:
     print(_line("ctx.permits", {}, row))
 
 
-def _anew(policy: RulePolicy, case: Case) -> None:
+def _anew(policy: RulePolicy, case: PolicyRequest) -> None:
     assert case.prepared is not None
     case.prepared.accesses = ...
     policy.decide(case)

@@ -19,7 +19,7 @@ from toolcrib import Effect, Toolbox
 from toolcrib.command.sandbox import choose
 from toolcrib.facts import Facts
 from toolcrib.rules import read_rules
-from toolcrib.toolbox.policy import Case
+from toolcrib.toolbox.policy import PolicyRequest
 from toolcrib.tools import Shell, Workspace
 
 LITERAL = ["conf/prod.key", "conf/stage.key", "vault/keys", "deploy/keys/id", "home/.netrc"]
@@ -58,7 +58,7 @@ def looking(paths: list[str], root: str) -> tuple[float, float]:
     asked = (
         read_rules(rules(paths))
         .policy()
-        .denied_paths(Case(Facts("shell", Effect.WRITE, frozenset()), Effect.WRITE))
+        .denied_paths(PolicyRequest(Facts("shell", Effect.WRITE, frozenset()), Effect.WRITE))
     )
     times = [0.0]
     for _ in range(6 if asked else 0):

@@ -119,7 +119,7 @@ def main() -> None:
 
         with closing(
             sqlite3.connect(path)
-        ) as database:  # the world changes, and the next turn's offer with it
+        ) as database:  # the world changes, and the next turn's tool list with it
             database.executescript("CREATE TABLE returns (order_id INTEGER); INSERT INTO returns VALUES (2);")
         second = agent.run_sync("Was anything returned?", messages=first.messages)
         show(second.messages[len(first.messages) :])

@@ -16,7 +16,7 @@ import pytest
 from toolcrib.errors import ToolcribError
 from toolcrib.question import Lasting, Scope
 from toolcrib.rules.approvals import ApprovalStore
-from toolcrib.toolbox.grants import Approval
+from toolcrib.toolbox.approvals import Approval
 
 ONE = Approval("id", "run", "identity", Scope.TOOL, Lasting.USER, at=1000.0, shown="every call of run")
 
@@ -24,7 +24,7 @@ ADDS = """
 import sys
 from toolcrib.call import Lasting, Scope
 from toolcrib.rules.approvals import ApprovalStore
-from toolcrib.toolbox.grants import Approval
+from toolcrib.toolbox.approvals import Approval
 store = ApprovalStore(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()

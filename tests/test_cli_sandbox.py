@@ -149,7 +149,7 @@ def test_the_person_is_offered_what_the_sandbox_refused(ws: Path) -> None:
 
 def test_a_read_only_level_hides_the_tools_that_write_and_runs_none_of_them(ws: Path) -> None:
     box = Toolbox(builtin=default_tools(ws, level=Level.of("read_only")), autonomy="full")
-    names = {spec.name for spec in box.run_sync(box.offer()).specs}
+    names = {spec.name for spec in box.run_sync(box.tool_list()).specs}
     assert names.isdisjoint(WRITERS) and {"shell", "read_file"} <= names
     result = box.call_sync("write_file", {"path": "made", "content": "x"})
     assert result.code is ErrorCode.DENIED and "may only be read now" in result.text
@@ -162,9 +162,9 @@ def test_the_tools_follow_the_level_from_turn_to_turn(ws: Path) -> None:
     specs = []
     for files in ("workspace_write", "read_only", "workspace_write"):
         workspace.level = Level.of(files)
-        offer = box.run_sync(box.offer())
-        specs.append(list(offer.specs))
-        assert WRITERS.issubset(offer.entries) is (files != "read_only")
+        tool_list = box.run_sync(box.tool_list())
+        specs.append(list(tool_list.specs))
+        assert WRITERS.issubset(tool_list.entries) is (files != "read_only")
         box.call_sync("shell", {"command": f"touch by-a-command-in-{len(specs)}"})
         box.call_sync("write_file", {"path": f"by-a-tool-in-{len(specs)}", "content": ""})
     assert specs[0] == specs[2]
@@ -189,7 +189,7 @@ def test_a_class_and_a_factory_are_hidden_alike(ws: Path) -> None:
     read_only = Workspace(ws, level=Level.of("read_only"))
     factory = ToolFactory("made", lambda ctx: WriteFile(read_only))
     box = Toolbox([Later, factory], autonomy="full")
-    assert box.run_sync(box.offer()).entries == {}
+    assert box.run_sync(box.tool_list()).entries == {}
     for name in ("later", "made"):
         assert box.call_sync(name, {"path": "a", "content": ""}).code is ErrorCode.DENIED
 
@@ -203,7 +203,7 @@ def test_there_is_one_way_to_say_it(ws: Path) -> None:
     assert isinstance(shell, Shell) and shell.sandbox is sandbox and workspace.level == sandbox.level
     assembly = assemble(ws, plugins=False, level=Level.of("read_only"))
     box = assembly.toolbox(autonomy="full")
-    assert WRITERS.isdisjoint(box.run_sync(box.offer()).entries)
+    assert WRITERS.isdisjoint(box.run_sync(box.tool_list()).entries)
 
 
 def test_a_level_that_no_sandbox_can_keep_is_said(ws: Path) -> None:

@@ -549,12 +549,12 @@ async def test_a_broken_tool_is_set_aside_and_the_rest_go_on() -> None:
 
     box = Toolbox([tool(f, effect=READ, secrets=()) for f in (plain, broken, also_broken)])
     with pytest.warns(UserWarning) as caught:
-        offer = await box.offer()
-    assert [spec.name for spec in offer.specs] == ["plain"]
+        tool_list = await box.tool_list()
+    assert [spec.name for spec in tool_list.specs] == ["plain"]
     assert len(caught) == 2
     assert any("broken" in str(w.message) and "culprit" in str(w.message) for w in caught)
     assert (await box.call("plain", {"a": 1})).text == "1"
-    assert "cannot be used" in (await box.call("broken", {"fine": 1}, offer=offer)).text
+    assert "cannot be used" in (await box.call("broken", {"fine": 1}, tool_list=tool_list)).text
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # once is enough
         assert (await box.call("also_broken", {})).is_error
@@ -584,12 +584,12 @@ def test_defining_compiles_nothing() -> None:
 
 async def test_the_same_tools_give_byte_identical_specs() -> None:
     def specs(order: list[Any]) -> Any:
-        return Toolbox([tool(f, effect=READ, secrets=()) for f in order]).offer()
+        return Toolbox([tool(f, effect=READ, secrets=()) for f in order]).tool_list()
 
     one, two = await specs([plain, google, numpy]), await specs([numpy, google, plain])
     as_bytes = [
-        to_json([(s.name, s.description, s.input_schema, s.output_schema) for s in offer.specs])
-        for offer in (one, two)
+        to_json([(s.name, s.description, s.input_schema, s.output_schema) for s in tool_list.specs])
+        for tool_list in (one, two)
     ]
     assert as_bytes[0] == as_bytes[1]
 
@@ -614,18 +614,18 @@ async def test_dynamic_description_and_schema_follow_the_world_once_a_turn() -> 
         return f"rows of {table}"
 
     box = Toolbox([query])
-    first = await box.offer()
+    first = await box.tool_list()
     assert first.specs[0].description == "Query one of users."
     tables.append("orders")
-    second = await box.offer()
+    second = await box.tool_list()
     assert second.specs[0].input_schema["properties"]["table"]["enum"] == ["users", "orders"]
     assert len(asked) == 2
     assert query.definition().spec.description == ""  # never baked in
 
-    refused = await box.call("query", {"table": "orders"}, offer=first)
+    refused = await box.call("query", {"table": "orders"}, tool_list=first)
     assert refused.code == "invalid_arguments"
     assert "users" in refused.text
-    assert (await box.call("query", {"table": "orders"}, offer=second)).text == "rows of orders"
+    assert (await box.call("query", {"table": "orders"}, tool_list=second)).text == "rows of orders"
     assert len(asked) == 2
 
 
@@ -640,8 +640,8 @@ async def test_a_dynamic_hook_that_raises_sets_its_tool_aside() -> None:
         ]
     )
     with pytest.warns(UserWarning, match="bad"):
-        offer = await box.offer()
-    assert [spec.name for spec in offer.specs] == ["good"]
+        tool_list = await box.tool_list()
+    assert [spec.name for spec in tool_list.specs] == ["good"]
 
 
 async def test_a_factory_is_described_by_the_tool_it_makes_and_closes_it() -> None:
@@ -657,6 +657,8 @@ async def test_a_factory_is_described_by_the_tool_it_makes_and_closes_it() -> No
             closed.append("closed")
 
     box = Toolbox([ToolFactory("outer", lambda ctx: Made())])
-    offer = await box.offer()
-    assert [(spec.name, spec.description) for spec in offer.specs] == [("outer", "Made for the occasion.")]
+    tool_list = await box.tool_list()
+    assert [(spec.name, spec.description) for spec in tool_list.specs] == [
+        ("outer", "Made for the occasion.")
+    ]
     assert closed == ["closed"]

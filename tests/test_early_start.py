@@ -169,10 +169,10 @@ async def test_what_does_not_begin_early(calls: list[tuple[str, str]]) -> None:
 
 
 async def test_a_call_that_must_be_asked_for_does_not_begin() -> None:
-    from toolcrib.toolbox.policy import Case, Decision, Verb
+    from toolcrib.toolbox.policy import Decision, PolicyRequest, Verb
 
     class AskAlways:
-        def decide(self, case: Case) -> Decision:
+        def decide(self, case: PolicyRequest) -> Decision:
             return Decision(Verb.ASK, "always")
 
         def shows(self, facts: Any) -> bool:

@@ -45,7 +45,7 @@ TAKERS: list[tuple[str, Callable[[Any], Any]]] = [
     ("names", lambda text: Command(["pass", "show", "{name}"], text)),
     ("readable", lambda text: Workspace(HERE, readable=text)),
     ("passthrough", lambda text: Shell(Workspace(HERE), passthrough=text)),
-    ("tools", lambda text: Toolbox().narrowed(text)),
+    ("tools", lambda text: Toolbox().restricted(text)),
 ]
 
 

@@ -13,7 +13,7 @@ from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished
 from toolcrib.function import tool
 from toolcrib.prepared import Pending, Ready, Refused
-from toolcrib.toolbox import Case, Decision, Verb
+from toolcrib.toolbox import Decision, PolicyRequest, Verb
 
 READ, WRITE = Effect.READ, Effect.WRITE
 
@@ -318,7 +318,7 @@ async def test_decide_comes_before_precheck_and_precheck_before_the_question(led
     order: list[str] = []
 
     class Watching:
-        def decide(self, case: Case) -> Decision:
+        def decide(self, case: PolicyRequest) -> Decision:
             order.append("decide")
             return Decision(Verb.ASK, "to be sure")
 
@@ -387,9 +387,9 @@ async def test_the_effect_of_one_call_may_be_lower_never_higher(
 
 async def test_a_tool_that_was_removed_or_replaced_is_refused_by_name(ledger: Ledger) -> None:
     box = make_box(ledger)
-    offer = await box.offer()
+    tool_list = await box.tool_list()
     box.remove("look")
-    assert (await box.call("look", {}, offer=offer)).code == "tool_changed"
+    assert (await box.call("look", {}, tool_list=tool_list)).code == "tool_changed"
 
     @tool(name="look", effect=READ, secrets=(), inline=True)
     def other(n: int = 1) -> str:
@@ -397,10 +397,10 @@ async def test_a_tool_that_was_removed_or_replaced_is_refused_by_name(ledger: Le
         return "other"
 
     box.add(other)
-    assert (await box.call("look", {}, offer=offer)).code == "tool_changed"
-    assert (await box.call("look", {}, offer=await box.offer())).text == "other"
+    assert (await box.call("look", {}, tool_list=tool_list)).code == "tool_changed"
+    assert (await box.call("look", {}, tool_list=await box.tool_list())).text == "other"
     box.add(tool(lambda: "new", name="new", effect=READ, secrets=()))
-    assert (await box.call("new", {}, offer=offer)).code == "unknown_tool"
+    assert (await box.call("new", {}, tool_list=tool_list)).code == "unknown_tool"
 
 
 async def test_a_tool_replaced_between_question_and_answer_is_refused(ledger: Ledger) -> None:
@@ -436,7 +436,7 @@ async def test_duplicates_are_an_error_unless_overridden() -> None:
     assert (await Toolbox([one, two], override=True).call("t")).text == "two"
     box = Toolbox([one], builtin=[two])  # the caller's shadow the built-in ones
     assert (await box.call("t")).text == "one"
-    assert [spec.name for spec in (await box.offer()).specs] == ["t"]
+    assert [spec.name for spec in (await box.tool_list()).specs] == ["t"]
 
 
 # -- objects of one call

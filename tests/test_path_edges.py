@@ -54,7 +54,7 @@ async def test_a_misfit_is_told_whatever_it_is(value: Any, returns: Any) -> None
 )
 async def test_a_text_with_a_declared_schema_is_structured(value: Any, returns: Any) -> None:
     box = box_giving(value, returns)
-    assert (await box.offer()).specs[0].output_schema is not None
+    assert (await box.tool_list()).specs[0].output_schema is not None
     assert (await box.call("give", {})).structured == value
 
 

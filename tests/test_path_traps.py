@@ -57,7 +57,7 @@ async def test_a_tool_that_an_earlier_call_of_the_turn_removed_does_not_run() ->
 
     box.add(disable)
     box.add(tool(lambda: ran.append("act"), name="act", effect=READ, secrets=()))
-    results = await box.call_turn([ToolCall("disable"), ToolCall("act")], offer=await box.offer())
+    results = await box.call_turn([ToolCall("disable"), ToolCall("act")], tool_list=await box.tool_list())
     assert [result.code for result in results] == [None, "tool_changed"]
     assert ran == []
 
@@ -125,10 +125,10 @@ async def test_a_tool_may_ask_however_it_was_supplied(supplied: Any) -> None:
         return Answer(Verdict.YES)
 
     box = Toolbox([supplied], approver=approver)
-    offer = await box.offer()
-    (spec,) = offer.specs
+    tool_list = await box.tool_list()
+    (spec,) = tool_list.specs
     for _ in range(2):
-        result = await box.call(spec.name, {}, offer=offer)
+        result = await box.call(spec.name, {}, tool_list=tool_list)
         assert result.text == "looked"
 
 
@@ -136,7 +136,7 @@ async def test_an_offer_follows_the_policy_that_is_there_now() -> None:
     box = Toolbox([tool(lambda: 1, name=e.label, effect=e, secrets=()) for e in Effect])
     for _ in range(20):  # an object of the same address is not the same policy
         box.policy = AutonomyPolicy("full")
-        assert len((await box.offer()).specs) == 3
+        assert len((await box.tool_list()).specs) == 3
         box.policy = AutonomyPolicy("supervised")
         box.policy = AutonomyPolicy("read_only")
-        assert len((await box.offer()).specs) == 1
+        assert len((await box.tool_list()).specs) == 1

@@ -10,7 +10,7 @@ from toolcrib.call import CallKey
 from toolcrib.errors import ErrorCode
 from toolcrib.function import tool
 from toolcrib.prepared import Pending, Ready, Refused, prepared_to_json
-from toolcrib.toolbox import Autonomy, AutonomyPolicy, Case, Decision, Verb
+from toolcrib.toolbox import Autonomy, AutonomyPolicy, Decision, PolicyRequest, Verb
 from toolcrib.toolset import combined, filtered, prefixed, renamed
 
 READ, WRITE, DESTRUCTIVE = Effect.READ, Effect.WRITE, Effect.DESTRUCTIVE
@@ -59,7 +59,7 @@ async def test_autonomy_decides_and_shows(autonomy: str, decisions: list[str], s
     kinds = {Ready: "allow", Pending: "ask", Refused: "deny"}
     made = [kinds[type(await box.prepare(ToolCall(name)))] for name in ("read", "write", "destroy")]
     assert made == decisions
-    assert [spec.name for spec in (await box.offer()).specs] == shown
+    assert [spec.name for spec in (await box.tool_list()).specs] == shown
 
 
 def test_supervised_is_the_default_and_other_words_are_errors() -> None:
@@ -72,7 +72,7 @@ def test_supervised_is_the_default_and_other_words_are_errors() -> None:
 
 async def test_a_policy_may_be_anything_that_decides() -> None:
     class NoFridays:
-        def decide(self, case: Case) -> Decision:
+        def decide(self, case: PolicyRequest) -> Decision:
             what = case.prepared.arguments.get("what", "") if case.prepared else ""
             return Decision(Verb.DENY, "not on Fridays") if "friday" in what else Decision(Verb.ALLOW)
 
@@ -82,12 +82,12 @@ async def test_a_policy_may_be_anything_that_decides() -> None:
     box = shop([], policy=NoFridays())
     assert "not on Fridays" in (await box.call("read", {"what": "friday"})).text
     assert (await box.call("write", {"what": "monday"})).text == "did monday"
-    assert [spec.name for spec in (await box.offer()).specs] == ["read", "write"]
+    assert [spec.name for spec in (await box.tool_list()).specs] == ["read", "write"]
 
 
 async def test_a_policy_that_raises_runs_nothing() -> None:
     class Broken:
-        def decide(self, case: Case) -> Decision:
+        def decide(self, case: PolicyRequest) -> Decision:
             raise RuntimeError("secret-token")
 
         def shows(self, facts: Any) -> bool:
@@ -416,7 +416,7 @@ async def test_toolsets_filter_rename_prefix_and_combine() -> None:
     )
     box = Toolbox([both])
     assert await box.names() == ["a", "e", "x_a", "x_c"]
-    assert [spec.name for spec in (await box.offer()).specs] == ["a", "e", "x_a", "x_c"]
+    assert [spec.name for spec in (await box.tool_list()).specs] == ["a", "e", "x_a", "x_c"]
     assert (await box.call("x_a", {"what": "hi"})).text == "hi"
     assert (await box.call("e", {"what": "hi"})).text == "hi"
     for hidden in ("b", "x_b", "c", "d"):
@@ -440,9 +440,9 @@ async def test_two_toolsets_that_claim_one_name_are_an_error() -> None:
 
 async def test_deferred_tools_are_not_listed_but_can_be_called() -> None:
     box = Toolbox([tool(lambda: "found", name="rare", effect=READ, secrets=(), deferred=True)])
-    offer = await box.offer()
-    assert offer.specs == []
-    assert (await box.call("rare", offer=offer)).text == "found"
+    tool_list = await box.tool_list()
+    assert tool_list.specs == []
+    assert (await box.call("rare", tool_list=tool_list)).text == "found"
 
 
 async def test_a_toolset_has_a_lifespan() -> None:
@@ -470,7 +470,7 @@ async def test_a_toolset_has_a_lifespan() -> None:
     living = Living()
     async with Toolbox([living]) as box:
         for _ in range(3):
-            offer = await box.offer()
-        assert [spec.name for spec in offer.specs] == ["t"]
-        assert (await box.call("t", offer=offer)).text == "1"
+            tool_list = await box.tool_list()
+        assert [spec.name for spec in tool_list.specs] == ["t"]
+        assert (await box.call("t", tool_list=tool_list)).text == "1"
     assert living.log == ["in", "listed", "out"]  # listed again only when its version changes

@@ -124,19 +124,19 @@ async def test_a_toolset_has_a_lifespan_and_may_change() -> None:
 
     living = Living()
     async with Toolbox([living]) as box:
-        assert (await box.offer()).specs == []
+        assert (await box.tool_list()).specs == []
         living.tools["t"] = tool(lambda: "1", name="t", effect=READ, secrets=())
         living.version += 1
-        offer = await box.offer()
-        assert [spec.name for spec in offer.specs] == ["t"]
-        assert (await box.call("t", offer=offer)).text == "1"
+        tool_list = await box.tool_list()
+        assert [spec.name for spec in tool_list.specs] == ["t"]
+        assert (await box.call("t", tool_list=tool_list)).text == "1"
         living.tools["t"] = tool(lambda: "2", name="t", effect=READ, secrets=())
         living.version += 1
-        assert (await box.call("t", offer=offer)).code == "tool_changed"
+        assert (await box.call("t", tool_list=tool_list)).code == "tool_changed"
         assert (await box.call("t")).text == "2"
         del living.tools["t"]
         living.version += 1
-        assert (await box.call("t", offer=offer)).code == "tool_changed"
+        assert (await box.call("t", tool_list=tool_list)).code == "tool_changed"
     assert living.log == ["in", "out"]
 
 

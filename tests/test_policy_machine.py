@@ -20,7 +20,7 @@ from toolcrib.prepared import Pending, Ready, Refused
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.rules.patterns import CommandPattern, PathPattern
 from toolcrib.rules.policy import Rule, RulePolicy
-from toolcrib.toolbox.policy import Autonomy, Case, Decision, Verb
+from toolcrib.toolbox.policy import Autonomy, Decision, PolicyRequest, Verb
 
 RANK = {Verb.ALLOW: 0, Verb.ASK: 1, Verb.DENY: 2}
 PATHS = ["src/a.py", "src/keys/b.key", "keys/a.key", "KEYS/a.key", "keys/deep/c", "notes", "/etc/passwd"]
@@ -99,8 +99,8 @@ def rules(draw: Any, verbs: Any = tuple(Verb), deep: bool = True) -> Rule:
 calls = st.tuples(st.sampled_from(sorted(NAMES)), some(REACHED, 3))
 
 
-def case_of(name: str, what: list[str], taint: bool) -> Case:
-    class Given(Case):
+def case_of(name: str, what: list[str], taint: bool) -> PolicyRequest:
+    class Given(PolicyRequest):
         @property
         def accesses(self) -> tuple[Access, ...] | None:
             return None if name == "mute" else tuple(REACHED[word] for word in what)
@@ -109,7 +109,7 @@ def case_of(name: str, what: list[str], taint: bool) -> Case:
     return Given(facts, NAMES[name], taint=frozenset({"web"}) if taint else frozenset())
 
 
-def denied_for_certain(one: Rule, case: Case) -> bool:
+def denied_for_certain(one: Rule, case: PolicyRequest) -> bool:
     """What a deny rule says of a call, from the words of the documentation alone; exceptions are left out."""
     if one.verb is not Verb.DENY or one.unless:
         return False
@@ -193,7 +193,7 @@ class Policies(RuleBasedStateMachine):
 
     @rule(more=st.lists(rules(), max_size=3), autonomy=st.sampled_from([None, *Autonomy]))
     def narrow(self, more: list[Rule], autonomy: Autonomy | None) -> None:
-        narrowed = self.policy.narrowed(more, autonomy)
+        narrowed = self.policy.restricted(more, autonomy)
         assert all(new >= old for old, new in zip(self.ranks(), self.ranks(narrowed), strict=True))
         shown = [narrowed.shows(Facts(name, effect, frozenset())) for name, effect in NAMES.items()]
         before = [self.policy.shows(Facts(name, effect, frozenset())) for name, effect in NAMES.items()]
@@ -219,7 +219,7 @@ class Policies(RuleBasedStateMachine):
         name, what = call
         self.answer = Answer(verdict, scope=scope, lasting=Lasting.RUN)
         for _ in range(2):
-            taint = bool(self.box.marks.of(self.box.run).taint)  # the call before may have left a mark
+            taint = bool(self.box.provenance.of(self.box.run).taint)  # the call before may have left a mark
             decision = self.policy.decide(case_of(name, what, taint))
             RAN.clear()
             self.asked.clear()

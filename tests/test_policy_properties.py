@@ -14,7 +14,7 @@ from toolcrib import Effect
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
 from toolcrib.facts import Facts
 from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy
-from toolcrib.toolbox.policy import Autonomy, Case, Decision, Verb
+from toolcrib.toolbox.policy import Autonomy, Decision, PolicyRequest, Verb
 
 RANK = {Verb.ALLOW: 0, Verb.ASK: 1, Verb.DENY: 2}
 
@@ -61,12 +61,12 @@ def rules(draw: st.DrawFn, verbs: list[Verb] = list(Verb), depth: int = 1) -> Ru
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn) -> PolicyRequest:
     effect = draw(effects)
     facts = Facts(draw(tools), effect, frozenset())
     reached = draw(st.none() | st.lists(accesses(), max_size=3))
     taint = frozenset(draw(st.lists(st.just("fetch"), max_size=1)))
-    return Case(facts, effect, reached=None if reached is None else tuple(reached), taint=taint)
+    return PolicyRequest(facts, effect, reached=None if reached is None else tuple(reached), taint=taint)
 
 
 policies = st.builds(
@@ -82,7 +82,7 @@ def strength(decision: Decision) -> tuple[int, bool]:
 
 
 @given(policies, cases(), st.integers())
-def test_the_order_of_rules_means_nothing(policy: RulePolicy, case: Case, seed: int) -> None:
+def test_the_order_of_rules_means_nothing(policy: RulePolicy, case: PolicyRequest, seed: int) -> None:
     shuffled = list(policy.rules)
     random.Random(seed).shuffle(shuffled)
     otherwise = None if policy.otherwise is None else policy.otherwise.verb
@@ -93,15 +93,15 @@ def test_the_order_of_rules_means_nothing(policy: RulePolicy, case: Case, seed: 
 
 @given(policies, cases(), st.lists(rules(), max_size=3), st.none() | st.sampled_from(list(Autonomy)))
 def test_a_helper_has_never_more(
-    policy: RulePolicy, case: Case, added: list[Rule], autonomy: Autonomy | None
+    policy: RulePolicy, case: PolicyRequest, added: list[Rule], autonomy: Autonomy | None
 ) -> None:
-    child = policy.narrowed(added, autonomy)
+    child = policy.restricted(added, autonomy)
     assert strength(child.decide(case)) >= strength(policy.decide(case))
     assert policy.shows(case.facts) or not child.shows(case.facts)
 
 
 @given(policies, cases(), rules(verbs=[Verb.DENY, Verb.ASK]))
-def test_what_is_added_to_forbid_never_lets_run(policy: RulePolicy, case: Case, added: Rule) -> None:
+def test_what_is_added_to_forbid_never_lets_run(policy: RulePolicy, case: PolicyRequest, added: Rule) -> None:
     """Where all that is not named is denied, an ask rule names something: there it gives."""
     if added.verb is Verb.ASK and policy.otherwise is not None and policy.otherwise.verb is Verb.DENY:
         added = replace(added, verb=Verb.DENY)
@@ -111,20 +111,20 @@ def test_what_is_added_to_forbid_never_lets_run(policy: RulePolicy, case: Case, 
 
 
 @given(policies, cases())
-def test_read_only_is_the_last_word(policy: RulePolicy, case: Case) -> None:
-    child = policy.narrowed(autonomy=Autonomy.READ_ONLY)
+def test_read_only_is_the_last_word(policy: RulePolicy, case: PolicyRequest) -> None:
+    child = policy.restricted(autonomy=Autonomy.READ_ONLY)
     if case.effect is not Effect.READ:
         assert child.decide(case).verb is Verb.DENY
 
 
 @given(policies, cases())
-def test_a_hidden_tool_is_never_run(policy: RulePolicy, case: Case) -> None:
+def test_a_hidden_tool_is_never_run(policy: RulePolicy, case: PolicyRequest) -> None:
     if not policy.shows(case.facts):
         assert policy.decide(case).verb is Verb.DENY
 
 
 @given(policies, cases())
-def test_an_explanation_is_the_decision(policy: RulePolicy, case: Case) -> None:
+def test_an_explanation_is_the_decision(policy: RulePolicy, case: PolicyRequest) -> None:
     explained = policy.explain(case)
     assert explained.decision == policy.decide(case)
     if explained.rule is not None:
@@ -132,7 +132,7 @@ def test_an_explanation_is_the_decision(policy: RulePolicy, case: Case) -> None:
 
 
 @given(policies, cases(), accesses())
-def test_to_reach_more_never_needs_less(policy: RulePolicy, case: Case, further: Access) -> None:
+def test_to_reach_more_never_needs_less(policy: RulePolicy, case: PolicyRequest, further: Access) -> None:
     """Where it is said at all what a call reaches: nobody said anything of less."""
     if not case.reached:
         return
@@ -144,17 +144,17 @@ class Helpers(RuleBasedStateMachine):
     """A policy handed on and on, each time with what its holder likes: no one down the line may more than the first."""
 
     @initialize(policy=policies, asked=st.lists(cases(), min_size=1, max_size=4))
-    def begin(self, policy: RulePolicy, asked: list[Case]) -> None:
+    def begin(self, policy: RulePolicy, asked: list[PolicyRequest]) -> None:
         self.line = [policy]
         self.asked: list[Any] = asked
 
     @rule(added=st.lists(rules(), max_size=2), autonomy=st.none() | st.sampled_from(list(Autonomy)))
     def hand_on(self, added: list[Rule], autonomy: Autonomy | None) -> None:
-        self.line.append(self.line[-1].narrowed(added, autonomy))
+        self.line.append(self.line[-1].restricted(added, autonomy))
 
     @rule()
     def widen(self) -> None:
-        self.line.append(self.line[-1].narrowed([Rule(verb=Verb.ALLOW)], Autonomy.FULL))
+        self.line.append(self.line[-1].restricted([Rule(verb=Verb.ALLOW)], Autonomy.FULL))
 
     @invariant()
     def no_more_than_the_one_before(self) -> None:

@@ -21,7 +21,7 @@ from toolcrib.question import Answer, Verdict
 from toolcrib.rules.file import RuleError, read_rules
 from toolcrib.rules.patterns import CommandPattern, PathPattern, PatternError, host_matches
 from toolcrib.rules.policy import Rule, RulePolicy
-from toolcrib.toolbox.policy import Autonomy, Case, Verb
+from toolcrib.toolbox.policy import Autonomy, PolicyRequest, Verb
 
 PATHS = [
     # pattern, path, whether it is meant
@@ -169,8 +169,8 @@ def test_a_port_that_nobody_knows_may_be_the_one() -> None:
 
 def case(
     *accesses: Access, effect: Effect = Effect.WRITE, name: str = "shell", silent: bool = False, **named: Any
-) -> Case:
-    class Reaching(Case):
+) -> PolicyRequest:
+    class Reaching(PolicyRequest):
         @property
         def accesses(self) -> tuple[Access, ...] | None:
             return None if silent else accesses
@@ -276,7 +276,7 @@ SETTLED = {
 
 
 @pytest.mark.parametrize(("given", "verb", "rule"), SETTLED.values(), ids=SETTLED)
-def test_what_several_rules_settle(given: Case, verb: Verb, rule: str) -> None:
+def test_what_several_rules_settle(given: PolicyRequest, verb: Verb, rule: str) -> None:
     policy = read_rules(RULES).policy()
     decision = policy.decide(given)
     assert (decision.verb, decision.rule.partition(" (")[0]) == (verb, rule)
@@ -299,7 +299,7 @@ def test_read_only_cannot_be_widened_by_a_rule() -> None:
 
 def test_a_narrowed_policy_never_allows_more() -> None:
     policy = read_rules(RULES).policy()
-    narrowed = policy.narrowed([Rule(verb=ALLOW, tools=("*",)), Rule(verb=DENY, tools=("shell",))], "full")
+    narrowed = policy.restricted([Rule(verb=ALLOW, tools=("*",)), Rule(verb=DENY, tools=("shell",))], "full")
     order = [ALLOW, ASK, DENY]
     for one, verb, _ in SETTLED.values():
         assert order.index(narrowed.decide(one).verb) >= order.index(verb)
@@ -357,7 +357,7 @@ async def test_an_ask_rule_asks_again_after_always() -> None:
 
 async def test_a_denied_tool_is_not_shown() -> None:
     box = Toolbox([save], policy=read_rules('[[rule]]\ndeny = true\ntool = "save"').policy("full"))
-    assert list((await box.offer()).specs) == []
+    assert list((await box.tool_list()).specs) == []
     assert isinstance(await box.prepare(ToolCall("save", {"path": "x"})), Refused)
 
 
@@ -409,7 +409,7 @@ def test_what_is_not_too_broad(text: str) -> None:
     assert read_rules(f"[[rule]]\nallow = true\ncommand = '{text}'").rules
 
 
-def make_case(call: ToolCall) -> Case:
+def make_case(call: ToolCall) -> PolicyRequest:
     assert isinstance(call.arguments, dict)
     return case(write(call.arguments.get("path", "x")), name=call.name, arguments=call.arguments)
 
@@ -534,7 +534,7 @@ def test_a_rule_for_a_path_in_full_means_the_file_in_the_workspace_too(
     rules = read_rules(f"[[rule]]\ndeny = true\npath = {json.dumps(pattern)}")
     policy = rules.policy("full").within("/home/ann/shop")
     assert policy.decide(case(Access(Reach.READ, target))).verb is verb
-    assert policy.narrowed().decide(case(Access(Reach.READ, target))).verb is verb
+    assert policy.restricted().decide(case(Access(Reach.READ, target))).verb is verb
 
 
 def test_the_home_folder_has_two_names(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,7 +210,7 @@ def test_what_no_rule_could_allow_is_hidden() -> None:
     assert not RulePolicy("read_only", named.rules, otherwise="ask").shows(
         Facts("look", Effect.WRITE, frozenset())
     )
-    assert named.narrowed([]).otherwise == named.otherwise
+    assert named.restricted([]).otherwise == named.otherwise
     assert named.otherwise is not None and named.otherwise.rule == 'otherwise = "deny"'
 
 
@@ -365,12 +365,12 @@ def test_rules_in_an_order_can_be_said_without_one(
     steps: list[tuple[Verb, list[str]]], path: list[str]
 ) -> None:
     """Where the first rule that matches decides: each gets the laxer ones before it as exceptions."""
-    from toolcrib.toolbox.policy import Case
+    from toolcrib.toolbox.policy import PolicyRequest
 
     rules = [Rule(verb=verb, paths=(PathPattern("/".join(pattern)),)) for verb, pattern in steps]
     first = next((rule.verb for rule in rules if rule.paths[0].matches("/".join(path))), Verb.ASK)
 
-    class Reaching(Case):
+    class Reaching(PolicyRequest):
         @property
         def accesses(self) -> tuple[Access, ...]:
             return (Access(Reach.WRITE, "/".join(path)),)
@@ -387,9 +387,9 @@ globs = st.lists(st.sampled_from(["a", "b", "*", "**"]), min_size=1, max_size=3)
 
 @given(globs, globs, trees)
 def test_an_exception_never_makes_a_deny_rule_mean_more(pattern: str, other: str, path: str) -> None:
-    from toolcrib.toolbox.policy import Case
+    from toolcrib.toolbox.policy import PolicyRequest
 
-    case = Case(Facts("save", Effect.WRITE, frozenset()), Effect.WRITE)
+    case = PolicyRequest(Facts("save", Effect.WRITE, frozenset()), Effect.WRITE)
     bare = Rule(verb=Verb.DENY, paths=(PathPattern(pattern),))
     left_out = Rule(verb=Verb.ALLOW, paths=(PathPattern(other),))
     rule = Rule(verb=Verb.DENY, paths=bare.paths, unless=(left_out,))

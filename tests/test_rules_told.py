@@ -207,8 +207,8 @@ async def test_tools_that_can_never_run_are_not_shown(
 ) -> None:
     tools = workspace_tools(Workspace(tmp_path))
     policy = read_rules(GOOD.replace('"ask"', f'"{otherwise}"')).policy("full")
-    everything = {spec.name for spec in (await Toolbox(tools, autonomy="full").offer()).specs}
-    shown = {spec.name for spec in (await Toolbox(tools, policy=policy).offer()).specs}
+    everything = {spec.name for spec in (await Toolbox(tools, autonomy="full").tool_list()).specs}
+    shown = {spec.name for spec in (await Toolbox(tools, policy=policy).tool_list()).specs}
     assert shown == ({"shell"} if hidden is None else everything - hidden)
 
 

@@ -199,11 +199,11 @@ def test_it_comes_with_the_network_of_commands_and_goes_with_it(tmp_path: Path) 
     assert "fetch" not in [tool.facts.name for tool in workspace_tools(workspace)]
     level = Level.of("workspace_write", "allowlist", ["docs.example.org"])
     box = Toolbox(workspace_tools(workspace, level=level))
-    assert "fetch" in box.run_sync(box.offer()).entries
+    assert "fetch" in box.run_sync(box.tool_list()).entries
     refused = box.call_sync("fetch", {"url": "https://example.org/"})
     assert "example.org is not on the list of allowed hosts" in refused.text
     workspace.level = Level.of("workspace_write")
-    assert "fetch" not in box.run_sync(box.offer()).entries
+    assert "fetch" not in box.run_sync(box.tool_list()).entries
     assert "no network here" in box.call_sync("fetch", {"url": "https://docs.example.org/"}).text
     workspace.level = Level.of("workspace_write", "on")
     assert box.call_sync("fetch", {"url": "https://docs.example.org/"}).code == "nobody_to_ask"

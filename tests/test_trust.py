@@ -279,7 +279,7 @@ def test_examples_of_trusted_rules_are_tried(project: Path, capsys: pytest.Captu
 
 def test_narrowing_never_widens() -> None:
     users = RulePolicy("supervised", [Rule(verb=Verb.DENY, tools=("shell",))])
-    narrowed = users.narrowed([Rule(verb=Verb.ALLOW, tools=("shell",))], "full")
+    narrowed = users.restricted([Rule(verb=Verb.ALLOW, tools=("shell",))], "full")
     assert narrowed.autonomy.autonomy.value == "supervised"
     assert [rule.verb for rule in narrowed.rules] == [Verb.DENY]
     assert Access(Reach.READ, "a").reach is Reach.READ

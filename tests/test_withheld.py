@@ -24,7 +24,7 @@ from toolcrib.context import Context
 from toolcrib.facts import Facts
 from toolcrib.rules import PathPattern, Rule, read_rules
 from toolcrib.rules.denied_paths import MOST_PLACES
-from toolcrib.toolbox.policy import Case, Verb
+from toolcrib.toolbox.policy import PolicyRequest, Verb
 from toolcrib.tools import Shell, Workspace
 
 SECRET = "hunter2"
@@ -381,7 +381,9 @@ def test_a_workspace_that_may_not_be_read_runs_nothing(root: Path) -> None:
 
 def places(rules: str, root: Path, others: Sequence[str] = ()) -> tuple[set[str], set[str], str]:
     policy = read_rules(rules).policy("full")
-    asked = policy.denied_paths(Case(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE))
+    asked = policy.denied_paths(
+        PolicyRequest(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE)
+    )
     found = DeniedPaths() if asked is None else asked(str(root), others)
     named = [{path.replace(f"{root}/", "") for path in part} for part in (found.hidden, found.kept)]
     return named[0], named[1], found.beyond
@@ -439,7 +441,9 @@ def test_what_no_place_can_say_is_said(rules: str, words: str, root: Path) -> No
 
 def test_a_change_shows_at_once(root: Path) -> None:
     policy = read_rules(deny("**/.env")).policy("full")
-    asked = policy.denied_paths(Case(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE))
+    asked = policy.denied_paths(
+        PolicyRequest(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE)
+    )
     assert asked is not None
     for folder in (root, *root.rglob("*")):
         if folder.is_dir() and not folder.is_symlink():
@@ -460,7 +464,7 @@ NAMES = st.lists(st.sampled_from(["a", "b", "ab", ".a"]), min_size=1, max_size=4
 @settings(max_examples=150, deadline=None)
 @given(st.lists(PATTERNS, min_size=1, max_size=3), st.lists(PATTERNS, max_size=1), st.sets(NAMES, max_size=8))
 def test_the_places_are_what_the_rules_mean(patterns: list[str], but: list[str], names: set[str]) -> None:
-    case = Case(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE)
+    case = PolicyRequest(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE)
     unless = tuple(Rule(verb=Verb.ALLOW, paths=(PathPattern(one),)) for one in but)
     rule = Rule(verb=Verb.DENY, paths=tuple(map(PathPattern, patterns)), unless=unless)
     from toolcrib.rules import RulePolicy

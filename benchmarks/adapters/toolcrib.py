@@ -257,7 +257,7 @@ class Registry:
         return self.box.registry.known(name)
 
     async def list(self) -> int:
-        return len((await self.box.offer()).specs)
+        return len((await self.box.tool_list()).specs)
 
 
 registry = Registry

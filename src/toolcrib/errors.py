@@ -1,4 +1,4 @@
-"""What can go wrong, as stable codes and as exceptions; the words for the model are made in `toolbox/words.py`."""
+"""What can go wrong, as stable codes and as exceptions. What a model is told of them: `toolbox/model_messages.py`."""
 
 from __future__ import annotations
 

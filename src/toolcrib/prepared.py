@@ -26,12 +26,20 @@ if TYPE_CHECKING:
     from toolcrib.repair import Edit
     from toolcrib.result import ToolResult
 
-__all__ = ["Bound", "Pending", "Prepared", "Ready", "Refused", "prepared_from_json", "prepared_to_json"]
+__all__ = [
+    "Pending",
+    "Prepared",
+    "Ready",
+    "Refused",
+    "ResolvedTool",
+    "prepared_from_json",
+    "prepared_to_json",
+]
 
 _CLAIMING = threading.Lock()
 
 
-class Bound:
+class ResolvedTool:
     """What a call will run: the registered entry, the tool object, its compiled definition."""
 
     __slots__ = ("definition", "entry", "tool")
@@ -83,7 +91,7 @@ class Ready:
         effect: Effect,
         edits: tuple[Edit, ...] = (),
         fingerprint: str = "",
-        bound: Bound | None = None,
+        bound: ResolvedTool | None = None,
         params: Any = None,
     ) -> None:
         self.call = call

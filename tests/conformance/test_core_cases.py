@@ -26,7 +26,7 @@ from toolcrib.fingerprint import fingerprint
 from toolcrib.function import tool
 from toolcrib.messages import Response, Usage
 from toolcrib.result import ToolResult
-from toolcrib.toolbox import Case, Decision, Verb
+from toolcrib.toolbox import Decision, PolicyRequest, Verb
 from toolcrib.toolset import StaticToolset, filtered
 
 EFFECTS = {
@@ -235,8 +235,8 @@ async def quarantine(case: Any) -> None:
         "bad_schema": tool(broken, name="bad_schema", effect=Effect.READ, secrets=()),
     }
     with pytest.warns(UserWarning, match=case["expected"]["warning_names"]):
-        offer = await Toolbox([tools[name] for name in case["input"]["tools"]]).offer()
-    assert [spec.name for spec in offer.specs] == case["expected"]["sent"]
+        tool_list = await Toolbox([tools[name] for name in case["input"]["tools"]]).tool_list()
+    assert [spec.name for spec in tool_list.specs] == case["expected"]["sent"]
 
 
 async def ran_by_shell(command: str) -> ToolResult:
@@ -330,8 +330,8 @@ async def failing_factory(case: Any) -> None:
     build = {"ok": lambda ctx: named_tool("ok"), "throws": throws}
     box = Toolbox([ToolFactory(name, build.get(name, build["ok"])) for name in case["input"]["user"]])
     with pytest.warns(UserWarning, match="throws"):  # and not silently, as upstream does
-        offer = await box.offer()
-    assert [spec.name for spec in offer.specs] == case["expected"]["names"]
+        tool_list = await box.tool_list()
+    assert [spec.name for spec in tool_list.specs] == case["expected"]["names"]
 
 
 async def validation_error(case: Any) -> None:
@@ -384,7 +384,7 @@ async def test_registry_of_entelix(case: Any) -> None:
         assert await view.names() == expected["names"]
         assert len(await inner.names()) == expected["parent_len"]
     elif "names" in expected:
-        specs = (await Toolbox([named_tool(n) for n in given["register"]]).offer()).specs
+        specs = (await Toolbox([named_tool(n) for n in given["register"]]).tool_list()).specs
         assert [spec.name for spec in specs] == expected["names"]
     elif "function" in given:
 
@@ -624,7 +624,7 @@ async def test_hooks(case: Any) -> None:
     elif any("reject" in hook.get("before", {}) for hook in case["input"]["hooks"]):
 
         class Rejecting:
-            def decide(self, case: Case) -> Decision:
+            def decide(self, case: PolicyRequest) -> Decision:
                 return Decision(Verb.DENY, "no")
 
             def shows(self, facts: Any) -> bool:

@@ -59,7 +59,7 @@ async def test_lists_of_tools(case: dict[str, Any]) -> None:
         policy["allowed_tools"] = None  # what is excluded does not follow from what is listed
     box = Toolbox([named(given["tool"])], policy=read_rules(tool_rules(policy)).policy())
     usable = expected["allowed"] if "allowed" in expected else not expected["excluded"]
-    assert ([spec.name for spec in (await box.offer()).specs] == [given["tool"]]) is usable
+    assert ([spec.name for spec in (await box.tool_list()).specs] == [given["tool"]]) is usable
     assert ((await box.call(given["tool"])).code is None) is usable
 
 
@@ -155,13 +155,13 @@ async def test_a_helper_has_never_more(case: dict[str, Any]) -> None:
     parent, override, expected = case["input"]["parent"], case["input"]["child_overrides"], case["expected"]
     policy = RulePolicy(LEVELS[parent.get("autonomy", "Supervised")], own_rules(parent))
     level = LEVELS[override["autonomy"]] if "autonomy" in override else None
-    child = policy.narrowed([*own_rules(override), *narrowing(override, parent)], autonomy=level)
+    child = policy.restricted([*own_rules(override), *narrowing(override, parent)], autonomy=level)
     calls = probes(parent, override)
     before, after = await ranks(policy, calls), await ranks(child, calls)
     assert all(theirs >= ours for ours, theirs in zip(before, after, strict=True)), calls
     if expected["ok"] and not override:
         assert before == after
-    grandchild = child.narrowed(own_rules(parent), autonomy="full")
+    grandchild = child.restricted(own_rules(parent), autonomy="full")
     assert await ranks(grandchild, calls) == after
     actions = override.get("max_actions_per_hour", parent.get("max_actions_per_hour"))
     if actions is not None and "max_actions_per_hour" in parent:
@@ -183,7 +183,7 @@ async def test_every_narrowing_of_every_parent_is_one() -> None:
     calls = probes(*parents, *overrides)
     for parent, override in itertools.product(parents[::3], overrides):
         policy = RulePolicy(LEVELS[parent.get("autonomy", "Supervised")], own_rules(parent))
-        child = policy.narrowed([*own_rules(override), *narrowing(override, parent)])
+        child = policy.restricted([*own_rules(override), *narrowing(override, parent)])
         pairs = zip(await ranks(policy, calls), await ranks(child, calls), strict=True)
         assert all(theirs >= ours for ours, theirs in pairs)
 

@@ -62,7 +62,7 @@ def policy_of(given: dict[str, Any]) -> RulePolicy:
         return read_rules(as_toml(given["rules"])).policy()
     parent = read_rules(as_toml(given["parent_rules"])).policy()
     child = read_rules(as_toml(given.get("child_rules", [])))
-    return parent.narrowed(child.rules, autonomy=child.autonomy)
+    return parent.restricted(child.rules, autonomy=child.autonomy)
 
 
 async def decided(call: ToolCall, policy: RulePolicy, root: Path) -> Prepared:

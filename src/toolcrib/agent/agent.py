@@ -12,9 +12,9 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolcrib.agent.begun import Begun
 from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
+from toolcrib.agent.streaming_turn import StreamingTurn
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.errors import ErrorCode
 from toolcrib.events import (
@@ -42,7 +42,7 @@ from toolcrib.models.model import Model, ModelError
 from toolcrib.prepared import Refused
 from toolcrib.result import ToolResult
 from toolcrib.sink import Subscription
-from toolcrib.toolbox import Offer, Toolbox, words
+from toolcrib.toolbox import Toolbox, ToolList, model_messages
 from toolcrib.toolset import Supplied, Toolset
 
 if TYPE_CHECKING:
@@ -281,8 +281,8 @@ class Run:
                 return self._finished(Reason.BUDGET, "", spent)
             if self.turns - self.restarted >= self.agent.max_turns:
                 return await self._summarised()
-            offer = await self.box.offer(run=self.id, deps=self.deps)
-            response, begun = await self.query(offer)
+            tool_list = await self.box.tool_list(run=self.id, deps=self.deps)
+            response, streaming = await self.query(tool_list)
             calls = response.message.calls
             if not calls:
                 if (
@@ -290,7 +290,7 @@ class Run:
                 ):  # the provider's own tools took long: it goes on when asked
                     continue
                 return self._answered(response)
-            results = await self.execute(calls, offer, begun, cut_off=_cut_off(response))
+            results = await self.execute(calls, tool_list, streaming, cut_off=_cut_off(response))
             text = _completion(calls, results)
             if text is not None:
                 return self._finished(Reason.COMPLETED, text)
@@ -298,8 +298,8 @@ class Run:
             if paused:
                 return self._finished(Reason.PAUSED, response.message.text, paused)
 
-    async def query(self, offer: Offer | None) -> tuple[Response, Begun]:
-        """One request; without an offer, one without tools. Its answer joins the transcript."""
+    async def query(self, tool_list: ToolList | None) -> tuple[Response, StreamingTurn]:
+        """One request; without a tool list, one without tools. Its answer joins the transcript."""
         agent, box = self.agent, self.box
         self.turns += 1
         if box.sink:
@@ -308,24 +308,26 @@ class Run:
             await self._instruct()
         request = Request(
             messages=self.messages,
-            tools=offer.specs if offer is not None else (),
-            tool_choice=self._choice(offer),
+            tools=tool_list.specs if tool_list is not None else (),
+            tool_choice=self._choice(tool_list),
             parallel_calls=agent.parallel_calls,
             max_tokens=agent.max_tokens,
             temperature=agent.temperature,
         )
-        begun = Begun(self, offer, early=agent.early_start and offer is not None)
+        streaming = StreamingTurn(self, tool_list, early=agent.early_start and tool_list is not None)
         try:
-            response = await self._read(request, begun)
+            response = await self._read(request, streaming)
         except BaseException:
-            await begun.discard()
+            await streaming.discard()
             raise
         self.usage = self.usage + response.usage
         self._append(response.message)
         self._chosen |= any(call.name in request.tool_choice.names for call in response.message.calls)
         if response.message.calls:
             # Answered from the first moment: what is recorded replaces it, what is not was interrupted.
-            waiting = [ResultPart(call, words.cancelled(call.name)) for call in response.message.calls]
+            waiting = [
+                ResultPart(call, model_messages.cancelled(call.name)) for call in response.message.calls
+            ]
             self._append(Message("tool", list(waiting)))
         if box.sink:
             tokens = {
@@ -334,16 +336,16 @@ class Run:
             }
             done = TurnFinished(self.turns, len(response.message.calls), response.stop_reason, tokens)
             box.emit(self.id, done)
-        return response, begun
+        return response, streaming
 
-    def _choice(self, offer: Offer | None) -> ToolChoice:
+    def _choice(self, tool_list: ToolList | None) -> ToolChoice:
         """What this turn may call. A tool that has to be called has to be once: else nothing could be answered."""
         choice = self.agent.tool_choice
-        if offer is None:
+        if tool_list is None:
             return ToolChoice("none")
         if choice.mode == "required" and choice.names and self._chosen:
             return ToolChoice()
-        offered = [spec.name for spec in offer.specs]
+        offered = [spec.name for spec in tool_list.specs]
         if choice.names and not any(name in offered for name in choice.names):
             names = " or ".join(map(repr, choice.names))
             raise ValueError(
@@ -352,7 +354,7 @@ class Run:
         return choice
 
     async def execute(
-        self, calls: list[ToolCall], offer: Offer, begun: Begun, *, cut_off: bool = False
+        self, calls: list[ToolCall], tool_list: ToolList, streaming: StreamingTurn, *, cut_off: bool = False
     ) -> list[ToolResult]:
         """Run the calls of a turn; each result takes its place in the transcript when it is recorded.
 
@@ -369,22 +371,24 @@ class Run:
                 transcript.result(key, result)
 
         whole = calls[:-1] if cut_off else calls
-        last = begun.streams.pop(len(whole), None)
+        last = streaming.streams.pop(len(whole), None)
         if last is not None:
             await last.discard()
         results = await self.box.call_turn(
             whole,
             run=self.id,
             turn=self.turns,
-            offer=offer,
-            streams=begun.streams,
-            early=begun.early,
+            tool_list=tool_list,
+            streams=streaming.streams,
+            early=streaming.early,
             deps=self.deps,
             record=record,
         )
         if cut_off:
             key, call = CallKey(self.id, self.turns, len(whole)), calls[-1]
-            results.append(self.box.settle_refused(Refused(call, key, words.cut_off(call.name)), record))
+            results.append(
+                self.box.settle_refused(Refused(call, key, model_messages.cut_off(call.name)), record)
+            )
         return results
 
     # -- its parts
@@ -399,7 +403,7 @@ class Run:
             self._write(message)
         self._append(self._task_message)
         if self.box.tracks_taint:
-            self.box.marks.begun(self.id, self.messages)
+            self.box.provenance.start_run(self.id, self.messages)
         if self.box.sink:
             self.box.emit(self.id, RunStarted(self._task_message.text, agent.model.name))
 
@@ -417,13 +421,13 @@ class Run:
         elif text:
             self.messages.insert(0, Message.system(text))
 
-    async def _read(self, request: Request, begun: Begun) -> Response:
+    async def _read(self, request: Request, streaming: StreamingTurn) -> Response:
         """Read the model's answer as it streams; calls are met while their arguments are still coming."""
         box = self.box
         response: Response | None = None
         watched = (
             bool(box.sink)
-            or begun.early is not None
+            or streaming.early is not None
             or any(self._wants_partials(spec.name) for spec in request.tools)
         )
         answer = self._chunks(request)
@@ -432,11 +436,11 @@ class Run:
                 if isinstance(chunk, Response):
                     response = chunk
                 elif isinstance(chunk, RestartChunk):
-                    await begun.restart(chunk.reason)
+                    await streaming.restart(chunk.reason)
                 elif not watched:
                     continue
                 elif isinstance(chunk, CallChunk):
-                    await begun.feed(chunk)
+                    await streaming.feed(chunk)
                 elif box.sink:
                     kind = TextDelta if isinstance(chunk, TextChunk) else ReasoningDelta
                     box.emit(self.id, kind(chunk.text))
@@ -444,7 +448,7 @@ class Run:
             await answer.aclose()
         if response is None:
             raise ModelError(f"the model {self.agent.model.name} ended its answer without completing it")
-        await begun.drop_strangers(response.message.calls)
+        await streaming.drop_strangers(response.message.calls)
         return response
 
     async def _chunks(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:

@@ -13,11 +13,11 @@ from toolcrib.cli.force import case_of, read_call
 from toolcrib.cli.shown import on_one_line
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
-from toolcrib.prepared import Bound, Pending, Refused
+from toolcrib.prepared import Pending, Refused, ResolvedTool
 from toolcrib.rules.policy import Explanation, RulePolicy
-from toolcrib.toolbox.marks import Mark
-from toolcrib.toolbox.policy import AutonomyPolicy, Case, Verb
+from toolcrib.toolbox.policy import AutonomyPolicy, PolicyRequest, Verb
 from toolcrib.toolbox.prepare import judged
+from toolcrib.toolbox.provenance import Provenance
 from toolcrib.tools import Workspace
 from toolcrib.tools.workspace_paths import WORDS
 
@@ -32,7 +32,7 @@ class Foreseen:
     verb: Verb
     reason: str
     by: str
-    case: Case
+    case: PolicyRequest
     policy: Explanation
     offered: bool = True
 
@@ -83,7 +83,13 @@ async def foreseen(
         return Foreseen(verb, reason, decider, case, named, offered)
 
     prepared = judged(
-        call, CallKey("policy", 0, 0), bound, arguments, policy, box.grants, Mark(case.taint, case.said)
+        call,
+        CallKey("policy", 0, 0),
+        bound,
+        arguments,
+        policy,
+        box.approvals,
+        Provenance(case.taint, case.user_texts),
     )
     if decision.verb is Verb.DENY:
         return outcome(Verb.DENY, decision.reason)
@@ -100,7 +106,7 @@ async def foreseen(
     return outcome(Verb.ALLOW, "")
 
 
-def _refused_by_workspace(bound: Bound, case: Case) -> str:
+def _refused_by_workspace(bound: ResolvedTool, case: PolicyRequest) -> str:
     """Why a tool on a workspace can never use a path that it is given; "" where it can."""
     workspace, arguments = getattr(bound.tool, "workspace", None), case.arguments
     if not isinstance(workspace, Workspace) or not isinstance(arguments, dict):

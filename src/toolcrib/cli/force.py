@@ -19,12 +19,12 @@ from toolcrib.cli.shown import on_one_line
 from toolcrib.cli.tools import say
 from toolcrib.command.sandbox.own import own_places, runs_us
 from toolcrib.errors import ToolcribError
-from toolcrib.prepared import Bound, Ready, Refused
+from toolcrib.prepared import Ready, Refused, ResolvedTool
 from toolcrib.rules import Limit, NotThere, PathPattern, Rule, RuleError, RuleFile, RulePolicy, load_rules
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.rules.file import lowest
 from toolcrib.rules.unmatched import unmatched_rules
-from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Verb
+from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, PolicyRequest, Verb
 from toolcrib.toolbox.prepare import Arguments, call_effect, decode
 from toolcrib.toolbox.resolve import resolve
 from toolcrib.tools.builtin import CLASSES
@@ -106,7 +106,7 @@ def in_force(
         limits += file.limits
     if project is not None:
         note_untried(project.rules, box)
-        policy = project.narrowed(policy if isinstance(policy, RulePolicy) else RulePolicy(policy.autonomy))
+        policy = project.restricted(policy if isinstance(policy, RulePolicy) else RulePolicy(policy.autonomy))
         said["the project"] = project.rules.autonomy
         files.append(f"{project.rules.path} of the project ({_narrowing(project)})")
         limits += project.rules.limits
@@ -166,7 +166,7 @@ async def _names(box: Toolbox) -> tuple[set[str], set[str]]:
     return names, servers - {""}
 
 
-async def read_call(box: Toolbox, call: ToolCall) -> tuple[Bound, Arguments]:
+async def read_call(box: Toolbox, call: ToolCall) -> tuple[ResolvedTool, Arguments]:
     """The tool of a call and its arguments. Raises NotThere, or ToolcribError for a call that cannot be made."""
     bound = await resolve(box, call, CallKey("policy", 0, 0), None, None, None)
     if isinstance(bound, Refused):
@@ -178,7 +178,9 @@ async def read_call(box: Toolbox, call: ToolCall) -> tuple[Bound, Arguments]:
     return bound, arguments
 
 
-async def case_of(box: Toolbox, call: ToolCall, *, tainted: bool = False, said: Sequence[str] = ()) -> Case:
+async def case_of(
+    box: Toolbox, call: ToolCall, *, tainted: bool = False, said: Sequence[str] = ()
+) -> PolicyRequest:
     """What a policy would decide on. Raises as `read_call` does.
 
     `tainted` is a run that took in something from outside before, `said` what its user said.
@@ -188,7 +190,7 @@ async def case_of(box: Toolbox, call: ToolCall, *, tainted: bool = False, said: 
     effect = definition.facts.effect if definition.effect_for is None else call_effect(bound, params)
     ready = Ready(call, CallKey("policy", 0, 0), json, effect, edits, "", bound, params)
     taint = frozenset({"something from outside"} if tainted else ())
-    return Case(definition.facts, effect, ready, taint=taint, said=tuple(said))
+    return PolicyRequest(definition.facts, effect, ready, taint=taint, user_texts=tuple(said))
 
 
 def held_to(
@@ -212,7 +214,7 @@ def held_to(
         policy = policy.within(workspace)
     elif inside:
         policy = RulePolicy(policy.autonomy)
-    return policy.narrowed(inside) if inside and isinstance(policy, RulePolicy) else policy
+    return policy.restricted(inside) if inside and isinstance(policy, RulePolicy) else policy
 
 
 def _withheld(

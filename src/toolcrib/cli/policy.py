@@ -28,7 +28,7 @@ from toolcrib.cli.shown import on_one_line
 from toolcrib.cli.tools import assembled, out, say
 from toolcrib.errors import ToolcribError
 from toolcrib.rules.file import NotThere, call_from
-from toolcrib.toolbox.grants import Approval
+from toolcrib.toolbox.approvals import Approval
 from toolcrib.toolbox.policy import Verb
 
 if TYPE_CHECKING:

@@ -78,10 +78,10 @@ async def _items(assembly: Assembly) -> list[Item]:
     async with box:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is set aside is listed, with its reason
-            offer = await box.offer()
-        specs = {spec.name: spec for spec in offer.specs}
+            tool_list = await box.tool_list()
+        specs = {spec.name: spec for spec in tool_list.specs}
         for name in await box.names():
-            item = Item(name, assembly.sources.get(name, "toolset"), problem=offer.broken.get(name, ""))
+            item = Item(name, assembly.sources.get(name, "toolset"), problem=tool_list.broken.get(name, ""))
             items.append(item)
             entry = await box.registry.entry(name)
             supplied: Any = entry.supplied if entry is not None else None

@@ -15,10 +15,10 @@ WANTED = (
 )
 
 
-def understood(given: Any, box: Toolbox) -> Answer | None:
+def parse_answer(given: Any, box: Toolbox) -> Answer | None:
     """The answer that is meant, if it is clear; else None, and the operator is told once what to write.
 
-    >>> understood("yes", None).verdict.value, understood(False, None).verdict.value
+    >>> parse_answer("yes", None).verdict.value, parse_answer(False, None).verdict.value
     ('yes', 'no')
     """
     if isinstance(given, bool):

@@ -12,7 +12,7 @@ from typing import Any
 from toolcrib.errors import ToolcribError
 from toolcrib.question import Lasting, Scope
 from toolcrib.rules.locked_json import LockedJsonFile
-from toolcrib.toolbox.grants import Approval
+from toolcrib.toolbox.approvals import Approval
 
 TEXTS = ("id", "tool", "identity", "where", "fingerprint", "by", "shown")
 

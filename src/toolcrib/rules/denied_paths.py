@@ -19,7 +19,7 @@ from toolcrib.command.sandbox.masks import is_mask
 from toolcrib.rules.folder_cache import FOLDER, LINK, FolderCache, Name
 from toolcrib.rules.patterns import SPECIAL, compiled, expanded, fits
 from toolcrib.rules.rule import NO, PARTLY, YES, Rule, within
-from toolcrib.toolbox.policy import Case
+from toolcrib.toolbox.policy import PolicyRequest
 
 MOST_NAMES = 50_000  # looked at for one command
 MOST_PLACES = 128  # each is one more mount, and the more there are, the slower each is laid
@@ -72,7 +72,7 @@ def _state(threads: frozenset[Thread]) -> State:
 
 
 def denied_paths(
-    rules: Sequence[Rule], case: Case, root: str, others: Iterable[str], folders: FolderCache
+    rules: Sequence[Rule], case: PolicyRequest, root: str, others: Iterable[str], folders: FolderCache
 ) -> DeniedPaths:
     """What deny rules about a call take below a workspace and some other folders, and by their full names elsewhere."""
     search = Search(rules, case, root, folders)
@@ -103,7 +103,7 @@ class Spot:
 class Search:
     """One look for what some rules mean."""
 
-    def __init__(self, rules: Sequence[Rule], case: Case, root: str, folders: FolderCache) -> None:
+    def __init__(self, rules: Sequence[Rule], case: PolicyRequest, root: str, folders: FolderCache) -> None:
         self.rules = [within(rule, (root,)) for rule in rules]
         self.case, self.root, self.folders = case, root, folders
         self.patterns = [pattern for rule in self.rules for pattern in rule.paths]

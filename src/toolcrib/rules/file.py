@@ -46,7 +46,7 @@ from toolcrib.rules.breadth import check_breadth
 from toolcrib.rules.limits import Limit, limit_from
 from toolcrib.rules.patterns import CommandPattern, PathPattern
 from toolcrib.rules.policy import NO, Rule, RulePolicy
-from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Verb
+from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, PolicyRequest, Verb
 
 HEADER = re.compile(r"^\s*\[\[\s*(rule|limit)\s*\]\]")
 TOP = ("autonomy", "otherwise")
@@ -57,7 +57,7 @@ KEYS = {
 NOT_IN_EXCEPTIONS = {"name", "reason", "allow", "ask", "deny", "except", "match", "not_match"}
 MAX_FILE = 1_000_000
 
-MakeCase = Callable[[ToolCall], Case]
+MakeCase = Callable[[ToolCall], PolicyRequest]
 """The case of an example's call; raises NotThere for a tool that is not there, ToolcribError for what is wrong."""
 
 
@@ -257,7 +257,7 @@ def _what(table: Mapping[str, Any], verb: Verb) -> Rule:
     )
 
 
-def _matches(rule: Rule, case: Case) -> bool:
+def _matches(rule: Rule, case: PolicyRequest) -> bool:
     """Whether a rule has anything to say of an example."""
     accesses = case.accesses
     if rule.verb is not Verb.ALLOW:

@@ -28,7 +28,7 @@ from toolcrib.facts import Facts
 from toolcrib.rules.folder_cache import FolderCache
 from toolcrib.rules.rule import NO, PARTLY, YES, Rule, within
 from toolcrib.rules.rule_index import RuleIndex
-from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Case, Decision, Verb
+from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Decision, PolicyRequest, Verb
 
 __all__ = ["NO", "Explanation", "Rule", "RulePolicy"]
 
@@ -45,7 +45,7 @@ class Explanation:
 
 
 class RulePolicy:
-    """Rules over an autonomy. `narrowed` adds rules that may take away and never give.
+    """Rules over an autonomy. `restricted` adds rules that may take away and never give.
 
     `otherwise` is a decision, or None where the autonomy has the last word.
 
@@ -70,7 +70,7 @@ class RulePolicy:
         self._by_tool: dict[tuple[str, str], dict[Verb, RuleIndex]] = {}
         self._folders = FolderCache()
 
-    def narrowed(self, rules: Iterable[Rule] = (), autonomy: Autonomy | str | None = None) -> RulePolicy:
+    def restricted(self, rules: Iterable[Rule] = (), autonomy: Autonomy | str | None = None) -> RulePolicy:
         """A policy that allows no more: deny and ask rules are added, the autonomy may only fall.
 
         An added ask rule asks about what would have run, and not about what `otherwise` denies.
@@ -89,11 +89,11 @@ class RulePolicy:
         otherwise = None if self.otherwise is None else self.otherwise.verb
         return RulePolicy(self.autonomy.autonomy, rules, otherwise=otherwise)
 
-    def decide(self, case: Case) -> Decision:
+    def decide(self, case: PolicyRequest) -> Decision:
         """The decision alone; `explain` gives the reasons."""
         return self._judged(case, None)[0]
 
-    def explain(self, case: Case) -> Explanation:
+    def explain(self, case: PolicyRequest) -> Explanation:
         """The decision, with what every rule had to do with it."""
         steps: list[str] = []
         decision, rule = self._judged(case, steps)
@@ -108,7 +108,7 @@ class RulePolicy:
             return True
         return bool(known[Verb.ALLOW].rules) or any(not rule.narrows for rule in known[Verb.ASK].rules)
 
-    def permits(self, case: Case, decided: Callable[[Access], bool]) -> Callable[[Access], bool]:
+    def permits(self, case: PolicyRequest, decided: Callable[[Access], bool]) -> Callable[[Access], bool]:
         """Whether a call that runs may reach a thing: none that is denied; what was decided on, or is read unasked."""
         known = self._known(case.facts)
         denies = RuleIndex([rule for rule in known[Verb.DENY].rules if rule.looks and rule.fits(case)])
@@ -130,7 +130,7 @@ class RulePolicy:
 
         return permitted
 
-    def denied_paths(self, case: Case) -> Callable[[str, Iterable[str]], DeniedPaths] | None:
+    def denied_paths(self, case: PolicyRequest) -> Callable[[str, Iterable[str]], DeniedPaths] | None:
         """What deny rules take from a call below a workspace and some other folders; None where none is about paths."""
         rules = [
             rule for rule in self._known(case.facts)[Verb.DENY].rules if rule.takes_paths and rule.fits(case)
@@ -153,7 +153,7 @@ class RulePolicy:
             self._by_tool[key] = known
         return known
 
-    def _judged(self, case: Case, steps: list[str] | None) -> tuple[Decision, Rule | None]:
+    def _judged(self, case: PolicyRequest, steps: list[str] | None) -> tuple[Decision, Rule | None]:
         default = self.autonomy.decide(case)
         if default.verb is Verb.DENY:
             return default, None
@@ -177,7 +177,11 @@ class RulePolicy:
         return rest if decided is None or rest[0].verb is Verb.DENY else decided
 
     def _against(
-        self, denies: RuleIndex, case: Case, accesses: Sequence[Access] | None, steps: list[str] | None
+        self,
+        denies: RuleIndex,
+        case: PolicyRequest,
+        accesses: Sequence[Access] | None,
+        steps: list[str] | None,
     ) -> tuple[Decision, Rule | None] | None:
         """What deny rules say: those that are met for certain before those that may be met."""
         named = [access for access in accesses or () if not access.real]
@@ -200,7 +204,7 @@ class RulePolicy:
     def _allowed(
         self,
         allows: RuleIndex,
-        case: Case,
+        case: PolicyRequest,
         accesses: Sequence[Access] | None,
         default: Decision,
         steps: list[str] | None,
@@ -231,7 +235,7 @@ class RulePolicy:
         return self.otherwise is not None and access.reach is Reach.RUN and not access.hint
 
     def _found(
-        self, rule: Rule, case: Case, accesses: Sequence[Access] | None, steps: list[str] | None
+        self, rule: Rule, case: PolicyRequest, accesses: Sequence[Access] | None, steps: list[str] | None
     ) -> int:
         found = rule.found(case, accesses)
         if found:

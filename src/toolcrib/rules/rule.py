@@ -20,7 +20,7 @@ from toolcrib.rules.patterns import (
     reaches,
 )
 from toolcrib.rules.user_mentions import not_mentioned
-from toolcrib.toolbox.policy import Case, Verb
+from toolcrib.toolbox.policy import PolicyRequest, Verb
 
 NO, PARTLY, YES = 0, 1, 2
 
@@ -102,11 +102,11 @@ class Rule:
             not self.servers or (facts.server != "" and any_matches(self.servers, facts.server))
         )
 
-    def counts(self, case: Case) -> bool:
+    def counts(self, case: PolicyRequest) -> bool:
         """Whether the rule is about a call, whatever that reaches."""
         return self.knows(case.facts) and self.fits(case)
 
-    def fits(self, case: Case) -> bool:
+    def fits(self, case: PolicyRequest) -> bool:
         """The same, for a tool that the rule is known to be about."""
         if self.effects and case.effect not in self.effects:
             return False
@@ -118,7 +118,7 @@ class Rule:
             return False
         return not any(not other.about_accesses and other.counts(case) for other in self.unless)
 
-    def found(self, case: Case, accesses: Sequence[Access] | None) -> int:
+    def found(self, case: PolicyRequest, accesses: Sequence[Access] | None) -> int:
         """Whether a rule about the call's tool, if it denies or asks, is about what the call reaches."""
         if not self.fits(case):
             return NO
@@ -132,12 +132,12 @@ class Rule:
             return NO if case.facts.effect is Effect.READ and not self.tools else PARTLY
         return max((self._weighs(access, case) for access in looked_at or ()), default=NO)
 
-    def _weighs(self, access: Access, case: Case) -> int:
+    def _weighs(self, access: Access, case: PolicyRequest) -> int:
         found = self.means(access, case)
         left_out = found is PARTLY and access.filtered and self.verb is Verb.DENY
         return NO if left_out else found
 
-    def excepts(self, case: Case, accesses: Sequence[Access] | None) -> bool:
+    def excepts(self, case: PolicyRequest, accesses: Sequence[Access] | None) -> bool:
         """Whether an exception may be about a call; then an allow rule does not allow it."""
         about = [other for other in self.unless if other.about_accesses and other.counts(case)]
         return any(accesses is None or any(o.means(a, case) for a in accesses) for o in about)
@@ -153,7 +153,7 @@ class Rule:
         )
         return bool(patterns) or access.reach in self.reach
 
-    def means(self, access: Access, case: Case) -> int:
+    def means(self, access: Access, case: PolicyRequest) -> int:
         """Whether the rule is about something that is reached: NO, PARTLY or YES."""
         found = self._named(access)
         if found is not NO and self.verb is not Verb.ALLOW:
@@ -182,7 +182,7 @@ class Rule:
         # Another form of a listed command is not one more: a rule about all commands has met that already.
         return NO if self.paths or self.commands or self.hosts or access.hint else YES
 
-    def _fits_arguments(self, case: Case) -> bool:
+    def _fits_arguments(self, case: PolicyRequest) -> bool:
         given = case.arguments
         if not isinstance(given, dict):
             return False
@@ -211,7 +211,7 @@ def _fits(wanted: Any, value: Any, some: bool) -> bool:
 _ABSENT = object()
 
 
-def _default(case: Case, name: str) -> Any:
+def _default(case: PolicyRequest, name: str) -> Any:
     """What an argument is that was left out, as the tool's schema says."""
     bound = case.prepared.bound if case.prepared is not None else None
     if bound is None:
@@ -219,7 +219,7 @@ def _default(case: Case, name: str) -> Any:
     return bound.definition.params.schema.get("properties", {}).get(name, {}).get("default", _ABSENT)
 
 
-def _as_read(case: Case, name: str) -> Any:
+def _as_read(case: PolicyRequest, name: str) -> Any:
     """What the tool is handed, as JSON: a UUID without its dashes is the same one."""
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 

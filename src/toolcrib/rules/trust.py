@@ -59,9 +59,9 @@ class ProjectRules:
         """What is not used: a project allows nothing."""
         return tuple(rule for rule in self.rules.rules if rule.verb is Verb.ALLOW)
 
-    def narrowed(self, policy: RulePolicy) -> RulePolicy:
+    def restricted(self, policy: RulePolicy) -> RulePolicy:
         """A policy that allows no more: the project's deny and ask rules, and its autonomy if that is lower."""
-        return policy.narrowed((*self.narrowing, KEPT), self.rules.autonomy)
+        return policy.restricted((*self.narrowing, KEPT), self.rules.autonomy)
 
 
 @dataclass(frozen=True, slots=True)

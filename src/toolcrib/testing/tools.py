@@ -171,18 +171,18 @@ class Bench:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                offer = await self.box.offer()
-            entry = offer.entries.get(name)
+                tool_list = await self.box.tool_list()
+            entry = tool_list.entries.get(name)
             definition = entry.definition() if entry is not None else None
             if definition is not None:
                 self.mode = definition.mode
         except ToolDefinitionError as problem:
             self.report.error("compile", str(problem))
             return None
-        if name in offer.broken:
-            self.report.error("compile", offer.broken[name])
+        if name in tool_list.broken:
+            self.report.error("compile", tool_list.broken[name])
             return None
-        spec = next((spec for spec in offer.specs if spec.name == name), None)
+        spec = next((spec for spec in tool_list.specs if spec.name == name), None)
         if spec is None and definition is not None:
             spec = definition.spec  # deferred
         return spec

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from toolcrib.toolbox.box import Toolbox
-from toolcrib.toolbox.policy import Approver, Autonomy, AutonomyPolicy, Case, Decision, Policy, Verb
-from toolcrib.toolbox.registry import Offer
+from toolcrib.toolbox.policy import Approver, Autonomy, AutonomyPolicy, Decision, Policy, PolicyRequest, Verb
 from toolcrib.toolbox.stats import ToolStats
+from toolcrib.toolbox.tool_list import ToolList
 
 __all__ = [
     "Approver",
     "Autonomy",
     "AutonomyPolicy",
-    "Case",
     "Decision",
-    "Offer",
     "Policy",
+    "PolicyRequest",
+    "ToolList",
     "ToolStats",
     "Toolbox",
     "Verb",

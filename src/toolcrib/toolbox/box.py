@@ -19,21 +19,22 @@ from toolcrib.context import Context
 from toolcrib.errors import ErrorCode, in_full
 from toolcrib.events import CallFinished, Event, Notice, StatusChanged
 from toolcrib.facts import MaxOutput
-from toolcrib.prepared import Bound, Pending, Prepared, Ready, Refused
+from toolcrib.prepared import Pending, Prepared, Ready, Refused, ResolvedTool
 from toolcrib.question import Answer, Question, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.sink import CallbackSubscription, EventLog, EventSink, Subscription
-from toolcrib.toolbox import words
-from toolcrib.toolbox.approve import answered, ask, bind, previewed, restored, stale
-from toolcrib.toolbox.grants import Grants, Store
-from toolcrib.toolbox.host import BoxHost
-from toolcrib.toolbox.marks import Marks
-from toolcrib.toolbox.policy import Approver, Case, Policy, accesses_of, as_limiter, as_policy
+from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.approvals import Approvals, ApprovalStorage
+from toolcrib.toolbox.ask import answered, ask, bind, previewed, restored, stale
+from toolcrib.toolbox.context_host import ContextHost
+from toolcrib.toolbox.policy import Approver, Policy, PolicyRequest, accesses_of, as_limiter, as_policy
 from toolcrib.toolbox.prepare import decode, judged
-from toolcrib.toolbox.registry import Offer, Registry, close_tool, make_offer
+from toolcrib.toolbox.provenance import ProvenanceTracker
+from toolcrib.toolbox.registry import Registry, close_tool
 from toolcrib.toolbox.resolve import resolve
+from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.stats import ToolStats, hint
-from toolcrib.toolbox.stragglers import Stragglers
+from toolcrib.toolbox.tool_list import ToolList, make_tool_list
 from toolcrib.toolset import Supplied, Toolset
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from toolcrib.rules import Limit, Rule
     from toolcrib.secrets import SecretStore
     from toolcrib.secrets.masking import Masking
+    from toolcrib.toolbox.call_stream import CallStream
     from toolcrib.toolbox.execute import Execution
-    from toolcrib.toolbox.stream import CallStream
     from toolcrib.toolbox.threads import Portal, Workers
 
 T = TypeVar("T")
@@ -95,7 +96,7 @@ class Toolbox:
         policy: Policy | None = None,
         approver: Approver | None = None,
         answer_timeout: float | None = None,
-        approvals: Store | None = None,
+        approvals: ApprovalStorage | None = None,
         audit: AuditLog | None = None,
         secrets: SecretStore | None = None,
         limits: Limiter | Iterable[Limit] | None = None,
@@ -134,15 +135,15 @@ class Toolbox:
         self.sink = EventSink(clock)
         self.masking = _masking(secrets, self.sink) if secrets is not None else None
         self.emit = self.sink.emit
-        self.grants = Grants(
+        self.approvals = Approvals(
             self.sink.outermost, store=approvals, project=str(project) if project else "", clock=clock
         )
-        self.host = BoxHost(self)
-        self.marks = Marks(self.sink.outermost)
+        self.host = ContextHost(self)
+        self.provenance = ProvenanceTracker(self.sink.outermost)
         self._stats: dict[str, ToolStats] = {}
-        self._offer: tuple[Any, Policy, Offer] | None = None
+        self._tool_list: tuple[Any, Policy, ToolList] | None = None
         self._warned: set[str] = set()
-        self.stragglers = Stragglers()
+        self.runaway_calls = RunawayCalls()
         self._workers: Workers | None = None
         self._portal: Portal | None = None
         self._stack: AsyncExitStack | None = None
@@ -175,23 +176,23 @@ class Toolbox:
         """The names of all tools, sorted."""
         return await self.registry.names()
 
-    async def offer(self, *, run: str = "", deps: Any = None) -> Offer:
+    async def tool_list(self, *, run: str = "", deps: Any = None) -> ToolList:
         """What a model is shown this turn: tools that the policy shows, described as the world is now.
 
         Tools that cannot be compiled are set aside with a warning; the rest go on. Without dynamic tools, the
-        same offer is given again until something changes.
+        same list is given again until something changes.
         """
-        version, kept = self.registry.version, self._offer
+        version, kept = self.registry.version, self._tool_list
         if kept is not None and kept[0] == version and kept[1] is self.policy:
             return kept[2]
         ctx: Context[Any] = Context(self._deps(deps), key=CallKey(run, 0, 0), host=self.host)
-        offer = await make_offer(self.registry, self.policy.shows, ctx)
-        for name, reason in offer.broken.items():
+        tool_list = await make_tool_list(self.registry, self.policy.shows, ctx)
+        for name, reason in tool_list.broken.items():
             self.set_aside(run, name, reason)
-        self._offer = None if offer.dynamic else (version, self.policy, offer)
-        return offer
+        self._tool_list = None if tool_list.dynamic else (version, self.policy, tool_list)
+        return tool_list
 
-    def narrowed(
+    def restricted(
         self,
         tools: Collection[str] | None = None,
         *,
@@ -200,11 +201,11 @@ class Toolbox:
     ) -> Toolbox:
         """A box for a helper, which may do no more: some of these tools, further deny and ask rules, less autonomy.
 
-        All else is shared: approver, approvals, limits, audit, secrets, events, marks of what came from outside.
+        All else is shared: approver, approvals, limits, audit, secrets, events, provenance of what came from outside.
         """
-        from toolcrib.toolbox.narrow import narrowed
+        from toolcrib.toolbox.restrict import restricted
 
-        return narrowed(self, tools, rules, autonomy)
+        return restricted(self, tools, rules, autonomy)
 
     # -- the path
 
@@ -213,7 +214,7 @@ class Toolbox:
         call: ToolCall,
         *,
         key: CallKey | None = None,
-        offer: Offer | None = None,
+        tool_list: ToolList | None = None,
         stream: CallStream | None = None,
         deps: Any = None,
     ) -> Prepared:
@@ -223,24 +224,24 @@ class Toolbox:
         if self.sink.listeners and stream is None:
             self.emit(key.run, StatusChanged(key, call.name, WAIT))
         entry = self.registry.known(call.name)
-        if entry is not None and entry.bound is not None and offer is None and stream is None:
-            resolved: Bound | Refused = entry.bound
+        if entry is not None and entry.bound is not None and tool_list is None and stream is None:
+            resolved: ResolvedTool | Refused = entry.bound
         else:
-            resolved = await resolve(self, call, key, offer, stream, deps)
+            resolved = await resolve(self, call, key, tool_list, stream, deps)
         if isinstance(resolved, Refused):
             if call.problem and not call.name:  # it never came to a name
-                resolved.result = words.unreadable_call("", call.problem)
+                resolved.result = model_messages.unreadable_call("", call.problem)
             return resolved
         try:
             if call.problem:
-                decoded: Any = words.unreadable_call(call.name, call.problem)
+                decoded: Any = model_messages.unreadable_call(call.name, call.problem)
             else:
-                decoded = decode(call.name, call.arguments, resolved.definition, offer)
+                decoded = decode(call.name, call.arguments, resolved.definition, tool_list)
             if isinstance(decoded, tuple) and (self.masking is not None or resolved.definition.facts.secrets):
                 decoded = self._with_secrets(call, resolved, decoded)
             if isinstance(decoded, tuple):
-                mark = self.marks.of(key.run)
-                prepared = judged(call, key, resolved, decoded, self.policy, self.grants, mark)
+                mark = self.provenance.of(key.run)
+                prepared = judged(call, key, resolved, decoded, self.policy, self.approvals, mark)
                 if self.masking is not None and isinstance(prepared, Pending):
                     self.masking.hide(prepared.question)
             else:
@@ -248,12 +249,12 @@ class Toolbox:
         except BaseException as problem:  # a precheck or a policy of the user's that raised
             if isinstance(problem, KeyboardInterrupt):
                 raise
-            prepared = Refused(call, key, words.failed(call.name), in_full(problem))
+            prepared = Refused(call, key, model_messages.failed(call.name), in_full(problem))
         if resolved.entry.owned and type(prepared) is Refused:
             await close_tool(resolved.tool)
         return prepared
 
-    def _with_secrets(self, call: ToolCall, bound: Bound, decoded: Any) -> Any:
+    def _with_secrets(self, call: ToolCall, bound: ResolvedTool, decoded: Any) -> Any:
         """Decoded arguments as they are, or the refusal of a reference that cannot be used."""
         arguments = decoded[1]
         if isinstance(arguments, str | bytes):
@@ -261,7 +262,7 @@ class Toolbox:
         from toolcrib.secrets.masking import problem_of
 
         problem = problem_of(self.masking, arguments, bound.definition)
-        return words.wrong_secret(call.name, problem) if problem else decoded
+        return model_messages.wrong_secret(call.name, problem) if problem else decoded
 
     async def execute(
         self,
@@ -287,20 +288,22 @@ class Toolbox:
             if isinstance(prepared, Pending):
                 refusal = await answered(self, prepared, answer)
             elif isinstance(answer, Answer) and not answer.allows:  # a no that nobody asked for holds too
-                refusal = words.rejected(prepared.call.name, answer.message)
+                refusal = model_messages.rejected(prepared.call.name, answer.message)
             else:
                 refusal = await bind(self, prepared)
         except Exception as problem:  # a toolset or a policy that failed
             self.complain(f"tool {prepared.call.name} could not be checked again", in_full(problem))
-            refusal = words.failed(prepared.call.name)
+            refusal = model_messages.failed(prepared.call.name)
         except BaseException:  # cancelled: whoever waits for the result is told
-            await self.refuse(prepared, words.cancelled(prepared.call.name, started=False), record)
+            await self.refuse(prepared, model_messages.cancelled(prepared.call.name, started=False), record)
             raise
-        if refusal is None and self.stragglers and not await self.stragglers.gone(prepared, self.grace):
-            refusal = words.still_busy(prepared.call.name)
+        if refusal is None and self.runaway_calls and not await self.runaway_calls.gone(prepared, self.grace):
+            refusal = model_messages.still_busy(prepared.call.name)
         bound = prepared.bound
         if refusal is not None or bound is None:
-            return await self.refuse(prepared, refusal or words.tool_changed(prepared.call.name), record)
+            return await self.refuse(
+                prepared, refusal or model_messages.tool_changed(prepared.call.name), record
+            )
         seconds = timeout or bound.definition.facts.timeout or self.timeout
         return await self._execution(self, prepared, bound, self._deps(deps), seconds, record)
 
@@ -310,7 +313,7 @@ class Toolbox:
         arguments: dict[str, Any] | str | None = None,
         *,
         key: CallKey | None = None,
-        offer: Offer | None = None,
+        tool_list: ToolList | None = None,
         deps: Any = None,
         timeout: float | None = None,
         record: Record | None = None,
@@ -321,12 +324,14 @@ class Toolbox:
         elif arguments is not None:
             raise TypeError("give a ToolCall, or a name and arguments, not both")
         try:
-            prepared = await self.prepare(call, key=key, offer=offer, deps=deps)
+            prepared = await self.prepare(call, key=key, tool_list=tool_list, deps=deps)
         except BaseException:  # cancelled while a factory made the tool
             lost = CallKey(self.run, 0, next(self._count)) if key is None else key
-            self.settle_refused(Refused(call, lost, words.cancelled(call.name, started=False)), record)
+            self.settle_refused(
+                Refused(call, lost, model_messages.cancelled(call.name, started=False)), record
+            )
             raise
-        if type(prepared) is Ready and not self.stragglers and (bound := prepared.bound) is not None:
+        if type(prepared) is Ready and not self.runaway_calls and (bound := prepared.bound) is not None:
             return await self._execution(
                 self,
                 prepared,
@@ -349,7 +354,7 @@ class Toolbox:
         """Run the calls of one turn: results in their order, exactly one each.
 
         Calls that only read run side by side and never overtake an earlier one that changes something.
-        Takes `offer`, `streams` (by index), `deps`, `timeout` and `record`, as `prepare` and `execute` do.
+        Takes `tool_list`, `streams` (by index), `deps`, `timeout` and `record`, as `prepare` and `execute` do.
         """
         from toolcrib.toolbox.turn import run_turn
 
@@ -376,7 +381,7 @@ class Toolbox:
         except BaseException:
             if prepared.done is None:
                 await self.refuse(
-                    prepared, words.cancelled(prepared.call.name, started=False), named.get("record")
+                    prepared, model_messages.cancelled(prepared.call.name, started=False), named.get("record")
                 )
             raise
 
@@ -394,7 +399,7 @@ class Toolbox:
 
     async def open_call(self, name: str, key: CallKey) -> CallStream:
         """Begin a call whose arguments are still streaming in."""
-        from toolcrib.toolbox.stream import CallStream
+        from toolcrib.toolbox.call_stream import CallStream
 
         return await CallStream.open(self, name, key)
 
@@ -466,8 +471,8 @@ class Toolbox:
 
     def forget(self, run: str) -> None:
         """A run is over: drop what was remembered for it (always-answers, event numbers)."""
-        self.grants.forget(run)
-        self.marks.forget(run)
+        self.approvals.forget(run)
+        self.provenance.forget(run)
         if self.limits is not None:
             self.limits.forget(run)
         self.sink.forget(run)
@@ -489,11 +494,11 @@ class Toolbox:
             self._workers = Workers()
         return self._workers
 
-    def case_of(self, ready: Ready) -> Case:
+    def case_of(self, ready: Ready) -> PolicyRequest:
         """What the policy decides on, for a call that was prepared."""
         assert ready.bound is not None
-        taint, said = self.marks.of(ready.key.run)
-        return Case(ready.bound.definition.facts, ready.effect, ready, taint=taint, said=said)
+        taint, said = self.provenance.of(ready.key.run)
+        return PolicyRequest(ready.bound.definition.facts, ready.effect, ready, taint=taint, user_texts=said)
 
     @property
     def tracks_taint(self) -> bool:
@@ -574,7 +579,9 @@ class Toolbox:
         bound, mark = pending.bound, pending.fingerprint
         if bound is not None and not pending.question.strict:
             identity = bound.definition.identity
-            if self.grants.covers(pending.key.run, bound.entry, mark, identity, lambda: accesses_of(pending)):
+            if self.approvals.covers(
+                pending.key.run, bound.entry, mark, identity, lambda: accesses_of(pending)
+            ):
                 return Answer(Verdict.YES, by="always")
         return await self.ask(pending.question)
 

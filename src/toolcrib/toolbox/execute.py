@@ -13,11 +13,11 @@ from toolcrib.content import Text
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError, in_full
 from toolcrib.events import CallFinished, CallRetried, StatusChanged
-from toolcrib.prepared import Bound, Ready
+from toolcrib.prepared import Ready, ResolvedTool
 from toolcrib.result import ToolResult
-from toolcrib.toolbox import words
+from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, WillNotStop
-from toolcrib.toolbox.deliver import cap, deliver, gathered
+from toolcrib.toolbox.output import cap, deliver, gathered
 from toolcrib.toolbox.registry import close_tool
 from toolcrib.toolbox.telemetry import SDK, CallSpan
 from toolcrib.toolbox.threads import BRIEF_WAIT
@@ -62,7 +62,13 @@ class Execution(Deadline):
     )
 
     def __init__(
-        self, box: Toolbox, ready: Ready, bound: Bound, deps: Any, seconds: float, record: Record | None
+        self,
+        box: Toolbox,
+        ready: Ready,
+        bound: ResolvedTool,
+        deps: Any,
+        seconds: float,
+        record: Record | None,
     ) -> None:
         self.box = box
         self.ready = ready
@@ -113,7 +119,7 @@ class Execution(Deadline):
             if closing:
                 raise
             result = self._failure(error if self.task is None else self.judged(error))
-        if self.bound.entry.owned and self.ready not in self.box.stragglers:
+        if self.bound.entry.owned and self.ready not in self.box.runaway_calls:
             yield from close_tool(self.bound.tool).__await__()
         return self._end(result)
 
@@ -125,7 +131,7 @@ class Execution(Deadline):
         self.params = ready.params if box.masking is None else box.masking.revealed(ready, definition)
         run, name = box.sink.outermost(ready.key.run), ready.call.name
         if box.limits is not None and (why := box.limits.take(run, name)):
-            raise NotRun(words.rate_limited(name, why))
+            raise NotRun(model_messages.rate_limited(name, why))
         return self._work() if box.audit is None else self._noted(box.audit, run)
 
     async def _noted(self, audit: AuditLog, run: str) -> Any:
@@ -164,26 +170,26 @@ class Execution(Deadline):
             case NotRun():
                 return error.result
             case ToolError():
-                return words.tool_error(error.message)
+                return model_messages.tool_error(error.message)
             case DeadlinePassed():
-                return words.timed_out(name, self.seconds)
+                return model_messages.timed_out(name, self.seconds)
             case WillNotStop():
-                self.box.stragglers.add(self.ready, error.has_stopped)
-                return words.outcome_unknown(name)
+                self.box.runaway_calls.add(self.ready, error.has_stopped)
+                return model_messages.outcome_unknown(name)
             case Cancelled() | asyncio.CancelledError():  # whether the caller was, too, `interrupted` says
-                return words.cancelled(name)
+                return model_messages.cancelled(name)
             case _:
                 pass
         self.problem = in_full(error)
         if isinstance(error, KeyboardInterrupt):  # the person ends the program; a tool cannot, by SystemExit
             self.to_raise = error
-        return words.failed(name)
+        return model_messages.failed(name)
 
     def _end(self, result: ToolResult) -> ToolResult:
         """Cap, count, record and report; the terminal state comes after the result is recorded."""
         box, ready, facts = self.box, self.ready, self.bound.definition.facts
         key, name = ready.key, ready.call.name
-        outside = box.tracks_taint and box.marks.took_in(ready)
+        outside = box.tracks_taint and box.provenance.record_call(ready)
         if box.masking is not None:
             result = box.masking.of_result(result)
         limit = facts.max_output or box.max_output
@@ -194,7 +200,7 @@ class Execution(Deadline):
         if ready.edits:
             result.edits = ready.edits if box.masking is None else box.masking.edits(ready.edits)
         if ready.changed:
-            result.parts = (*result.parts, Text(words.other_arguments(ready.arguments, box.shown)))
+            result.parts = (*result.parts, Text(model_messages.other_arguments(ready.arguments, box.shown)))
         if outside:
             result.outside = True
         ready.done = result
@@ -227,7 +233,12 @@ class Execution(Deadline):
 
 
 def _coroutine(
-    box: Toolbox, ready: Ready, bound: Bound, params: Any, ctx: Context[Any] | None, span: CallSpan | None
+    box: Toolbox,
+    ready: Ready,
+    bound: ResolvedTool,
+    params: Any,
+    ctx: Context[Any] | None,
+    span: CallSpan | None,
 ) -> Any:
     """The coroutine that does the work: one attempt, or as many as the tool's retry allows."""
     if bound.definition.facts.retry is not None:
@@ -236,7 +247,12 @@ def _coroutine(
 
 
 async def _retried(
-    box: Toolbox, ready: Ready, bound: Bound, params: Any, ctx: Context[Any] | None, span: CallSpan | None
+    box: Toolbox,
+    ready: Ready,
+    bound: ResolvedTool,
+    params: Any,
+    ctx: Context[Any] | None,
+    span: CallSpan | None,
 ) -> Any:
     """Run again after transient failures, as the tool declared; the deadline is the same for all attempts."""
     definition, name = bound.definition, ready.call.name
@@ -262,16 +278,16 @@ async def _retried(
         attempt += 1
 
 
-async def _inline(box: Toolbox, bound: Bound, params: Any, ctx: Any) -> Any:
+async def _inline(box: Toolbox, bound: ResolvedTool, params: Any, ctx: Any) -> Any:
     return await _settled(bound.definition.start(bound.tool, params, ctx))
 
 
-async def _thread(box: Toolbox, bound: Bound, params: Any, ctx: Any) -> Any:
+async def _thread(box: Toolbox, bound: ResolvedTool, params: Any, ctx: Any) -> Any:
     value = await _on_worker(box, bound.definition, bound.definition.start, (bound.tool, params, ctx), ctx)
     return await value if inspect.isawaitable(value) else value
 
 
-async def _async_generator(box: Toolbox, bound: Bound, params: Any, ctx: Any) -> Any:
+async def _async_generator(box: Toolbox, bound: ResolvedTool, params: Any, ctx: Any) -> Any:
     items: list[Any] = []
     async for item in bound.definition.start(bound.tool, params, ctx):
         items.append(item)
@@ -279,7 +295,7 @@ async def _async_generator(box: Toolbox, bound: Bound, params: Any, ctx: Any) ->
     return gathered(items)
 
 
-async def _generator(box: Toolbox, bound: Bound, params: Any, ctx: Any) -> Any:
+async def _generator(box: Toolbox, bound: ResolvedTool, params: Any, ctx: Any) -> Any:
     def consume() -> Any:
         items: list[Any] = []
         steps = bound.definition.start(bound.tool, params, ctx)

@@ -51,12 +51,12 @@ ALLOWED = Decision(Verb.ALLOW)
 
 
 @dataclass(slots=True)
-class Case:
+class PolicyRequest:
     """What a policy decides on: the tool's facts, the effect of this call, and its arguments or action.
 
     `prepared` gives the validated arguments; a tool's own question in the middle of its work comes with
     `action`, `patterns` and what it `reached` instead. `taint` names what the run took in from outside so far,
-    `said` what its user said.
+    `user_texts` what its user said.
     """
 
     facts: Facts
@@ -66,7 +66,7 @@ class Case:
     patterns: tuple[str, ...] = ()
     taint: frozenset[str] = frozenset()
     reached: tuple[Access, ...] | None = None
-    said: tuple[str, ...] = ()
+    user_texts: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> Any:
@@ -111,7 +111,7 @@ def _said_of(prepared: Ready) -> tuple[Access, ...] | None:
 class Policy(Protocol):
     """Decides each call; `shows` says whether a tool is worth showing to a model at all."""
 
-    def decide(self, case: Case) -> Decision: ...
+    def decide(self, request: PolicyRequest, /) -> Decision: ...
     def shows(self, facts: Facts) -> bool: ...
 
 
@@ -137,7 +137,7 @@ class AutonomyPolicy:
         self.by_effect = _DECISIONS[self.autonomy]
         self.looks = self.autonomy is not Autonomy.FULL
 
-    def decide(self, case: Case) -> Decision:
+    def decide(self, case: PolicyRequest) -> Decision:
         decision = self.by_effect[case.effect]
         if self.looks and case.effect is Effect.READ:
             secret = next((access.target for access in case.accesses or () if access.secret), None)

@@ -8,18 +8,18 @@ from toolcrib.call import CallKey, ToolCall
 from toolcrib.effect import Effect
 from toolcrib.errors import ErrorCode
 from toolcrib.fingerprint import fingerprint
-from toolcrib.prepared import Bound, Pending, Prepared, Ready, Refused
+from toolcrib.prepared import Pending, Prepared, Ready, Refused, ResolvedTool
 from toolcrib.question import Question
-from toolcrib.toolbox import words
-from toolcrib.toolbox.grants import prefixes_of
-from toolcrib.toolbox.marks import NOTHING, Mark
-from toolcrib.toolbox.policy import BY_EFFECT, AutonomyPolicy, Case, Decision, Verb, accesses_of
+from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.approvals import prefixes_of
+from toolcrib.toolbox.policy import BY_EFFECT, AutonomyPolicy, Decision, PolicyRequest, Verb, accesses_of
+from toolcrib.toolbox.provenance import NOTHING, Provenance
 
 if TYPE_CHECKING:
     from toolcrib.definition import Definition
     from toolcrib.repair import Edit
     from toolcrib.result import ToolResult
-    from toolcrib.toolbox.registry import Offer
+    from toolcrib.toolbox.tool_list import ToolList
 
 
 # Looked up once: an enum's members are slow to reach on 3.11.
@@ -32,11 +32,13 @@ Arguments = tuple[Any, Any, "tuple[Edit, ...]"]
 """Decoded arguments: the validated params, their JSON form (text or data), and the repairs they needed."""
 
 
-def decode(name: str, raw: Any, definition: Definition, offer: Offer | None) -> Arguments | ToolResult:
+def decode(name: str, raw: Any, definition: Definition, tool_list: ToolList | None) -> Arguments | ToolResult:
     """Validated params of what the model wrote, repaired only where strict validation fails; or the refusal."""
     params = definition.params
-    narrowed = offer.narrowed.get(name) if offer is not None and offer.narrowed else None
-    if type(raw) is str and narrowed is None:
+    turn_schema = (
+        tool_list.turn_schemas.get(name) if tool_list is not None and tool_list.turn_schemas else None
+    )
+    if type(raw) is str and turn_schema is None:
         try:
             given = params.parse(raw)
         except (ValueError, TypeError):  # the latter for half a surrogate pair in the text
@@ -46,7 +48,7 @@ def decode(name: str, raw: Any, definition: Definition, offer: Offer | None) -> 
             plain = not names or not _has_blank(given, names, raw)
             if plain and (definition.facts.effect is READ or not _repeats_a_key(raw)):
                 return given, raw, ()
-    return _decode_with_care(name, raw, definition, narrowed)
+    return _decode_with_care(name, raw, definition, turn_schema)
 
 
 def _repeats_a_key(text: str) -> bool:
@@ -83,20 +85,22 @@ def _has_blank(given: Any, names: tuple[str, ...], raw: str) -> bool:
     return False
 
 
-def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any) -> Arguments | ToolResult:
+def _decode_with_care(
+    name: str, raw: Any, definition: Definition, turn_schema: Any
+) -> Arguments | ToolResult:
     """The slow way: empty optionals dropped, then strict, then repaired and strict once more."""
     from pydantic_core import from_json, to_json
 
     from toolcrib.repair import Unrepairable, drop_empty_optionals, repair
 
     params = definition.params
-    schema = (narrowed or params).schema
+    schema = (turn_schema or params).schema
 
     def validated(value: Any) -> Any:
         text = to_json(value, inf_nan_mode="constants")
         given = params.parse(text)
-        if narrowed is not None:
-            narrowed.validate(value)
+        if turn_schema is not None:
+            turn_schema.validate(value)
         return given
 
     try:
@@ -109,9 +113,11 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
         pass
     repaired = repair(raw, schema)
     if isinstance(repaired, Unrepairable):
-        return words.unreadable_arguments(name, repaired.reason)
+        return model_messages.unreadable_arguments(name, repaired.reason)
     if other := _meant_for(repaired.edits, name):
-        return words.unreadable_arguments(name, f"They are wrapped in a call of another tool, {other}.")
+        return model_messages.unreadable_arguments(
+            name, f"They are wrapped in a call of another tool, {other}."
+        )
     value = repaired.value
     if isinstance(value, dict):
         value = drop_empty_optionals(value, schema)
@@ -119,9 +125,9 @@ def _decode_with_care(name: str, raw: Any, definition: Definition, narrowed: Any
         return validated(value), value, repaired.edits
     except (ValueError, RecursionError) as problem:
         fields = params.explain(problem, value) if isinstance(problem, ValueError) else ()
-        if narrowed is not None and not any(field.path for field in fields):
-            fields = narrowed.explain(problem, value)
-        return words.invalid_arguments(name, fields)
+        if turn_schema is not None and not any(field.path for field in fields):
+            fields = turn_schema.explain(problem, value)
+        return model_messages.invalid_arguments(name, fields)
 
 
 def _meant_for(edits: tuple[Edit, ...], name: str) -> str:
@@ -133,7 +139,7 @@ def _meant_for(edits: tuple[Edit, ...], name: str) -> str:
     return ""
 
 
-def call_effect(bound: Bound, params: Any) -> Effect:
+def call_effect(bound: ResolvedTool, params: Any) -> Effect:
     """The effect of this call: what the tool says of its params, never more than it declared."""
     declared: Effect = bound.definition.facts.effect
     try:
@@ -146,10 +152,10 @@ def call_effect(bound: Bound, params: Any) -> Effect:
         return declared
 
 
-def prechecked(bound: Bound, params: Any, name: str) -> ToolResult | None:
+def prechecked(bound: ResolvedTool, params: Any, name: str) -> ToolResult | None:
     """The tool's own refusal, or None."""
     reason = bound.definition.precheck(bound.tool, params)
-    return words.precheck(name, reason) if reason else None
+    return model_messages.precheck(name, reason) if reason else None
 
 
 def needs_question(decision: Decision, effect: Effect, edits: tuple[Edit, ...]) -> str:
@@ -161,7 +167,7 @@ def needs_question(decision: Decision, effect: Effect, edits: tuple[Edit, ...]) 
     return ""
 
 
-def doubted(bound: Bound, params: Any, reason: str) -> str:
+def doubted(bound: ResolvedTool, params: Any, reason: str) -> str:
     """Why a person must be asked, with what the tool says of the call; a tool that cannot tell asks."""
     try:
         said = bound.definition.hooks["doubt"](bound.tool, params)
@@ -180,17 +186,17 @@ def doubted(bound: Bound, params: Any, reason: str) -> str:
 def judged(
     call: ToolCall,
     key: CallKey,
-    bound: Bound,
+    bound: ResolvedTool,
     arguments: Arguments,
     policy: Any,
-    grants: Any,
-    origin: Mark = NOTHING,
+    approvals: Any,
+    origin: Provenance = NOTHING,
 ) -> Prepared:
     """Decide, precheck, and make of it Ready, Pending or Refused."""
     params, json, edits = arguments
     definition = bound.definition
     if definition.unavailable is not None and (why := definition.unavailable(bound.tool)):
-        return Refused(call, key, words.denied(call.name, why))
+        return Refused(call, key, model_messages.denied(call.name, why))
     effect = definition.facts.effect if definition.effect_for is None else call_effect(bound, params)
     ready = Ready(call, key, json, effect, edits, "", bound, params)
     if type(policy) is AutonomyPolicy and (
@@ -198,11 +204,13 @@ def judged(
     ):
         decision = policy.by_effect[effect]
     else:
-        decision = policy.decide(Case(definition.facts, effect, ready, taint=origin.taint, said=origin.said))
+        decision = policy.decide(
+            PolicyRequest(definition.facts, effect, ready, taint=origin.taint, user_texts=origin.user_texts)
+        )
         ready.why = decision.rule
     asks = decision.verb is ASK
     if not asks and decision.verb is DENY:
-        return Refused(call, key, words.denied(call.name, decision.reason))
+        return Refused(call, key, model_messages.denied(call.name, decision.reason))
     if definition.precheck is not None and (refusal := prechecked(bound, params, call.name)) is not None:
         return Refused(call, key, refusal)
     reason = needs_question(decision, effect, edits) if asks or edits else ""
@@ -218,7 +226,7 @@ def judged(
     def reached() -> Any:
         return accesses_of(ready)
 
-    if not decision.strict and grants.covers(key.run, bound.entry, mark, identity, reached):
+    if not decision.strict and approvals.covers(key.run, bound.entry, mark, identity, reached):
         ready.fingerprint = mark
         ready.approved = True
         ready.why = "approved before"

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from toolcrib.context import Context
 from toolcrib.definition import Definition
 from toolcrib.errors import ToolDefinitionError
-from toolcrib.params import SchemaParams
-from toolcrib.prepared import Bound
-from toolcrib.spec import ToolSpec
+from toolcrib.prepared import ResolvedTool
 from toolcrib.tool import Tool
 from toolcrib.toolset import Renamed, Supplied, ToolFactory, Toolset, name_of
 
@@ -26,7 +23,7 @@ class Entry:
         self.name = name
         self.supplied = inner = _unwrapped(supplied)
         self.compiled: Definition | None = None
-        self.bound: Bound | None = None  # of an instance, the same for all its calls
+        self.bound: ResolvedTool | None = None  # of an instance, the same for all its calls
         self.make: Callable[[Context[Any]], Any] | None = None
         self.owned = False
         if isinstance(inner, ToolFactory):
@@ -171,98 +168,3 @@ def _unwrapped(supplied: Supplied) -> Supplied:
     while isinstance(supplied, Renamed):
         supplied = supplied.tool
     return supplied
-
-
-@dataclass(slots=True)
-class Offer:
-    """What one turn shows to a model: specs in a stable order, and the tools that stand behind them.
-
-    `broken` names the tools that were set aside, with the reason; `narrowed` are the schemas that hold for
-    this turn only.
-    """
-
-    specs: list[ToolSpec] = field(default_factory=list)
-    entries: dict[str, Entry] = field(default_factory=dict)
-    narrowed: dict[str, SchemaParams] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)
-    dynamic: bool = False
-
-
-async def make_offer(registry: Registry, shows: Callable[[Any], bool], ctx: Context[Any]) -> Offer:
-    """List the tools as the world is now. A tool that cannot be compiled or described is set aside."""
-    offer = Offer()
-    names = await registry.names(offer.broken)
-    offer.dynamic = bool(offer.broken)  # a toolset that could not be listed may be there next turn
-    entries, specs, known = offer.entries, offer.specs, registry.known
-    for name in names:
-        entry = known(name) or await registry.entry(name)
-        if entry is None:
-            continue
-        try:
-            definition = entry.compiled or entry.definition()
-            if definition is None or definition.dynamic:
-                offer.dynamic = True
-                spec = await _described_now(offer, entry, shows, ctx)
-                if spec is None:
-                    continue
-            elif definition.unavailable is not None and await _is_unavailable(offer, entry, definition, ctx):
-                continue
-            elif shows(definition.facts):
-                spec = definition.spec if definition.facts.name == name else definition.spec.renamed(name)
-            else:
-                continue
-        except Exception as problem:
-            offer.broken[name] = str(problem)
-            continue
-        entries[name] = entry
-        if not spec.deferred:
-            specs.append(spec)
-    return offer
-
-
-async def _described_now(
-    offer: Offer, entry: Entry, shows: Callable[[Any], bool], ctx: Context[Any]
-) -> ToolSpec | None:
-    """The spec of a tool that is known only when it was made, or that describes itself anew each turn."""
-    tool, definition = await made(entry, ctx)
-    try:
-        if shows(definition.facts) and not (definition.unavailable and definition.unavailable(tool)):
-            return await _as_the_world_is(offer, entry.name, tool, definition, ctx)
-        return None
-    finally:
-        if entry.owned:
-            await close_tool(tool)
-
-
-async def _is_unavailable(offer: Offer, entry: Entry, definition: Definition, ctx: Context[Any]) -> bool:
-    """Asked each turn, for what stands in the way may come and go."""
-    offer.dynamic = True
-    tool, _ = await made(entry, ctx)
-    try:
-        return bool(definition.unavailable and definition.unavailable(tool))
-    finally:
-        if entry.owned:
-            await close_tool(tool)
-
-
-async def _as_the_world_is(
-    offer: Offer, name: str, tool: Any, definition: Definition, ctx: Context[Any]
-) -> ToolSpec:
-    from dataclasses import replace
-
-    spec = definition.spec
-    describe, narrow = definition.hooks.get("dynamic_description"), definition.hooks.get("dynamic_schema")
-    description, schema = spec.description, spec.input_schema
-    if describe is not None:
-        said = describe(tool, ctx)
-        said = await said if inspect.isawaitable(said) else said
-        description = said if said is not None else description
-    if narrow is not None:
-        from copy import deepcopy
-
-        shaped = narrow(tool, deepcopy(schema), ctx)
-        shaped = await shaped if inspect.isawaitable(shaped) else shaped
-        if shaped != schema:
-            offer.narrowed[name] = SchemaParams(shaped, tool=name)
-            schema = offer.narrowed[name].schema
-    return replace(spec, name=name, description=description, input_schema=schema, _dialects={})

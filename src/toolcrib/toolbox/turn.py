@@ -14,20 +14,20 @@ from toolcrib.call import CallKey, ToolCall
 from toolcrib.effect import Effect
 from toolcrib.prepared import Prepared, Ready, Refused
 from toolcrib.result import ToolResult
-from toolcrib.toolbox import words
+from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.resources import Resources, in_conflict, resources_of
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.box import Toolbox
-    from toolcrib.toolbox.early import EarlyCalls
+    from toolcrib.toolbox.early_start import EarlyStart
 
 
 async def run_turn(
     box: Toolbox, calls: Sequence[ToolCall], run: str, turn: int, **named: Any
 ) -> list[ToolResult]:
     """Results in the order of the calls, exactly one each; see `Toolbox.call_turn`."""
-    streams, offer = named.pop("streams", None) or {}, named.pop("offer", None)
-    early: EarlyCalls | None = named.pop("early", None)
+    streams, tool_list = named.pop("streams", None) or {}, named.pop("tool_list", None)
+    early: EarlyStart | None = named.pop("early", None)
     originals = _first_of_duplicates(calls)
     prepared: list[Prepared | None] = []
     results: list[ToolResult | None] = [None] * len(calls)
@@ -39,7 +39,9 @@ async def run_turn(
             elif early is not None and (begun := early.prepared(index, call)) is not None:
                 prepared.append(begun)
             else:
-                prepared.append(await box.prepare(call, key=key, offer=offer, stream=streams.get(index)))
+                prepared.append(
+                    await box.prepare(call, key=key, tool_list=tool_list, stream=streams.get(index))
+                )
         if early is not None:
             await early.discard(but={item.key.index for item in prepared if item is not None})
             early.release(named.get("record"))
@@ -67,7 +69,7 @@ async def _run_ordered(
     prepared: Sequence[Prepared | None],
     results: list[ToolResult | None],
     named: dict[str, Any],
-    early: EarlyCalls | None,
+    early: EarlyStart | None,
 ) -> None:
     ended: list[tuple[Effect, Resources, asyncio.Task[None]]] = []
     tasks: list[asyncio.Task[None]] = []
@@ -124,7 +126,7 @@ async def _answer_the_rest(
     """The turn was cut short: calls that have no recorded result yet are recorded as cancelled."""
     for index, call in enumerate(calls):
         item = prepared[index] if index < len(prepared) else None
-        unrun = words.cancelled(call.name, started=False)
+        unrun = model_messages.cancelled(call.name, started=False)
         if isinstance(item, Ready) and item.done is None:
             await box.refuse(item, unrun, named.get("record"))
         elif item is None or item.done is None:

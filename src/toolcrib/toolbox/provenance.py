@@ -1,4 +1,7 @@
-"""Marks of origin: what a run took in from outside, and what its user said. Kept only where a rule asks for it."""
+"""Provenance (taint): which tools brought in content from outside a run, and what the user of the run wrote.
+
+Tracked only where a rule asks for it.
+"""
 
 from __future__ import annotations
 
@@ -14,36 +17,36 @@ if TYPE_CHECKING:
     from toolcrib.messages import Message
 
 
-class Mark(NamedTuple):
+class Provenance(NamedTuple):
     """The tools through which a run took in something from outside, and the user's messages."""
 
     taint: frozenset[str] = frozenset()
-    said: tuple[str, ...] = ()
+    user_texts: tuple[str, ...] = ()
 
 
-NOTHING = Mark()
+NOTHING = Provenance()
 
 
-class Marks:
+class ProvenanceTracker:
     """The mark of each run; what calls inside of calls take in counts to the run that is outermost."""
 
     def __init__(self, outermost: Callable[[str], str]) -> None:
         self._outermost = outermost
-        self._runs: dict[str, Mark] = {}
+        self._runs: dict[str, Provenance] = {}
 
-    def of(self, run: str) -> Mark:
+    def of(self, run: str) -> Provenance:
         return self._runs.get(self._outermost(run), NOTHING) if self._runs else NOTHING
 
-    def begun(self, run: str, messages: Iterable[Message]) -> None:
+    def start_run(self, run: str, messages: Iterable[Message]) -> None:
         """A run begins with these: they may hold results that an earlier one took in."""
         from toolcrib.messages import ResultPart
 
         known = list(messages)
         results = [part for message in known for part in message.parts if isinstance(part, ResultPart)]
         taint = frozenset(part.call.name for part in results if part.result.outside)
-        self._runs[self._outermost(run)] = Mark(taint, tuple(m.text for m in known if m.role == "user"))
+        self._runs[self._outermost(run)] = Provenance(taint, tuple(m.text for m in known if m.role == "user"))
 
-    def took_in(self, ready: Ready) -> bool:
+    def record_call(self, ready: Ready) -> bool:
         """A call ended; whether what it gave came from outside, itself or by calls that it made.
 
         Its run is marked with it then, and the run that is outermost.

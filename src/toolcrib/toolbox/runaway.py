@@ -11,7 +11,7 @@ from toolcrib.toolbox.resources import in_conflict, resources_of
 POLL = 0.02  # seconds between two looks: what did not stop may belong to any thread or loop
 
 
-class Stragglers:
+class RunawayCalls:
     """The calls that were let go. False while there are none."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from toolcrib.events import QuestionAnswered, QuestionAsked
 from toolcrib.prepared import Pending, Prepared, Ready, Refused, prepared_from_json, prepared_to_json
 from toolcrib.question import Answer, Preview, Question, Verdict
 from toolcrib.result import ToolResult
-from toolcrib.toolbox import words
+from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.policy import Verb, accesses_of
 from toolcrib.toolbox.prepare import is_invalid
 from toolcrib.toolbox.registry import close_tool
@@ -45,9 +45,9 @@ async def ask(box: Toolbox, question: Question) -> Answer | None:
             box.complain("the approver failed; the answer is no", in_full(problem))
     answer: Answer | None = given
     if given is not None and not isinstance(given, Answer):
-        from toolcrib.rules.answers import understood
+        from toolcrib.rules.answers import parse_answer
 
-        answer = understood(given, box)
+        answer = parse_answer(given, box)
     if box.sink:
         said = (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
         box.emit(run, QuestionAnswered(question.key, *said))
@@ -58,14 +58,14 @@ async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> Too
     """What an answer makes of a pending call: a refusal, or None to go on."""
     name = pending.call.name
     if not isinstance(answer, Answer):
-        return words.nobody_to_ask(name)
+        return model_messages.nobody_to_ask(name)
     if not answer.allows:
-        return words.rejected(name, answer.message)
+        return model_messages.rejected(name, answer.message)
     if answer.arguments is not None and (refusal := await _with_other_arguments(box, pending, answer)):
         return refusal
     refusal = await bind(box, pending)
     if refusal is None and answer.arguments is None and await outdated(box, pending):
-        return words.outdated(name)
+        return model_messages.outdated(name)
     pending.approved = True
     pending.why = f"approved by {answer.by or 'a person'}"
     asked = (
@@ -73,7 +73,9 @@ async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> Too
     )  # else something else runs than was asked about
     if refusal is None and answer.verdict is Verdict.ALWAYS and asked and pending.bound is not None:
         try:
-            box.grants.add(pending.question, answer, pending.bound.entry, pending.bound.definition.identity)
+            box.approvals.add(
+                pending.question, answer, pending.bound.entry, pending.bound.definition.identity
+            )
         except (ToolcribError, OSError) as problem:  # the yes holds for this call all the same
             box.complain("an approval could not be kept", str(problem))
     return refusal
@@ -141,7 +143,7 @@ async def _with_other_arguments(box: Toolbox, pending: Pending, answer: Answer) 
     call = replace(pending.call, arguments=answer.arguments or {}, problem="")
     fresh = await box.prepare(call, key=pending.key)
     if isinstance(fresh, Refused):
-        return words.unusable(call.name) if is_invalid(fresh) else fresh.result
+        return model_messages.unusable(call.name) if is_invalid(fresh) else fresh.result
     if pending.bound is not None and pending.bound.entry.owned:
         await close_tool(pending.bound.tool)
     pending.bound, pending.params, pending.effect = fresh.bound, fresh.params, fresh.effect
@@ -162,17 +164,17 @@ async def bind(box: Toolbox, prepared: Ready) -> ToolResult | None:
         if isinstance(fresh, Refused):
             return fresh.result
         if prepared.fingerprint and fresh.fingerprint and fresh.fingerprint != prepared.fingerprint:
-            return words.tool_changed(name)
+            return model_messages.tool_changed(name)
         prepared.bound, prepared.params, prepared.accesses = fresh.bound, fresh.params, fresh.accesses
     elif await box.registry.entry(name) is not prepared.bound.entry:
-        return words.tool_changed(name)
+        return model_messages.tool_changed(name)
     bound = prepared.bound
     assert bound is not None
     decision = box.policy.decide(box.case_of(prepared))
     if decision.verb is Verb.DENY:
-        return words.denied(name, decision.reason)
+        return model_messages.denied(name, decision.reason)
     if prepared.approved and type(prepared) is Ready and not _still_covered(box, prepared):
-        return words.outdated(name)
+        return model_messages.outdated(name)
     return None
 
 
@@ -181,7 +183,7 @@ def _still_covered(box: Toolbox, ready: Ready) -> bool:
     bound = ready.bound
     assert bound is not None
     run, identity = ready.key.run, bound.definition.identity
-    return box.grants.covers(run, bound.entry, ready.fingerprint, identity, lambda: accesses_of(ready))
+    return box.approvals.covers(run, bound.entry, ready.fingerprint, identity, lambda: accesses_of(ready))
 
 
 async def restored(box: Toolbox, data: Any) -> Prepared:
@@ -193,7 +195,7 @@ async def restored(box: Toolbox, data: Any) -> Prepared:
     if isinstance(prepared, Refused):
         return prepared
     if prepared_to_json(prepared)["fingerprint"] != saved:
-        return Refused(call, key, words.tool_changed(call.name))
+        return Refused(call, key, model_messages.tool_changed(call.name))
     if data["kind"] == Pending.kind and type(prepared) is Ready and not prepared.approved:
         prepared = _still_pending(prepared, str(data.get("reason") or "it was asked about before"))
     if isinstance(prepared, Pending):  # what the person was shown rests on what was there then

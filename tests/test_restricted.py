@@ -49,28 +49,28 @@ def codes(box: Toolbox) -> dict[str, str | None]:
 
 
 def shown(box: Toolbox) -> list[str]:
-    return [spec.name for spec in box.run_sync(box.offer()).specs]
+    return [spec.name for spec in box.run_sync(box.tool_list()).specs]
 
 
 def test_a_helper_has_the_tools_that_it_was_handed() -> None:
     box = Toolbox(TOOLS, autonomy="full")
-    helper = box.narrowed(["look", "save"])
+    helper = box.restricted(["look", "save"])
     assert shown(helper) == ["look", "save"]
     assert codes(helper) == {"look": None, "save": None, "wipe": "denied"}
     assert codes(box) == dict.fromkeys(("look", "save", "wipe"))
-    assert shown(box.narrowed([])) == []
-    assert shown(helper.narrowed(["save", "wipe"])) == ["save"]  # a helper's helper
+    assert shown(box.restricted([])) == []
+    assert shown(helper.restricted(["save", "wipe"])) == ["save"]  # a helper's helper
 
 
 def test_less_autonomy_and_never_more() -> None:
-    assert codes(Toolbox(TOOLS, autonomy="full").narrowed(autonomy="read_only"))["save"] == "denied"
-    assert codes(Toolbox(TOOLS, autonomy="read_only").narrowed(autonomy="full"))["save"] == "denied"
+    assert codes(Toolbox(TOOLS, autonomy="full").restricted(autonomy="read_only"))["save"] == "denied"
+    assert codes(Toolbox(TOOLS, autonomy="read_only").restricted(autonomy="full"))["save"] == "denied"
 
 
 def test_what_a_tool_of_the_helper_calls_is_held_to_the_same() -> None:
     box = Toolbox(TOOLS, autonomy="full")
     assert box.call_sync("both", {"path": "a"}).text == "saved a"
-    assert "not allowed to run" in box.narrowed(["both"]).call_sync("both", {"path": "a"}).text
+    assert "not allowed to run" in box.restricted(["both"]).call_sync("both", {"path": "a"}).text
 
 
 @given(
@@ -88,7 +88,7 @@ def test_a_helper_may_never_do_more(
 
     box = Toolbox(TOOLS, policy=RulePolicy(autonomy, rules(own)))
     mine = codes(box)
-    for name, code in codes(box.narrowed(names, rules=rules(verbs), autonomy=lower)).items():
+    for name, code in codes(box.restricted(names, rules=rules(verbs), autonomy=lower)).items():
         assert ORDER.index(code) <= ORDER.index(mine[name])
 
 
@@ -101,7 +101,7 @@ def test_the_rest_is_shared(tmp_path: Path) -> None:
 
     log = AuditLog(tmp_path / "audit.jsonl", key=b"k" * 32)
     box = Toolbox(TOOLS, approver=approver, audit=log, limits=RateLimits([Limit(2, ("save",), seconds=3600)]))
-    helper = box.narrowed()
+    helper = box.restricted()
     said = [b.call_sync("save", {"path": "a"}).code for b in (box, helper, helper)]
     assert said == [None, None, "rate_limited"]
     assert asked == ["save", "save", "save"]
@@ -109,20 +109,20 @@ def test_the_rest_is_shared(tmp_path: Path) -> None:
     assert (tmp_path / "audit.jsonl").read_text().count('"save"') >= 3
 
 
-def test_a_policy_that_cannot_be_narrowed_is_said() -> None:
+def test_a_policy_that_cannot_be_restricted_is_said() -> None:
     class Own:
         def decide(self, case: Any) -> Any: ...
         def shows(self, facts: Any) -> bool:
             return True
 
-    with pytest.raises(TypeError, match="a method narrowed"):
-        Toolbox(TOOLS, policy=Own()).narrowed()
+    with pytest.raises(TypeError, match="a method restricted"):
+        Toolbox(TOOLS, policy=Own()).restricted()
     with pytest.raises(TypeError, match="is a list of names"):
-        Toolbox(TOOLS).narrowed("look")
+        Toolbox(TOOLS).restricted("look")
 
 
 def test_rules_about_arguments_narrow_too() -> None:
     rules = read_rules('[[rule]]\ndeny = true\ntool = "save"\nargument = { path = "a*" }').rules
-    helper = Toolbox(TOOLS, autonomy="full").narrowed(rules=rules)
+    helper = Toolbox(TOOLS, autonomy="full").restricted(rules=rules)
     assert helper.call_sync("save", {"path": "abc"}).code == "denied"
     assert helper.call_sync("save", {"path": "b"}).code is None

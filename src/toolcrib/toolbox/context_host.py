@@ -16,7 +16,7 @@ from toolcrib.events import Notice, StatusChanged
 from toolcrib.fingerprint import fingerprint
 from toolcrib.question import Lasting, Question, Scope, Verdict
 from toolcrib.result import ToolResult
-from toolcrib.toolbox import words
+from toolcrib.toolbox import model_messages
 
 if TYPE_CHECKING:
     from toolcrib.access import Access
@@ -28,7 +28,7 @@ NOBODY = "This needs approval and nobody could be asked: {}. It was nobody's dec
 MAX_DEPTH = 16  # calls within calls within calls
 
 
-class BoxHost:
+class ContextHost:
     """Implements `toolcrib.context.Host` for one toolbox; the toolbox itself is out of a tool's reach."""
 
     __slots__ = ("_box",)
@@ -82,14 +82,14 @@ class BoxHost:
         known: bool,
     ) -> str:
         """Who or what allows it. Raises ToolError, in words for the model, where nobody does."""
-        from toolcrib.toolbox.policy import Case, Verb
+        from toolcrib.toolbox.policy import PolicyRequest, Verb
 
         box = self._box
         definition = ctx._definition
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
         effect = max(definition.facts.effect, Effect.WRITE)
-        taint = box.marks.of(ctx.key.run).taint
-        case = Case(definition.facts, effect, None, action, patterns, taint, reaches)
+        taint = box.provenance.of(ctx.key.run).taint
+        case = PolicyRequest(definition.facts, effect, None, action, patterns, taint, reaches)
         decision = box.policy.decide(case)
         if decision.verb is Verb.DENY:
             raise ToolError(f"Not allowed: {action}: {decision.reason}.")
@@ -99,7 +99,7 @@ class BoxHost:
         kind, subject = ("permission", definition.facts) if person else ("ask", definition)
         mark = fingerprint(definition.identity, [kind, action, list(patterns)])
         identity = fingerprint(definition.identity, kind) if person else definition.identity
-        if not decision.strict and box.grants.covers(ctx.key.run, subject, mark, identity):
+        if not decision.strict and box.approvals.covers(ctx.key.run, subject, mark, identity):
             return "approved before"
         if known and box.approver is not None:
             raise ToolError(f"Nobody has allowed this for good: {action}.")
@@ -126,13 +126,13 @@ class BoxHost:
             raise ToolError(f"The user rejected this step: {action}.{said}")
         if answer.verdict is Verdict.ALWAYS:
             exactly = replace(answer, scope=Scope.ARGUMENTS) if person else answer
-            box.grants.add(question, exactly, subject, identity)
+            box.approvals.add(question, exactly, subject, identity)
         return f"approved by {answer.by or 'a person'}"
 
     def kept(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]:
         definition = ctx._definition
         identity = fingerprint(definition.identity, "permission")
-        held = self._box.grants.held(ctx.key.run, definition.facts)
+        held = self._box.approvals.held(ctx.key.run, definition.facts)
         kept = [item for item in held if item.identity == identity and item.patterns]
         return [(item.patterns, 0.0 if item.lasting is Lasting.RUN else item.at) for item in kept]
 
@@ -146,7 +146,7 @@ class BoxHost:
         run = str(ctx.key)
         self._box.sink.parents[run] = ctx.key.run
         if self._box.sink.depth(run) > MAX_DEPTH:
-            return words.too_deep(name, MAX_DEPTH)
+            return model_messages.too_deep(name, MAX_DEPTH)
         ctx._inner += 1
         key = CallKey(run, 0, ctx._inner)
         return await self._box.call(ToolCall(name, arguments), key=key, deps=ctx.deps)

@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 
 from toolcrib.content import Audio, File, Image, Json, Text
 from toolcrib.result import JsonText, ToolResult
-from toolcrib.toolbox import words
+from toolcrib.toolbox import model_messages
 
 if TYPE_CHECKING:
     from toolcrib.call import CallKey
@@ -48,7 +48,7 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
         return ToolResult((Text(shown),), is_data=True), ""
     problem = output.misfit(value, text)
     if problem is not None:
-        return ToolResult((Text(shown + words.MISFIT_NOTE),), is_data=kind is not str), problem
+        return ToolResult((Text(shown + model_messages.MISFIT_NOTE),), is_data=kind is not str), problem
     return ToolResult((Text(shown),), structured=JsonText(text), is_data=kind is not str), ""
 
 
@@ -110,7 +110,7 @@ def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, ke
         return result
     full = _offload("\n".join(texts), folder, stem_of(name, key))
     if is_data:
-        return words.too_large(name, size, budget, full)
+        return model_messages.too_large(name, size, budget, full)
     share = max(len(texts), 1)
     cut = [
         Text(cut_middle(part.text, budget // share, max(lines // share, 2), full), part.extras)

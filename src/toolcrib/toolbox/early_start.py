@@ -21,22 +21,24 @@ if TYPE_CHECKING:
 
     from toolcrib.prepared import Prepared
     from toolcrib.toolbox.box import Toolbox
-    from toolcrib.toolbox.registry import Offer
-    from toolcrib.toolbox.stream import CallStream
+    from toolcrib.toolbox.call_stream import CallStream
+    from toolcrib.toolbox.tool_list import ToolList
 
 
-class EarlyCalls:
+class EarlyStart:
     """The calls of one turn as they become complete; `run_turn` takes over what was begun.
 
     A call is begun when it is READ and not open-world, allowed without a question, needed no repair, and all
     calls before it in its turn were such calls too. The first that is not ends it for the turn.
     """
 
-    def __init__(self, box: Toolbox, run: str, turn: int, offer: Offer | None, deps: Any = None) -> None:
+    def __init__(
+        self, box: Toolbox, run: str, turn: int, tool_list: ToolList | None, deps: Any = None
+    ) -> None:
         self._box = box
         self._run = run
         self._turn = turn
-        self._offer = offer
+        self._tool_list = tool_list
         self._deps = deps
         self._texts: dict[int, list[str]] = {}
         self._heads: dict[int, tuple[str, str]] = {}
@@ -65,7 +67,9 @@ class EarlyCalls:
             return False
         call = ToolCall(name, "".join(self._texts.pop(index, ())), id)
         key = CallKey(self._run, self._turn, index)
-        prepared = await self._box.prepare(call, key=key, offer=self._offer, stream=stream, deps=self._deps)
+        prepared = await self._box.prepare(
+            call, key=key, tool_list=self._tool_list, stream=stream, deps=self._deps
+        )
         task = None
         if type(prepared) is Ready and not prepared.edits:
             running = self._box.execute(prepared, deps=self._deps, record=self._keep)

@@ -69,14 +69,14 @@ def _asking(accesses: Iterable[Access] | None) -> list[Access]:
     return [access for access in accesses or () if access.reach is Reach.RUN and not access.free]
 
 
-class Store(Protocol):
+class ApprovalStorage(Protocol):
     """Where approvals are kept that outlast a run; `toolcrib.rules.ApprovalStore` is a file of the user's."""
 
     def all(self) -> list[Approval]: ...
     def add(self, approval: Approval) -> None: ...
 
 
-class Grants:
+class Approvals:
     """The approvals that count in a box: those of its runs, and those of the store for its project and user.
 
     `outermost` names the run that a call counts to: what a tool calls counts to the run of that tool.
@@ -86,7 +86,7 @@ class Grants:
         self,
         outermost: Callable[[str], str],
         *,
-        store: Store | None = None,
+        store: ApprovalStorage | None = None,
         project: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:

@@ -1,4 +1,4 @@
-"""What an answer has begun before it is whole: calls whose arguments stream in, and those that run early."""
+"""The calls of an answer that still streams: their partial arguments, and calls that start early."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from toolcrib.messages import CallChunk
 
 if TYPE_CHECKING:
     from toolcrib.agent.agent import Run
-    from toolcrib.toolbox import Offer
-    from toolcrib.toolbox.early import EarlyCalls
-    from toolcrib.toolbox.stream import CallStream
+    from toolcrib.toolbox import ToolList
+    from toolcrib.toolbox.call_stream import CallStream
+    from toolcrib.toolbox.early_start import EarlyStart
 
 
-class Begun:
-    """The calls of an answer while it streams: their partial arguments, and those that were begun early."""
+class StreamingTurn:
+    """The calls of an answer while it streams: their partial arguments, and calls that were started early."""
 
-    def __init__(self, run: Run, offer: Offer | None, *, early: bool) -> None:
+    def __init__(self, run: Run, tool_list: ToolList | None, *, early: bool) -> None:
         self.streams: dict[int, CallStream] = {}
         self._run = run
-        self._offer = offer
+        self._tool_list = tool_list
         self.early = self._early() if early else None
 
-    def _early(self) -> EarlyCalls:
-        from toolcrib.toolbox.early import EarlyCalls
+    def _early(self) -> EarlyStart:
+        from toolcrib.toolbox.early_start import EarlyStart
 
         run = self._run
-        return EarlyCalls(run.box, run.id, run.turns, self._offer, run.deps)
+        return EarlyStart(run.box, run.id, run.turns, self._tool_list, run.deps)
 
     async def feed(self, chunk: CallChunk) -> None:
         """Take the next piece of a call in."""

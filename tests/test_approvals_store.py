@@ -22,7 +22,7 @@ ONE = Approval("id", "run", "identity", Scope.TOOL, Lasting.USER, at=1000.0, sho
 
 ADDS = """
 import sys
-from toolcrib.call import Lasting, Scope
+from toolcrib.question import Lasting, Scope
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.toolbox.approvals import Approval
 store = ApprovalStore(sys.argv[1])

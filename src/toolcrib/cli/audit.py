@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.audit import AuditError, AuditLog, Checked, read_key
-from toolcrib.cli.main import Problem
+from toolcrib.cli.console import Problem, out, say
 from toolcrib.cli.shown import on_one_line
-from toolcrib.cli.tools import out, say
 from toolcrib.visible import arguments_shown, without_credentials
 
 ARGUMENTS = 80  # characters of a call's arguments in a line

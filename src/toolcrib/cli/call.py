@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.cli.ask import ask_on, asking_stream, repairs, someone_is_there
 from toolcrib.cli.confine import Confinement
+from toolcrib.cli.console import DEBUG, INTERRUPTED, Problem, debugging, out, say, stdout_reserved
 from toolcrib.cli.force import BY_DEFAULT, FLAG, Force, approval_store, in_force
-from toolcrib.cli.main import DEBUG, INTERRUPTED, Problem, debugging
 from toolcrib.cli.options import arguments_from, option_lines
 from toolcrib.cli.secrets import stored_secrets
 from toolcrib.cli.shown import on_one_line, shown
-from toolcrib.cli.stdout import stdout_apart
-from toolcrib.cli.tools import assembled, find, items_of, out, say
+from toolcrib.cli.tools import assembled, find, items_of
 from toolcrib.command.sandbox.kernel import hide_own_process
 from toolcrib.errors import ErrorCode
 
@@ -64,7 +63,7 @@ def call_tool(
     force = in_force(rules, autonomy, workspace, assembly.toolbox(autonomy="full"))
     if force.why not in (FLAG, BY_DEFAULT):
         say(f"autonomy {force.autonomy} ({on_one_line(force.why)})")
-    with stdout_apart():
+    with stdout_reserved():
         result, problems = asyncio.run(_called(assembly, name, arguments, force, workspace.resolve()))
     return _told(name, result, problems)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolcrib.cli.main import Problem
+from toolcrib.cli.console import Problem
 from toolcrib.cli.shown import shown
 
 if TYPE_CHECKING:

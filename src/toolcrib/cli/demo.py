@@ -15,11 +15,10 @@ from toolcrib.agent import Agent
 from toolcrib.call import ToolCall
 from toolcrib.cli.ask import someone_is_there
 from toolcrib.cli.confine import Confinement, sandbox_lines
+from toolcrib.cli.console import Problem, quiet_logging, say
 from toolcrib.cli.demo_model import demo_model
 from toolcrib.cli.demo_project import build
-from toolcrib.cli.main import Problem, quiet_logging
 from toolcrib.cli.session import Asker, Shown, Terminal, console_for, show_run, summary_lines
-from toolcrib.cli.tools import say
 from toolcrib.cli.view import View
 from toolcrib.command.sandbox.kernel import hide_own_process
 from toolcrib.prepared import Pending

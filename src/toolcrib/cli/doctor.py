@@ -10,9 +10,9 @@ from pathlib import Path
 
 from toolcrib import __version__
 from toolcrib.assembly import Assembly, assemble
-from toolcrib.cli.main import quiet_logging
+from toolcrib.cli.console import out, quiet_logging
 from toolcrib.cli.shown import shown
-from toolcrib.cli.tools import items_of, out
+from toolcrib.cli.tools import items_of
 
 MODEL = "TOOLCRIB_MODEL"
 

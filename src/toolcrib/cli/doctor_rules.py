@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.cli.audit import audit_log, state_folder
+from toolcrib.cli.console import Problem, out
 from toolcrib.cli.force import approvals_in_words, config_folder, counted, counts, rules_file, stray, tried
-from toolcrib.cli.main import Problem
 from toolcrib.cli.secrets import stored_secrets
 from toolcrib.cli.shown import on_one_line
-from toolcrib.cli.tools import out
 from toolcrib.cli.trust import trust_store
 from toolcrib.errors import ToolcribError
 from toolcrib.rules.trust import PLACE, project_rules

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from toolcrib.access import Reach
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.cli.audit import state_folder
-from toolcrib.cli.main import Problem
+from toolcrib.cli.console import Problem, say
 from toolcrib.cli.shown import on_one_line
-from toolcrib.cli.tools import say
 from toolcrib.command.sandbox.own import own_places, runs_us
 from toolcrib.errors import ToolcribError
 from toolcrib.prepared import Ready, Refused, ResolvedTool

@@ -12,9 +12,8 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
-from toolcrib.cli.main import Problem, quiet_logging
+from toolcrib.cli.console import Problem, out, quiet_logging
 from toolcrib.cli.shown import on_one_line
-from toolcrib.cli.tools import out
 from toolcrib.codecs.codec import Features
 from toolcrib.models.prices import VARIABLE, Price, Prices, usual_prices
 from toolcrib.models.providers import ALIASES, PROVIDERS, Provider, host_of, key_for, key_variables

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolcrib.cli.main import Problem
+from toolcrib.cli.console import Problem
 from toolcrib.explain import resolve, step, variants
 from toolcrib.json_values import kind_of
 

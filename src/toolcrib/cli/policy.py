@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
 from toolcrib.cli.confine import Confinement
+from toolcrib.cli.console import Problem, out, say
 from toolcrib.cli.explain import foreseen
 from toolcrib.cli.force import (
     approval_store,
@@ -23,9 +24,8 @@ from toolcrib.cli.force import (
     stray,
     tried,
 )
-from toolcrib.cli.main import Problem
 from toolcrib.cli.shown import on_one_line
-from toolcrib.cli.tools import assembled, out, say
+from toolcrib.cli.tools import assembled
 from toolcrib.errors import ToolcribError
 from toolcrib.rules.file import NotThere, call_from
 from toolcrib.toolbox.approvals import Approval

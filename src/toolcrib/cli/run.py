@@ -17,12 +17,11 @@ from toolcrib.call import CallKey
 from toolcrib.cli.ask import LineAnswers, someone_is_there
 from toolcrib.cli.audit import log_of_run
 from toolcrib.cli.confine import Confinement, sandbox_lines
+from toolcrib.cli.console import Problem, debugging, say, stdout_reserved
 from toolcrib.cli.force import Force, approval_store, in_force
-from toolcrib.cli.main import Problem, debugging
 from toolcrib.cli.secrets import stored_secrets
 from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_run, summary_lines
-from toolcrib.cli.stdout import stdout_apart
-from toolcrib.cli.tools import assembled, say
+from toolcrib.cli.tools import assembled
 from toolcrib.command.sandbox.kernel import hide_own_process
 from toolcrib.command.sandbox.scratch import Scratch
 from toolcrib.events import Notice
@@ -110,7 +109,7 @@ def run_task(settings: Settings) -> int:
         with closing(TranscriptFile(path)) if path is not None else nullcontext() as transcript:
             if transcript is not None and path != settings.continued:
                 _copy(messages, transcript)
-            with stdout_apart() if settings.json else nullcontext(sys.stdout) as stdout:
+            with stdout_reserved() if settings.json else nullcontext(sys.stdout) as stdout:
                 work = _run(
                     settings, task, model, assembly, force, overflow, messages, transcript, stdout, said
                 )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolcrib.cli.console import Problem, out, say
 from toolcrib.cli.flags import AsJson
-from toolcrib.cli.main import Problem
 
 if TYPE_CHECKING:
     from toolcrib.secrets import Keyring, SecretFile
@@ -136,12 +136,3 @@ def _value(name: str) -> str:
     if getpass.getpass("Once more: ") != first:
         raise Problem("the two values differ; nothing is kept")
     return first
-
-
-def out(text: str) -> None:
-    print(text)  # noqa: T201
-
-
-def say(text: str) -> None:
-    """For the person, beside the result."""
-    print(text, file=sys.stderr)  # noqa: T201

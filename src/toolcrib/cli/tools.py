@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.assembly import Assembly, assemble
-from toolcrib.cli.main import Problem, quiet_logging
+from toolcrib.cli.console import Problem, out, quiet_logging, say, stdout_reserved
 from toolcrib.cli.shown import on_one_line, shown
-from toolcrib.cli.stdout import stdout_apart
 from toolcrib.plugins import PluginError, missing_arguments
 
 if TYPE_CHECKING:
@@ -40,22 +39,13 @@ class Item:
         return self.facts.effect.label if self.facts is not None else "?"
 
 
-def out(text: str = "") -> None:
-    print(text)  # noqa: T201
-
-
-def say(text: str) -> None:
-    """For the person, beside the result."""
-    print(text, file=sys.stderr)  # noqa: T201
-
-
 def assembled(named: Sequence[str], workspace: Path | Workspace, sandbox: Sandbox | None = None) -> Assembly:
     """The tools of a command; notes go to stderr. Raises Problem for what cannot be loaded."""
     quiet_logging()
     if isinstance(workspace, Path) and not workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {workspace}")
     try:
-        with stdout_apart():
+        with stdout_reserved():
             assembly = assemble(workspace, named=named, sandbox=sandbox)
     except PluginError as problem:
         raise Problem(str(problem)) from problem
@@ -66,7 +56,7 @@ def assembled(named: Sequence[str], workspace: Path | Workspace, sandbox: Sandbo
 
 def items_of(assembly: Assembly) -> list[Item]:
     """All tools, sorted by name, each compiled."""
-    with stdout_apart():
+    with stdout_reserved():
         return asyncio.run(_items(assembly))
 
 

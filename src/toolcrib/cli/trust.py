@@ -7,10 +7,9 @@ import os
 import sys
 from pathlib import Path
 
+from toolcrib.cli.console import Problem, out, say
 from toolcrib.cli.force import config_folder
-from toolcrib.cli.main import Problem
 from toolcrib.cli.shown import on_one_line, value_on_one_line
-from toolcrib.cli.tools import out, say
 from toolcrib.errors import ToolcribError
 from toolcrib.rules.policy import Rule
 from toolcrib.rules.trust import PLACE, ProjectRules, TrustStore, project_rules

@@ -1,0 +1,94 @@
+"""The console: what every command prints with, and how it ends early. Imports nothing of the command line.
+
+Results go to stdout through `out`, everything else goes to stderr through `say`. A command that cannot go on
+raises `Problem`; `main` prints its message and exits with its code.
+
+| exit code | constant | meaning |
+| --------- | -------- | ------- |
+| 0 | `DONE` | the run finished, the call succeeded, the tools are fine |
+| 1 | `NOT_DONE` | a limit, a pause, a failed call, broken tools |
+| 2 | `MISUSED` | the command line was not understood, or something that the command needs is missing |
+| 128 + n | | ended by signal n: 130 (`INTERRUPTED`) for Ctrl-C |
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TextIO
+
+DONE, NOT_DONE, MISUSED, INTERRUPTED = 0, 1, 2, 130
+DEBUG = "TOOLCRIB_DEBUG"  # the environment variable that asks for tracebacks
+
+
+class Problem(Exception):
+    """Ends a command with a message for a person: what was expected, what came, and what to do next."""
+
+    def __init__(self, message: str, *, code: int = MISUSED) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+
+
+def out(text: str = "") -> None:
+    """Print a result on stdout."""
+    print(text)  # noqa: T201
+
+
+def say(text: str) -> None:
+    """Tell the person something beside the result, on stderr."""
+    print(text, file=sys.stderr)  # noqa: T201
+
+
+def debugging() -> bool:
+    """Whether the person asked for tracebacks."""
+    return os.environ.get(DEBUG, "") not in ("", "0")
+
+
+def quiet_logging() -> None:
+    """Silence the library's log, because the commands say themselves what went wrong; debugging prints the log."""
+    import logging
+
+    log = logging.getLogger("toolcrib")
+    if debugging():
+        logging.basicConfig(level=logging.INFO)
+    elif not log.handlers:
+        log.addHandler(logging.NullHandler())
+        log.propagate = False
+
+
+@contextmanager
+def stdout_reserved() -> Generator[TextIO]:
+    """Yields stdout for our own results; what anything else prints on stdout until the block ends goes to stderr.
+
+    Tools, imported modules and child processes may print. On a terminal nothing is redirected, because no program
+    reads the output there. Where stdout is not the process's own (a test captures it), only `sys.stdout` is
+    replaced, not the descriptor.
+    """
+    ours, others = sys.stdout, sys.stderr
+    if ours.isatty():
+        yield ours
+    elif ours is sys.__stdout__ and others is sys.__stderr__:
+        yield from _descriptor_reserved(ours, others)
+    else:
+        sys.stdout = others
+        try:
+            yield ours
+        finally:
+            sys.stdout = ours
+
+
+def _descriptor_reserved(ours: TextIO, others: TextIO) -> Generator[TextIO]:
+    ours.flush()
+    copy = os.dup(ours.fileno())
+    with os.fdopen(copy, "w", encoding=ours.encoding, errors=ours.errors, buffering=1) as reserved:
+        os.dup2(others.fileno(), ours.fileno())
+        sys.stdout = others
+        try:
+            yield reserved
+        finally:
+            sys.stdout = ours
+            ours.flush()  # code that kept a reference to stdout has written to it: that goes to stderr too
+            os.dup2(reserved.fileno(), ours.fileno())

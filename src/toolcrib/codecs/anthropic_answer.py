@@ -1,4 +1,4 @@
-"""Anthropic Messages: what comes back, whole or streamed."""
+"""Anthropic Messages: reads answers, whole or streamed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ JSON_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 
 
 def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) -> Response:
-    """What a whole answer says."""
+    """Reads a whole answer."""
     if body.get("type") == "error" or body.get("error"):
         raise read_error(body)
     if not isinstance(body.get("content"), list):
@@ -86,7 +86,7 @@ class MessagesDecoder:
         self._ended = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks that one event brings; ModelError for an error in the middle."""
+        """Reads one event and returns its chunks; raises ModelError for an error event."""
         kind = as_str(event.get("type"))
         if kind == "error" or event.get("error"):
             raise self._broken(read_error(event))
@@ -179,7 +179,7 @@ class MessagesDecoder:
         return [chunk for block in list(self._blocks) for chunk in self._close(block)]
 
     def _close(self, block: _Block) -> list[Chunk]:
-        """The end of a block; of a call, with the others that are glued to its arguments."""
+        """Ends a block. A call whose arguments hold several objects becomes several calls."""
         if block.closed:
             return []
         block.closed = True
@@ -217,7 +217,7 @@ _EVENTS = {
 
 
 class _Block:
-    """A content block in the making; its texts grow as lists of pieces."""
+    """A content block that is still streaming; its texts grow as lists of pieces."""
 
     __slots__ = ("arguments", "citations", "closed", "content", "kind", "number", "pieces")
 
@@ -234,7 +234,9 @@ class _Block:
         self.pieces.setdefault(field, [as_str(self.content.get(field))]).append(piece)
 
     def take(self, delta: dict[str, Any]) -> None:
-        """A delta that is none of ours: a citation joins its list, a text grows, anything else replaces."""
+        """Takes a delta of a kind that only the provider knows: a citation joins its list, a text grows, any
+        other value replaces the earlier one.
+        """
         for name, value in delta.items():
             if name == "type":
                 continue
@@ -246,7 +248,7 @@ class _Block:
                 self.content[name] = value
 
     def whole(self) -> tuple[dict[str, Any], Any]:
-        """The block as a whole answer would hold it, and what a call's arguments are."""
+        """The block as a whole answer would hold it, and a call's arguments."""
         texts = {name: joined(pieces) for name, pieces in self.pieces.items()}
         raw = texts.pop("input", "") or self.arguments.text
         content = {**self.content, **texts}
@@ -259,13 +261,13 @@ class _Block:
 
 
 def _parts(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> list[MessagePart]:
-    """One content block as neutral parts: one, but for calls that are glued together."""
+    """One content block as neutral parts: a single part, or several calls when their arguments were concatenated."""
     part = _part(block, arguments, provider, names)
     return [*split_concatenated(part)] if isinstance(part, ToolCall) else [part]
 
 
 def _part(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> MessagePart:
-    """One content block as a neutral part; what it holds beyond that goes into the extras."""
+    """One content block as a neutral part; the block's other fields go into the extras."""
     kind = block.get("type")
     if kind == "text":
         extras = {name: value for name, value in block.items() if name not in ("type", "text") and value}
@@ -285,7 +287,9 @@ def _part(block: dict[str, Any], arguments: Any, provider: str, names: dict[str,
 
 
 def _given(arguments: Any) -> str | dict[str, Any]:
-    """Arguments as they came; what is neither text nor object is kept as JSON, for the toolbox to refuse."""
+    """Arguments as the model wrote them. A value that is neither text nor object is kept as JSON text, which
+    the toolbox refuses.
+    """
     return arguments if isinstance(arguments, str | dict) else "" if arguments is None else compact(arguments)
 
 
@@ -307,7 +311,7 @@ def _response(
 
 
 def read_usage(usage: dict[str, Any]) -> Usage:
-    """Usage in the neutral meaning; this API counts what went through its cache beside the input."""
+    """Usage as neutral counts; this API counts cached tokens beside the input."""
     read = as_count(usage.get("cache_read_input_tokens"))
     written = as_count(usage.get("cache_creation_input_tokens"))
     details = as_dict(usage.get("output_tokens_details"))

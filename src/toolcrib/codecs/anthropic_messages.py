@@ -1,4 +1,4 @@
-"""Anthropic Messages: what is sent. What comes back is read in `anthropic_answer.py`.
+"""Anthropic Messages: writes requests. `anthropic_answer.py` reads the answers.
 
 Source: https://docs.anthropic.com/en/api/messages.
 """
@@ -36,9 +36,9 @@ class AnthropicMessagesCodec:
     """The Messages format.
 
     `provider` is the key of the extras (signatures, server-side tools), which go back to the same provider
-    alone; `max_tokens` is sent where the request names none. The format has no choice of a set of tools:
-    only those are offered then, which is the one way that holds, at the price of the prompt's cache. For one
-    tool that must be called, or none, all stay where they are.
+    alone; `max_tokens` is sent where the request names none. The format cannot restrict the choice to a set of
+    tools, so only the tools of the set are sent then; that costs the prompt cache. For one required tool, or
+    none, all tools stay in the request.
 
     >>> from toolcrib.messages import Message
     >>> body = AnthropicMessagesCodec().request(Request([Message.user("Hi")]), model="claude-x", stream=False)
@@ -92,7 +92,7 @@ class AnthropicMessagesCodec:
         return with_extras(body, own_extras(request, self.provider))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
-        """What a whole answer says; ModelError when it is not an answer."""
+        """Reads a whole answer; raises ModelError for a body that is not an answer."""
         return read_response(body, self.provider, our_names(request))
 
     def decoder(self, request: Request | None = None) -> MessagesDecoder:
@@ -143,7 +143,7 @@ class AnthropicMessagesCodec:
         return {**tool, **({"strict": True} if strict else {}), **own}
 
     def _container(self, steps: list[Step]) -> str:
-        """The container whose code waits for the results of the last calls."""
+        """The id of the container whose code waits for the results of the last calls."""
         last = next((step for step in reversed(steps) if step.message.role == "assistant"), None)
         if last is None or not any(self._from_code(answer.call) for answer in last.answers):
             return ""
@@ -161,7 +161,9 @@ class _Writer:
         self._names = names
 
     def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
-        """Turns of user and assistant; results open the user's turn that follows their calls."""
+        """Alternating turns of user and assistant; results stand at the start of the user turn that follows
+        their calls.
+        """
         turns: list[dict[str, Any]] = []
         for step in steps:
             role = "assistant" if step.message.role == "assistant" else "user"
@@ -179,7 +181,7 @@ class _Writer:
         return turns
 
     def blocks(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
-        """Content blocks of text and media; blank texts are left out, the API refuses them."""
+        """Content blocks of text and media, without blank texts, which the API refuses."""
         blocks: list[dict[str, Any]] = []
         for part in parts:
             if isinstance(part, Text | Json | Media):
@@ -247,14 +249,14 @@ def _append(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]
 
 
 def _strip_end(turn: dict[str, Any]) -> None:
-    """An answer that is to be continued may not end in white space."""
+    """Removes white space at the end of an answer that is to be continued: the API refuses it."""
     last = turn["content"][-1]
     if turn["role"] == "assistant" and last.get("type") == "text":
         turn["content"][-1] = {**last, "text": last["text"].rstrip()}
 
 
 def _media_block(part: Media) -> dict[str, Any] | None:
-    """A block for what the format can carry; None where only its label can be sent."""
+    """The media block; None where the format can carry only the label."""
     if isinstance(part, Audio) or not (part.data or part.url):
         return None
     base64 = {"type": "base64", "media_type": part.media_type, "data": part.data}

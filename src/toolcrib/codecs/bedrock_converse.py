@@ -1,4 +1,4 @@
-"""Bedrock Converse: what is sent. What comes back is read in `bedrock_converse_answer.py`.
+"""Bedrock Converse: writes requests. `bedrock_converse_answer.py` reads the answers.
 
 Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 """
@@ -83,7 +83,7 @@ class BedrockConverseCodec:
         return _with_own(body, own_extras(request, self.provider))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
-        """What a whole answer says; ModelError when it is not an answer."""
+        """Reads a whole answer; raises ModelError for a body that is not an answer."""
         return read_response(body, self.provider, our_names(request))
 
     def decoder(self, request: Request | None = None) -> ConverseDecoder:
@@ -95,7 +95,9 @@ class BedrockConverseCodec:
         return read_error(body, status, retry_after)
 
     def _tools(self, request: Request, names: dict[str, str], steps: list[Step]) -> dict[str, Any]:
-        """Declarations and choice; a choice that the format cannot say is met by declaring fewer tools."""
+        """Tool declarations and tool choice. A choice that the format cannot express is met by declaring fewer
+        tools.
+        """
         choice = request.tool_choice
         offered = [] if choice.mode == "none" else request.tools
         wanted = [spec for spec in offered if spec.name in choice.names]
@@ -143,7 +145,9 @@ class _Writer:
         }
 
     def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
-        """Turns of user and assistant; results open the user's turn that follows their calls."""
+        """Alternating turns of user and assistant; results stand at the start of the user turn that follows
+        their calls.
+        """
         turns: list[dict[str, Any]] = []
         for step in steps:
             role = "assistant" if step.message.role == "assistant" else "user"
@@ -186,7 +190,7 @@ class _Writer:
         return blocks
 
     def _blocks(self, parts: Iterable[Any], place: Place) -> list[dict[str, Any]]:
-        """Content blocks; blank texts are left out, the service refuses them."""
+        """Content blocks, without blank texts, which the service refuses."""
         blocks: list[dict[str, Any]] = []
         for part in parts:
             block = self._block(part, place)
@@ -213,7 +217,7 @@ class _Writer:
         return {"text": text} if text.strip() else None
 
     def _thought(self, part: Reasoning) -> list[dict[str, Any]]:
-        """Thinking of this provider as it came; never another's."""
+        """A reasoning block of this provider as it came; None for another provider's."""
         own = own_extras(part, self._provider)
         said = own.get("reasoningText")
         if isinstance(said, dict):
@@ -263,7 +267,9 @@ def _inference(request: Request) -> dict[str, Any]:
 
 
 def _with_own(body: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """A body with a request's extras: they win, but tools, instructions and settings join ours."""
+    """Merges a request's extras into the body. Extras win, but their tools, instructions and settings are added
+    to ours.
+    """
     joined: dict[str, Any] = {}
     if "inferenceConfig" in own:
         joined["inferenceConfig"] = as_dict(body.get("inferenceConfig")) | as_dict(own["inferenceConfig"])
@@ -282,7 +288,7 @@ def _append(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]
 
 
 def _strip_end(turn: dict[str, Any]) -> None:
-    """An answer that is to be continued may not end in white space."""
+    """Removes white space at the end of an answer that is to be continued: the API refuses it."""
     last = turn["content"][-1]
     if turn["role"] == "assistant" and isinstance(last.get("text"), str):
         turn["content"][-1] = {**last, "text": last["text"].rstrip()}

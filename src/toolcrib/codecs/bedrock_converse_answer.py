@@ -1,4 +1,4 @@
-"""Bedrock Converse: what comes back. A stream is put together in `bedrock_converse_stream.py`."""
+"""Bedrock Converse: reads whole answers. `bedrock_converse_stream.py` assembles streamed ones."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ KEPT_FIELDS = ("additionalModelResponseFields", "trace")
 
 
 def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) -> Response:
-    """What a whole answer says."""
+    """Reads a whole answer."""
     message = as_dict(as_dict(body.get("output")).get("message"))
     if not isinstance(message.get("content"), list):
         raise read_error(body) if is_error(body) else _no_answer()
@@ -67,13 +67,13 @@ def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) ->
 def parts_of(
     block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]
 ) -> list[MessagePart]:
-    """One content block as neutral parts: one, but for calls that are glued together."""
+    """One content block as neutral parts: a single part, or several calls when their arguments were concatenated."""
     part = _part_of(block, arguments, provider, names)
     return [*split_concatenated(part)] if isinstance(part, ToolCall) else [part]
 
 
 def _part_of(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> MessagePart:
-    """One content block as a neutral part; what it holds beyond that goes into the extras."""
+    """One content block as a neutral part; the block's other fields go into the extras."""
     if isinstance(block.get("text"), str):
         return Text(block["text"])
     if isinstance(cited := block.get("citationsContent"), dict):
@@ -99,7 +99,9 @@ def _part_of(block: dict[str, Any], arguments: Any, provider: str, names: dict[s
 
 
 def _given(arguments: Any) -> str | dict[str, Any]:
-    """Arguments as they came; what is neither text nor object is kept as JSON, for the toolbox to refuse."""
+    """Arguments as the model wrote them. A value that is neither text nor object is kept as JSON text, which
+    the toolbox refuses.
+    """
     return arguments if isinstance(arguments, str | dict) else "" if arguments is None else compact(arguments)
 
 
@@ -126,7 +128,7 @@ def response_of(parts: list[MessagePart], fields: dict[str, Any], provider: str)
 
 
 def finished(response: Response) -> Response:
-    """The answer, unless it is one that says nothing because the model failed to write it."""
+    """The answer; raises ModelError when it is empty because the model failed to write it."""
     if response.raw_stop_reason in MALFORMED and not response.message.calls:
         raise ModelError(
             "the model's answer was malformed and could not be read", retryable=True, partial=response
@@ -135,7 +137,7 @@ def finished(response: Response) -> Response:
 
 
 def read_usage(usage: Any) -> Usage:
-    """Usage in the neutral meaning; this API counts what went through its cache beside the input."""
+    """Usage as neutral counts; this API counts cached tokens beside the input."""
     counts = as_dict(usage)
     read = as_count(counts.get("cacheReadInputTokens", counts.get("cacheReadInputTokenCount")))
     written = as_count(counts.get("cacheWriteInputTokens", counts.get("cacheWriteInputTokenCount")))

@@ -1,4 +1,4 @@
-"""Bedrock ConverseStream: an answer put together from its events.
+"""Bedrock ConverseStream: assembles an answer from its events.
 
 An event is an object whose only key is the event's name, which the framing carries in a header.
 """
@@ -38,7 +38,7 @@ class ConverseDecoder:
         self._ended = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks that one event brings; ModelError for an error in the middle."""
+        """Reads one event and returns its chunks; raises ModelError for an error event."""
         chunks: list[Chunk] = []
         for name, data in event.items():
             if name.lower().endswith(ERROR_ENDINGS):
@@ -115,7 +115,7 @@ class ConverseDecoder:
         return []
 
     def _close(self, block: _Block) -> list[Chunk]:
-        """The end of a block; of a call, with the others that are glued to its arguments."""
+        """Ends a block. A call whose arguments hold several objects becomes several calls."""
         if block.closed or not block.is_call:
             return []
         block.closed = True
@@ -151,7 +151,7 @@ _EVENTS = {
 
 
 class _Block:
-    """A content block in the making: texts grow as lists of pieces, lists by their items."""
+    """A content block that is still streaming: texts grow as lists of pieces, lists by their items."""
 
     __slots__ = ("arguments", "closed", "is_call", "kind", "lists", "number", "start", "texts")
 
@@ -174,7 +174,7 @@ class _Block:
             self.start[field] = piece
 
     def whole(self) -> tuple[dict[str, Any], Any]:
-        """The block as a whole answer would hold it, and what a call's arguments are as they came."""
+        """The block as a whole answer would hold it, and a call's arguments as the model wrote them."""
         texts = {field: joined(pieces) for field, pieces in self.texts.items()}
         fields = {**self.start, **texts, **self.lists}
         match self.kind:
@@ -200,7 +200,7 @@ class _Block:
 
 
 def _pieces(name: str, value: Any) -> list[tuple[str, str, Any]]:
-    """A delta as pieces of a block: its kind, the field that grows, and by what."""
+    """A delta as pieces of a block: the block's kind, the field that grows, and the added value."""
     if name == "text":
         return [("text", "text", value)] if isinstance(value, str) else []
     if name == "citation":
@@ -222,7 +222,7 @@ def _pieces(name: str, value: Any) -> list[tuple[str, str, Any]]:
 
 
 def _bytes(pieces: list[str]) -> str:
-    """Bytes that came in several pieces, each in base64 of its own, in one."""
+    """Joins bytes that came in several pieces, each base64-encoded separately."""
     if len(pieces) == 1:
         return pieces[0]
     try:

@@ -1,4 +1,4 @@
-"""Pictures, documents, sounds and films as blocks of Bedrock Converse."""
+"""Media (images, documents, audio, video) as blocks of Bedrock Converse."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ NO_NAME = "document"
 
 
 class Documents:
-    """The names of one request's documents: legal, without the ending, each of them once.
+    """Unique legal names for the documents of one request, without file extensions.
 
-    The service takes letters, digits, single spaces, hyphens, parentheses and brackets alone, and refuses
-    a name that it meets twice.
+    The service takes letters, digits, single spaces, hyphens, parentheses and brackets only, and refuses a
+    repeated name.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Documents:
 
 
 def media_block(part: Media, documents: Documents, own: dict[str, Any]) -> dict[str, Any] | None:
-    """A block for what the format can carry; None where only its label can be sent."""
+    """The media block; None where the format can carry only the label."""
     found = _format(part)
     if found is None:
         return None

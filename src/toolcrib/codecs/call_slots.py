@@ -1,8 +1,8 @@
-"""The calls of one Chat Completions stream, put together from whatever a server makes of the format.
+"""Assembles the calls of one Chat Completions stream, also from servers that deviate from the format.
 
-Told apart are: several calls interleaved by index; no index, or 0 for every call; no id, or the same for
-every call; id and name in the first piece or in each; the whole arguments once more at the end; the
-arguments of several calls glued together in one.
+It handles: several calls interleaved by index; no index, or index 0 for every call; no id, or the same id for
+every call; id and name in the first piece or in each piece; the whole arguments repeated at the end; the
+arguments of several calls concatenated in one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STANDARD_FIELDS = frozenset({"index", "id", "function"})
 
 
 class _Slot:
-    """One call in the making."""
+    """One call that is still streaming."""
 
     __slots__ = ("arguments", "event", "extras", "id", "name", "number")
 
@@ -32,7 +32,7 @@ class _Slot:
         self.event = -1
 
     def repeats(self, piece: str) -> bool:
-        """Whether a piece says once more what the whole arguments are already."""
+        """Whether a piece repeats the whole arguments."""
         if 2 * len(piece) < self.arguments.length:
             return False
         text = self.arguments.text
@@ -43,7 +43,7 @@ class _Slot:
 
 
 class CallSlots:
-    """Deltas of `tool_calls` in, chunks and at last the calls out; linear in the text."""
+    """Takes deltas of `tool_calls`; gives chunks, and at the end the calls. Linear in the text."""
 
     def __init__(self, provider: str, names: dict[str, str]) -> None:
         self._provider = provider
@@ -60,12 +60,12 @@ class CallSlots:
         return bool(self._slots)
 
     def feed(self, deltas: list[dict[str, Any]]) -> list[CallChunk]:
-        """The chunks that one event's list of deltas brings."""
+        """Reads one event's list of deltas and returns its chunks."""
         self._event += 1
         return [chunk for delta in deltas for chunk in self._take(delta)]
 
     def done(self) -> list[CallChunk]:
-        """What was held back, and one last chunk for every call that has none yet."""
+        """The chunks that were held back, and a final chunk for every call that has none yet."""
         chunks = self._settle(final=True)
         ended, self._done = self._slots[self._done :], len(self._slots)
         return [*chunks, *(CallChunk(slot.number, done=True) for slot in ended)]
@@ -117,7 +117,7 @@ class CallSlots:
         return slot
 
     def _settle(self, *, final: bool) -> list[CallChunk]:
-        """Tell glued arguments apart: once when the next call begins, and at the end."""
+        """Splits concatenated arguments: when the next call begins, and at the end."""
         chunks: list[CallChunk] = []
         slots, self._untried = list(self._holding.values()) if final else self._untried, []
         for slot in slots:
@@ -133,7 +133,7 @@ class CallSlots:
         return chunks
 
     def _find(self, index: int | None, id: str, name: str, piece: str) -> _Slot | None:
-        """The slot that a delta continues; None where it opens a new one."""
+        """The slot that a delta continues; None when the delta opens a new call."""
         if index is not None:
             slot = self._by_index.get(index)
         elif id:
@@ -160,7 +160,7 @@ class CallSlots:
 
 
 def called_function(call: dict[str, Any]) -> dict[str, Any]:
-    """What a call calls: a function, or a custom tool whose input is plain text."""
+    """The object that names the called tool: a function, or a custom tool whose input is plain text."""
     return as_dict(call.get("function")) or as_dict(call.get("custom"))
 
 
@@ -170,7 +170,7 @@ def arguments_text(function: dict[str, Any]) -> str:
 
 
 def call_extras(call: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a call that are no part of the format and go back with it, such as a thought signature."""
+    """Fields of a call beyond the format, such as a thought signature; they are sent back with the call."""
     return {
         name: value
         for name, value in call.items()

@@ -1,4 +1,4 @@
-"""The wire formats by name, each loaded when first asked for."""
+"""The wire formats by name; each is imported when first used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CODECS: dict[str, tuple[str, str, str]] = {
 
 
 def codec_named(name: str, provider: str = "", **options: Any) -> Codec:
-    """A codec by the name of its format; ValueError, naming those that there are, for another.
+    """The codec of a wire format; raises ValueError, with the known names, for an unknown one.
 
     >>> codec_named("openai_chat", "mistral").provider
     'mistral'

@@ -1,4 +1,4 @@
-"""What every wire format is to the rest: a Codec, the Decoder of one stream, and the error both may raise."""
+"""The interface of every wire format: Codec, the Decoder of one stream, and the error that both may raise."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ RETRYABLE_TYPES = frozenset(
 
 
 class ModelError(ToolcribError):
-    """A model did not answer, or not to the end.
+    """A model did not answer, or its answer broke off.
 
-    `retryable` says that the same request may succeed a moment later; `status` is the HTTP status, if there
-    was one; `retry_after` is the number of seconds that the other side asked to wait; `partial` holds what
-    had come when a stream broke, for a person to look at: never run its calls.
+    `retryable` says that the same request may succeed a moment later; `status` is the HTTP status, if there was
+    one; `retry_after` is the number of seconds that the server asked to wait; `partial` is the answer up to the
+    point where a stream broke, for a person to look at: its calls must never be run.
     """
 
     def __init__(
@@ -49,12 +49,14 @@ class ModelError(ToolcribError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What a wire format can carry; its codec says it, and `toolcrib.testing.check_codec` holds it to that.
+    """What a wire format can carry. Each codec declares it, and `toolcrib.testing.check_codec` verifies the
+    declaration.
 
-    `tool_choice` are the kinds of choice that are sent as such ("one" tool, a "set" of tools); the others are
-    met by sending fewer tools. `images`, `files` and `audio` are those of a user's message;
-    `media_in_results` says that a result carries pictures itself (else they follow as the user's).
-    `reasoning` is given back intact; `partial_arguments` stream in pieces; `call_ids` come from the provider.
+    `tool_choice` lists the kinds of choice that the format expresses ("one" tool, a "set" of tools); the others
+    are met by sending fewer tools. `images`, `files` and `audio` are about user messages; `media_in_results`
+    says that a tool result can carry images itself (else they follow in a user message). `reasoning` is sent
+    back intact; `partial_arguments` says that arguments stream in pieces; `call_ids` that the provider gives
+    every call an id.
     """
 
     tool_choice: frozenset[str] = frozenset({"auto", "none", "required", "one"})
@@ -79,7 +81,7 @@ class Decoder(Protocol):
         ...
 
     def finish(self) -> Response:
-        """The whole answer, once the stream has ended; ModelError when it ended too early."""
+        """The whole answer, after the last event; raises ModelError when the stream ended too early."""
         ...
 
 
@@ -99,7 +101,7 @@ class Codec(Protocol):
         ...
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
-        """What a whole answer says; ModelError when it is not an answer."""
+        """Reads a whole answer; raises ModelError for a body that is not an answer."""
         ...
 
     def decoder(self, request: Request | None = None) -> Decoder:
@@ -112,14 +114,18 @@ class Codec(Protocol):
 
 
 def last_chunks(decoder: Decoder) -> list[Chunk]:
-    """The chunks that only the end of a stream settles; most decoders have none and no `end` for them."""
+    """The chunks that a decoder can give only at the end of a stream. Decoders without such chunks have no
+    `end` method.
+    """
     end = getattr(decoder, "end", None)
     chunks: list[Chunk] = [] if end is None else end()
     return chunks
 
 
 def is_retryable(status: int | None, kind: str) -> bool:
-    """Whether trying again may help: by the kind of error where the provider names one, else by status."""
+    """Whether the same request may succeed later: by the error's type where the provider names one, else by
+    HTTP status.
+    """
     if kind == "insufficient_quota":  # comes as a 429 and stays one until somebody pays
         return False
     return kind in RETRYABLE_TYPES or (
@@ -128,7 +134,7 @@ def is_retryable(status: int | None, kind: str) -> bool:
 
 
 def unread_error(body: Any) -> str:
-    """Words for an error whose body says nothing where such bodies say it: the body, cut short."""
+    """The message for an error body of unknown shape: the body itself, shortened."""
     try:
         said = json.dumps(body, ensure_ascii=False, default=str) if body else ""
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Cohere Chat, version 2: what is sent. What comes back is read in `cohere_answer.py`.
+"""Cohere Chat, version 2: writes requests. `cohere_answer.py` reads the answers.
 
 Source: https://docs.cohere.com/reference/chat.
 """
@@ -73,7 +73,7 @@ class CohereCodec:
         return with_extras(body, own_extras(request, self.provider))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
-        """What a whole answer says; ModelError when it is not an answer."""
+        """Reads a whole answer; raises ModelError for a body that is not an answer."""
         return read_response(body, self.provider, our_names(request))
 
     def decoder(self, request: Request | None = None) -> CohereDecoder:

@@ -1,4 +1,4 @@
-"""Cohere Chat, version 2: what comes back, whole or streamed."""
+"""Cohere Chat, version 2: reads answers, whole or streamed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BROKEN = {
 
 
 def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) -> Response:
-    """What a whole answer says."""
+    """Reads a whole answer."""
     message = body.get("message")
     if not isinstance(message, dict):
         if body.get("message") or body.get("error"):
@@ -73,7 +73,7 @@ class CohereDecoder:
         self._ended = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks that one event brings; ModelError for an error in the middle."""
+        """Reads one event and returns its chunks; raises ModelError for an error event."""
         kind, delta = as_str(event.get("type")), as_dict(event.get("delta"))
         if event.get(DONE):
             self._ended = True
@@ -243,7 +243,7 @@ def _indexed(call: dict[str, Any], index: int | None) -> dict[str, Any]:
 
 
 def read_usage(usage: dict[str, Any]) -> Usage:
-    """Usage in the neutral meaning: all tokens that the model read and wrote, of which it bills a part."""
+    """Usage as neutral counts: all tokens that the model read and wrote, of which Cohere bills a part."""
     tokens = as_dict(usage.get("tokens")) or as_dict(usage.get(BILLED))
     return Usage(
         _count(tokens.get("input_tokens")),

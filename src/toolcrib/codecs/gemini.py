@@ -1,4 +1,4 @@
-"""Gemini generateContent, of the Gemini API and of Vertex: what is sent. What comes back: `gemini_answer.py`.
+"""Gemini generateContent, of the Gemini API and of Vertex: writes requests. `gemini_answer.py` reads the answers.
 
 Source: https://ai.google.dev/api/generate-content; thought signatures and results with media:
 https://ai.google.dev/gemini-api/docs/thought-signatures, https://ai.google.dev/gemini-api/docs/function-calling.
@@ -77,7 +77,7 @@ class GeminiCodec:
         return merged(body, own_extras(request, self.provider))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
-        """What a whole answer says; ModelError when it is not an answer."""
+        """Reads a whole answer; raises ModelError for a body that is not an answer."""
         return read_response(body, self.provider, our_names(request), _callable_names(request))
 
     def decoder(self, request: Request | None = None) -> GeminiDecoder:

@@ -1,4 +1,4 @@
-"""Gemini generateContent: what comes back, whole or streamed. A whole answer is a stream of one event."""
+"""Gemini generateContent: reads answers, whole or streamed. A whole answer is read as a stream of one event."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ SECONDS = re.compile(r"(\d{1,9}(?:\.\d+)?)s")
 def read_response(
     body: dict[str, Any], provider: str, names: dict[str, str], tools: frozenset[str] = frozenset()
 ) -> Response:
-    """What a whole answer says."""
+    """Reads a whole answer."""
     if not body.get("error") and not dicts(body.get("candidates")) and not _blocked(body):
         raise ModelError("the answer holds no candidates: it is not an answer of Gemini", retryable=True)
     decoder = GeminiDecoder(provider, names, tools)
@@ -105,7 +105,7 @@ class GeminiDecoder:
         self._logprobs: list[TokenLogprob] = []
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks that one event brings; ModelError for an error in the middle."""
+        """Reads one event and returns its chunks; raises ModelError for an error event."""
         if event.get("error"):
             error = read_error(event)
             error.partial = self._response("other")
@@ -268,7 +268,9 @@ def _token(item: dict[str, Any]) -> tuple[str, float]:
 
 
 def read_usage(usage: dict[str, Any]) -> Usage:
-    """Usage in the neutral meaning: thinking is counted beside the candidates, tools' results beside the prompt."""
+    """Usage as neutral counts; this API counts thinking beside the candidates, and tools' results beside the
+    prompt.
+    """
     thoughts = as_count(usage.get("thoughtsTokenCount"))
     return Usage(
         as_count(usage.get("promptTokenCount")) + as_count(usage.get("toolUsePromptTokenCount")),

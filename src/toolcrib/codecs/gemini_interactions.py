@@ -1,7 +1,8 @@
-"""Gemini's Interactions, the API beside generateContent: what is sent; `gemini_interactions_answer.py` reads.
+"""Gemini's Interactions, the API beside generateContent: writes requests. `gemini_interactions_answer.py` reads
+the answers.
 
-Every request carries the whole conversation and is not stored (`store: false`); whoever wants the server to
-remember says so in the extras. Source: https://ai.google.dev/gemini-api/docs/interactions.
+Every request carries the whole conversation and is not stored (`store: false`), unless a request's extras set
+`store`. Source: https://ai.google.dev/gemini-api/docs/interactions.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class GeminiInteractionsCodec:
         return merged(body, own_extras(request, self.provider))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
-        """What a whole answer says; ModelError when it is not an answer."""
+        """Reads a whole answer; raises ModelError for a body that is not an answer."""
         return read_response(body, self.provider, our_names(request))
 
     def decoder(self, request: Request | None = None) -> InteractionsDecoder:

@@ -1,4 +1,4 @@
-"""Gemini's Interactions: what comes back, whole or streamed. A step of a stream grows into what a whole one is."""
+"""Gemini's Interactions: reads answers, whole or streamed. A streamed step grows until it equals a whole one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MEDIA: dict[str, type[Image | Audio | File]] = {
 
 
 def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) -> Response:
-    """What a whole interaction says."""
+    """Reads a whole interaction."""
     if body.get("error"):
         raise read_error(body)
     if not isinstance(body.get("steps"), list):
@@ -66,7 +66,7 @@ class InteractionsDecoder:
         self._ended = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks that one event brings; ModelError for an error in the middle."""
+        """Reads one event and returns its chunks; raises ModelError for an error event."""
         kind = as_str(event.get("event_type")) or as_str(event.get("type"))
         if kind == "error" or event.get("error"):
             error = read_error(event)
@@ -228,7 +228,7 @@ def _response(interaction: dict[str, Any], parts: list[MessagePart], provider: s
 
 
 def read_usage(usage: dict[str, Any]) -> Usage:
-    """Usage in the neutral meaning: thinking and what tools of the server brought are counted apart."""
+    """Usage as neutral counts; this API counts thinking and the results of server-side tools separately."""
     thoughts = as_count(usage.get("total_thought_tokens"))
     return Usage(
         as_count(usage.get("total_input_tokens")) + as_count(usage.get("total_tool_use_tokens")),

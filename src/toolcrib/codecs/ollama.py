@@ -61,7 +61,7 @@ class OllamaCodec:
         return with_extras(body, own) | {"stream": stream}  # it streams where it is not told not to
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
-        """What a whole answer says; ModelError when it is not an answer."""
+        """Reads a whole answer; raises ModelError for a body that is not an answer."""
         return read_response(body, self.provider, our_names(request))
 
     def decoder(self, request: Request | None = None) -> OllamaDecoder:

@@ -1,4 +1,4 @@
-"""Ollama's own chat format: what comes back, whole or streamed."""
+"""Ollama's own chat format: reads answers, whole or streamed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STANDARD_FUNCTION = frozenset({"name", "arguments", "index"})
 
 
 def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) -> Response:
-    """What a whole answer says."""
+    """Reads a whole answer."""
     decoder = OllamaDecoder(provider, names)
     decoder.feed({"done": True, **body})
     return decoder.finish()
@@ -66,7 +66,7 @@ class OllamaDecoder:
         self._ended = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks that one line brings; ModelError for an error in the middle."""
+        """Reads one line and returns its chunks; raises ModelError for an error line."""
         if event.get(DONE):
             self._ended = True
             return []

@@ -1,6 +1,6 @@
-"""OpenAI Chat Completions: what is sent. The format of vLLM, Ollama, llama.cpp, LM Studio and many more.
+"""OpenAI Chat Completions, the format of vLLM, Ollama, llama.cpp, LM Studio and many more: writes requests.
 
-What comes back is read in `openai_chat_answer.py`.
+`openai_chat_answer.py` reads the answers.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class OpenAIChatCodec:
         return with_extras(body, own_extras(request, self.provider))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
-        """What a whole answer says; ModelError when it is not an answer."""
+        """Reads a whole answer; raises ModelError for a body that is not an answer."""
         return read_response(body, self.provider, our_names(request))
 
     def decoder(self, request: Request | None = None) -> ChatDecoder:
@@ -288,7 +288,7 @@ def _sendable(call: ToolCall) -> str:
 
 
 def _media_block(part: Media) -> dict[str, Any] | None:
-    """A block for what the format can carry; None where only its label can be sent."""
+    """The media block; None where the format can carry only the label."""
     address = part.url or (f"data:{part.media_type};base64,{part.data}" if part.data else "")
     if isinstance(part, Image) and address:
         return {"type": "image_url", "image_url": {"url": address}}

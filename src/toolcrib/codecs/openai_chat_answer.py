@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: what comes back, whole or streamed."""
+"""OpenAI Chat Completions: reads answers, whole or streamed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ GROWING = frozenset({"text", "summary", "data"})
 
 
 def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) -> Response:
-    """What a whole answer says."""
+    """Reads a whole answer."""
     if body.get("error"):
         raise read_error(body)
     choice = next((choice for choice in dicts(body.get("choices")) if _is_first(choice)), None)
@@ -84,7 +84,7 @@ class ChatDecoder:
         self._ended = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks that one event brings; ModelError for an error in the middle."""
+        """Reads one event and returns its chunks; raises ModelError for an error event."""
         if event.get(DONE):
             self._ended = True
             return [*self._slots.done()]
@@ -285,7 +285,7 @@ def tool_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def read_usage(usage: dict[str, Any]) -> Usage:
-    """Usage in the neutral meaning: cached tokens are part of the input, thinking is part of the output."""
+    """Usage as neutral counts: cached tokens are part of the input, thinking is part of the output."""
     read = as_dict(usage.get("prompt_tokens_details"))
     written = as_dict(usage.get("completion_tokens_details"))
     prompt, completion = as_count(usage.get("prompt_tokens")), as_count(usage.get("completion_tokens"))

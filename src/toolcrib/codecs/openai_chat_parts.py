@@ -1,4 +1,4 @@
-"""Chat Completions: what a model makes beside text and calls, namely pictures, speech and log-probabilities."""
+"""Chat Completions: reads pictures, speech and log-probabilities, which models send beside text and calls."""
 
 from __future__ import annotations
 

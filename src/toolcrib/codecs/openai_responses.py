@@ -1,8 +1,7 @@
-"""OpenAI Responses: what is sent. Also spoken by Azure, xAI, LM Studio, vLLM, Ollama and others.
+"""OpenAI Responses, also spoken by Azure, xAI, LM Studio, vLLM, Ollama and others: writes requests.
 
-The conversation is written in `openai_responses_input.py`; what comes back is read in
-`openai_responses_answer.py` and, streamed, in `openai_responses_stream.py`.
-Source: https://platform.openai.com/docs/api-reference/responses.
+`openai_responses_input.py` writes the conversation; `openai_responses_answer.py` reads whole answers and
+`openai_responses_stream.py` streamed ones. Source: https://platform.openai.com/docs/api-reference/responses.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ class OpenAIResponsesCodec:
         return body
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
-        """What a whole answer says; ModelError when it is not an answer."""
+        """Reads a whole answer; raises ModelError for a body that is not an answer."""
         return read_response(body, self.provider, our_names(request))
 
     def decoder(self, request: Request | None = None) -> ResponsesDecoder:

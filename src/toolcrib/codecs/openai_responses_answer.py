@@ -1,7 +1,7 @@
-"""OpenAI Responses: what comes back whole. Streams are put together in `openai_responses_stream.py`.
+"""OpenAI Responses: reads whole answers. `openai_responses_stream.py` assembles streamed ones.
 
-Beside what a person may give under a provider's name, an answer's own data (ids, status, phase, namespace)
-is kept under `kept_by(provider)`: Chat Completions of the same provider would refuse it.
+An answer's own data (ids, status, phase, namespace) is kept in the extras under `kept_by(provider)`, apart from
+what a user gives under the provider's name: Chat Completions of the same provider would refuse that data.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def kept_by(provider: str) -> str:
 
 
 def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) -> Response:
-    """What a whole answer says."""
+    """Reads a whole answer."""
     if not isinstance(body.get("output"), list):
         if body.get("error"):
             raise read_error(body)
@@ -214,7 +214,7 @@ def _number(value: Any) -> float:
 
 
 def read_usage(usage: dict[str, Any]) -> Usage:
-    """Usage in the neutral meaning, which is this API's own."""
+    """Usage as neutral counts, which mean the same in this API."""
     read, written = as_dict(usage.get("input_tokens_details")), as_dict(usage.get("output_tokens_details"))
     return Usage(
         as_count(usage.get("input_tokens")),

@@ -1,4 +1,4 @@
-"""OpenAI Responses: a conversation as input items."""
+"""OpenAI Responses: writes a conversation as input items."""
 
 from __future__ import annotations
 

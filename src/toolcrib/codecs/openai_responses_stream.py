@@ -1,8 +1,8 @@
-"""OpenAI Responses: what comes back streamed, from OpenAI and from every server that speaks the format.
+"""OpenAI Responses: reads streamed answers, from OpenAI and from every server that speaks the format.
 
-Items are told apart by their id and their place in the output: ids change from event to event behind some
-proxies, places are all 0 behind others. Texts and arguments may come in pieces, only in the event that
-ends them, only in the finished item, or only in the last event; whatever was not yet handed out is then.
+Two items are distinguished by id and by output index: behind some proxies the ids change from event to event,
+behind others every index is 0. Texts and arguments may come in pieces, only in the event that ends them, only
+in the finished item, or only in the last event; each of these events hands out what the earlier ones did not.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class ResponsesDecoder:
         self._ended = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks that one event brings; ModelError for an error in the middle."""
+        """Reads one event and returns its chunks; raises ModelError for an error event."""
         kind = as_str(event.get("type"))
         if event.get(DONE):
             return self._end_mark()
@@ -225,7 +225,7 @@ class ResponsesDecoder:
         return [*chunks, *self._apart(slot)] if slot.kind in CALLS else chunks
 
     def _apart(self, slot: _Slot) -> list[Chunk]:
-        """The end of a call, and the others that are glued to its arguments."""
+        """Ends a call. Arguments that hold several objects become several calls."""
         rest, others = slot.arguments.settle(final=True)
         chunks: list[Chunk] = [CallChunk(slot.number, arguments=rest)] if rest else []
         chunks.append(CallChunk(slot.number, done=True))

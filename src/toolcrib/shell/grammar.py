@@ -182,7 +182,7 @@ def _redirects(op: str, fd: int, word: Word, *, explicit: bool) -> list[Redirect
         return [Redirect(fd, "null" if text == "/dev/null" else "read", "" if text == "/dev/null" else word)]
     if op in (">&", "<&") and text in ("0", "1", "2", "-"):
         return [Redirect(fd, "dup", text)]
-    if op == "<&" or (op == ">&" and explicit) or re.fullmatch(r"\d+-?", text):
+    if op == "<&" or (op == ">&" and explicit) or re.fullmatch(r"[0-9]+-?", text):
         raise Stopped("a file descriptor that is not 0, 1 or 2")
     both = op in ("&>", "&>>", ">&")
     if both and explicit:

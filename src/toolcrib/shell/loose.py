@@ -12,15 +12,10 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from toolcrib.shell.gate import Stopped
-from toolcrib.shell.parse import tree_of
 from toolcrib.shell.ruin import HOME
-from toolcrib.shell.words import source
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from toolcrib.shell.syntax import Node, tree_of
 
 UNKNOWN = "\ufffd"
 SPLIT = "\x1f"  # what $IFS stands for
@@ -161,20 +156,20 @@ class _Reader:
         waiting: list[tuple[Node, list[list[str]], str, list[str]]] = [(root, [], "", [])]
         while waiting and len(self.commands) < MOST:
             node, before, given, writes = waiting.pop()
-            if node.type == "variable_assignment":
+            if node.kind == "variable_assignment":
                 self._assign(node)
-            if node.type == "command":
+            if node.kind == "command":
                 self.commands.append(
                     Loose(self._argv(node), before, given + self._given(node), writes + self._writes(node))
                 )
             inner_given, inner_writes = given, writes
-            if node.type == "for_statement":
+            if node.kind == "for_statement":
                 self._assign_each(node)
-            if node.type == "redirected_statement":
+            if node.kind == "redirected_statement":
                 inner_given, inner_writes = given + self._given(node), writes + self._writes(node)
-                if node.child_by_field_name("body") is None:
+                if node.field("body") is None:
                     self.commands.append(Loose([], before, inner_given, inner_writes))
-            if node.type == "pipeline":
+            if node.kind == "pipeline":
                 inner_before = list(before)
                 children: list[tuple[Node, list[list[str]], str, list[str]]] = []
                 for child in node.named_children:
@@ -187,87 +182,87 @@ class _Reader:
 
     def _argvs(self, node: Node) -> list[list[str]]:
         """The commands of a pipeline's stage, not of what is nested in their words."""
-        if node.type == "command":
+        if node.kind == "command":
             return [self._argv(node)]
-        if node.type in ("redirected_statement", "subshell", "list", "compound_statement", "negated_command"):
+        if node.kind in ("redirected_statement", "subshell", "list", "compound_statement", "negated_command"):
             return [argv for child in node.named_children[:20] for argv in self._argvs(child)]
         return []
 
     def _assign(self, node: Node) -> None:
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        name, value = node.field("name"), node.field("value")
         if name is not None and len(self.variables) < MOST:
-            self.variables[source(name)] = self._text(value, 0) if value is not None else ""
+            self.variables[name.text] = self._text(value, 0) if value is not None else ""
 
     def _assign_each(self, node: Node) -> None:
         """A loop's variable stands for all of its words."""
-        name = node.child_by_field_name("variable")
-        values = node.children_by_field_name("value")[:MOST]
+        name = node.field("variable")
+        values = node.all_of("value")[:MOST]
         if name is not None and len(self.variables) < MOST:
-            self.variables[source(name)] = SPLIT.join(self._text(value, 0) for value in values)
+            self.variables[name.text] = SPLIT.join(self._text(value, 0) for value in values)
 
     def _argv(self, node: Node) -> list[str]:
         words: list[str] = []
         at = -1
         around = node.parent
         for child in node.children:
-            if child.type in ("variable_assignment", "herestring_redirect", "heredoc_redirect", "comment"):
+            if child.kind in ("variable_assignment", "herestring_redirect", "heredoc_redirect", "comment"):
                 continue
-            if child.type == "file_redirect":
+            if child.kind == "file_redirect":
                 words += self._behind(child)
                 continue
             text = self._text(child, 0)
             whole = (
-                child.named_children[0] if child.type == "command_name" and child.named_children else child
+                child.named_children[0] if child.kind == "command_name" and child.named_children else child
             )
-            pieces = text.split() if whole.type in EXPANDED and UNKNOWN not in text else [text]
-            if child.start_byte == at and words and pieces:  # two nodes that touch are one word
+            pieces = text.split() if whole.kind in EXPANDED and UNKNOWN not in text else [text]
+            if child.start == at and words and pieces:  # two nodes that touch are one word
                 words[-1] += pieces.pop(0)
             words += pieces
-            at = child.end_byte
-        if around is not None and around.type == "redirected_statement":
+            at = child.end
+        if around is not None and around.kind == "redirected_statement":
             words += [
                 word
                 for child in around.named_children
-                if child.type == "file_redirect"
+                if child.kind == "file_redirect"
                 for word in self._behind(child)
             ]
         return [piece for word in words[:MOST] for piece in _spread(word)]
 
     def _behind(self, redirect: Node) -> list[str]:
         """Words after a redirection are taken for a part of it."""
-        extra = [inner for inner in redirect.named_children if inner.type != "file_descriptor"][1:]
+        extra = [inner for inner in redirect.named_children if inner.kind != "file_descriptor"][1:]
         return [self._text(inner, 0) for inner in extra]
 
     def _given(self, node: Node) -> str:
         texts: list[str] = []
         for child in node.named_children:
-            if child.type == "herestring_redirect":
+            if child.kind == "herestring_redirect":
                 texts += [self._text(inner, 0) for inner in child.named_children]
-            elif child.type == "heredoc_redirect":
-                texts += [source(inner) for inner in child.named_children if inner.type == "heredoc_body"]
+            elif child.kind == "heredoc_redirect":
+                texts += [inner.text for inner in child.named_children if inner.kind == "heredoc_body"]
         return "\n".join(texts)
 
     def _writes(self, node: Node) -> list[str]:
         targets: list[str] = []
         for child in node.named_children:
-            if child.type == "heredoc_redirect":
+            if child.kind == "heredoc_redirect":
                 targets += self._writes(child)
-            if child.type == "file_redirect" and any(">" in inner.type for inner in child.children):
-                named = [inner for inner in child.named_children if inner.type != "file_descriptor"]
+            if child.kind == "file_redirect" and any(">" in inner.kind for inner in child.children):
+                named = [inner for inner in child.named_children if inner.kind != "file_descriptor"]
                 targets += [self._text(inner, 0) for inner in named[:1]]
         return targets
 
     def _text(self, node: Node, depth: int) -> str:
-        kind = node.type
+        kind = node.kind
         if depth > 12:
             return UNKNOWN
         if kind == "raw_string":
-            return source(node)[1:-1]
+            return node.text[1:-1]
         if kind == "ansi_c_string":
-            return unescaped(source(node)[2:-1])
+            return unescaped(node.text[2:-1])
         if kind in ("simple_expansion", "expansion"):
-            names = [source(child) for child in node.named_children if child.type == "variable_name"]
-            simple = len(source(node)) <= len(names[0]) + 3 if names else False
+            names = [child.text for child in node.named_children if child.kind == "variable_name"]
+            simple = len(node.text) <= len(names[0]) + 3 if names else False
             return self.variables.get(names[0], UNKNOWN) if simple else UNKNOWN
         if kind in ("command_substitution", "process_substitution"):
             inner = [
@@ -280,24 +275,24 @@ class _Reader:
             return text[0] if text and len(inner) < BEFORE else UNKNOWN
         if kind == "string":
             return "".join(self._pieces(node, depth, quoted=True))[1:-1]
-        if not node.named_child_count:
-            return re.sub(r"\\(.)", r"\1", source(node), flags=re.DOTALL)
+        if not node.named_children:
+            return re.sub(r"\\(.)", r"\1", node.text, flags=re.DOTALL)
         return "".join(self._pieces(node, depth, quoted=False))
 
     def _pieces(self, node: Node, depth: int, *, quoted: bool) -> Iterator[str]:
         """What a node's children say, and the text between them."""
-        raw, at = node.text or b"", node.start_byte
+        raw, at = node.raw[node.start : node.end], node.start
         for child in node.named_children:
-            if child.type == "string_content":
+            if child.kind == "string_content":
                 continue
-            yield _plain(raw[at - node.start_byte : child.start_byte - node.start_byte], quoted)
+            yield _plain(raw[at - node.start : child.start - node.start], quoted)
             yield self._text(child, depth + 1)
-            at = child.end_byte
-        yield _plain(raw[at - node.start_byte :], quoted)
+            at = child.end
+        yield _plain(raw[at - node.start :], quoted)
 
 
 def _stages(node: Node) -> list[Node]:
-    return list(node.named_children) if node.type == "pipeline" else [node]
+    return list(node.named_children) if node.kind == "pipeline" else [node]
 
 
 def _plain(raw: bytes, quoted: bool) -> str:

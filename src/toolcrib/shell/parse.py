@@ -11,20 +11,15 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from toolcrib.shell.gate import LONGEST, Stopped, gate
+from toolcrib.shell.gate import Stopped, gate
 from toolcrib.shell.grammar import MOST_COMMANDS, read_plan
 from toolcrib.shell.plan import Group, Plan, Step, Word, commands
-from toolcrib.shell.words import BARE, NONE, UNEXPANDED, Variables, decode, source
-
-if TYPE_CHECKING:
-    from tree_sitter import Language, Node
+from toolcrib.shell.syntax import Node, tree_of
+from toolcrib.shell.words import BARE, NONE, UNEXPANDED, Variables, decode
 
 DEEPEST = 40  # levels of a tree; deeper is not reviewed by anybody
-MOST_OPERATORS = 400
-OPERATOR = re.compile(r"[|&;(){}<>`$[]")
 
 CONTAINERS = {
     "program", "list", "pipeline", "command", "command_name", "redirected_statement", "subshell",
@@ -73,30 +68,6 @@ def parse(text: str) -> Plan:
     return _Reader(text.encode()).plan(root)
 
 
-@lru_cache(maxsize=8)  # the same text is read for what it ruins, for its plan, and for its programs
-def tree_of(text: str) -> Node:
-    """The syntax tree, whatever its errors. Raises Stopped where tree-sitter-bash is not installed, and for a
-    text that would keep it busy: its time grows with the square of the operators in a row."""
-    if len(text) > LONGEST or len(OPERATOR.findall(text)) > MOST_OPERATORS:
-        raise Stopped("too long or too intricate to review")
-    try:
-        import tree_sitter
-
-        language = _language()
-    except ImportError:
-        raise Stopped("commands cannot be read: tree-sitter-bash is not installed") from None
-    # A parser for each text: one must not be used by two threads.
-    return tree_sitter.Parser(language).parse(text.encode("utf-8", "replace")).root_node
-
-
-@cache
-def _language() -> Language:
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Language(tree_sitter_bash.language())
-
-
 class _Reader:
     """Reads one command line; `raw` is all of it, nodes point into it."""
 
@@ -121,7 +92,7 @@ class _Reader:
     def _inner(self, node: Node) -> Plan:
         """The inside of `$( … )` or of backticks: the same rules, on its own tokens."""
         reader = _Reader(self.raw, self.variables, self.inside + 1)
-        if node.child_count < 3 or (node.children[0].type, node.children[-1].type) not in (
+        if len(node.children) < 3 or (node.children[0].kind, node.children[-1].kind) not in (
             ("$(", ")"),
             ("`", "`"),
         ):
@@ -131,7 +102,7 @@ class _Reader:
             reader._node(child, 1)
         if reader.heredocs:
             raise Stopped("a here-document in a substitution")
-        return read_plan(reader._with_newlines(opening.end_byte, closing.start_byte))
+        return read_plan(reader._with_newlines(opening.end, closing.start))
 
     def _walk(self, node: Node, depth: int) -> None:
         if depth > DEEPEST:
@@ -140,7 +111,7 @@ class _Reader:
             self._node(child, depth)
 
     def _node(self, node: Node, depth: int) -> None:
-        kind = node.type
+        kind = node.kind
         if node.is_missing or kind == "ERROR":
             raise Stopped("it cannot be parsed")
         if not node.is_named:
@@ -152,24 +123,24 @@ class _Reader:
         elif kind in CONTAINERS:
             self._walk(node, depth + 1)
         elif kind == "file_descriptor":
-            self._add("fd", node, source(node))
+            self._add("fd", node, node.text)
         elif kind == "variable_assignment":
             self._assignment(node)
         elif kind in WORDS or (kind in ("simple_expansion", "expansion") and self.variables):
             self._add("word", node, word=decode(node, self._inner, self.variables))
         elif kind == "for_statement":
             self._loop(node, depth)
-        elif kind == "test_command" and (test := TEST.fullmatch(source(node))):
+        elif kind == "test_command" and (test := TEST.fullmatch(node.text)):
             self._test(node, test)
         else:
             raise Stopped(STATEMENTS.get(kind) or UNEXPANDED.get(kind) or kind.replace("_", " "))
 
     def _sign(self, node: Node) -> None:
-        spelled = source(node)
+        spelled = node.text
         if spelled in UNKNOWN_OPERATORS:
             raise Stopped(UNKNOWN_OPERATORS[spelled])
         # Seen: an anonymous token `<<` whose text was `-l<<`.
-        if spelled != node.type:
+        if spelled != node.kind:
             raise Stopped(f"an odd token {spelled[:20]!r}")
         if spelled == "\n":
             return  # newlines are found again between tokens
@@ -181,37 +152,37 @@ class _Reader:
             raise Stopped(f"the operator {spelled[:20]}")
 
     def _comment(self, node: Node) -> None:
-        before = self.raw[: node.start_byte]
+        before = self.raw[: node.start]
         if before and before[-1:] not in b" \t\n;&|(":
             raise Stopped("a # inside a word")
-        self.heredocs.append((node.start_byte, node.end_byte))  # skipped like a body
+        self.heredocs.append((node.start, node.end))  # skipped like a body
 
     def _assignment(self, node: Node) -> None:
-        value = node.child_by_field_name("value")
-        named = ASSIGNED.match(source(node))
-        start = node.start_byte + (named.end() if named else 0)
-        if named is None or (value.start_byte if value else node.end_byte) != start:
+        value = node.field("value")
+        named = ASSIGNED.match(node.text)
+        start = node.start + (named.end() if named else 0)
+        if named is None or (value.start if value else node.end) != start:
             raise Stopped("an odd assignment")
-        if value is not None and value.end_byte != node.end_byte:
+        if value is not None and value.end != node.end:
             raise Stopped("an odd assignment")
         word = decode(value, self._inner) if value is not None else Word(())
-        if word.literal is None or "~" in source(node):
+        if word.literal is None or "~" in node.text:
             raise Stopped("an assignment whose value is not plain")
         self._add("assign", node, named[1], word)
 
     def _loop(self, node: Node, depth: int) -> None:
         """A loop over words that are known is its body once for each, in a process of its own."""
-        name = node.child_by_field_name("variable")
-        body = node.child_by_field_name("body")
+        name = node.field("variable")
+        body = node.field("body")
         values: list[str | None] = []
-        for child in node.children_by_field_name("value"):
+        for child in node.all_of("value"):
             try:
                 values.append(decode(child, self._inner, self.variables).literal)
             except Stopped as stopped:
                 raise Stopped(f"a loop over {stopped.reason}") from None
-        rest = [child.type for child in node.children if child not in (name, body)]
+        rest = [child.kind for child in node.children if child not in (name, body)]
         heads = ["for", "in", ";", "\n"]
-        if name is None or body is None or body.type != "do_group" or not LOOP_NAME.fullmatch(source(name)):
+        if name is None or body is None or body.kind != "do_group" or not LOOP_NAME.fullmatch(name.text):
             raise Stopped("a loop")
         if None in values or not 0 < len(values) <= MOST_ROUNDS or len(rest) - len(values) > 3:
             raise Stopped("a loop over what is only known when it runs")
@@ -219,10 +190,10 @@ class _Reader:
             raise Stopped("nested too deep")
         if [kind for kind in rest if kind in heads][:2] != ["for", "in"] or not self._tiled(node):
             raise Stopped("a loop")
-        start, end = body.children[0].end_byte, body.children[-1].start_byte
+        start, end = body.children[0].end, body.children[-1].start
         steps: list[Step] = []
         for value in values:
-            inner = _Reader(self.raw, {**self.variables, source(name): value or ""}, self.inside + 1)
+            inner = _Reader(self.raw, {**self.variables, name.text: value or ""}, self.inside + 1)
             for child in body.children[1:-1]:
                 inner._node(child, depth + 1)
             if inner.heredocs:
@@ -233,13 +204,13 @@ class _Reader:
             command.words[0].literal == "cd" for command in commands(plan)
         ):
             raise Stopped("a loop that is too long or changes its folder")
-        self.tokens.append(Token("group", node.start_byte, node.end_byte, group=Group(plan)))
+        self.tokens.append(Token("group", node.start, node.end, group=Group(plan)))
 
     def _tiled(self, node: Node) -> bool:
         """Whether nothing but blanks stands between the parts of a node."""
         parts = node.children
         return all(
-            not self.raw[before.end_byte : after.start_byte].strip(b" \t\n")
+            not self.raw[before.end : after.start].strip(b" \t\n")
             for before, after in itertools.pairwise(parts)
         )
 
@@ -248,36 +219,36 @@ class _Reader:
         text = f"test {test[1]}"
         inner = _Reader(text.encode(), self.variables)
         inner._walk(tree_of(text), 0)
-        shift = node.start_byte + len(source(node)[: test.start(1)].encode()) - len("test ")
+        shift = node.start + len(node.text[: test.start(1)].encode()) - len("test ")
         name, *words = inner._with_newlines(0, len(inner.raw))
         if not all(token.kind == "word" for token in (name, *words)):
             raise Stopped("an odd test")
-        self.tokens.append(Token("word", node.start_byte, node.start_byte + 1, word=name.word))
+        self.tokens.append(Token("word", node.start, node.start + 1, word=name.word))
         for token in words:
             self.tokens.append(Token("word", token.start + shift, token.end + shift, word=token.word))
-        self.brackets.append((node.end_byte - 1, node.end_byte))
+        self.brackets.append((node.end - 1, node.end))
 
     def _heredoc(self, node: Node, depth: int) -> None:
         """`<<'END'`, and `<<END` where nothing in the body would be expanded."""
         at = len(self.tokens)
         start: Node | None = None
         for child in node.children:
-            if child.type == "heredoc_start":
+            if child.kind == "heredoc_start":
                 start = child
-            elif child.type not in ("heredoc_body", "heredoc_end"):
+            elif child.kind not in ("heredoc_body", "heredoc_end"):
                 self._node(child, depth + 1)
         if start is None or at == len(self.tokens) or self.tokens[at].text not in ("<<", "<<-"):
             raise Stopped("an odd here-document")
-        if not (named := DELIMITER.fullmatch(source(start))):
+        if not (named := DELIMITER.fullmatch(start.text)):
             raise Stopped("an odd here-document")
-        if self.heredocs or b"<<" in self.raw[start.end_byte : self._line_end(start.end_byte)]:
+        if self.heredocs or b"<<" in self.raw[start.end : self._line_end(start.end)]:
             raise Stopped("a here-document beside another or a comment")
         tabs = self.tokens[at].text == "<<-"
         body, end = self._body(start, (named[1] or named[2] or named[3]).encode(), tabs=tabs)
         for child in node.children:
-            if child.type == "heredoc_body" and (child.start_byte < body or child.end_byte > end):
+            if child.kind == "heredoc_body" and (child.start < body or child.end > end):
                 raise Stopped("an odd here-document")
-            if child.type == "heredoc_end" and child.end_byte != end:
+            if child.kind == "heredoc_end" and child.end != end:
                 raise Stopped("an odd here-document")
         lines, newline, _ = self.raw[body:end].decode().rpartition("\n")
         text = lines + newline
@@ -285,9 +256,7 @@ class _Reader:
             raise Stopped("a here-document that the shell would expand (quote its delimiter)")
         if tabs:
             text = re.sub(r"(?m)^\t+", "", text)
-        self.tokens.insert(
-            at + 1, Token("word", start.start_byte, start.end_byte, word=Word((text,) if text else ()))
-        )
+        self.tokens.insert(at + 1, Token("word", start.start, start.end, word=Word((text,) if text else ())))
         self.heredocs.append((body, end))
 
     def _line_end(self, at: int) -> int:
@@ -296,10 +265,10 @@ class _Reader:
 
     def _body(self, start: Node, delimiter: bytes, *, tabs: bool) -> tuple[int, int]:
         """Found without the tree: from the next line to the line that is the delimiter."""
-        line = self.raw[start.end_byte : self._line_end(start.end_byte)]
+        line = self.raw[start.end : self._line_end(start.end)]
         if b"'" in line or b'"' in line or b"\\" in line or b"#" in line:
             raise Stopped("quotes on the line of a here-document")
-        body = at = self._line_end(start.end_byte) + 1
+        body = at = self._line_end(start.end) + 1
         while at <= len(self.raw):
             end = self._line_end(at)
             if (self.raw[at:end].lstrip(b"\t") if tabs else self.raw[at:end]) == delimiter:
@@ -314,7 +283,7 @@ class _Reader:
         text: str = "",
         word: Word | None = None,
     ) -> None:
-        self.tokens.append(Token(kind, node.start_byte, node.end_byte, text, word))
+        self.tokens.append(Token(kind, node.start, node.end, text, word))
 
     def _with_newlines(self, start: int, end: int) -> list[Token]:
         """All tokens with the newlines between them; raises Stopped if anything else stands there."""

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from toolcrib.shell.gate import Stopped
 from toolcrib.shell.plan import Glob, Part, Plan, Substitution, Word
+from toolcrib.shell.syntax import Node
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-Inner = Callable[["Node"], Plan]  # reads the inside of a substitution
+Inner = Callable[[Node], Plan]  # reads the inside of a substitution
 Variables = Mapping[str, str]
 NONE: Variables = {}
 VARIABLE = re.compile(r"\$(?:([a-z][a-z0-9_]*)|\{([a-z][a-z0-9_]*)\})")
@@ -45,16 +42,11 @@ ANSI = re.compile(
 ANSI_NAMED = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "?": "?"}
 
 
-def source(node: Node) -> str:
-    text = node.text
-    return text.decode() if text is not None else ""
-
-
 def decode(node: Node, inner: Inner, variables: Variables = NONE) -> Word:
     """The word that a node stands for, where these variables are known. Raises Stopped where it has no single
     reading."""
-    raw = source(node)
-    if node.type in BARE and UNSPLIT.fullmatch(raw):
+    raw = node.text
+    if node.kind in BARE and UNSPLIT.fullmatch(raw):
         return Word((raw,))  # most words
     pieces = _pieces(node, inner, variables)
     if TILDE.search(raw):
@@ -68,17 +60,17 @@ def decode(node: Node, inner: Inner, variables: Variables = NONE) -> Word:
 
 
 def _pieces(node: Node, inner: Inner, variables: Variables) -> list[Part]:
-    kind = node.type
+    kind = node.kind
     if kind in BARE:
-        if node.named_child_count:
+        if node.named_children:
             raise Stopped("an expansion inside a word")
-        return _bare(source(node))
+        return _bare(node.text)
     if kind == "raw_string":
-        return [source(node)[1:-1]]
+        return [node.text[1:-1]]
     if kind == "string":
         return _double(node, inner, variables)
     if kind == "ansi_c_string":
-        return [_ansi(source(node)[2:-1])]
+        return [_ansi(node.text[2:-1])]
     if kind == "command_substitution":
         return [_substitution(node, inner, quoted=False)]
     if kind == "concatenation":
@@ -90,20 +82,20 @@ def _pieces(node: Node, inner: Inner, variables: Variables) -> list[Part]:
 
 def _known(node: Node, variables: Variables) -> str | None:
     """The value of `$name` or `${name}`, if it is known."""
-    match = VARIABLE.fullmatch(source(node)) if node.type in ("simple_expansion", "expansion") else None
+    match = VARIABLE.fullmatch(node.text) if node.kind in ("simple_expansion", "expansion") else None
     return variables.get(match[1] or match[2]) if match is not None else None
 
 
 def _concatenation(node: Node, inner: Inner, variables: Variables) -> list[Part]:
     """Its children must tile it: what stands between them would be lost."""
-    at = node.start_byte
+    at = node.start
     found: list[Part] = []
     for child in node.children:
-        if child.start_byte != at or not child.is_named:
+        if child.start != at or not child.is_named:
             raise Stopped("a word with a gap in it")
         found += _pieces(child, inner, variables)
-        at = child.end_byte
-    if at != node.end_byte:
+        at = child.end
+    if at != node.end:
         raise Stopped("a word with a gap in it")
     return found
 
@@ -130,23 +122,23 @@ def _bare(text: str) -> list[Part]:
 
 
 def _double(node: Node, inner: Inner, variables: Variables) -> list[Part]:
-    raw = node.text or b""
+    raw = node.raw[node.start : node.end]
     if len(raw) < 2 or raw[:1] != b'"' or raw[-1:] != b'"':
         raise Stopped("an odd string")
     found: list[Part] = []
     at = 1
     for child in node.named_children:
-        if child.type == "string_content":
+        if child.kind == "string_content":
             continue
         value = _known(child, variables)
-        if value is None and child.type != "command_substitution":
-            raise Stopped(UNEXPANDED.get(child.type, child.type.replace("_", " ")) + " in double quotes")
-        start = child.start_byte - node.start_byte
+        if value is None and child.kind != "command_substitution":
+            raise Stopped(UNEXPANDED.get(child.kind, child.kind.replace("_", " ")) + " in double quotes")
+        start = child.start - node.start
         found += [
             _double_text(raw[at:start]),
             value if value is not None else _substitution(child, inner, quoted=True),
         ]
-        at = child.end_byte - node.start_byte
+        at = child.end - node.start
     return [*found, _double_text(raw[at:-1])]
 
 
@@ -181,7 +173,7 @@ def _ansi(text: str) -> str:
 
 
 def _substitution(node: Node, inner: Inner, *, quoted: bool) -> Substitution:
-    text = source(node)
+    text = node.text
     if not text.startswith("$(") and ("\\" in text or '"' in text):
         raise Stopped("a backtick substitution with quotes in it")  # they are read twice there
     return Substitution(inner(node), quoted)
@@ -241,6 +233,6 @@ def _check_glob(word: Word) -> None:
 
 def _bare_brace(node: Node) -> bool:
     """Whether a brace stands outside quotes: only there it is expanded."""
-    if node.type in BARE:
-        return "{" in re.sub(r"\\.", "", source(node))
-    return node.type == "concatenation" and any(map(_bare_brace, node.named_children))
+    if node.kind in BARE:
+        return "{" in re.sub(r"\\.", "", node.text)
+    return node.kind == "concatenation" and any(map(_bare_brace, node.named_children))

@@ -1,0 +1,144 @@
+"""The syntax tree of a command line, by tree-sitter-bash: the only place where text enters that parser.
+
+The scanner of tree-sitter-bash calls C functions like `isdigit`, which are defined for bytes only, on whole code
+points: `echo {X..9}` with X = U+10FFFF reads far outside their table and ends the process. So the parser is given
+another text, in which no character lies above U+00FF and every byte offset is the same. What is judged is the real
+text, cut out by these offsets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+from toolcrib.shell.gate import LONGEST, Stopped
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, TreeCursor
+
+MOST_OPERATORS = 400
+OPERATOR = re.compile(r"[|&;(){}<>`$[]")
+ABOVE = re.compile("[^\x00-\xff]")
+AFTER_HEREDOC = re.compile(r"<<[^\n]*")
+BYTE_ORDER_MARK = "\ufeff"
+LETTERS = "àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ"
+
+
+class Node:
+    """A node of the tree: its kind, the bytes of the text that it stands on, and its children."""
+
+    __slots__ = (
+        "children", "end", "fields", "has_error", "is_missing", "is_named", "kind", "parent", "raw", "start",
+    )  # fmt: skip
+
+    def __init__(self, cursor: TreeCursor, raw: bytes, parent: Node | None) -> None:
+        node = cursor.node
+        assert node is not None
+        self.kind = node.type
+        self.start = node.start_byte
+        self.end = node.end_byte
+        self.is_named = node.is_named
+        self.is_missing = node.is_missing
+        self.has_error = node.has_error
+        self.raw = raw
+        self.parent = parent
+        self.children: list[Node] = []
+        self.fields: list[tuple[str, Node]] = []
+        if parent is not None:
+            parent.children.append(self)
+            if cursor.field_name is not None:
+                parent.fields.append((cursor.field_name, self))
+
+    @property
+    def text(self) -> str:
+        """What stands there in the text that is judged."""
+        return self.raw[self.start : self.end].decode("utf-8", "replace")
+
+    @property
+    def named_children(self) -> list[Node]:
+        return [child for child in self.children if child.is_named]
+
+    def field(self, name: str) -> Node | None:
+        """The first child in a role, as the grammar names it."""
+        return next((child for role, child in self.fields if role == name), None)
+
+    def all_of(self, name: str) -> Sequence[Node]:
+        """All children in a role."""
+        return [child for role, child in self.fields if role == name]
+
+
+@lru_cache(maxsize=8)  # the same text is read for what it destroys, for its plan, and for its programs
+def tree_of(text: str) -> Node:
+    """The syntax tree, whatever its errors. Raises Stopped where tree-sitter-bash is not installed, and for a
+    text that would keep it busy: its time grows with the square of the operators in a row."""
+    if len(text) > LONGEST or len(OPERATOR.findall(text)) > MOST_OPERATORS:
+        raise Stopped("too long or too intricate to review")
+    try:
+        import tree_sitter
+
+        language = _language()
+    except ImportError:
+        raise Stopped("commands cannot be read: tree-sitter-bash is not installed") from None
+    # A parser for each text: one must not be used by two threads.
+    raw = text.encode("utf-8", "replace")
+    tree = tree_sitter.Parser(language).parse(stand_in(raw.decode()).encode())
+    return _nodes(tree.walk(), raw)
+
+
+@cache
+def _language() -> Language:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Language(tree_sitter_bash.language())
+
+
+def _nodes(cursor: TreeCursor, raw: bytes) -> Node:
+    """The whole tree. A node whose edge lies inside a character counts as an error."""
+    root = at = Node(cursor, raw, None)
+    while True:
+        if not cursor.goto_first_child():
+            while not cursor.goto_next_sibling():
+                if at.parent is None or not cursor.goto_parent():
+                    return root
+                at = at.parent
+            assert at.parent is not None
+            at = at.parent
+        at = Node(cursor, raw, at)
+        if _inside_character(raw, at.start) or _inside_character(raw, at.end):
+            root.has_error = True
+
+
+def _inside_character(raw: bytes, at: int) -> bool:
+    return at < len(raw) and raw[at] & 0xC0 == 0x80
+
+
+def stand_in(text: str) -> str:
+    """A text with the same meaning to the parser and the same byte offsets, without characters above U+00FF.
+
+    A letter takes the place of a character, because the parser is strictest with letters: they may belong to the
+    name of a variable, so more is an assignment or an expansion than in bash. Unusual spaces stay blanks, and so
+    does a byte order mark at the beginning, which the parser skips. A here-document ends at the line that is equal
+    to its delimiter, so each character of a line with `<<` gets a letter of its own.
+
+    >>> stand_in("echo {\\U0010ffff..9}"), stand_in("é 字 \\u0416\\u3000x")
+    ('echo {àà..9}', 'é à_ à   x')
+    """
+    if text.isascii() or not ABOVE.search(text):
+        return text
+    letters = [letter for letter in LETTERS if letter not in text]
+    told_apart = dict.fromkeys(ABOVE.findall("".join(AFTER_HEREDOC.findall(text))))
+    if len(told_apart) >= len(letters):
+        raise Stopped("too many different characters to review")
+    by_sign = dict(zip(told_apart, letters[1:], strict=False))
+
+    def replaced(found: re.Match[str]) -> str:
+        sign = found[0]
+        length = len(sign.encode())
+        letter = by_sign.get(sign, letters[0])
+        is_blank = sign.isspace() or (sign == BYTE_ORDER_MARK and not found.start())
+        return " " * length if is_blank else letter * (length // 2) + "_" * (length % 2)
+
+    return ABOVE.sub(replaced, text)

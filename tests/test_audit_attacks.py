@@ -363,3 +363,13 @@ async def test_what_is_prepared_but_not_run_leaves_no_line(tmp_path: Path) -> No
     assert not log.path.exists()
     await asyncio.gather(box.execute(prepared), box.execute(prepared))
     assert log.check().lines == 2
+
+
+def test_a_log_with_nothing_to_write_has_no_thread(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY)
+    for number in range(3):
+        log.note({"event": str(number)})
+        for thread in [thread for thread in threading.enumerate() if thread.name == "toolcrib-audit"]:
+            thread.join(10)
+            assert not thread.is_alive()
+    assert log.check().lines == 3

@@ -1,7 +1,6 @@
-"""The log of a toolbox: one line before a call runs, saying who allowed it and why, and one after it.
+"""The audit log of a toolbox: one line before a call runs, saying who allowed it and why, and one after it.
 
-Lines are written by a thread of the log's own, in the order in which they were given: what waits is written
-together and costs one wait for the disk. A call waits for its first line; nothing waits for the others.
+A call waits until its first line is on the disk. Nothing waits for the other lines.
 """
 
 from __future__ import annotations
@@ -9,37 +8,37 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
-import stat
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from toolcrib.audit.chain import Checked
-from toolcrib.audit.log_file import CAREFUL, AuditError, LogFile
+from toolcrib.audit.chain import LogCheck
+from toolcrib.audit.key import KEY_BYTES
+from toolcrib.audit.log_file import AuditError, LogFile
+from toolcrib.audit.writer import LogWriter
 from toolcrib.call import CallKey
 from toolcrib.fingerprint import fingerprint
 from toolcrib.prepared import Ready, Refused
 from toolcrib.result import ToolResult
 
-KEY_BYTES = 32
-SHOWN = 500  # characters of arguments in a line; the whole is in their hash
-LOOKED_AT = 8 * SHOWN  # characters that are masked before: a secret that is cut is not recognised
-RUNS = "the call is not run", "the call goes on unrecorded"
+__all__ = ["AuditLog"]
+
+MAX_TEXT = 500  # characters of arguments in a line; the line's fingerprint stands for all of them
+MAX_MASKED = 8 * MAX_TEXT  # characters that are masked before the text is cut: a cut secret is not recognised
 
 Mask = Callable[[str], str]
 
 
 class AuditLog:
-    """Lines appended to a file, each on the disk before its call may go on; any number may write to one file.
+    """Appends lines to a file. Several logs, threads and processes may write to the same file.
 
-    `on_failure` says what happens when a line cannot be written (a full disk, say): "stop" refuses the call,
-    "go_on" runs it and calls `complain` with the reason each time. `actor` is who the run works for. Arguments
-    are noted as their fingerprint and a short text from which the toolbox's secrets, and what `mask` knows,
-    are taken. `sync=False` trusts the system to write to the disk in its own time.
+    `on_failure` says what happens when a line cannot be written (for example because the disk is full): "stop"
+    refuses the call, "go_on" runs the call and passes the reason to `complain` each time. `actor` is the person for
+    whom the run works. A line holds the fingerprint of the arguments and the beginning of their text, in which the
+    toolbox's secrets are masked, and then whatever `mask` masks. With `sync=False` the operating system decides when
+    the lines reach the disk.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -71,25 +70,17 @@ class AuditLog:
         self._mask = mask
         self._complain = complain or _to_logging
         self._clock = clock
-        self._known = ""  # why nothing can be written, once the run was told so
+        self._known_failure = ""  # why no line can be written, once `ready` has said so
         self._file = LogFile(self.path, key, sync=sync)
-        self._begin()
-
-    def _begin(self) -> None:
-        """A writer of our own: threads and locks do not come along into a forked process."""
-        self._process = os.getpid()
-        self._lock = threading.Lock()
-        self._waiting: list[tuple[dict[str, Any], Future[None]]] = []
-        self._writing = False
-        self._writer = ThreadPoolExecutor(1, "toolcrib-audit")  # its work is done before the program ends
+        self._writer = LogWriter(self._file)
 
     @property
     def head(self) -> Path:
-        """The file beside the log that says how many lines there are and how the last is sealed."""
+        """The file beside the log that holds the number of its lines and the seal of the last one."""
         return self._file.head
 
     async def decided(self, ready: Ready, definition: Any, mask: Mask | None = None) -> str:
-        """Note that a call is going to run. What stands in its way when that cannot be written, or ""."""
+        """Record that a call is going to run. Returns why it must not run; "" if it may."""
         mark = ready.fingerprint or fingerprint(definition.identity, ready.arguments)
         record = {
             "event": "decided",
@@ -101,10 +92,10 @@ class AuditLog:
             "fingerprint": mark,
             "arguments": self._short(ready.arguments, mask),
         }
-        return await self._first(record)
+        return await self._written_before(record)
 
     async def step(self, key: CallKey, tool: str, action: str, why: str, *, allowed: bool) -> str:
-        """Note what was said to a tool that asked in the middle of its work. What stands in its way, or ""."""
+        """Record the answer to a tool that asked while it was running. Returns why it must not go on; "" if it may."""
         record = {
             "event": "step",
             "call": str(key),
@@ -113,20 +104,20 @@ class AuditLog:
             "why": self._short(why, None),
             "arguments": self._short(action, None),
         }
-        return await self._first(record)
+        return await self._written_before(record)
 
-    async def _first(self, record: dict[str, Any]) -> str:
-        """Write it before what it is about goes on."""
+    async def _written_before(self, record: dict[str, Any]) -> str:
+        """Wait until a record is on the disk. Returns why the call must not go on; "" if it may."""
         try:
             await asyncio.wrap_future(self._put(record))
         except AuditError as problem:
             stops = self.on_failure == "stop"
-            self._say_of(problem, RUNS[not stops])
+            self._complain_about(problem, "the call is not run" if stops else "the call goes on unrecorded")
             return "the log of what is done cannot be written" if stops else ""
         return ""
 
     def ended(self, ready: Ready, result: ToolResult, seconds: float) -> None:
-        """Note how a call ended."""
+        """Record how a call ended."""
         code = result.code.value if result.code is not None else ""
         self._later(
             {
@@ -141,7 +132,7 @@ class AuditLog:
         )
 
     def refused(self, refused: Refused, mask: Mask | None = None) -> None:
-        """Note that a call was not run, and why."""
+        """Record that a call was not run, and why."""
         result = refused.result
         self._later(
             {
@@ -156,16 +147,16 @@ class AuditLog:
         )
 
     def ready(self) -> None:
-        """See now whether lines can be written, before a run rests on it: the file is made, its chain followed.
+        """Check before a run whether lines can be written: creates the file, or follows its chain.
 
-        Raises AuditError where it cannot; with "go_on" it is said once that nothing will be recorded.
+        Raises AuditError where they cannot; with "go_on" it complains once that nothing will be recorded.
         """
         try:
-            self._writer.submit(self._file.ready).result()
+            self._writer.put().result()
         except AuditError as problem:
             if self.on_failure == "stop":
                 raise
-            self._known = str(problem)
+            self._known_failure = str(problem)
             self._complain(f"{problem}; the run goes on, and what it does is NOT RECORDED")
 
     def note(self, record: dict[str, Any]) -> None:
@@ -173,114 +164,36 @@ class AuditLog:
         self._put(record).result()
 
     def flush(self) -> None:
-        """Wait until all lines so far were written, or could not be."""
-        with self._lock:
-            waiting = [future for _, future in self._waiting]
-        for future in waiting:
-            future.exception()
-        self._writer.submit(int).result()
+        """Wait until every line so far was written, or could not be."""
+        self._writer.flush()
 
-    def check(self) -> Checked:
-        """Follow the chain from its beginning to the head: a `Checked`. Raises OSError for a missing file."""
+    def check(self) -> LogCheck:
+        """Check the chain from its first line to the head. Raises OSError for a missing file."""
         self.flush()
         return self._file.check()
 
     def _later(self, record: dict[str, Any], lost: str) -> None:
+        """Put a record without waiting for it; `lost` says what is missing if it cannot be written."""
+
         def done(future: Future[None]) -> None:
             if (problem := future.exception()) is not None:
-                self._say_of(problem, lost)
+                self._complain_about(problem, lost)
 
         self._put(record).add_done_callback(done)
 
-    def _say_of(self, problem: BaseException, what: str) -> None:
-        """Each time, but for what was said when the run began."""
-        if str(problem) != self._known:
-            self._complain(f"{problem}; {what}")
-
     def _put(self, record: dict[str, Any]) -> Future[None]:
-        if os.getpid() != self._process:
-            self._begin()
-        future: Future[None] = Future()
-        future.set_running_or_notify_cancel()  # it is written, whoever stops waiting for it
-        with self._lock:
-            self._waiting.append(({"at": round(self._clock(), 3), "by": self.actor, **record}, future))
-            if self._writing:
-                return future
-            self._writing = True
-        try:
-            self._writer.submit(self._write)
-        except RuntimeError:  # the program is ending
-            self._write()
-        return future
+        return self._writer.put({"at": round(self._clock(), 3), "by": self.actor, **record})
 
-    def _write(self) -> None:
-        """What waits, together, until nothing does."""
-        while True:
-            with self._lock:
-                taken, self._waiting = self._waiting, []
-                if not taken:
-                    self._writing = False
-                    return
-            problem: AuditError | None = None
-            try:
-                self._file.append([record for record, _ in taken])
-            except AuditError as failed:
-                problem = failed
-            except Exception as bug:  # nobody may wait for ever
-                problem = AuditError(f"the audit log {self.path.name} cannot be written: {bug}")
-            for _, future in taken:
-                if problem is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(problem)
+    def _complain_about(self, problem: BaseException, consequence: str) -> None:
+        """Complain each time, except about the failure that `ready` has already reported."""
+        if str(problem) != self._known_failure:
+            self._complain(f"{problem}; {consequence}")
 
     def _short(self, value: Any, mask: Mask | None) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        text = text[:LOOKED_AT]
+        text = text[:MAX_MASKED]
         masked = self._mask(text if mask is None else mask(text))
-        return masked if len(masked) <= SHOWN else masked[:SHOWN] + "…"
-
-
-def read_key(path: str | Path) -> bytes:
-    """The key of a log from a file that is its owner's alone; made if there is none. Raises AuditError."""
-    place = Path(path)
-    try:
-        fd = os.open(place, os.O_RDONLY | CAREFUL)
-    except FileNotFoundError:
-        _make_key(place)
-        fd = os.open(place, os.O_RDONLY | CAREFUL)
-    with os.fdopen(fd, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise AuditError(f"{place} is no ordinary file")
-        if status.st_uid != os.geteuid():
-            raise AuditError(f"{place} belongs to another user")
-        if status.st_mode & 0o077:
-            raise AuditError(f"{place} can be read by others; make it yours alone: chmod 600 {place}")
-        try:
-            key = bytes.fromhex(file.read(1000).decode().strip())
-        except ValueError:
-            key = b""
-    if len(key) < KEY_BYTES:
-        raise AuditError(f"{place} holds no key of {KEY_BYTES} bytes in hexadecimal")
-    return key
-
-
-def _make_key(place: Path) -> None:
-    """Written whole before it has its name: of several who make one at once, all use the same."""
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    unnamed = place.with_name(f".{place.name}.{os.urandom(8).hex()}")
-    fd = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CAREFUL, 0o600)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(os.urandom(KEY_BYTES).hex().encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(unnamed, place)
-    except FileExistsError:
-        pass
-    finally:
-        unnamed.unlink()
+        return masked if len(masked) <= MAX_TEXT else masked[:MAX_TEXT] + "…"
 
 
 def _to_logging(words: str) -> None:

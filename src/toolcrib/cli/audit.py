@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from toolcrib.audit import AuditError, AuditLog, Checked, read_key
+from toolcrib.audit import AuditError, AuditLog, LogCheck, read_key
 from toolcrib.cli.console import Problem, out, say
 from toolcrib.cli.shown import on_one_line
 from toolcrib.visible import arguments_shown, without_credentials
@@ -71,7 +71,7 @@ def show(path: Path | None, count: int, *, as_json: bool) -> int:
     return 0
 
 
-def _checked(log: AuditLog) -> Checked:
+def _checked(log: AuditLog) -> LogCheck:
     if not log.path.exists():
         there = f", and its head {log.head.name} is: somebody removed the log" if log.head.exists() else ""
         raise Problem(f"there is no log at {log.path}{there}. toolcrib run --audit writes one")

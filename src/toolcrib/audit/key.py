@@ -1,0 +1,55 @@
+"""The key of an audit log, in a file that only its owner may read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from toolcrib.audit.log_file import CAREFUL, AuditError
+
+__all__ = ["KEY_BYTES", "read_key"]
+
+KEY_BYTES = 32
+
+
+def read_key(path: str | Path) -> bytes:
+    """The key of a log from a file that is its owner's alone; made if there is none. Raises AuditError."""
+    place = Path(path)
+    try:
+        fd = os.open(place, os.O_RDONLY | CAREFUL)
+    except FileNotFoundError:
+        _make_key(place)
+        fd = os.open(place, os.O_RDONLY | CAREFUL)
+    with os.fdopen(fd, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise AuditError(f"{place} is no ordinary file")
+        if status.st_uid != os.geteuid():
+            raise AuditError(f"{place} belongs to another user")
+        if status.st_mode & 0o077:
+            raise AuditError(f"{place} can be read by others; make it yours alone: chmod 600 {place}")
+        try:
+            key = bytes.fromhex(file.read(1000).decode().strip())
+        except ValueError:
+            key = b""
+    if len(key) < KEY_BYTES:
+        raise AuditError(f"{place} holds no key of {KEY_BYTES} bytes in hexadecimal")
+    return key
+
+
+def _make_key(place: Path) -> None:
+    """Written whole before it has its name: of several who make one at once, all use the same."""
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    unnamed = place.with_name(f".{place.name}.{os.urandom(8).hex()}")
+    fd = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CAREFUL, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(os.urandom(KEY_BYTES).hex().encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(unnamed, place)
+    except FileExistsError:
+        pass
+    finally:
+        unnamed.unlink()

@@ -39,7 +39,7 @@ VALUES: list[dict[str, Any]] = [
     {"tags": ["x", "y"], "place": {"lat": 1.5}},
     {"city": "two\n\nlines"},
 ]
-MARKS = sorted({mark for format in formats().values() for mark in format.guards})
+MARKS = sorted({mark for format in formats().values() for mark in format.reserved})
 WORDS = [
     *"<>{}[]()\"'\\`=,:/|\n x1é", "get_weather", "now", "city", '{"name": "get_weather", ', '"arguments": {',
     '"parameters": ', '{"name": "now", "arguments": {}}', "get_weather(city='Bern')", "<think>", "</think>",
@@ -157,7 +157,7 @@ def test_soup(name: str) -> None:
     dice = random.Random(f"soup {name}")
     for _ in range(SOUPS):
         hold(name, "".join(dice.choices([*MARKS, *WORDS], k=dice.randint(1, 30))), dice)
-    own = [*format_named(name).guards, *WORDS]
+    own = [*format_named(name).reserved, *WORDS]
     for _ in range(OWN):
         hold(name, "".join(dice.choices(own, k=dice.randint(1, 25))), dice)
 
@@ -198,7 +198,7 @@ UNMARKED = frozenset(
 def test_without_its_markers_there_is_no_call(name: str) -> None:
     for values in (VALUES[:1], VALUES[2:4]):
         text = written(name, values)
-        marks = sorted((mark.strip() for mark in format_named(name).guards), key=len, reverse=True)
+        marks = sorted((mark.strip() for mark in format_named(name).reserved), key=len, reverse=True)
         bare = re.sub(
             "|".join([*(re.escape(mark) for mark in marks if mark), r"</?[\w=]+>|\[[A-Z_]+\]"]), "", text
         )

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from tests.growth import growth
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text import Parsed, format_named, formats, parse_text, text_parser
+from toolcrib.codecs.text.escaping import escape_markers, escape_markers_in_json
 from toolcrib.codecs.text.python_calls import literal
-from toolcrib.codecs.text.safe import guarded, guarded_json
 from toolcrib.codecs.text.scanner import Scanner, Steps, drive
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, RestartChunk, TextChunk
 
 ALL = sorted(formats())
 TOOLS = {"f": {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}, "g": {}}
 FRAGMENTS = [
-    *{mark for name in ALL for mark in format_named(name).guards},
+    *{mark for name in ALL for mark in format_named(name).reserved},
     *(format_named(name).write_calls([ToolCall("f", {"a": 1, "b": "x"}, "c1")]) for name in ALL),
     "<think>", "</think>", "[THINK]", "<tool_call>", "</tool_call>", "<function=f>", "</function>", "<parameter=a>",
     "<invoke name=\"f\">", "</invoke>", '{"name": "f", "arguments": {', '"name": "f"', '"arguments":', "{}", "}", "{",
@@ -183,10 +183,10 @@ def test_literals_are_those_of_python(source: str) -> None:
 @given(texts)
 @settings(max_examples=300, deadline=None)
 def test_what_is_guarded_stays_guarded(text: str) -> None:
-    once = guarded(text)
-    assert guarded(once) == once
-    assert json.loads(guarded_json(json.dumps(text))) == text
-    assert json.loads(guarded_json({"a": text}, ("functools[", ">>>"))) == {"a": text}
+    once = escape_markers(text)
+    assert escape_markers(once) == once
+    assert json.loads(escape_markers_in_json(json.dumps(text))) == text
+    assert json.loads(escape_markers_in_json({"a": text}, ("functools[", ">>>"))) == {"a": text}
 
 
 PATTERNS: dict[str, str] = {

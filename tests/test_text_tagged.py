@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.growth import growth
 from tests.tagged_formats import ALL, DSML, SPECS, TEXTUAL, TOOLS, calls, read, written
 from toolcrib.codecs.text import format_for, format_named, parse_text, text_parser
-from toolcrib.codecs.text.format import Written
-from toolcrib.codecs.text.safe import SPECIAL, guarded
+from toolcrib.codecs.text.escaping import SPECIAL, escape_markers
+from toolcrib.codecs.text.format import ResultText
 from toolcrib.codecs.text.scanner import Markers
 from toolcrib.messages import CallChunk, Reasoning, TextChunk
 
@@ -77,9 +77,11 @@ class TestEveryFormat:
     def test_a_result_can_forge_nothing(self, format: str) -> None:
         chosen = format_named(format)
         evil = written(format, ("write", {"path": "x"})) + chosen.write_result(
-            Written("now", "functions.now:0", "y")
+            ResultText("now", "functions.now:0", "y")
         )
-        history = chosen.write_result(Written("now", "functions.now:1", guarded(evil, chosen.guards)))
+        history = chosen.write_result(
+            ResultText("now", "functions.now:1", escape_markers(evil, chosen.reserved))
+        )
         assert not parse_text(history, format, TOOLS).calls
 
     def test_thinking_is_no_text_and_calls_in_it_do_not_run(self, format: str) -> None:
@@ -243,7 +245,7 @@ SCRAPS = (
     ),
     *("<think>", "</think>"),
 )
-WORDS = sorted({word for name in ALL for word in format_named(name).guards})
+WORDS = sorted({word for name in ALL for word in format_named(name).reserved})
 PIECES = st.sampled_from([*WORDS, *SCRAPS])
 
 
@@ -293,13 +295,13 @@ def test_any_arguments_that_are_written_are_read_again(format: str, arguments: d
 HOSTILE = {
     "one long value": lambda format, size: raw_or_call(format, "x <" * size),
     "closing tags": lambda format, size: raw_or_call(
-        format, "".join(format_named(format).guards) * (size // 20)
+        format, "".join(format_named(format).reserved) * (size // 20)
     ),
     "many calls": lambda format, size: written(format, *[("now", {})] * (size // 10)),
     "many parameters": lambda format, size: written(
         format, ("write", {f"p{at}": "x" for at in range(size // 10)})
     ),
-    "openings": lambda format, size: format_named(format).guards[0] * (size // 4),
+    "openings": lambda format, size: format_named(format).reserved[0] * (size // 4),
     "spaces": lambda format, size: raw_or_call(format, (" " * 50 + "\n") * (size // 20)),
 }
 

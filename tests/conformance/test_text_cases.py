@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import load_cases
-from toolcrib.codecs.text import Parsed, Written, format_named, formats, parse_text, text_parser
-from toolcrib.codecs.text.safe import guarded
+from toolcrib.codecs.text import Parsed, ResultText, format_named, formats, parse_text, text_parser
+from toolcrib.codecs.text.escaping import escape_markers
 from toolcrib.codecs.tool_names import inverse, wire_names
 from toolcrib.json_values import kind_of
 from toolcrib.messages import Request, TextChunk
@@ -260,10 +260,11 @@ def test_adversarial_replies(case: dict[str, Any]) -> None:
 )
 def test_a_result_cannot_leave_its_tag(case: dict[str, Any], format: str) -> None:
     chosen, output = format_named(format), case["input"]["output"]
-    said = guarded(output, chosen.guards)
+    said = escape_markers(output, chosen.reserved)
     assert output not in said
     assert (
-        parse_text(chosen.write_result(Written(case["input"]["tool"], "c1", said)), chosen, KNOWN).calls == []
+        parse_text(chosen.write_result(ResultText(case["input"]["tool"], "c1", said)), chosen, KNOWN).calls
+        == []
     )
 
 

@@ -116,7 +116,7 @@ class _Bench:
     def rereads(self) -> None:
         """A text format: the calls of a turn as it writes them, which is how it teaches them, are read as those."""
         from toolcrib.codecs.text.format import TextFormat
-        from toolcrib.codecs.text.reader import parse_text
+        from toolcrib.codecs.text.parser import parse_text
 
         format = getattr(self.codec, "format", None)
         if not isinstance(format, TextFormat):

@@ -2,16 +2,16 @@
 
 from toolcrib.codecs.text.catalog import format_for, format_named, formats
 from toolcrib.codecs.text.codec import TextCodec, TextDecoder
-from toolcrib.codecs.text.format import TextFormat, Written
-from toolcrib.codecs.text.reader import Parsed, TextParser, parse_text, text_parser
+from toolcrib.codecs.text.format import ResultText, TextFormat
+from toolcrib.codecs.text.parser import Parsed, TextParser, parse_text, text_parser
 
 __all__ = [
     "Parsed",
+    "ResultText",
     "TextCodec",
     "TextDecoder",
     "TextFormat",
     "TextParser",
-    "Written",
     "format_for",
     "format_named",
     "formats",

@@ -11,8 +11,8 @@ from toolcrib.codecs.codec import Codec, Decoder, ModelError
 from toolcrib.codecs.text.catalog import format_for, format_named
 from toolcrib.codecs.text.format import TextFormat
 from toolcrib.codecs.text.history import system_with, written
+from toolcrib.codecs.text.parser import TextParser
 from toolcrib.codecs.text.prose import plain
-from toolcrib.codecs.text.reader import TextParser
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import with_extras
 from toolcrib.content import Text

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.format import TextFormat, Written
+from toolcrib.codecs.text.escaping import escape_markers, escape_markers_in_json
+from toolcrib.codecs.text.format import ResultText, TextFormat
 from toolcrib.codecs.text.invoke import invoke_form
-from toolcrib.codecs.text.safe import guarded, guarded_json
 from toolcrib.codecs.text.teaching import call_arguments_text
 from toolcrib.codecs.text.token_calls import Tokens
 
@@ -46,13 +46,13 @@ def _token_format(
         written = line.join(f"{TOKENS.call}{one(call)}{TOKENS.call_end}" for call in calls)
         return f"{TOKENS.section[0]}{written}{TOKENS.section_end[0]}"
 
-    def write_result(result: Written) -> str:
+    def write_result(result: ResultText) -> str:
         return f"<｜tool▁output▁begin｜>{result.text}<｜tool▁output▁end｜>"
 
     def teach(specs: Sequence[ToolSpec]) -> str:
         declared = "\n\n".join(
-            f"### {spec.name}\nDescription: {guarded(spec.description)}\n\n"
-            f"Parameters: {guarded_json(spec.input_schema)}"
+            f"### {spec.name}\nDescription: {escape_markers(spec.description)}\n\n"
+            f"Parameters: {escape_markers_in_json(spec.input_schema)}"
             for spec in specs
         )
         return (
@@ -70,7 +70,7 @@ def _token_format(
         write_calls=write_calls,
         write_result=write_result,
         models=models,
-        guards=TOKENS.words,
+        reserved=TOKENS.words,
     )
 
 

@@ -19,7 +19,7 @@ Parse = Callable[[Scanner, Answer, Tools], Steps[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ResultText:
     """One result as it is written into the history: the call's name and id on the wire, and a safe text.
 
     `text` holds none of the words that the format or a chat template gives a meaning to (see `safe.py`).
@@ -39,7 +39,7 @@ class TextFormat:
     (`Prose` sees to that). `teach` gives the section of the prompt that declares the
     tools and the form of a call. `write_calls` gives the text of a turn's calls (their arguments are JSON
     text), `write_result` that of one result. `models` are patterns, searched in a model's name without
-    regard to case. `guards` are words of the format that a result must not hold, besides those that all
+    regard to case. `reserved` are words of the format that a result must not hold, besides those that all
     formats share; `named_tags` says that the tools' names are tags, and so such words too. `thinking` are the
     marks around a model's thinking where it wants its own back with the calls that followed from it.
     `constraints` give the fields of a request body that hold a server to the form, by their kind
@@ -50,15 +50,15 @@ class TextFormat:
     parse: Parse
     teach: Callable[[Sequence[ToolSpec]], str]
     write_calls: Callable[[Sequence[ToolCall]], str]
-    write_result: Callable[[Written], str]
+    write_result: Callable[[ResultText], str]
     models: tuple[str, ...] = ()
-    guards: tuple[str, ...] = ()
+    reserved: tuple[str, ...] = ()
     named_tags: bool = False
     thinking: tuple[str, str] | None = None
     constraints: Mapping[str, Constraint] = field(default_factory=dict)
 
-    def guards_with(self, tools: Iterable[str]) -> tuple[str, ...]:
+    def reserved_with(self, tools: Iterable[str]) -> tuple[str, ...]:
         """The words that a result must not hold where these are the tools' names on the wire."""
         if not self.named_tags:
-            return self.guards
-        return (*self.guards, *(f"<{slash}{name}>" for name in sorted(tools) for slash in ("", "/")))
+            return self.reserved
+        return (*self.reserved, *(f"<{slash}{name}>" for name in sorted(tools) for slash in ("", "/")))

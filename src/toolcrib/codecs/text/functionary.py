@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.format import TextFormat, Tools, Written
+from toolcrib.codecs.text.format import ResultText, TextFormat, Tools
 from toolcrib.codecs.text.json_calls import NO_JSON, NO_NAME
 from toolcrib.codecs.text.prose import Prose
 from toolcrib.codecs.text.scanner import Scanner, Steps
@@ -97,7 +97,7 @@ def _write_addressed(calls: Sequence[ToolCall]) -> str:
     return "\n".join(f"{TURN}{call.name}\n{call_arguments_text(call)}" for call in calls)
 
 
-def _write_result(result: Written) -> str:
+def _write_result(result: ResultText) -> str:
     failed = ' error="true"' if result.is_error else ""
     return f'<tool_response name="{result.name}"{failed}>\n{result.text}\n</tool_response>'
 
@@ -118,6 +118,6 @@ FORMATS = (
         write_calls=_write_addressed,
         write_result=_write_result,
         models=(r"functionary",),
-        guards=(TURN,),
+        reserved=(TURN,),
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.format import TextFormat, Written
+from toolcrib.codecs.text.format import ResultText, TextFormat
 from toolcrib.codecs.text.quoted_members import Members
 from toolcrib.codecs.text.tag_forms import NAME_BREAKERS
 from toolcrib.codecs.text.teaching import call_arguments
@@ -51,7 +51,7 @@ def _format(
             for call in calls
         )
 
-    def write_result(result: Written) -> str:
+    def write_result(result: ResultText) -> str:
         said = {"error" if result.is_error else "value": result.text}
         return (
             f"{answered[0]}response:{NAME_BREAKERS.sub('_', result.name)}{members.written(said)}{answered[1]}"
@@ -79,7 +79,7 @@ def _format(
         write_calls=write_calls,
         write_result=write_result,
         models=models,
-        guards=(*members.words, *declared, *answered),
+        reserved=(*members.words, *declared, *answered),
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.format import TextFormat, Tools, Written
+from toolcrib.codecs.text.format import ResultText, TextFormat, Tools
 from toolcrib.codecs.text.harmony_types import namespace
 from toolcrib.codecs.text.json_calls import NO_JSON
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
@@ -144,7 +144,7 @@ def write_calls(calls: Sequence[ToolCall]) -> str:
     return "".join(f"{START}assistant{_written(call)}" for call in calls)
 
 
-def write_result(result: Written) -> str:
+def write_result(result: ResultText) -> str:
     name = NAME_BREAKERS.sub("_", result.name)
     return f"{START}functions.{name} to=assistant{CHANNEL}commentary{MESSAGE}{result.text}{END}"
 
@@ -166,7 +166,7 @@ FORMATS: tuple[TextFormat, ...] = (
         write_calls=write_calls,
         write_result=write_result,
         models=(r"gpt-?oss",),
-        guards=WORDS,
+        reserved=WORDS,
         thinking=(f"{CHANNEL}analysis{MESSAGE}", END),
     ),
 )

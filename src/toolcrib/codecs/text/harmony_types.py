@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from toolcrib.codecs.text.safe import guarded
+from toolcrib.codecs.text.escaping import escape_markers
 from toolcrib.json_values import step_into
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ NAMES: Final = {
 def namespace(specs: Sequence[ToolSpec]) -> str:
     """`namespace functions {...}` with a type for each tool."""
     types = "\n\n".join(_function(spec) for spec in specs)
-    return guarded(f"namespace functions {{\n\n{types}\n\n}} // namespace functions")
+    return escape_markers(f"namespace functions {{\n\n{types}\n\n}} // namespace functions")
 
 
 def _function(spec: ToolSpec) -> str:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
-from toolcrib.codecs.text.format import TextFormat, Written
-from toolcrib.codecs.text.safe import guarded
+from toolcrib.codecs.text.escaping import escape_markers
+from toolcrib.codecs.text.format import ResultText, TextFormat
 from toolcrib.content import Media, Text
 from toolcrib.messages import Message, MessagePart, Reasoning
 
@@ -39,7 +39,7 @@ def written(
 
     What a tool returned is the user's text, and stands before what the user said next.
     """
-    guards = format.guards_with(tools)
+    reserved = format.reserved_with(tools)
     steps = arrange(messages, ANY_ID)
     last_user = max((at for at, step in enumerate(steps) if step.message.role == "user"), default=-1)
     told: list[Message] = []
@@ -47,7 +47,7 @@ def written(
         if step.message.role == "assistant":
             told.append(_assistant(step, format, names, provider, recent=at > last_user))
             if step.answers:
-                told.append(_results(step.answers, format, names, guards))
+                told.append(_results(step.answers, format, names, reserved))
         elif step.message.role == "system":
             told.append(replace(step.message, parts=step.parts))
         elif told and told[-1].role == "user" and at and steps[at - 1].answers:
@@ -80,15 +80,15 @@ def _assistant(step: Step, format: TextFormat, names: dict[str, str], provider: 
 
 
 def _results(
-    answers: list[Answered], format: TextFormat, names: dict[str, str], guards: tuple[str, ...]
+    answers: list[Answered], format: TextFormat, names: dict[str, str], reserved: tuple[str, ...]
 ) -> Message:
     texts: list[str] = []
     media: list[MessagePart] = []
     for answer in answers:
         name = names.get(answer.call.name, answer.call.name)
         unreadable = answer.call.problem and not answer.call.name
-        text = UNREADABLE.format(answer.call.problem) if unreadable else guarded(answer.text, guards)
-        texts.append(format.write_result(Written(name, answer.id, text, answer.is_error)))
+        text = UNREADABLE.format(answer.call.problem) if unreadable else escape_markers(answer.text, reserved)
+        texts.append(format.write_result(ResultText(name, answer.id, text, answer.is_error)))
         shown = [part for part in (answer.result.parts if answer.result else ()) if isinstance(part, Media)]
         if shown:
             media += [Text(f"From the result of {name}:"), *shown]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.constraints import Constraint, structural_tag
-from toolcrib.codecs.text.format import TextFormat, Written
+from toolcrib.codecs.text.escaping import escape_markers_in_json
+from toolcrib.codecs.text.format import ResultText, TextFormat
 from toolcrib.codecs.text.json_blocks import Blocks
-from toolcrib.codecs.text.safe import guarded_json
 from toolcrib.codecs.text.teaching import call_arguments, json_tools
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Row:
     result: str = "tool_response"
 
     @property
-    def guards(self) -> tuple[str, ...]:
+    def reserved(self) -> tuple[str, ...]:
         """The format's markers."""
         return tuple(dict.fromkeys(word.strip() for word in self.blocks.stops))
 
@@ -57,9 +57,9 @@ class Row:
 
     def write_calls(self, calls: Sequence[ToolCall]) -> str:
         said = (self.call_object(call.name, call_arguments(call)) for call in calls)
-        return self.form([guarded_json(call, self.guards) for call in said])
+        return self.form([escape_markers_in_json(call, self.reserved) for call in said])
 
-    def write_result(self, result: Written) -> str:
+    def write_result(self, result: ResultText) -> str:
         failed = ' error="true"' if result.is_error else ""
         return f'<{self.result} name="{result.name}"{failed}>\n{result.text}\n</{self.result}>'
 
@@ -92,7 +92,7 @@ class Row:
             write_calls=self.write_calls,
             write_result=self.write_result,
             models=self.models,
-            guards=self.guards,
+            reserved=self.reserved,
         )
 
 

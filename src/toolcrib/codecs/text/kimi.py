@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.format import TextFormat, Written
+from toolcrib.codecs.text.format import ResultText, TextFormat
 from toolcrib.codecs.text.teaching import call_arguments_text, json_tool_list
 from toolcrib.codecs.text.token_calls import Callee, Tokens
 
@@ -51,7 +51,7 @@ def write_calls(calls: Sequence[ToolCall]) -> str:
     return f"{TOKENS.section[0]}{written}{TOKENS.section_end[0]}"
 
 
-def write_result(result: Written) -> str:
+def write_result(result: ResultText) -> str:
     id = result.id if _ID.fullmatch(result.id) else f"functions.{result.name}"
     return f"## Return of {id}\n{result.text}"
 
@@ -75,7 +75,7 @@ FORMATS: tuple[TextFormat, ...] = (
         write_calls=write_calls,
         write_result=write_result,
         models=(r"kimi", r"moonshot"),
-        guards=TOKENS.words,
+        reserved=TOKENS.words,
         thinking=("<think>", "</think>"),
     ),
 )

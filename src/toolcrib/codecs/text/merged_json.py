@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import Answer
 from toolcrib.codecs.text.constraints import json_schema
-from toolcrib.codecs.text.format import TextFormat, Tools, Written
+from toolcrib.codecs.text.escaping import escape_markers_in_json
+from toolcrib.codecs.text.format import ResultText, TextFormat, Tools
 from toolcrib.codecs.text.json_calls import CallObject, Found, loaded, read_string
 from toolcrib.codecs.text.prose import Prose
-from toolcrib.codecs.text.safe import guarded_json
 from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.text.teaching import call_arguments, json_tools
 
@@ -107,10 +107,10 @@ def _teach(specs: Sequence[ToolSpec]) -> str:
 
 def _write_calls(calls: Sequence[ToolCall]) -> str:
     said = [{"name": call.name, "arguments": call_arguments(call)} for call in calls]
-    return guarded_json({"content": "", "tool_calls": said})
+    return escape_markers_in_json({"content": "", "tool_calls": said})
 
 
-def _write_result(result: Written) -> str:
+def _write_result(result: ResultText) -> str:
     failed = ' error="true"' if result.is_error else ""
     return f'<tool_response name="{result.name}"{failed}>\n{result.text}\n</tool_response>'
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolcrib.codecs.text.escaping import escape_markers_in_json
 from toolcrib.codecs.text.format import TextFormat
 from toolcrib.codecs.text.invoke import invoke_form
 from toolcrib.codecs.text.json_blocks import Blocks
 from toolcrib.codecs.text.json_formats import Row
 from toolcrib.codecs.text.nested_elements import MARK, TAGS, ElementReader
-from toolcrib.codecs.text.safe import guarded_json
 from toolcrib.codecs.text.tag_forms import NAME_BREAKERS, TagForm
 from toolcrib.codecs.text.tagged_parameters import tag_parser
 
@@ -39,7 +39,7 @@ class ElementForm(TagForm):
         try:
             return self._element(name, value) + "\n"
         except RecursionError:  # deeper than a model would write
-            return self._element(name, guarded_json(value, self.words)) + "\n"
+            return self._element(name, escape_markers_in_json(value, self.words)) + "\n"
 
     def _element(self, name: str, value: Any) -> str:
         tag = NAME_BREAKERS.sub("_", name)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.format import TextFormat, Tools, Written
+from toolcrib.codecs.text.escaping import escape_markers_in_json
+from toolcrib.codecs.text.format import ResultText, TextFormat, Tools
 from toolcrib.codecs.text.json_blocks import BlockReader, Blocks
 from toolcrib.codecs.text.json_calls import NO_JSON
 from toolcrib.codecs.text.prose import Prose
-from toolcrib.codecs.text.safe import guarded_json
 from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.text.teaching import call_arguments, call_arguments_text, json_tool_list
 
@@ -85,14 +85,14 @@ def _teach_named(specs: Sequence[ToolSpec]) -> str:
 
 def _write_list(calls: Sequence[ToolCall]) -> str:
     said = [{"name": call.name, "arguments": call_arguments(call), "id": call.id} for call in calls]
-    return CALLS + guarded_json(json.dumps(said, ensure_ascii=False, default=str))
+    return CALLS + escape_markers_in_json(json.dumps(said, ensure_ascii=False, default=str))
 
 
 def _write_named(calls: Sequence[ToolCall]) -> str:
     return "".join(f"{CALLS}{call.name}{ARGS}{call_arguments_text(call)}" for call in calls)
 
 
-def _write_result(result: Written) -> str:
+def _write_result(result: ResultText) -> str:
     said = {"call_id": result.id, "name": result.name}
     failed = {"error": True} if result.is_error else {}
     return f"[TOOL_RESULTS]{json.dumps(said | failed)}\n{result.text}[/TOOL_RESULTS]"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from toolcrib.codecs.text.answer import Answer
 from toolcrib.codecs.text.format import Tools
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
-from toolcrib.codecs.text.shown import CODE, PARAGRAPH, Code, Surroundings
+from toolcrib.codecs.text.surroundings import CODE, PARAGRAPH, Code, Surroundings
 
 THINKING = {
     "<think>": "</think>",

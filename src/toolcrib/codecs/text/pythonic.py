@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.format import TextFormat, Tools, Written
+from toolcrib.codecs.text.escaping import escape_markers_in_json
+from toolcrib.codecs.text.format import ResultText, TextFormat, Tools
 from toolcrib.codecs.text.json_calls import CallObject, Found
 from toolcrib.codecs.text.prose import Prose
 from toolcrib.codecs.text.python_calls import NO_CALL, PythonCalls
-from toolcrib.codecs.text.safe import guarded_json
 from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.text.teaching import call_arguments, json_tool_list
 
@@ -57,7 +57,7 @@ class Row:
     def write_calls(self, calls: Sequence[ToolCall]) -> str:
         return self.form([_written(call) for call in calls])
 
-    def write_result(self, result: Written) -> str:
+    def write_result(self, result: ResultText) -> str:
         failed = ' error="true"' if result.is_error else ""
         return f'<{self.result} name="{result.name}"{failed}>\n{result.text}\n</{self.result}>'
 
@@ -77,7 +77,7 @@ class Row:
             write_calls=self.write_calls,
             write_result=self.write_result,
             models=self.models,
-            guards=(*self.begin, *self.end),
+            reserved=(*self.begin, *self.end),
         )
 
 
@@ -85,7 +85,7 @@ def _written(call: ToolCall) -> str:
     """A call in Python's syntax; arguments that are no names in Python make it an object."""
     arguments = call_arguments(call)
     if not all(IDENTIFIER.fullmatch(name) for name in arguments):
-        return guarded_json({"name": call.name, "arguments": dict(arguments)})
+        return escape_markers_in_json({"name": call.name, "arguments": dict(arguments)})
     said = ", ".join(f"{name}={_literal(value)}" for name, value in arguments.items())
     return f"{call.name}({said})"
 
@@ -93,7 +93,7 @@ def _written(call: ToolCall) -> str:
 def _literal(value: Any) -> str:
     """A value as a Python literal; strings as in JSON, whose escapes Python knows."""
     if isinstance(value, str):
-        return guarded_json(json.dumps(value, ensure_ascii=False))
+        return escape_markers_in_json(json.dumps(value, ensure_ascii=False))
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_literal(str(k))}: {_literal(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):

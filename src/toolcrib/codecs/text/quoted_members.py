@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.argument_writer import escaped
+from toolcrib.codecs.text.escaping import escape_markers_in_json
 from toolcrib.codecs.text.format import Tools
 from toolcrib.codecs.text.json_calls import NO_NAME, CallObject, read_string
 from toolcrib.codecs.text.parameter_values import Parameters, Place, read_value
 from toolcrib.codecs.text.prose import THINKING, Prose
-from toolcrib.codecs.text.safe import guarded_json
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
 from toolcrib.codecs.text.tag_forms import plain_text
 
@@ -57,7 +57,7 @@ class Members:
         try:
             return self._written(value)
         except RecursionError:
-            return guarded_json(value, self.words)
+            return escape_markers_in_json(value, self.words)
 
     def _written(self, value: Any) -> str:
         if isinstance(value, str):

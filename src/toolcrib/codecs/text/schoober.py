@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
-from toolcrib.codecs.text.format import TextFormat, Tools, Written
+from toolcrib.codecs.text.format import ResultText, TextFormat, Tools
 from toolcrib.codecs.text.parameter_values import Parameters, Place, read_value
 from toolcrib.codecs.text.scanner import Into, Scanner, Steps, markers_of
 from toolcrib.codecs.text.teaching import call_arguments, markdown_tools
@@ -230,7 +230,7 @@ def _written(value: Any) -> str:
     return CDATA + text.replace(CDATA_END, f"]]{CDATA_END}{CDATA}>") + CDATA_END
 
 
-def write_result(result: Written) -> str:
+def write_result(result: ResultText) -> str:
     failed = ' error="true"' if result.is_error else ""
     return f'<tool_result name="{result.name}"{failed}>\n{result.text}\n</tool_result>'
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.format import Parse, TextFormat, Written
-from toolcrib.codecs.text.safe import SPECIAL, guarded_json
+from toolcrib.codecs.text.escaping import SPECIAL, escape_markers_in_json
+from toolcrib.codecs.text.format import Parse, ResultText, TextFormat
 from toolcrib.codecs.text.teaching import call_arguments, json_tools
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class TagForm:
     def text_of(self, value: Any) -> str:
         """A value as it stands between its tags."""
         if not isinstance(value, str):
-            return guarded_json(value, self.words)
+            return escape_markers_in_json(value, self.words)
         text = plain_text(value, self.words)
         lines = self.trims and (text.startswith(("\n", "\r")) or text.endswith(("\n", "\r")))
         return f"\n{text}\n" if lines else text  # else its own line breaks would count as layout
@@ -103,7 +103,7 @@ class TagForm:
     def write_calls(self, calls: Sequence[ToolCall]) -> str:
         return self.write([(call.name, call_arguments(call)) for call in calls])
 
-    def write_result(self, result: Written) -> str:
+    def write_result(self, result: ResultText) -> str:
         return self.result.format(name=NAME_BREAKERS.sub("_", result.name), id=result.id, text=result.text)
 
     def format(self) -> TextFormat:
@@ -114,6 +114,6 @@ class TagForm:
             write_calls=self.write_calls,
             write_result=self.write_result,
             models=self.models,
-            guards=self.words,
+            reserved=self.words,
             thinking=self.thinking,
         )

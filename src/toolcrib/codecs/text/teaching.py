@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.safe import guarded, guarded_json
+from toolcrib.codecs.text.escaping import escape_markers, escape_markers_in_json
 from toolcrib.codecs.wire_json import arguments_object
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ def declaration(spec: ToolSpec) -> dict[str, Any]:
 def json_tools(specs: Iterable[ToolSpec], *, wrapped: bool = True) -> str:
     """The tools as JSON, a line each; `wrapped` as `{"type": "function", "function": ...}`."""
     said = map(declaration, specs)
-    return "\n".join(guarded_json({"type": "function", "function": one} if wrapped else one) for one in said)
+    return "\n".join(
+        escape_markers_in_json({"type": "function", "function": one} if wrapped else one) for one in said
+    )
 
 
 def json_tool_list(specs: Iterable[ToolSpec], *, wrapped: bool = True) -> str:
@@ -34,7 +36,7 @@ def markdown_tools(specs: Iterable[ToolSpec]) -> str:
     """The tools as a Markdown list, for families that were not trained on JSON."""
     from toolcrib.schema.markdown import to_markdown
 
-    return guarded(to_markdown(specs)).rstrip("\n")
+    return escape_markers(to_markdown(specs)).rstrip("\n")
 
 
 def call_arguments(call: ToolCall) -> Mapping[str, Any]:
@@ -44,4 +46,4 @@ def call_arguments(call: ToolCall) -> Mapping[str, Any]:
 
 def call_arguments_text(call: ToolCall) -> str:
     """A call's arguments as JSON text in which no word closes a tag."""
-    return guarded_json(json.dumps(call_arguments(call), ensure_ascii=False, default=str))
+    return escape_markers_in_json(json.dumps(call_arguments(call), ensure_ascii=False, default=str))

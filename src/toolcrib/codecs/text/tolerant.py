@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.format import TextFormat, Tools, Written
+from toolcrib.codecs.text.escaping import escape_markers_in_json
+from toolcrib.codecs.text.format import ResultText, TextFormat, Tools
 from toolcrib.codecs.text.json_calls import read_string
-from toolcrib.codecs.text.safe import guarded_json
 from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.text.teaching import call_arguments, json_tools
 from toolcrib.codecs.text.tolerant_blocks import (
@@ -209,12 +209,12 @@ def teach(specs: Sequence[ToolSpec]) -> str:
 
 def write_calls(calls: Sequence[ToolCall]) -> str:
     return "\n".join(
-        f"<tool_call>{guarded_json({'name': call.name, 'arguments': call_arguments(call)})}</tool_call>"
+        f"<tool_call>{escape_markers_in_json({'name': call.name, 'arguments': call_arguments(call)})}</tool_call>"
         for call in calls
     )
 
 
-def write_result(result: Written) -> str:
+def write_result(result: ResultText) -> str:
     failed = ' error="true"' if result.is_error else ""
     return f'<tool_result name="{result.name}"{failed}>\n{result.text}\n</tool_result>'
 
@@ -225,6 +225,6 @@ TOLERANT: Final = TextFormat(
     teach=teach,
     write_calls=write_calls,
     write_result=write_result,
-    guards=(BRACKET, "```tool ", *(f"```{language}" for language in sorted(FENCES))),
+    reserved=(BRACKET, "```tool ", *(f"```{language}" for language in sorted(FENCES))),
 )
 FORMATS: tuple[TextFormat, ...] = (TOLERANT, replace(TOLERANT, name="zeroclaw_mixed"))

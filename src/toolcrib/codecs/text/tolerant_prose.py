@@ -8,7 +8,7 @@ from typing import Final
 from toolcrib.codecs.text.answer import Answer
 from toolcrib.codecs.text.prose import THINKING
 from toolcrib.codecs.text.scanner import Scanner, Steps, markers_of
-from toolcrib.codecs.text.shown import CODE, Code, Surroundings
+from toolcrib.codecs.text.surroundings import CODE, Code, Surroundings
 
 # What a model says in these is thinking; a lone end of one means nothing, unlike those of `THINKING`.
 PONDERING: Final = {f"<{name}>": f"</{name}>" for name in ("reasoning", "analysis", "reflection")}

@@ -7,7 +7,7 @@ from typing import Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
-from toolcrib.codecs.text.shown import LONGEST_WORD, TICKS, WORD, Surroundings, is_example
+from toolcrib.codecs.text.surroundings import LONGEST_WORD, TICKS, WORD, Surroundings, is_example
 from toolcrib.codecs.text.tolerant_blocks import (
     ATTRIBUTE,
     IN_TAG,

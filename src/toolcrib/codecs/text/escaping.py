@@ -28,9 +28,9 @@ BRACKETS = (
 SHARED = f"{TAG}|{SPECIAL}|{BRACKETS}"
 
 
-@lru_cache(maxsize=128)  # the names of tools may be guards
-def _pattern(guards: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join([SHARED, *map(_broken, guards)]), re.IGNORECASE)
+@lru_cache(maxsize=128)  # the names of tools may be reserved
+def _pattern(reserved: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join([SHARED, *map(_broken, reserved)]), re.IGNORECASE)
 
 
 def _broken(word: str) -> str:
@@ -40,19 +40,19 @@ def _broken(word: str) -> str:
     return f"(?<={before}){re.escape(word[at])}(?={after})"
 
 
-def guarded(text: str, guards: tuple[str, ...] = ()) -> str:
-    """A text in which no word means anything to a format or a template; `guards` are further such words.
+def escape_markers(text: str, reserved: tuple[str, ...] = ()) -> str:
+    """A text in which no word means anything to a format or a template; `reserved` are further such words.
 
-    >>> guarded("a < b, </tool_response><b>bold</b>")
+    >>> escape_markers("a < b, </tool_response><b>bold</b>")
     'a < b, &lt;/tool_response><b>bold</b>'
     """
-    return _pattern(guards).sub(_entity, text)
+    return _pattern(reserved).sub(_entity, text)
 
 
-def guarded_json(value: Any, guards: tuple[str, ...] = ()) -> str:
+def escape_markers_in_json(value: Any, reserved: tuple[str, ...] = ()) -> str:
     """JSON on one line in which no word means anything but what it says; it reads back as the same value."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return _pattern(guards).sub(_escape, text)
+    return _pattern(reserved).sub(_escape, text)
 
 
 def _entity(match: re.Match[str]) -> str:

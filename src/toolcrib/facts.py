@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 
-__all__ = ["Facts", "MaxOutput", "OptionalFacts", "Retry", "make_facts"]
+__all__ = ["FactOptions", "Facts", "MaxOutput", "Retry", "make_facts"]
 
 NAME = re.compile(
     r"[A-Za-z0-9_.\-]{1,128}\Z"
@@ -104,7 +104,7 @@ class Facts:
         return {"title": self.title, **hints} if self.title else hints
 
 
-class OptionalFacts(TypedDict, total=False):
+class FactOptions(TypedDict, total=False):
     """The facts that may be left out of a declaration; `Facts` says what they mean."""
 
     title: str
@@ -147,7 +147,11 @@ def _type_words(wanted: Any) -> str:
 
 
 def make_facts(
-    name: str, effect: Effect, secrets: Collection[str], known: Collection[str] | None, given: OptionalFacts
+    name: str,
+    effect: Effect,
+    secrets: Collection[str],
+    known: Collection[str] | None,
+    given: Mapping[str, Any],
 ) -> Facts:
     """The facts of a declaration, checked; `known` are the parameters' names, None where any name may come.
 

@@ -6,17 +6,17 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from toolcrib.effect import Effect
-from toolcrib.facts import OptionalFacts, make_facts
-from toolcrib.tool import VARARGS
+from toolcrib.facts import FactOptions, make_facts
+from toolcrib.hooks import HOOKS, FunctionHooks
+from toolcrib.parameter_names import field_names, function_parameters
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from toolcrib.context import Context
-    from toolcrib.definition import Definition
+    from toolcrib.compiling.definition import Definition
     from toolcrib.facts import Facts
     from toolcrib.spec import ToolSpec
 
@@ -24,30 +24,9 @@ A = ParamSpec("A")
 R_co = TypeVar("R_co", covariant=True)
 R = TypeVar("R")
 
-VARKEYWORDS = 0x08  # of a code object: it takes **kwargs
 
-
-class Hooks(TypedDict, total=False):
-    """What a tool class overrides as methods, a function tool is given as functions of the same meaning.
-
-    `params` is the dict of the validated arguments (or the params object, where `params=` gave a type).
-    """
-
-    precheck: Callable[[Any], str | None]
-    effect_for: Callable[[Any], Effect]
-    resources: Callable[[Any], Any]
-    accesses: Callable[[Any], Any]
-    preview: Callable[[Any], Any]
-    doubt: Callable[[Any], Any]
-    with_secrets: Callable[[Any, Mapping[str, str]], Any]
-    unavailable: Callable[[], str | None]
-    on_partial: Callable[[Any, Context[Any]], None]
-    dynamic_description: Callable[[Context[Any]], Any]
-    dynamic_schema: Callable[[dict[str, Any], Context[Any]], Any]
-
-
-class Declaration(OptionalFacts, Hooks, total=False):
-    """Everything that may be said of a function tool besides its effect and secrets."""
+class ToolOptions(FactOptions, FunctionHooks, total=False):
+    """The options of `@tool` besides effect and secrets: name, params, the facts that have defaults, and hooks."""
 
     name: str
     params: Any
@@ -59,7 +38,12 @@ class FunctionTool(Generic[A, R_co]):
     aclose = None
 
     def __init__(
-        self, fn: Callable[A, R_co], facts: Facts, params: Any, hooks: Hooks, names: Mapping[str, Any] | None
+        self,
+        fn: Callable[A, R_co],
+        facts: Facts,
+        params: Any,
+        hooks: FunctionHooks,
+        names: Mapping[str, Any] | None,
     ) -> None:
         self.fn = fn
         self.facts = facts
@@ -92,9 +76,17 @@ class FunctionTool(Generic[A, R_co]):
     def definition(self) -> Definition:
         """The compiled tool; worked out at first use. Raises ToolDefinitionError, naming the parameter."""
         if self._definition is None:
-            from toolcrib.definition import define_function
+            from toolcrib.compiling.compile import compile_function
 
-            self._definition = define_function(self, self._names)
+            hooks: dict[str, Any] = dict(self.hooks)
+            self._definition = compile_function(
+                self.facts,
+                self.fn,
+                kind=self.params,
+                hooks=hooks,
+                params_hooks=_params_hooks(),
+                local_names=self._names,
+            )
             self._names = None
         return self._definition
 
@@ -113,11 +105,11 @@ class FunctionTool(Generic[A, R_co]):
 
 @overload
 def tool(
-    fn: Callable[A, R], /, *, effect: Effect, secrets: Collection[str], **declaration: Unpack[Declaration]
+    fn: Callable[A, R], /, *, effect: Effect, secrets: Collection[str], **options: Unpack[ToolOptions]
 ) -> FunctionTool[A, R]: ...
 @overload
 def tool(
-    *, effect: Effect, secrets: Collection[str], **declaration: Unpack[Declaration]
+    *, effect: Effect, secrets: Collection[str], **options: Unpack[ToolOptions]
 ) -> Callable[[Callable[A, R]], FunctionTool[A, R]]: ...
 def tool(
     fn: Callable[..., Any] | None = None,
@@ -125,7 +117,7 @@ def tool(
     *,
     effect: Effect,
     secrets: Collection[str],
-    **declaration: Unpack[Declaration],
+    **options: Unpack[ToolOptions],
 ) -> Any:
     """Make a function a tool; name, description, schema and parser follow from its signature and docstring.
 
@@ -143,27 +135,28 @@ def tool(
     """
     locals_ = sys._getframe(1).f_locals
     if fn is None:
-        return lambda fn: _make(fn, effect, secrets, declaration, locals_)
-    return _make(fn, effect, secrets, declaration, locals_)
+        return lambda fn: _make(fn, effect, secrets, options, locals_)
+    return _make(fn, effect, secrets, options, locals_)
 
 
 def _make(
-    fn: Any, effect: Effect, secrets: Collection[str], declaration: Declaration, locals_: Mapping[str, Any]
+    fn: Any, effect: Effect, secrets: Collection[str], options: ToolOptions, locals_: Mapping[str, Any]
 ) -> FunctionTool[..., Any]:
-    given: dict[str, Any] = dict(declaration)
+    given: dict[str, Any] = dict(options)
     params = given.pop("params", None)
     name = given.pop("name", None)
     if name is None:
         name = _name_of(fn)
-    hooks: dict[str, Any] = {hook: given.pop(hook) for hook in Hooks.__annotations__ if hook in given}
+    hooks: dict[str, Any] = {hook: given.pop(hook) for hook in HOOKS if hook in given}
     for hook, value in hooks.items():
         if not callable(value):
             raise TypeError(f"tool {name!r}: {hook} must be a function, got {value!r}")
     if not callable(fn):
         raise TypeError(f"tool {name!r}: expected a function, got {fn!r}")
-    facts = make_facts(name, effect, secrets, _parameter_names(fn, params), given)  # type: ignore[arg-type]
+    known = function_parameters(fn) if params is None else field_names(params)
+    facts = make_facts(name, effect, secrets, known, given)
     inner = "<locals>" in getattr(fn, "__qualname__", "")
-    return FunctionTool(fn, facts, params, hooks, locals_ if inner else None)  # type: ignore[arg-type]
+    return FunctionTool(fn, facts, params, hooks, locals_ if inner else None)  # type: ignore[arg-type] # HOOKS are its keys
 
 
 def _name_of(fn: Any) -> str:
@@ -178,22 +171,11 @@ def _name_of(fn: Any) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(fn).__name__).lower()
 
 
-def _parameter_names(fn: Any, params: Any) -> Collection[str] | None:
-    """The names of the parameters, without resolving a type; None where any name may come."""
-    if isinstance(params, Mapping):
-        properties = params.get("properties")
-        return list(properties) if isinstance(properties, Mapping) else None
-    if params is not None:
-        from toolcrib.tool import _field_names
+@functools.cache
+def _params_hooks() -> frozenset[str]:
+    """The hooks that take the params, as the methods of `Tool` declare them."""
+    import inspect
 
-        return _field_names(params)
-    filled: set[str] = set()
-    while isinstance(fn, functools.partial):
-        filled.update(fn.keywords)
-        fn = fn.func
-    code = getattr(fn, "__code__", None) or getattr(type(fn).__call__, "__code__", None)
-    if code is None or code.co_flags & VARKEYWORDS:
-        return None
-    extra = 1 if code.co_flags & VARARGS else 0
-    names: tuple[str, ...] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + extra]
-    return [name for name in names if name not in filled]
+    from toolcrib.tool import Tool
+
+    return frozenset(hook for hook in HOOKS if "params" in inspect.signature(getattr(Tool, hook)).parameters)

@@ -56,9 +56,9 @@ def samples(schema: Schema, count: int, seed: int = 0) -> Iterator[dict[str, Any
     """
     import json
 
-    from toolcrib.params import closed_validator
+    from toolcrib.schema.validator import offline_validator
 
-    valid = closed_validator(schema)
+    valid = offline_validator(schema)
     chance = random.Random(seed)
     seen: set[str] = set()
     for attempt in range(count * MAX_TRIES):
@@ -75,9 +75,9 @@ def samples(schema: Schema, count: int, seed: int = 0) -> Iterator[dict[str, Any
 
 def spoiled(schema: Schema, arguments: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Arguments that do not fit any more, each with the name of the parameter at fault."""
-    from toolcrib.params import closed_validator
+    from toolcrib.schema.validator import offline_validator
 
-    valid = closed_validator(schema)
+    valid = offline_validator(schema)
     properties: Mapping[str, Any] = schema.get("properties", {})
     for name in schema.get("required", ()):
         yield name, {key: value for key, value in arguments.items() if key != name}

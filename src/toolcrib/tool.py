@@ -10,21 +10,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 from toolcrib.effect import Effect
-from toolcrib.facts import Facts, OptionalFacts, make_facts
+from toolcrib.facts import FactOptions, Facts, make_facts
+from toolcrib.hooks import HOOKS
+from toolcrib.parameter_names import field_names, takes_positional
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from toolcrib.access import Access
+    from toolcrib.compiling.definition import Definition
     from toolcrib.context import Context
-    from toolcrib.definition import Definition
     from toolcrib.question import Doubt, Preview
     from toolcrib.spec import ToolSpec
 
 P = TypeVar("P")
 R = TypeVar("R")
-
-VARARGS = 0x04  # of a code object: it takes *args
 
 
 class _class_property:
@@ -57,15 +57,14 @@ class Tool(Generic[P, R]):
     _definition: ClassVar[Definition | None]
 
     def __init_subclass__(
-        cls, *, name: str, effect: Effect, secrets: Collection[str], **facts: Unpack[OptionalFacts]
+        cls, *, name: str, effect: Effect, secrets: Collection[str], **facts: Unpack[FactOptions]
     ) -> None:
         super().__init_subclass__()
         if cls.execute is Tool.execute:
             raise TypeError(f"tool {name!r}: class {cls.__name__} must define execute(self, params, ctx)")
-        code = getattr(cls.execute, "__code__", None)
-        if code is not None and code.co_argcount < 3 and not code.co_flags & VARARGS:
+        if not takes_positional(cls.execute, 3):
             raise TypeError(f"tool {name!r}: execute must take (self, params, ctx)")
-        cls.facts = make_facts(name, effect, secrets, _field_names(params_type(cls)), facts)
+        cls.facts = make_facts(name, effect, secrets, field_names(params_type(cls)), facts)
         cls._definition = None
 
     def execute(
@@ -129,9 +128,16 @@ class Tool(Generic[P, R]):
         """
         compiled = cls.__dict__.get("_definition")
         if compiled is None:
-            from toolcrib.definition import define_class
+            from toolcrib.compiling.compile import compile_class
 
-            compiled = cls._definition = define_class(cls)
+            compiled = cls._definition = compile_class(
+                cls.facts,
+                execute=cls.execute,
+                kind=params_type(cls),
+                returns=result_type(cls),
+                doc=cls.__dict__.get("__doc__") or "",
+                hooks=[hook for hook in HOOKS if getattr(cls, hook) is not getattr(Tool, hook)],
+            )
         return compiled
 
     @_class_property
@@ -146,22 +152,6 @@ class Tool(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<Tool {self.facts.name}>"
-
-
-HOOKS = (
-    "precheck",
-    "effect_for",
-    "resources",
-    "accesses",
-    "preview",
-    "doubt",
-    "with_secrets",
-    "unavailable",
-    "on_partial",
-    "dynamic_description",
-    "dynamic_schema",
-    "aclose",
-)
 
 
 def params_type(cls: type[Any]) -> Any:
@@ -180,13 +170,3 @@ def result_type(cls: type[Any]) -> Any:
             if get_origin(base) is Tool:
                 return get_args(base)[1]
     return Any
-
-
-def _field_names(kind: Any) -> set[str] | None:
-    """The parameters of a model, dataclass or TypedDict, from its annotations: types are not resolved yet."""
-    if isinstance(kind, TypeVar):
-        return None
-    names: set[str] = set()
-    for ancestor in getattr(kind, "__mro__", ()):
-        names.update(ancestor.__dict__.get("__annotations__", ()))  # noqa: RUF063 - cheap, and of this class alone
-    return names or None

@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from toolcrib.compiling.definition import Definition
 from toolcrib.content import Audio, File, Image, Json, Part, Text
-from toolcrib.definition import Definition
 from toolcrib.errors import ToolError
 from toolcrib.prepared import Ready
 from toolcrib.question import Question

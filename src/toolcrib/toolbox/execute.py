@@ -24,7 +24,7 @@ from toolcrib.toolbox.threads import BRIEF_WAIT
 
 if TYPE_CHECKING:
     from toolcrib.audit import AuditLog
-    from toolcrib.definition import Definition
+    from toolcrib.compiling.definition import Definition
     from toolcrib.toolbox.box import Toolbox
 
 DOING, SUCCESS, ERROR = CallState.DOING, CallState.SUCCESS, CallState.ERROR

@@ -16,7 +16,7 @@ from toolcrib.toolbox import model_messages
 
 if TYPE_CHECKING:
     from toolcrib.call import CallKey
-    from toolcrib.definition import Definition
+    from toolcrib.compiling.definition import Definition
     from toolcrib.facts import MaxOutput
 
 MAX_OFFLOAD = 10_000_000  # bytes of a long output that are kept in its file

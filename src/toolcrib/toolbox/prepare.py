@@ -16,7 +16,7 @@ from toolcrib.toolbox.policy import BY_EFFECT, AutonomyPolicy, Decision, PolicyR
 from toolcrib.toolbox.provenance import NOTHING, Provenance
 
 if TYPE_CHECKING:
-    from toolcrib.definition import Definition
+    from toolcrib.compiling.definition import Definition
     from toolcrib.repair import Edit
     from toolcrib.result import ToolResult
     from toolcrib.toolbox.tool_list import ToolList

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from toolcrib.compiling.definition import Definition
 from toolcrib.context import Context
-from toolcrib.definition import Definition
 from toolcrib.errors import ToolDefinitionError
 from toolcrib.prepared import ResolvedTool
 from toolcrib.tool import Tool

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolcrib.definition import Definition
+    from toolcrib.compiling.definition import Definition
     from toolcrib.prepared import Ready
     from toolcrib.result import ToolResult
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolcrib.compiling.definition import Definition
+from toolcrib.compiling.schema_params import SchemaParams
 from toolcrib.context import Context
-from toolcrib.definition import Definition
-from toolcrib.params import SchemaParams
 from toolcrib.spec import ToolSpec
 from toolcrib.toolbox.registry import Entry, Registry, close_tool, made
 

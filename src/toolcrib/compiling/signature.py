@@ -1,4 +1,4 @@
-"""Reading a function's signature: what the model gives, what the box fills in, how the call is made."""
+"""A function's signature: which arguments the model gives, which the toolbox fills in, how the call is made."""
 
 from __future__ import annotations
 
@@ -44,6 +44,14 @@ class Signature:
     contexts: tuple[str, ...]
     returns: Any
     order: list[Parameter]
+
+    def defaults(self) -> dict[str, Any]:
+        """The defaults of the parameters that a model may leave out, without those of a pydantic `Field`."""
+        return {
+            p.name: p.default
+            for p in self.parameters
+            if not p.required and p.default is not MISSING and not hasattr(p.default, "get_default")
+        }
 
     def caller(self, fn: Callable[..., Any]) -> Callable[[Any, dict[str, Any], Any], Any]:
         """The function of (tool, validated arguments, context) that makes the call; worked out once."""

@@ -1,0 +1,137 @@
+"""From a declaration to a `Definition`: the class form and the function form."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from toolcrib.compiling.definition import Definition, Hook
+from toolcrib.compiling.docstring import parse_docstring
+from toolcrib.compiling.params import Params, add_to_schema, make_params
+from toolcrib.compiling.signature import Signature, read_signature
+from toolcrib.compiling.signature_params import signature_params
+from toolcrib.compiling.typed_params import TypedParams
+from toolcrib.errors import ToolDefinitionError
+from toolcrib.facts import Facts
+
+__all__ = ["compile_class", "compile_function"]
+
+
+def compile_class(
+    facts: Facts, *, execute: Callable[..., Any], kind: Any, returns: Any, doc: str, hooks: Iterable[str]
+) -> Definition:
+    """Compile a tool class: `kind` is the type of its params, `hooks` are the names of those it overrides."""
+    start: Callable[[Any, Any, Any], Any] = _execute
+    if kind is None or kind is type(None):
+        params: Params = TypedParams.of_fields({}, tool=facts.name)
+        start = _execute_without
+    else:
+        params = make_params(kind, tool=facts.name)
+    description = _describe(params, inspect.cleandoc(doc), facts)
+    if not isinstance(kind, Mapping):
+        _describe_parameters(params, parse_docstring(getattr(kind, "__doc__", None) or "")[1])
+    made = {name: _method(name) for name in hooks}
+    return Definition(facts, description, params, start, _mode(execute, facts), made, returns, True)
+
+
+def compile_function(
+    facts: Facts,
+    fn: Callable[..., Any],
+    *,
+    kind: Any,
+    hooks: Mapping[str, Hook],
+    params_hooks: Collection[str],
+    local_names: Mapping[str, Any] | None,
+) -> Definition:
+    """Compile a function tool, from its signature or from the `params=` of its declaration (`kind`).
+
+    Hooks whose names are in `params_hooks` take the params, and are given the defaults with them.
+    `local_names` are the names where the function was defined, for annotations that are strings.
+    """
+    signature = read_signature(fn, facts.name, local_names)
+    own_doc = not isinstance(fn, functools.partial) or fn.func.__doc__  # not the docstring of partial itself
+    doc = inspect.cleandoc(inspect.getdoc(fn) or "") if own_doc else ""
+    start: Callable[[Any, Any, Any], Any]
+    defaults: dict[str, Any] = {}
+    if kind is not None:
+        params = make_params(kind, tool=facts.name)
+        wants_context = _wants_context(signature, facts.name)
+        start = (
+            (lambda _, values, ctx: fn(values, ctx)) if wants_context else (lambda _, values, ctx: fn(values))
+        )
+    else:
+        params = signature_params(signature, facts.name)
+        wants_context = bool(signature.contexts)
+        start = signature.caller(fn)
+        defaults = signature.defaults()
+    description = _describe(params, doc, facts)
+    made = {
+        name: _function_hook(hook, defaults if name in params_hooks else {}) for name, hook in hooks.items()
+    }
+    mode = _mode(fn, facts)
+    return Definition(facts, description, params, start, mode, made, signature.returns, wants_context)
+
+
+def _execute(tool: Any, params: Any, ctx: Any) -> Any:
+    return tool.execute(params, ctx)
+
+
+def _execute_without(tool: Any, params: Any, ctx: Any) -> Any:
+    return tool.execute(None, ctx)
+
+
+def _method(name: str) -> Hook:
+    return lambda tool, *args: getattr(tool, name)(*args)
+
+
+def _function_hook(hook: Hook, defaults: Mapping[str, Any]) -> Hook:
+    """A hook that is called as a method is, its params filled up with the defaults."""
+    if defaults:
+        return lambda tool, params, *args: hook({**defaults, **params}, *args)
+    return lambda tool, *args: hook(*args)
+
+
+def _wants_context(signature: Signature, tool: str) -> bool:
+    """Whether a function declared with `params=` takes (params, ctx), and not (params) alone."""
+    given = [p for p in signature.parameters if p.default is inspect.Parameter.empty]
+    bare = len(given) == 2 and given[1].hint is Any and not signature.contexts
+    if len(given) != 1 and not bare:
+        names = ", ".join(p.name for p in signature.order)
+        raise ToolDefinitionError(
+            f"tool {tool!r}: with params= its function takes (params) or (params, ctx), got ({names})"
+        )
+    return bare or bool(signature.contexts)
+
+
+def _mode(fn: Callable[..., Any], facts: Facts) -> str:
+    """How `Definition.mode` says that a function is run."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    if not (inspect.isfunction(fn) or inspect.ismethod(fn)):
+        fn = type(fn).__call__
+    if inspect.iscoroutinefunction(fn):
+        return "async"
+    if inspect.isasyncgenfunction(fn):
+        return "async_generator"
+    if inspect.isgeneratorfunction(fn):
+        return "generator"
+    return "inline" if facts.inline else "thread"
+
+
+def _describe(params: Params, doc: str, facts: Facts) -> str:
+    """The tool's description. What the docstring says of parameters goes into the schema."""
+    description, described = parse_docstring(doc)
+    _describe_parameters(params, described)
+    return facts.description or description
+
+
+def _describe_parameters(params: Params, described: Mapping[str, str]) -> None:
+    """Add descriptions to the parameters that have none."""
+    notes: dict[str, dict[str, Any]] = {}
+    for name, text in described.items():
+        node = params.schema["properties"].get(name)
+        if isinstance(node, dict) and text and not node.get("description"):
+            notes[name] = {"description": text}
+    add_to_schema(params, notes)

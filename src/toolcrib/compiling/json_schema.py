@@ -1,0 +1,58 @@
+"""The JSON Schema of a Pydantic core schema, without what tells a model nothing."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic.json_schema import GenerateJsonSchema
+
+__all__ = ["json_schema_of", "slim"]
+
+DATA = {"default", "const", "enum", "examples"}  # keys of a JSON Schema that hold data
+
+
+def json_schema_of(core: Any) -> Any:
+    """The raw JSON Schema of a core schema."""
+    return _Generator().generate(core, mode="validation")
+
+
+class _Generator(GenerateJsonSchema):
+    """Pydantic's generator, with the table that it otherwise makes anew for every schema."""
+
+    _methods: ClassVar[dict[str, str]] = {}
+
+    def build_schema_type_to_method(self) -> Any:
+        if not self._methods:
+            made = super().build_schema_type_to_method()
+            self._methods.update({kind: method.__name__ for kind, method in made.items()})
+            return made
+        return {kind: getattr(self, name) for kind, name in self._methods.items()}
+
+    def emit_warning(self, kind: Any, detail: str) -> None:
+        """Do nothing: a default that no JSON can show is left out, which needs no warning."""
+
+
+def slim(schema: Any) -> Any:
+    """A raw schema without a null that is the default, and without `additionalProperties: false`.
+
+    A parameter that may be left out and then is None needs no null beside its type; unknown fields are
+    refused whether the schema says so or not.
+    """
+    if isinstance(schema, list):
+        return [slim(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    new = {key: item if key in DATA else slim(item) for key, item in schema.items()}
+    if new.get("additionalProperties") is False:
+        del new["additionalProperties"]
+    properties = new.get("properties")
+    if isinstance(properties, dict):
+        required = new.get("required", ())
+        for name, node in properties.items():
+            if name not in required and isinstance(node, dict) and node.get("default", 0) is None:
+                members = node.get("anyOf")
+                if isinstance(members, list) and {"type": "null"} in members:
+                    rest = [member for member in members if member != {"type": "null"}]
+                    node = {key: item for key, item in node.items() if key not in ("anyOf", "default")}
+                    properties[name] = {**rest[0], **node} if len(rest) == 1 else {**node, "anyOf": rest}
+    return new

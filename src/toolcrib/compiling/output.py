@@ -1,0 +1,91 @@
+"""A tool's declared result: its JSON Schema, and the check of what the tool returns."""
+
+from __future__ import annotations
+
+import collections.abc as abc
+import functools
+import inspect
+from collections.abc import Callable
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from toolcrib.content import Json, Media, Text
+from toolcrib.errors import ToolDefinitionError
+from toolcrib.result import ToolResult
+
+__all__ = ["Output"]
+
+ANY_DICT = (dict, dict[str, Any])
+
+
+class Output:
+    """A tool's declared result: its JSON Schema (None for plain text and content parts) and its check."""
+
+    __slots__ = ("_adapter", "_known", "schema", "to_json")
+
+    def __init__(self, returns: Any, tool: str) -> None:
+        self.schema: dict[str, Any] | None = None
+        self._adapter: Any = None
+        self._known: type | None = None
+        self.to_json: Callable[[Any], bytes] | None = None
+        hint = _awaited(returns)
+        if not _is_structured(hint):
+            return
+        from pydantic import TypeAdapter
+
+        from toolcrib.compiling.typed_dicts import modern
+        from toolcrib.schema import clean
+
+        try:
+            self._adapter = TypeAdapter(modern(hint))
+            self.schema = clean(self._adapter.json_schema(mode="serialization"))
+        except Exception as problem:
+            raise ToolDefinitionError(
+                f"tool {tool!r}: its return annotation {hint!r} gives no schema: {problem}"
+            ) from problem
+        if hint in ANY_DICT:
+            self._known = dict
+        elif isinstance(hint, type) and hasattr(hint, "model_fields"):
+            self._known = hint
+        to_json = self._adapter.serializer.to_json
+        self.to_json = functools.partial(to_json, warnings=False)
+
+    def misfit(self, value: Any, text: str) -> str | None:
+        """Why a value with the JSON `text` does not fit the declared type; None if it fits.
+
+        A Pydantic model was validated when it was made, and any dict fits `dict`. For other types the JSON is
+        validated.
+        """
+        if type(value) is self._known:
+            return None
+        try:
+            self._adapter.validator.validate_json(text)
+        except ValueError as problem:
+            return str(problem)
+        return None
+
+
+def _awaited(hint: Any) -> Any:
+    """The X of Awaitable[X] and Coroutine[..., X]; Any for generators, whose values are joined to a result."""
+    origin = get_origin(hint)
+    if origin in (abc.Awaitable, abc.Coroutine):
+        return get_args(hint)[-1]
+    if origin in (abc.AsyncIterator, abc.AsyncGenerator, abc.AsyncIterable, abc.Iterator, abc.Generator):
+        return Any
+    return hint
+
+
+def _is_structured(hint: Any) -> bool:
+    """Whether a result type has a schema that tells a model something: not text, bytes, parts, None or Any."""
+    if hint in (Any, str, bytes, None, type(None), object, inspect.Parameter.empty) or isinstance(
+        hint, TypeVar
+    ):
+        return False
+    if isinstance(hint, type) and issubclass(hint, ToolResult | Text | Json | Media | str | bytes):
+        return False
+    arguments = [item for item in get_args(hint) if item is not type(None)]
+    if arguments and get_origin(hint) in (list, tuple, Union, UnionType):
+        return all(item is ... or _is_structured(item) for item in arguments) or (
+            get_origin(hint) in (list, tuple) and all(item in (str, ...) for item in arguments)
+        )
+    return True

@@ -1,0 +1,42 @@
+"""Where a tool's arguments come from: a Python type or a raw JSON Schema, behind one small protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from toolcrib.errors import FieldError
+
+__all__ = ["Params", "add_to_schema", "make_params"]
+
+
+class Params(Protocol):
+    """What a call needs of the source of a tool's arguments; `schema` is their canonical JSON Schema."""
+
+    schema: dict[str, Any]
+
+    def parse(self, text: str | bytes) -> Any:
+        """The validated params of a JSON text. Strict: raises ValueError where the text does not fit."""
+
+    def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
+        """Every place that failed, for a problem that `parse` raised on the JSON text of `value`."""
+        ...
+
+
+def make_params(kind: Any, *, tool: str) -> Params:
+    """The params of a declaration: a JSON Schema (a mapping), or a model, dataclass or TypedDict."""
+    if isinstance(kind, Mapping):
+        from toolcrib.compiling.schema_params import SchemaParams
+
+        return SchemaParams(kind, tool=tool)
+    from toolcrib.compiling.typed_params import TypedParams
+
+    return TypedParams.of_type(kind, tool=tool)
+
+
+def add_to_schema(params: Params, notes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Add keywords to the schemas of parameters, by name. Shared parts of the schema are not changed."""
+    properties = params.schema["properties"]
+    added = {name: {**properties[name], **note} for name, note in notes.items() if note}
+    if added:
+        params.schema = {**params.schema, "properties": {**properties, **added}}

@@ -1,0 +1,70 @@
+"""The params of a plain function: its signature, read as named fields."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any
+
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
+
+from toolcrib.compiling.params import Params, add_to_schema
+from toolcrib.compiling.signature import VAR_KEYWORD, VAR_POSITIONAL, Parameter, Signature, is_nullable
+from toolcrib.compiling.typed_dicts import modern
+from toolcrib.compiling.typed_params import TypedParams
+
+__all__ = ["signature_params"]
+
+
+def signature_params(signature: Signature, tool: str) -> Params:
+    """The params of a signature, with the defaults and descriptions that it gives."""
+    fields: dict[str, Any] = {}
+    extras: Any = None
+    for parameter in signature.parameters:
+        hint = modern(parameter.hint)
+        if parameter.kind is VAR_KEYWORD:
+            extras = hint
+            continue
+        if parameter.kind is VAR_POSITIONAL:
+            hint = list[hint]  # type: ignore[valid-type] # a type known only at run time
+        # A nullable field that must be there is filled with None by the params themselves.
+        absent_is_none = parameter.default is None and is_nullable(hint)
+        fields[parameter.name] = (_with_field(hint, parameter), parameter.required or absent_is_none)
+    params = TypedParams.of_fields(fields, tool=tool, extras=extras, reserved=signature.contexts)
+    add_to_schema(
+        params, {parameter.name: _note(params.schema, parameter) for parameter in signature.parameters}
+    )
+    return params
+
+
+def _with_field(hint: Any, parameter: Parameter) -> Any:
+    """The type of a parameter. Of `x: int = Field(1, ge=1)` the constraints join the type; the default stays."""
+    if not isinstance(parameter.default, FieldInfo):
+        return hint
+    info = parameter.default
+    parameter.default = inspect.Parameter.empty if info.is_required() else info
+    extra = FieldInfo(
+        description=info.description, examples=info.examples, json_schema_extra=info.json_schema_extra
+    )
+    return Annotated[(hint, *info.metadata, extra)]
+
+
+def _note(schema: dict[str, Any], parameter: Parameter) -> dict[str, Any]:
+    """Keywords that a TypedDict's schema lacks: the default, and a plain text in Annotated as description."""
+    node = schema["properties"].get(parameter.name)
+    if not isinstance(node, dict):
+        return {}
+    note: dict[str, Any] = {}
+    if "description" not in node:
+        texts = [item for item in getattr(parameter.hint, "__metadata__", ()) if isinstance(item, str)]
+        if texts:
+            note["description"] = " ".join(texts)
+    default = parameter.default
+    if isinstance(default, FieldInfo):
+        default = default.get_default(call_default_factory=False)
+    if default is not None and not parameter.required and default is not inspect.Parameter.empty:
+        try:
+            note["default"] = to_jsonable_python(default)
+        except ValueError:  # a default that no JSON can show is left out of it
+            pass
+    return note

@@ -1,0 +1,164 @@
+"""Params from a Python type, validated by Pydantic."""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Mapping
+from typing import Any, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic_core import SchemaValidator, core_schema, from_json
+
+from toolcrib.compiling.core_schema import core_schema_of, has_reference, has_type, strict
+from toolcrib.compiling.json_schema import json_schema_of, slim
+from toolcrib.compiling.signature import unresolvable
+from toolcrib.compiling.typed_dicts import modern
+from toolcrib.errors import FieldError, ToolDefinitionError
+from toolcrib.explain import field_errors
+from toolcrib.schema import clean
+
+__all__ = ["TypedParams"]
+
+FAILURES = {  # Pydantic's types of errors, as the kinds of `field_errors`; every other is a "type"
+    "missing": "missing",
+    "extra_forbidden": "extra",
+    "unexpected_keyword_argument": "extra",
+    "value_error": "rule",
+    "assertion_error": "rule",
+}
+
+
+class TypedParams:
+    """Params from a Python type, validated by Pydantic in strict JSON mode; unknown fields are errors."""
+
+    def __init__(self, core: Any, raw: Any, *, tool: str, kind: Any) -> None:
+        self._reserved: tuple[str, ...] = ()
+        self._takes_anything = has_type(core, "any")
+        # Prebuilt validators of nested models would bring back what was tightened.
+        self._validate = SchemaValidator(core, None, False).validate_json
+        self.schema = clean(slim(raw))
+        self.schema.pop("description", None)  # a model's docstring is about the model; the tool has its own
+        if self.schema.get("type") != "object":
+            raise ToolDefinitionError(
+                f"tool {tool!r}: params must be an object of named parameters, "
+                f"got {self.schema.get('type') or kind!r}"
+            )
+
+    @classmethod
+    def of_type(cls, kind: Any, *, tool: str, extras: Any = None) -> TypedParams:
+        """Params of a model, dataclass or TypedDict; `extras` is the type of fields that are not named."""
+        try:
+            kind = modern(kind)
+            core = strict(core_schema_of(kind))
+            if extras is not None:
+                core = {**core, "extra_behavior": "allow", "extras_schema": core_schema_of(extras)}
+            raw = json_schema_of(core)
+        except Exception as problem:
+            raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
+        return cls(core, raw, tool=tool, kind=kind)
+
+    @classmethod
+    def of_fields(
+        cls,
+        fields: Mapping[str, tuple[Any, bool]],
+        *,
+        tool: str,
+        extras: Any = None,
+        reserved: tuple[str, ...] = (),
+    ) -> TypedParams:
+        """Params of named fields, each given as (type, required), as a plain signature has them.
+
+        `extras` is the type of further arguments of any name; `reserved` names are refused among those.
+        The fields stand in a TypedDict, whose keys may have any name, also `schema`, `copy` or `_x`. If all
+        types are plain ones, their compiled parts are reused between tools.
+        """
+        reused = None if extras is not None else _plain_fields(fields)
+        if reused is not None:
+            return cls(*reused, tool=tool, kind=dict)
+        import typing_extensions
+
+        hints = {
+            name: hint if required else typing_extensions.NotRequired[hint]
+            for name, (hint, required) in fields.items()
+        }
+        build: Any = typing_extensions.TypedDict
+        made = build("Arguments", hints)
+        made.__pydantic_config__ = {"extra": "forbid"}
+        params = cls.of_type(made, tool=tool, extras=extras)
+        params._reserved = reserved if extras is not None else ()
+        return params
+
+    def parse(self, text: str | bytes) -> Any:
+        given = self._validate(text or "{}", strict=True)
+        if self._takes_anything:  # only there NaN and Infinity pass, which are no JSON
+            from_json(text or "{}", allow_inf_nan=False)
+        if self._reserved and any(name in given for name in self._reserved):
+            raise ValueError("a name that is not the model's to give")
+        return given
+
+    def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
+        if self._reserved and isinstance(value, dict) and not isinstance(problem, ValidationError):
+            return field_errors(
+                self.schema, value, [((name,), "extra", "") for name in self._reserved if name in value]
+            )
+        if not isinstance(problem, ValidationError):
+            return (FieldError("", "a JSON object", str(problem)),)
+        errors = problem.errors(include_url=False, include_context=False, include_input=False)
+        if any(error["type"] == "json_invalid" for error in errors):
+            return (FieldError("", "a JSON object", "text that is not JSON"),)
+        failures = [
+            (
+                error["loc"],
+                FAILURES.get(error["type"], "type"),
+                error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, "),
+            )
+            for error in errors
+        ]
+        return field_errors(self.schema, value, failures)
+
+
+def _plain_fields(fields: Mapping[str, tuple[Any, bool]]) -> tuple[Any, Any] | None:
+    """Core schema and JSON Schema of fields whose types need no definitions; None if any type needs one."""
+    field: Any = core_schema.typed_dict_field
+    cores: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
+    for name, (hint, required) in fields.items():
+        try:
+            # Equal unions may differ in order, which shows in the schema: the written type is part of the key.
+            plain = _plain_type(hint, repr(hint))
+        except Exception:  # unhashable, or unknown to Pydantic: `of_type` says which
+            return None
+        if plain is None:
+            return None
+        core, schema = plain
+        nullable = required and core["type"] == "nullable"
+        if nullable:
+            core, schema = {"type": "default", "schema": core, "default": None}, {**schema, "default": None}
+        cores[name] = field(core, required=required and not nullable)
+        properties[name] = schema
+    required_names = [name for name, made in cores.items() if made["required"]]
+    raw: dict[str, Any] = {"type": "object", "properties": properties, "required": required_names}
+    return core_schema.typed_dict_schema(cores, extra_behavior="forbid"), raw
+
+
+@functools.lru_cache(maxsize=1024)
+def _plain_type(hint: Any, written: str) -> tuple[Any, Any] | None:
+    """The strict core schema and the JSON Schema of a type; None if it needs definitions."""
+    core = strict(core_schema_of(hint))
+    return None if has_reference(core) else (core, json_schema_of(core))
+
+
+def _culprit(kind: Any) -> str:
+    """The first parameter whose type cannot be compiled alone, as a prefix for the message."""
+    unknown = unresolvable(kind)
+    if unknown:
+        return f"parameter {unknown!r}: "
+    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+        while get_origin(hint) in (typing.Required, typing.NotRequired):
+            hint = get_args(hint)[0]
+        try:
+            json_schema_of(core_schema_of(hint))
+        except Exception:
+            return f"parameter {name!r}: "
+    return ""

@@ -1,0 +1,45 @@
+"""The names of a tool's parameters, read without resolving a type: cheap enough for the moment of definition."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
+
+__all__ = ["field_names", "function_parameters", "takes_positional"]
+
+VARARGS = 0x04  # flag of a code object: the function takes *args
+VARKEYWORDS = 0x08  # flag of a code object: the function takes **kwargs
+
+
+def field_names(kind: Any) -> Collection[str] | None:
+    """The fields of a model, dataclass, TypedDict or raw JSON Schema; None if any name may come."""
+    if isinstance(kind, TypeVar):
+        return None
+    if isinstance(kind, Mapping):
+        properties = kind.get("properties")
+        return list(properties) if isinstance(properties, Mapping) else None
+    names: set[str] = set()
+    for ancestor in getattr(kind, "__mro__", ()):
+        names.update(ancestor.__dict__.get("__annotations__", ()))  # noqa: RUF063 - cheap, and of this class alone
+    return names or None
+
+
+def function_parameters(fn: Any) -> Collection[str] | None:
+    """The parameters of a function, partial or callable object; None if any name may come."""
+    filled: set[str] = set()
+    while isinstance(fn, functools.partial):
+        filled.update(fn.keywords)
+        fn = fn.func
+    code = getattr(fn, "__code__", None) or getattr(type(fn).__call__, "__code__", None)
+    if code is None or code.co_flags & VARKEYWORDS:
+        return None
+    extra = 1 if code.co_flags & VARARGS else 0
+    names: tuple[str, ...] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + extra]
+    return [name for name in names if name not in filled]
+
+
+def takes_positional(fn: Any, count: int) -> bool:
+    """Whether a function takes that many positional arguments; True for callables without a code object."""
+    code = getattr(fn, "__code__", None)
+    return code is None or code.co_argcount >= count or bool(code.co_flags & VARARGS)

@@ -15,7 +15,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.catalog import CODECS, codec_named
 from toolcrib.codecs.codec import Features
-from toolcrib.codecs.openai_chat_servers import FLAVOURS, OTHERS
+from toolcrib.codecs.openai_chat_servers import OTHERS, SERVERS
 from toolcrib.codecs.pairing import IdRule
 from toolcrib.codecs.text.catalog import FALLBACK, formats
 from toolcrib.models.providers import ALIASES, CLASSES, PROVIDERS, Provider
@@ -140,7 +140,7 @@ def length(rule: IdRule) -> str:
 
 def server_table() -> str:
     """How the servers of Chat Completions differ."""
-    known = {f"`{name}`": row for name, row in FLAVOURS.items()} | {"all others": OTHERS}
+    known = {f"`{name}`": row for name, row in SERVERS.items()} | {"all others": OTHERS}
     head = ["server", "schemas", "choice of tools", "limit of tokens", "ids", "`logit_bias`", "`logprobs`"]
     rows = (
         [

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.test_model_transports import HELLO, MESSAGE, REQUEST, serving
-from toolcrib.codecs.openai_chat_servers import FLAVOURS
+from toolcrib.codecs.openai_chat_servers import SERVERS
 from toolcrib.messages import Message, Request
 from toolcrib.models import AnthropicMessages, Fallback, Gemini, ModelError, OpenAIChat, resolve_model
 from toolcrib.models.prices import Prices
@@ -149,7 +149,7 @@ def test_a_key_has_one_host() -> None:
             homes.setdefault(name, set()).add(host_of(row.base_url))
     assert {name: hosts for name, hosts in homes.items() if len(hosts) != 1} == {}
     assert len(ALIASES.keys() & PROVIDERS.keys()) == 0
-    assert FLAVOURS.keys() - PROVIDERS.keys() == set()
+    assert SERVERS.keys() - PROVIDERS.keys() == set()
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ class _Writer:
         return {"role": "tool", "tool_call_id": answer.id, "content": content, **own}
 
     def _pictures_of(self, answers: list[Answered]) -> list[dict[str, Any]]:
-        """Pictures of results: the role "tool" takes text and documents, so they follow as the user's."""
+        """The images of results as a user message: the role "tool" takes only text and documents."""
         blocks: list[dict[str, Any]] = []
         for answer in answers:
             parts = answer.result.parts if answer.result is not None else ()
@@ -204,7 +204,7 @@ class _Writer:
 
 
 def _shortest(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
-    """Text as a string where that says it all, else the list of blocks."""
+    """A string where the blocks are plain text, else the list of blocks."""
     plain = all(block.keys() == {"type", "text"} for block in blocks)
     return "\n".join(block["text"] for block in blocks) if plain else blocks
 
@@ -215,7 +215,7 @@ def _data(part: Text | Json | Media) -> dict[str, Any]:
 
 
 def _sendable(call: ToolCall) -> str:
-    """Arguments as the text of a JSON object, which is what a call without any lacks."""
+    """Arguments as the text of a JSON object; a call without arguments gets "{}"."""
     if not isinstance(call.arguments, str):
         return compact(call.arguments)
     if call.arguments.strip() in NO_ARGUMENTS:

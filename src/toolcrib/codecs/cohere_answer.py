@@ -124,7 +124,7 @@ class CohereDecoder:
 
 
 class _Block:
-    """One content block, or the plan, in the making."""
+    """One content block, or the plan, that is still streaming."""
 
     __slots__ = ("extras", "kind", "pieces")
 
@@ -143,7 +143,7 @@ class _Block:
 
 
 class _Answer:
-    """Plan, content, citations, usage and stop reason of an answer; texts are joined once."""
+    """An answer's plan, content, citations, usage and stop reason. Its texts are joined once, at the end."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -157,7 +157,7 @@ class _Answer:
         self._said = ""
 
     def add(self, message: dict[str, Any], index: int | None = None) -> list[Chunk]:
-        """Take a message, or the piece of one that an event brings; `index` is that of a content block."""
+        """Takes a message, or one event's piece of it; `index` is the index of a content block."""
         chunks: list[Chunk] = []
         if plan := as_str(message.get(PLAN)):
             if self._plan is None:
@@ -194,13 +194,13 @@ class _Answer:
         return block
 
     def add_logprob(self, item: dict[str, Any]) -> None:
-        """A piece of text may be several tokens: their log-probabilities add up to that of the piece."""
+        """Adds the log-probability of a piece of text, which is the sum of those of its tokens."""
         values = [value for raw in as_list(item.get("logprobs")) if (value := as_money(raw)) is not None]
         if values:
             self._logprobs.append(TokenLogprob(as_str(item.get("text")), sum(values)))
 
     def end(self, body: dict[str, Any]) -> None:
-        """Take what stands at the end: why it stopped, what it used, and what went wrong."""
+        """Takes the end of an answer: stop reason, usage and error."""
         self._stop = as_str(body.get("finish_reason"))
         self._usage = as_dict(body.get("usage"))
         self._said = as_str(body.get("error"))
@@ -253,12 +253,12 @@ def read_usage(usage: dict[str, Any]) -> Usage:
 
 
 def _count(value: Any) -> int:
-    """A number of tokens; the interface declares them as floating."""
+    """A number of tokens, which this API declares as a floating-point number."""
     return as_count(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def read_error(body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
-    """The error that a body describes; one in the middle of a stream may pass."""
+    """The error that a body describes; an error in the middle of a stream counts as retryable."""
     fields = as_dict(body)
     error = fields.get("error", body)
     words = (

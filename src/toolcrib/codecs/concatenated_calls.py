@@ -1,4 +1,4 @@
-"""Arguments of several calls in one text, `{…}{…}`: some models write them so, and none of them may be dropped."""
+"""Arguments of several calls that a model wrote in one text, `{…}{…}`: they are split, so that no call is dropped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _read = json.JSONDecoder().raw_decode
 
 
 def concatenated_objects(text: str) -> list[str]:
-    """The objects of a text that is nothing but several, white space between them or not; else an empty list.
+    """The JSON objects of a text that consists of two or more objects, with or without white space between
+    them; else an empty list.
 
     >>> concatenated_objects('{"a": 1} {"b": "}{"}')
     ['{"a": 1}', '{"b": "}{"}']
@@ -40,9 +41,9 @@ def concatenated_objects(text: str) -> list[str]:
 
 
 def split_concatenated(call: ToolCall) -> list[ToolCall]:
-    """The calls that one call is: more than one where its arguments are glued together.
+    """Splits a call whose arguments hold several objects into one call an object; any other call is returned alone.
 
-    The id and what the provider keeps beside the call stay with the first.
+    The id and the provider's extras stay with the first.
     """
     objects = concatenated_objects(call.arguments) if isinstance(call.arguments, str) else []
     if not objects:
@@ -54,8 +55,9 @@ def split_concatenated(call: ToolCall) -> list[ToolCall]:
 class StreamedArguments:
     """One call's arguments as they stream.
 
-    What follows their first closed bracket is held back until `settle` can tell whether it is another call:
-    it is not while it is no complete object. With `plain`, nothing is: the text is not JSON.
+    Text after the first complete object is held back until `settle` knows whether it is another call's
+    arguments, which it is once it is a complete object. With `plain` nothing is held back: the text is not
+    JSON.
     """
 
     __slots__ = ("_depth", "_escaped", "_held", "_in_string", "closed", "length", "pieces", "plain")
@@ -72,7 +74,7 @@ class StreamedArguments:
 
     @property
     def text(self) -> str:
-        """All that came, that which is held back too."""
+        """All text so far, including the part that is held back."""
         return joined([*self.pieces, *self._held])
 
     @property
@@ -80,7 +82,7 @@ class StreamedArguments:
         return bool(self._held)
 
     def add(self, piece: str) -> str:
-        """Take a piece, and give what of it may be shown."""
+        """Takes a piece and returns the part of it that may be handed out now."""
         self.length += len(piece)
         end = len(piece) if self.plain else 0 if self.closed else self._end_in(piece)
         if end:
@@ -90,9 +92,9 @@ class StreamedArguments:
         return piece[:end]
 
     def settle(self, *, final: bool) -> tuple[str, list[str]]:
-        """What of the held back belongs to this call after all, and the arguments of the calls that follow it.
+        """The held-back text that belongs to this call after all, and the arguments of the calls that follow it.
 
-        Both are empty while that is open, which it is not with `final`.
+        Both are empty while that is undecided; with `final` it is always decided.
         """
         if not self._held:
             return "", []
@@ -107,7 +109,9 @@ class StreamedArguments:
         return held, []
 
     def _end_in(self, piece: str) -> int:
-        """Where in a piece the outermost bracket closes; its length where it does not."""
+        """The position in a piece at which the outermost bracket closes; the piece's length where it does not
+        close.
+        """
         position = 0
         if self._escaped and piece:
             self._escaped, position = False, 1

@@ -32,7 +32,7 @@ USUAL_TYPES: dict[type[Media], str] = {Image: "image/png", Audio: "audio/wav", F
 
 
 class GeminiCodec:
-    """The generateContent format; model and streaming are told by the address, not by the body.
+    """The generateContent format. The URL, not the body, names the model and says whether the answer streams.
 
     `provider` is the key of the extras (signatures, server-side tools), which go back to the same provider
     alone; `dialect` is that of the tools' schemas.
@@ -124,7 +124,9 @@ class _Writer:
         self._since_3 = since_3
 
     def contents(self, steps: list[Step]) -> list[dict[str, Any]]:
-        """Turns of user and model; the results of a turn's calls open the user's turn after it."""
+        """Alternating turns of user and model; the results of a turn's calls stand at the start of the user
+        turn after it.
+        """
         turns: list[dict[str, Any]] = []
         for step in steps:
             if step.message.role == "assistant":
@@ -138,12 +140,12 @@ class _Writer:
         return turns
 
     def texts(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
-        """Parts as text alone; of media only their labels."""
+        """Parts as text; media are reduced to their labels."""
         spoken = (part for part in parts if isinstance(part, Text | Json | Media))
         return [{"text": text} for part in spoken if (text := part.as_text())]
 
     def _parts(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
-        """Text, media and what this provider alone understands."""
+        """Text, media and this provider's own parts."""
         wire: list[dict[str, Any]] = []
         for part in parts:
             if isinstance(part, Opaque):
@@ -202,13 +204,13 @@ class _Writer:
         return {"functionResponse": {**wire, **own_extras(answer.result, self._provider)}}
 
     def _carried(self, part: Part) -> dict[str, Any] | None:
-        """Media as a part of a result, where the model takes them there."""
+        """The media that the model takes inside a result."""
         if not self._since_3 or not isinstance(part, Media) or part.media_type not in IN_RESULTS:
             return None
         return _media(part) if part.data else None
 
     def _following(self, answers: list[Answered]) -> list[dict[str, Any]]:
-        """Media that no result can carry follow as the user's."""
+        """The media that a result cannot carry, which follow in the user's turn."""
         wire: list[dict[str, Any]] = []
         for answer in answers:
             parts = answer.result.parts if answer.result is not None else ()
@@ -219,7 +221,9 @@ class _Writer:
 
 
 def merged(body: dict[str, Any], extras: dict[str, Any]) -> dict[str, Any]:
-    """A body with extras: they win, field by field of objects; their tools join ours."""
+    """Merges extras into a body, object by object; on a conflict the extras win, but their tools are added to
+    ours.
+    """
     whole = dict(body)
     for name, value in extras.items():
         ours = body.get(name)
@@ -233,7 +237,7 @@ def merged(body: dict[str, Any], extras: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined_tools(ours: list[Any], theirs: list[Any]) -> list[Any]:
-    """One list of tools, all its functions in one entry: several such entries are refused."""
+    """One list of tools with all functions in a single entry: the API refuses several such entries."""
     functions: list[Any] = []
     rest: list[Any] = []
     for tool in [*ours, *theirs]:
@@ -267,12 +271,12 @@ def _append(turns: list[dict[str, Any]], role: str, parts: list[dict[str, Any]])
 
 
 def _id(answer: Answered) -> dict[str, Any]:
-    """An id where the call came with one; without, results belong to calls by name and order."""
+    """The id field of a call that came with an id; without ids, results are matched by name and order."""
     return {"id": answer.id} if answer.call.id not in MISSING_IDS else {}
 
 
 def _media(part: Media) -> dict[str, Any] | None:
-    """Bytes or an address as the format carries them; None for neither."""
+    """Media bytes or a URL in the wire format; None where the part has neither."""
     kind = part.media_type
     if part.data:
         return {
@@ -284,7 +288,7 @@ def _media(part: Media) -> dict[str, Any] | None:
 
 
 def _callable_names(request: Request | None) -> frozenset[str]:
-    """The wire names of what a request's answer may call."""
+    """The wire names of the tools that the answer may call."""
     if request is None:
         return frozenset()
     names = wire_names(request)

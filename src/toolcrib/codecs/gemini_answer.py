@@ -83,7 +83,7 @@ def read_response(
 class GeminiDecoder:
     """Pieces of a generateContent answer in, neutral chunks out; only the first candidate is read.
 
-    `names` leads from wire names to ours, `tools` are the wire names of what may be called.
+    `names` maps wire names to ours; `tools` are the wire names of the tools that may be called.
     """
 
     def __init__(
@@ -161,7 +161,9 @@ class GeminiDecoder:
         return []
 
     def _words(self, text: str, thought: bool, own: dict[str, Any]) -> list[Chunk]:
-        """A signature stays on the piece that it came with; other pieces join the one before them."""
+        """Adds text or thinking. A piece with a signature stays a part of its own; other pieces are appended to
+        the one before.
+        """
         plain = own.keys() <= {"thought"}
         if plain and not text:
             return []
@@ -202,7 +204,7 @@ class GeminiDecoder:
         return call
 
     def _continued(self, name: str, id: str) -> Call | None:
-        """The call that a piece goes on with: the one that is open, unless the piece names another."""
+        """The call that a piece continues: the open one, unless the piece names another tool."""
         last = self._calls[-1] if self._calls else None
         if last is None or last.closed or (name and not (id and id == last.id)):
             return None
@@ -212,7 +214,7 @@ class GeminiDecoder:
         return self._calls[-1].close() if self._calls else []
 
     def _stopped(self, reason: str) -> list[Chunk]:
-        """Calls that were refused or broke off are marked; one that lacks only its end mark is complete."""
+        """Marks calls that were refused or that broke off. A call that lacks only its end mark is complete."""
         if reason in REFUSED_CALLS:
             return self._refused(REFUSED_CALLS[reason])
         last = self._calls[-1] if self._calls else None
@@ -222,7 +224,9 @@ class GeminiDecoder:
         return []
 
     def _refused(self, words: str) -> list[Chunk]:
-        """No call of this answer may run; where none came, one stands for what the model wrote."""
+        """Marks every call of this answer as not to be run. Without any, one call is added that stands for what
+        the model wrote.
+        """
         said = as_str(self._kept.get("finishMessage"))
         chunks: list[Chunk] = []
         if not self._calls:
@@ -252,7 +256,7 @@ class GeminiDecoder:
 
 
 def read_logprobs(result: Any) -> list[TokenLogprob]:
-    """The tokens of a `logprobsResult`, with the likeliest others of each."""
+    """The tokens of a `logprobsResult`, each with its most likely alternatives."""
     others = as_list(as_dict(result).get("topCandidates"))
     found: list[TokenLogprob] = []
     for position, chosen in enumerate(as_list(as_dict(result).get("chosenCandidates"))):
@@ -281,7 +285,7 @@ def read_usage(usage: dict[str, Any]) -> Usage:
 
 
 def read_error(body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
-    """The error that a body describes; a stream that is no server-sent events wraps it into a list."""
+    """The error that a body describes. A streamed answer without server-sent events wraps the error in a list."""
     body = next(iter(dicts(body)), body)
     error = body.get("error", body) if isinstance(body, dict) else body
     fields = as_dict(error)
@@ -301,6 +305,6 @@ def read_error(body: Any, status: int | None = None, retry_after: float | None =
 
 
 def _blocked(event: dict[str, Any]) -> str:
-    """Why the prompt was refused, if it was."""
+    """The reason why the prompt was blocked; "" if it was not."""
     reason = as_dict(event.get("promptFeedback")).get("blockReason")
     return str(reason) if isinstance(reason, str | int) and reason else ""

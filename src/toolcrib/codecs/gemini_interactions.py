@@ -175,7 +175,7 @@ class _Writer:
         return {**wire, **own_extras(answer.result, self._provider)}
 
     def _content(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
-        """Text and media; texts that say nothing are left out."""
+        """Text and media, without empty texts."""
         content: list[dict[str, Any]] = []
         for part in parts:
             if isinstance(part, Text | Json | Media):
@@ -194,7 +194,7 @@ def _extend(wire: list[dict[str, Any]], kind: str, content: list[dict[str, Any]]
 
 
 def _media(part: Media) -> dict[str, Any] | None:
-    """Bytes or an address as the format carries them; None for neither."""
+    """Media bytes or a URL in the wire format; None where the part has neither."""
     kind = KINDS.get(type(part), "document")
     if part.data:
         return {

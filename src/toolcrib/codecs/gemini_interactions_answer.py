@@ -118,7 +118,7 @@ class InteractionsDecoder:
 
 
 class _Step:
-    """One step in the making."""
+    """One step that is still streaming."""
 
     __slots__ = ("_arguments", "_content", "_rest", "closed", "kind", "number")
 
@@ -131,7 +131,7 @@ class _Step:
         self._arguments: list[str] = []
 
     def take(self, delta: dict[str, Any]) -> list[Chunk]:
-        """What one delta adds."""
+        """Takes one delta and returns the chunks that it adds."""
         kind = as_str(delta.get("type"))
         if self.kind == "function_call" and isinstance(piece := delta.get("arguments"), str):
             self._arguments.append(piece)
@@ -184,7 +184,7 @@ class _Step:
 
 
 def read_step(step: dict[str, Any], provider: str, names: dict[str, str]) -> list[MessagePart]:
-    """The neutral parts of one step; of steps that only the provider understands, the step itself."""
+    """The neutral parts of one step; a step that only the provider understands becomes an Opaque part."""
     kind = step.get("type")
     if kind == "thought":
         summary = "".join(as_str(item.get("text")) for item in dicts(step.get("summary")))

@@ -1,8 +1,8 @@
-"""Arguments that stream as pairs of a JSON path and a piece of a value, written as JSON text as they come.
+"""Turns arguments that stream as pairs of a JSON path and a piece of a value into JSON text, piece by piece.
 
-Vertex streams `partialArgs` in the order of the document. While that order holds, each piece is the next piece
-of the arguments' text; from where it does not, the values are kept and put together at the end.
-Source: cloud.google.com/vertex-ai/generative-ai/docs/reference/rest, PartialArg; paths are those of RFC 9535.
+Vertex streams `partialArgs` in document order. While that order holds, each pair gives the next piece of the
+JSON text; after a pair out of order, values are collected and assembled at the end. Source:
+cloud.google.com/vertex-ai/generative-ai/docs/reference/rest, PartialArg; paths are those of RFC 9535.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ QUOTE_OR_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
 
 
 class PartialArguments:
-    """Pieces of one call's arguments in, pieces of their JSON text out; linear in the pieces.
+    """Takes pairs of path and value of one call; gives pieces of the arguments' JSON text. Linear in the number
+    of pairs.
 
     >>> arguments = PartialArguments()
     >>> arguments.take({"jsonPath": "$.city", "stringValue": "Par", "willContinue": True})
@@ -45,7 +46,7 @@ class PartialArguments:
         self._in_order = True
 
     def take(self, entry: dict[str, Any]) -> str:
-        """The text that one entry adds; "" where the order no longer allows it to be said."""
+        """The text that one pair adds; "" once pairs came out of order."""
         path, value = read_path(as_str(entry.get("jsonPath"))), _value_of(entry)
         goes_on = entry.get("willContinue") is True
         continued = bool(path) and path == self._path and self._in_string
@@ -83,11 +84,13 @@ class PartialArguments:
 
     @property
     def is_said(self) -> bool:
-        """Whether the text that was said is all there is to say."""
+        """Whether the text handed out so far is complete."""
         return self._in_order and not self.problem
 
     def whole(self) -> tuple[str | dict[str, Any], str]:
-        """The arguments, as the text that was said or as what came in another order; and what is wrong with them."""
+        """The arguments (the text that was handed out, or the values assembled after pairs out of order) and
+        what is wrong with them, if anything.
+        """
         if self._in_order:
             return joined(self._text), self.problem
         try:
@@ -96,12 +99,12 @@ class PartialArguments:
             return {}, UNREADABLE
 
     def _closing(self, depth: int) -> str:
-        """What ends the last value, and the containers below the first `depth` of them."""
+        """The text that closes the last value and the containers below the first `depth` ones."""
         ends = ("}" if isinstance(segment, str) else "]" for segment in reversed(self._path[depth:]))
         return ('"' if self._in_string else "") + "".join(ends)
 
     def _way_to(self, path: Path) -> str | None:
-        """The text between the last value and this one; None where it would have to stand before it."""
+        """The text between the last value and this one; None where this value belongs before the last one."""
         before = self._path
         shared = next((i for i, (a, b) in enumerate(zip(before, path, strict=False)) if a != b), None)
         pieces: list[str] = []
@@ -126,7 +129,7 @@ class PartialArguments:
 
 
 def read_path(text: str) -> Path:
-    """The segments of a JSON path below its root object; empty for anything else."""
+    """The segments of a JSON path below the root object; empty for a path that cannot be read."""
     if not text.startswith("$"):
         return ()
     segments: list[str | int] = []
@@ -159,7 +162,7 @@ def _unquoted(quoted: str) -> str | None:
 
 
 def _value_of(entry: dict[str, Any]) -> Any:
-    """The value of an entry; a string, a number, a truth value or None."""
+    """The value of a pair: a string, a number, a boolean or None."""
     if isinstance(text := entry.get("stringValue"), str):
         return text
     if isinstance(number := entry.get("numberValue"), int | float) and not isinstance(number, bool):
@@ -182,7 +185,7 @@ def _follows(before: str | int, after: str | int) -> bool:
 
 
 class _Node(dict[str | int, Any]):
-    """An object or array in the making: its keys tell which."""
+    """An object or array under construction; the type of its keys tells which."""
 
 
 def _assembled(leaves: dict[Path, Any]) -> dict[str, Any]:

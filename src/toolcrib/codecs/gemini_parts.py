@@ -1,4 +1,4 @@
-"""The parts of a Gemini answer in the making: text, thinking and calls grow, media come whole."""
+"""The parts of a Gemini answer while it streams: text, thinking and calls grow; media come whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolcrib.messages import CallChunk, Chunk, MessagePart, Reasoning
 
 
 class Words:
-    """Text or thinking in the making."""
+    """Text or thinking that is still streaming."""
 
     __slots__ = ("own", "pieces", "plain", "thought")
 
@@ -30,7 +30,7 @@ class Words:
 
 
 class Call:
-    """One call in the making: its arguments come whole, or as pairs of a path and a piece."""
+    """One call that is still streaming; its arguments come whole, or as pairs of a path and a piece."""
 
     __slots__ = ("args", "closed", "extras", "id", "name", "number", "partial", "problem")
 
@@ -45,7 +45,7 @@ class Call:
         self.closed = False
 
     def take(self, call: dict[str, Any]) -> str:
-        """The text of arguments that one piece adds."""
+        """Takes a piece and returns the argument text that it adds."""
         self.name, self.id = self.name or as_str(call.get("name")), self.id or call_id(call)
         said = ""
         if (args := call.get("args")) not in (None, {}, ""):
@@ -83,7 +83,7 @@ class Call:
 
 
 def read_media(part: dict[str, Any], provider: str) -> Image | Audio | File | None:
-    """A picture, a sound or a file that a part holds, as bytes or as an address."""
+    """The image, audio or file of a part, as bytes or as a URL."""
     inline, file = as_dict(part.get("inlineData")), as_dict(part.get("fileData"))
     held = inline or file
     kind = as_str(held.get("mimeType"))

@@ -1,4 +1,4 @@
-"""JSON objects, one a line, from bytes that were cut anywhere."""
+"""Reads JSON objects, one a line, from a byte stream that may be cut anywhere."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ BOM = b"\xef\xbb\xbf"
 
 
 class JSONLines:
-    """Bytes of a stream in, the JSON objects of its lines out, in time linear in the bytes.
+    """Takes the bytes of a stream and gives the JSON object of each line, in time linear in the bytes.
 
-    Blank lines count for nothing, and the last line needs no end. A line that is not a JSON object is a
+    Blank lines are skipped, and the last line needs no line break. A line that is not a JSON object raises
     ModelError.
 
     >>> lines = JSONLines()
@@ -27,7 +27,9 @@ class JSONLines:
         self._broken: ModelError | None = None
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
-        """The objects that these bytes complete; those before a broken line come first, its error next."""
+        """The objects that these bytes complete. The objects before a broken line are returned first; its error
+        is raised by the next call.
+        """
         if self._broken is not None:
             raise self._broken
         *lines, rest = data.split(b"\n")
@@ -48,7 +50,7 @@ class JSONLines:
         return objects
 
     def finish(self) -> list[dict[str, Any]]:
-        """The object that the end of the stream completes."""
+        """The object that the end of the stream completes, if any."""
         if self._broken is not None:
             raise self._broken
         line, self._line = b"".join(self._line), []

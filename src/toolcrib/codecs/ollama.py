@@ -1,4 +1,4 @@
-"""Ollama's own chat format. Its tool calls come whole, their arguments as objects, from older servers without ids.
+"""Ollama's own chat format. Tool calls come whole, with their arguments as objects; older servers send no ids.
 
 Source: https://docs.ollama.com/api/chat.
 """
@@ -27,7 +27,8 @@ class OllamaCodec:
 
     `provider` is the key of the extras: thinking, which goes back to the same provider alone, and `think`,
     `format`, `keep_alive` or `options` of a request (its `options` join ours). `dialect` is that of the
-    schemas. The format has no `tool_choice`: a choice is met by sending fewer tools, "required" is not.
+    schemas. The format has no `tool_choice`: a choice is met by sending fewer tools; "required" cannot be
+    expressed.
 
     >>> from toolcrib.messages import Message
     >>> OllamaCodec().request(Request([Message.user("Hi")], max_tokens=9), model="qwen3", stream=False)
@@ -157,7 +158,7 @@ class _Writer:
         }
 
     def _pictures_of(self, answers: list[Answered]) -> list[dict[str, Any]]:
-        """Pictures of results: what becomes of them in a result is up to each model's template."""
+        """The images of results as a user message: each model's template treats images in a result differently."""
         messages: list[dict[str, Any]] = []
         for answer in answers:
             parts = answer.result.parts if answer.result is not None else ()
@@ -168,7 +169,7 @@ class _Writer:
         return messages
 
     def _content(self, parts: Iterable[Any], *, images: bool) -> dict[str, Any]:
-        """Text, and the pictures beside it; of a picture that is only an address, its label."""
+        """Text and images; an image that is only a URL is replaced by its label."""
         texts: list[str] = []
         pictures: list[str] = []
         for part in parts:
@@ -181,5 +182,5 @@ class _Writer:
 
 
 def _id(field: str, answer: Answered) -> dict[str, str]:
-    """An id where the call has one: older servers know none, and go by name and order."""
+    """The id field of a call that has an id; older servers have no ids and match results by name and order."""
     return {} if answer.call.id in MISSING_IDS else {field: answer.id}

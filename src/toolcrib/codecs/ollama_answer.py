@@ -50,7 +50,7 @@ def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) ->
 
 
 class OllamaDecoder:
-    """Lines of a chat stream in, neutral chunks out. A whole answer is a stream of one line."""
+    """Takes the lines of a chat stream and gives neutral chunks. A whole answer is a stream of one line."""
 
     def __init__(self, provider: str = "ollama", names: dict[str, str] | None = None) -> None:
         self._provider = provider
@@ -141,7 +141,7 @@ class OllamaDecoder:
 
 
 def _message_in(event: dict[str, Any]) -> dict[str, Any] | None:
-    """The message of a line; `POST /api/generate` has its text beside everything else."""
+    """The message of a line; `POST /api/generate` has its text at the top level."""
     message = event.get("message")
     if not isinstance(message, dict) and isinstance(event.get("response"), str):
         return {"content": event["response"], "thinking": event.get("thinking")}
@@ -175,7 +175,7 @@ def _logprob(item: dict[str, Any]) -> TokenLogprob | None:
 
 
 def _error_in(fields: dict[str, Any]) -> Any:
-    """What a line says went wrong; some versions made the beginning of the words its key."""
+    """The error text of a line; some versions used the start of that text as its key."""
     for name, value in fields.items():
         if value and (name == "error" or name.startswith("error ")):
             return value if name == "error" else f"{name}: {value}"
@@ -183,7 +183,7 @@ def _error_in(fields: dict[str, Any]) -> Any:
 
 
 def read_error(body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
-    """The error that a body describes; one in the middle of a stream may pass."""
+    """The error that a body describes; an error in the middle of a stream counts as retryable."""
     fields = as_dict(body)
     error = _error_in(fields) or body
     if status is None:

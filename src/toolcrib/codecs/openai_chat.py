@@ -12,7 +12,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.openai_chat_answer import ChatDecoder, read_error, read_response
-from toolcrib.codecs.openai_chat_servers import FLAVOURS, NOTHING_SAID, OTHERS, ChatServer, in_strict_order
+from toolcrib.codecs.openai_chat_servers import NOTHING_SAID, OTHERS, SERVERS, ChatServer, in_strict_order
 from toolcrib.codecs.pairing import Answered, Step, arrange
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
@@ -31,8 +31,8 @@ STRICT_DIALECT = "openai-strict"
 class OpenAIChatCodec:
     """The Chat Completions format.
 
-    `provider` names who answers: it chooses the flavour (`FLAVOURS`, else a careful one) and is the key of
-    the extras, which go back to the same provider alone. `dialect` overrides the flavour's schema dialect.
+    `provider` names the server: it selects the row of `SERVERS` (else a careful default) and is the key of the
+    extras, which go back to the same provider alone. `dialect` overrides the row's schema dialect.
 
     >>> from toolcrib.messages import Message
     >>> OpenAIChatCodec().request(Request([Message.user("Hi")]), model="gpt-5", stream=False)
@@ -53,26 +53,26 @@ class OpenAIChatCodec:
 
     def __init__(self, provider: str = "openai", *, dialect: str | None = None) -> None:
         self.provider = provider
-        self.flavour = FLAVOURS.get(provider, OTHERS)
-        self.dialect = dialect or self.flavour.dialect
+        self.server = SERVERS.get(provider, OTHERS)
+        self.dialect = dialect or self.server.dialect
         self.features = replace(
             self.features,
-            tool_choice=self.flavour.choices,
-            logit_bias=self.flavour.logit_bias,
-            logprobs=self.flavour.logprobs,
+            tool_choice=self.server.choices,
+            logit_bias=self.server.logit_bias,
+            logprobs=self.server.logprobs,
         )
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /chat/completions`."""
         names = wire_names(request)
-        writer = _Writer(self.provider, names, self.flavour)
+        writer = _Writer(self.provider, names, self.server)
         body: dict[str, Any] = {
             "model": model,
-            "messages": writer.messages(arrange(request.messages, self.flavour.ids)),
+            "messages": writer.messages(arrange(request.messages, self.server.ids)),
         }
         body |= self._tools(request, names)
         if request.max_tokens is not None:
-            body[self.flavour.max_tokens] = request.max_tokens
+            body[self.server.max_tokens] = request.max_tokens
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.stop:
@@ -80,7 +80,7 @@ class OpenAIChatCodec:
         body |= self._token_fields(request)
         if stream:
             body["stream"] = True
-            if self.flavour.stream_usage:
+            if self.server.stream_usage:
                 body["stream_options"] = {"include_usage": True}
         return with_extras(body, own_extras(request, self.provider))
 
@@ -107,7 +107,7 @@ class OpenAIChatCodec:
         return fields
 
     def _tools(self, request: Request, names: dict[str, str]) -> dict[str, Any]:
-        choice, taken = request.tool_choice, self.flavour.choices
+        choice, taken = request.tool_choice, self.server.choices
         offered = {spec.name for spec in request.tools}
         wanted = [name for name in dict.fromkeys(choice.names) if name in offered and choice.mode != "none"]
         one = choice.mode == "required" and len(wanted) == 1 and "one" in taken
@@ -118,7 +118,7 @@ class OpenAIChatCodec:
             return {}
         body: dict[str, Any] = {"tools": [self._tool(spec, names) for spec in tools]}
         refs = [{"type": "function", "function": {"name": names.get(name, name)}} for name in wanted]
-        word = self.flavour.required if choice.mode == "required" else choice.mode
+        word = self.server.required if choice.mode == "required" else choice.mode
         if one:
             body["tool_choice"] = refs[0]
         elif wanted and not narrowed:
@@ -148,10 +148,10 @@ class OpenAIChatCodec:
 class _Writer:
     """Neutral messages to wire messages, for one request."""
 
-    def __init__(self, provider: str, names: dict[str, str], flavour: ChatServer) -> None:
+    def __init__(self, provider: str, names: dict[str, str], server: ChatServer) -> None:
         self._provider = provider
         self._names = names
-        self._flavour = flavour
+        self._flavour = server
 
     def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
         wire: list[dict[str, Any]] = []
@@ -214,7 +214,7 @@ class _Writer:
         return {"role": "tool", "tool_call_id": answer.id, "content": answer.text, **own}
 
     def _media_of(self, answers: list[Answered]) -> list[dict[str, Any]]:
-        """Pictures and files of results: the role "tool" takes text alone, so they follow as the user's."""
+        """The images and files of results as a user message: the role "tool" takes only text."""
         return [
             block
             for answer in answers
@@ -223,7 +223,7 @@ class _Writer:
         ]
 
     def _content(self, parts: Iterable[Any], *, media: bool) -> str | list[dict[str, Any]]:
-        """Text as a string where that says it all, else a list of blocks."""
+        """A string where the content is plain text, else a list of blocks."""
         blocks: list[dict[str, Any]] = []
         plain = True
         for part in parts:
@@ -240,7 +240,7 @@ class _Writer:
         return "\n".join(block["text"] for block in blocks) if plain else blocks
 
     def _reasoning(self, step: Step) -> dict[str, Any]:
-        """What this provider sent of its thinking, in the fields in which it came; never another's."""
+        """This provider's own reasoning fields, as they came; never another provider's."""
         fields: dict[str, Any] = {}
         for part in step.parts:
             if not isinstance(part, Reasoning):
@@ -271,7 +271,7 @@ class _Writer:
 
 
 def _labelled(label: str, parts: Iterable[Any]) -> list[dict[str, Any]]:
-    """The media among some parts, behind words that say where they come from."""
+    """The media of the given parts, after a text that says which result they belong to."""
     blocks = [block for part in parts if isinstance(part, Media) and (block := _media_block(part))]
     return [{"type": "text", "text": label}, *blocks] if blocks else []
 
@@ -281,7 +281,7 @@ def _text_parts(content: str | None) -> list[dict[str, Any]]:
 
 
 def _sendable(call: ToolCall) -> str:
-    """Arguments as a text that every server can read back: several fail on one that is not a JSON object."""
+    """Arguments as JSON text that every server can read back; several fail on text that is not a JSON object."""
     if isinstance(call.arguments, str) and json_object(call.arguments) is not None:
         return call.arguments
     return compact(arguments_object(call.arguments))

@@ -128,7 +128,7 @@ class ChatDecoder:
 
 
 class _Answer:
-    """Text, thinking, usage and stop reason of an answer, in pieces that are joined once."""
+    """An answer's text, thinking, usage and stop reason. Its pieces are joined once, at the end."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -149,13 +149,13 @@ class _Answer:
         return not (self._text or self._refusal or self._reasoning or self._pictures or self._speech.kept)
 
     def start(self, body: dict[str, Any]) -> None:
-        """Take what stands beside the choices."""
+        """Takes the fields beside `choices`."""
         self._model = self._model or as_str(body.get("model"))
         usage = as_dict(body.get("usage")) or as_dict(as_dict(body.get("x_groq")).get("usage"))
         self._usage = usage or self._usage
 
     def add(self, message: dict[str, Any]) -> list[Chunk]:
-        """Take a message, or a piece of one."""
+        """Takes a message, or a piece of it."""
         if message.keys() <= CALLS_ALONE:  # nearly every piece of a long call
             return []
         chunks: list[Chunk] = []
@@ -205,7 +205,7 @@ class _Answer:
             chunks.append(TextChunk(text))
 
     def _merge(self, detail: dict[str, Any]) -> None:
-        """A piece of a reasoning detail joins the last one if it goes on with it."""
+        """Appends a piece of a reasoning detail to the last detail if it continues that one."""
         last = self._details[-1] if self._details else None
         same = last is not None and all(
             last.get(key) == detail.get(key) or (key == "id" and not detail.get(key))
@@ -258,7 +258,7 @@ class _Answer:
 
 
 class _Pieces(list[str]):
-    """A text that still grows."""
+    """A text that still streams."""
 
 
 def _joined(detail: dict[str, Any]) -> dict[str, Any]:
@@ -270,7 +270,7 @@ def _is_first(choice: dict[str, Any]) -> bool:
 
 
 def _error_in(event: dict[str, Any]) -> Any:
-    """What an event says went wrong, in the shapes of several servers; None for any other."""
+    """The error of an event, in the shapes that several servers use; None for an event without error."""
     groq = as_dict(event.get("x_groq")).get("error")
     if event.get("error") or groq:
         return event if event.get("error") else {"error": groq}
@@ -306,7 +306,7 @@ def read_usage(usage: dict[str, Any]) -> Usage:
 
 
 def _cost(usage: dict[str, Any]) -> float | None:
-    """What the provider says that it took: in dollars, in an object of them (Perplexity), in xAI's ticks."""
+    """The cost that the provider states: in dollars, as an object (Perplexity) or in ticks (xAI)."""
     ticks = usage.get("cost_in_usd_ticks")
     if isinstance(ticks, int) and not isinstance(ticks, bool) and 0 <= ticks < 1e18:
         return ticks / TICKS_PER_DOLLAR

@@ -13,12 +13,12 @@ SPEECH_TYPE = "audio/wav"  # the format is named in the request alone, and this 
 
 
 def pictures(message: dict[str, Any]) -> list[Image]:
-    """The pictures of an answer, as OpenRouter and servers like it send them beside the content."""
+    """The images of an answer, which OpenRouter and similar servers send beside the content."""
     return [picture for item in dicts(message.get("images")) if (picture := picture_of(item)) is not None]
 
 
 def picture_of(block: dict[str, Any]) -> Image | None:
-    """The picture of an `image_url` block; None for any other."""
+    """The image of an `image_url` block; None for any other block."""
     given = block.get("image_url")
     address = as_str(given) or as_str(as_dict(given).get("url"))
     if not address:
@@ -30,7 +30,7 @@ def picture_of(block: dict[str, Any]) -> Image | None:
 
 
 class Speech:
-    """An answer that is spoken; id, sound and transcript may come in pieces."""
+    """A spoken answer; id, audio and transcript may come in pieces."""
 
     def __init__(self) -> None:
         self._data: list[str] = []
@@ -38,7 +38,7 @@ class Speech:
         self.kept: dict[str, Any] = {}
 
     def add(self, audio: dict[str, Any]) -> str:
-        """Take a piece; its words."""
+        """Takes a piece and returns its transcript."""
         words = as_str(audio.get("transcript"))
         self._data.append(as_str(audio.get("data")))
         self._transcript.append(words)
@@ -46,7 +46,7 @@ class Speech:
         return words
 
     def parts(self, provider: str) -> list[MessagePart]:
-        """Sound and words; marked, since the provider takes them back by id alone."""
+        """Audio and transcript, marked with the id by which alone the provider takes them back."""
         data, words = "".join(self._data), joined(self._transcript)
         spoken = {provider: {"spoken": True}}
         parts: list[MessagePart] = [Text(words, dict(spoken))] if words else []
@@ -69,7 +69,7 @@ def token_logprobs(choice: dict[str, Any]) -> list[TokenLogprob]:
 
 
 def as_number(value: Any) -> float:
-    """A log-probability; the least there is where none can be read."""
+    """A log-probability; the lowest float where the value cannot be read."""
     if isinstance(value, float):
         return value
     whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1_000_000

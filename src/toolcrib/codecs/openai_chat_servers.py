@@ -1,4 +1,4 @@
-"""How the servers of Chat Completions differ, a row each; a server without a row gets the careful `OTHERS`."""
+"""How the servers of Chat Completions differ: one row each. A server without a row gets the careful `OTHERS`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ALL_BUT_SETS = frozenset({"auto", "none", "required", "one"})
 class ChatServer:
     """How one server's Chat Completions differ from the others'.
 
-    `choices` are the kinds of `tool_choice` that it heeds, `required` its word for that one. Thinking goes
-    back as it came; `no_thinking` stands beside calls that came without any (from another provider, say)
-    where the server insists on it. `strict_order`: see `in_strict_order`.
+    `choices` are the kinds of `tool_choice` that the server obeys, `required` its word for "required".
+    Reasoning is sent back as it came; `no_thinking` is sent with calls that came without reasoning (from
+    another provider, say) where the server insists on the field. `strict_order`: see `in_strict_order`.
     """
 
     dialect: str = "conservative"
@@ -40,7 +40,7 @@ OPENAI = ChatServer(
     dialect="openai", ids=OPENAI_ID, max_tokens="max_completion_tokens", choices=ALL_BUT_SETS | {"set"}
 )
 
-FLAVOURS = {
+SERVERS = {
     "openai": OPENAI,
     # https://learn.microsoft.com/azure/ai-foundry/openai/latest: the same API below /openai/v1
     "azure": OPENAI,
@@ -76,10 +76,11 @@ RESULTS_SEEN = "I have the results."
 
 
 def in_strict_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages as Mistral takes them (its `mistral_common` checks the order of roles, and refuses any other).
+    """Messages in the order of roles that Mistral requires (its `mistral_common` refuses any other).
 
-    Between results and the user stands an answer; instructions come before the first answer, later ones are
-    the user's; the last word is not the model's, unless it is to be gone on with (`prefix`).
+    An assistant message separates results from a user message; system messages stand before the first answer,
+    later ones become user messages; the last message is not the assistant's, unless it is to be continued
+    (`prefix`).
     """
     ordered: list[dict[str, Any]] = []
     for message in messages:

@@ -48,7 +48,7 @@ class ResponsesServer:
     encrypts: bool = False
 
 
-FLAVOURS = {
+SERVERS = {
     "openai": ResponsesServer("openai", instructions=True, allowed_tools=True, encrypts=True),
     "xai": ResponsesServer(encrypts=True),
     "ollama": ResponsesServer("ollama"),
@@ -59,10 +59,10 @@ OTHERS = ResponsesServer()
 class OpenAIResponsesCodec:
     """The Responses format.
 
-    `provider` names who answers: it chooses the flavour (`FLAVOURS`, else a careful one) and is the key of
-    the extras. `dialect` overrides the flavour's schema dialect. With `store` false in a request's extras
-    nothing is sent that the server would have to look up, and thinking is asked for in a form that can be
-    sent back; `previous_response_id` needs no more than the messages that are new.
+    `provider` names the server: it selects the row of `SERVERS` (else a careful default) and is the key of the
+    extras. `dialect` overrides the row's schema dialect. With `store` false in a request's extras nothing is
+    sent that the server would have to look up, and thinking is asked for in a form that can be sent back;
+    `previous_response_id` needs no more than the messages that are new.
 
     >>> from toolcrib.messages import Message
     >>> OpenAIResponsesCodec().request(Request([Message.user("Hi")]), model="gpt-5", stream=False)
@@ -84,8 +84,8 @@ class OpenAIResponsesCodec:
 
     def __init__(self, provider: str = "openai", *, dialect: str | None = None) -> None:
         self.provider = provider
-        self.flavour = FLAVOURS.get(provider, OTHERS)
-        self.dialect = dialect or self.flavour.dialect
+        self.server = SERVERS.get(provider, OTHERS)
+        self.dialect = dialect or self.server.dialect
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /responses`."""
@@ -120,7 +120,7 @@ class OpenAIResponsesCodec:
 
     def _input(self, request: Request, own: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
         messages, fields = list(request.messages), dict[str, Any]()
-        if self.flavour.instructions and "instructions" not in own:
+        if self.server.instructions and "instructions" not in own:
             text, messages = leading_instructions(messages, self.provider)
             fields = {"instructions": text} if text else {}
         if any(own.get(name) for name in CONTINUES):
@@ -132,16 +132,16 @@ class OpenAIResponsesCodec:
         return {**fields, "input": items}
 
     def _included(self, request: Request, own: dict[str, Any], model: str) -> list[str]:
-        """What the answer has to hold beyond the usual."""
+        """The `include` field: what the answer has to contain beyond the default."""
         thinks = "reasoning" in own or THINKS.match(model) is not None
-        stateless = own.get("store") is False and self.flavour.encrypts and thinks
+        stateless = own.get("store") is False and self.server.encrypts and thinks
         wanted = request.logprobs or request.top_logprobs is not None
         return [*([THOUGHTS] if stateless else ()), *([LOGPROBS] if wanted else ())]
 
     def _tools(self, request: Request, own: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
         choice = request.tool_choice
         wanted = frozenset(choice.names)
-        narrowed = bool(wanted) and not self.flavour.allowed_tools
+        narrowed = bool(wanted) and not self.server.allowed_tools
         specs = [spec for spec in request.tools if not narrowed or spec.name in wanted]
         tools = [self._tool(spec, names) for spec in specs]
         if not tools and not own.get("tools"):
@@ -163,7 +163,7 @@ class OpenAIResponsesCodec:
         return body
 
     def _tool(self, spec: ToolSpec, names: dict[str, str]) -> dict[str, Any]:
-        """A tool's declaration; `strict` is always said, its default differs between clients and servers."""
+        """A tool's declaration. `strict` is always sent, because its default differs between clients and servers."""
         own = dict(spec.extras.get(self.provider, {}))
         tool: dict[str, Any] = {
             "type": "function",

@@ -48,7 +48,7 @@ BEGINNINGS = {"/9j/": "image/jpeg", "UklGR": "image/webp", "R0lGOD": "image/gif"
 
 
 def kept_by(provider: str) -> str:
-    """The key of the extras that hold what an answer of this provider had beyond the neutral form."""
+    """The key of the extras that hold an answer's own data of this provider."""
     return f"{provider}_responses"
 
 
@@ -66,7 +66,7 @@ def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) ->
 
 
 def failure(body: dict[str, Any]) -> ModelError | None:
-    """Why a response object is no answer; None if it is one."""
+    """The error of a response object that failed; None for an answer."""
     status = as_str(body.get("status"))
     if body.get("error"):
         return read_error({"error": body["error"]})
@@ -78,7 +78,7 @@ def failure(body: dict[str, Any]) -> ModelError | None:
 def to_response(
     items: list[dict[str, Any]], body: dict[str, Any], provider: str, names: dict[str, str]
 ) -> Response:
-    """Output items and the response object around them as a neutral answer."""
+    """Turns output items and the response object around them into a neutral answer."""
     parts = [part for item in items for part in parts_of(item, provider, names)]
     status = as_str(body.get("status"))
     raw = as_str(as_dict(body.get("incomplete_details")).get("reason")) or status
@@ -99,7 +99,7 @@ def kind_of(item: dict[str, Any]) -> str:
 
 
 def parts_of(item: dict[str, Any], provider: str, names: dict[str, str]) -> list[MessagePart]:
-    """One output item as neutral parts; what only the provider understands is kept verbatim."""
+    """One output item as neutral parts; an item that only the provider understands is kept verbatim."""
     kind = kind_of(item)
     if kind == "message":
         return _message(item, provider)
@@ -114,7 +114,7 @@ def parts_of(item: dict[str, Any], provider: str, names: dict[str, str]) -> list
 
 
 def texts_of(item: dict[str, Any]) -> list[tuple[tuple[str, int], str]]:
-    """The texts of a message or a reasoning item, each with its kind and its place."""
+    """The texts of a message or a reasoning item, each with its kind and its index."""
     found: list[tuple[tuple[str, int], str]] = []
     for holder in ("summary", "content"):
         for index, block in enumerate(as_list(item.get(holder))):
@@ -165,7 +165,7 @@ def _call(item: dict[str, Any], kind: str, provider: str, names: dict[str, str])
 
 
 def _image(item: dict[str, Any], provider: str) -> Image:
-    """A picture that the model made: its bytes are in the part alone, the rest of its item beside them."""
+    """A generated image: the part holds its bytes, the extras the rest of its item."""
     about = {name: value for name, value in item.items() if name != "result"}
     made = item["result"]
     extras = {kept_by(provider): {"item": about}}

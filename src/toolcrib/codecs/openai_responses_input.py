@@ -21,7 +21,9 @@ ENDINGS = {"application/pdf": ".pdf", "text/plain": ".txt", "text/markdown": ".m
 
 
 def leading_instructions(messages: list[Message], provider: str) -> tuple[str, list[Message]]:
-    """The plain texts that a conversation opens with, for the field of their own, and the other messages."""
+    """Splits off the system texts at the start of a conversation, which go into the `instructions` field;
+    returns them and the other messages.
+    """
     texts: list[str] = []
     for message in messages:
         spoken = [part for part in message.parts if isinstance(part, Text | Json)]
@@ -33,7 +35,9 @@ def leading_instructions(messages: list[Message], provider: str) -> tuple[str, l
 
 
 def with_results_of_before(messages: list[Message], provider: str) -> list[Message]:
-    """A conversation that goes on from a stored answer: its calls are not here, their results are sent bare."""
+    """Continues from an answer that the server stored: its calls are not in the conversation, so results are
+    sent without them.
+    """
     calls = [call for message in messages for call in message.calls]
     here, ids = {id(call) for call in calls}, {call.id for call in calls}
 
@@ -53,8 +57,8 @@ def with_results_of_before(messages: list[Message], provider: str) -> list[Messa
 class InputWriter:
     """Neutral messages to input items, for one request.
 
-    Without `stored`, nothing is sent that the server would have to look up: ids of items stay away, and so
-    does thinking whose content only the server ever had.
+    Without `stored`, nothing is sent that the server would have to look up: no ids of items, and no reasoning
+    whose content only the server had.
     """
 
     def __init__(self, provider: str, names: dict[str, str], *, stored: bool = True) -> None:
@@ -89,7 +93,7 @@ class InputWriter:
         }
 
     def _given(self, message: Message, parts: list[MessagePart]) -> list[dict[str, Any]]:
-        """A message of the user or the system; items of this provider stand where they were put."""
+        """A user or system message; this provider's own items keep their place in it."""
         items: list[dict[str, Any]] = []
         waiting: list[MessagePart] = []
 
@@ -148,7 +152,7 @@ class InputWriter:
         return items
 
     def _said(self, texts: list[Text], about: Any) -> list[dict[str, Any]]:
-        """One message of the model, as it came if it came from here."""
+        """One assistant message; verbatim when it came from this provider."""
         about = as_dict(about)
         # A message that came from here and says nothing may be what has to follow the thinking before it.
         if not any(text.text or own_extras(text, self._key) for text in texts):
@@ -185,7 +189,9 @@ class InputWriter:
         }
 
     def _kind(self, call: ToolCall) -> str:
-        """A call of free text is one by what this format or Chat Completions said of it."""
+        """The kind of a call. A call whose input is free text is recognised by the extras of this format or of
+        Chat Completions.
+        """
         kind = as_str(own_extras(call, self._key).get("type"))
         if kind in CALLS:
             return kind
@@ -200,19 +206,19 @@ class InputWriter:
         return self._made(part)
 
     def _thought(self, part: Reasoning) -> dict[str, Any] | None:
-        """A reasoning item as it came; None where the server could not know it any more."""
+        """A reasoning item as it came; None where the server can no longer look it up."""
         item = own_extras(part, self._key)
         bare = not item.get("encrypted_content") and not as_list(item.get("content"))
         return None if not item or (bare and not self._stored) else item
 
     def _made(self, part: Any) -> dict[str, Any] | None:
-        """The item of a picture that this provider's model made."""
+        """The item of an image that this provider's model generated."""
         item = own_extras(part, self._key).get("item") if isinstance(part, Image) else None
         return {**item, "result": part.data or part.url} if isinstance(item, dict) else None
 
 
 def _without_loose_thoughts(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Items without the thinking that nothing came of: it is refused without an item of the model after it."""
+    """Drops reasoning items that no other item of the model follows: the API refuses them."""
     kept: list[dict[str, Any]] = []
     goes_on = False
     for item in reversed(items):
@@ -226,7 +232,7 @@ def _without_loose_thoughts(items: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def _sendable(call: ToolCall, kind: str) -> str:
-    """Arguments as text; several servers fail on a function's that cannot be read."""
+    """Arguments as text; several servers fail on arguments of a function that are not JSON."""
     if isinstance(call.arguments, str) and (kind != "function_call" or _is_json(call.arguments)):
         return call.arguments
     return compact(arguments_object(call.arguments))
@@ -241,7 +247,7 @@ def _is_json(text: str) -> bool:
 
 
 def _media_block(part: Media, own: dict[str, Any]) -> dict[str, Any] | None:
-    """A block for what the format can carry, or what it keeps under a `file_id`; None for anything else."""
+    """The media block, or a reference to a stored file by `file_id`; None where the format can carry neither."""
     address = part.url or (f"data:{part.media_type};base64,{part.data}" if part.data else "")
     if isinstance(part, Image):
         if own.get("file_id"):

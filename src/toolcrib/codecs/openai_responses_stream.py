@@ -45,7 +45,7 @@ SPOKEN = frozenset({"output_text", "refusal"})
 
 
 class _Slot:
-    """One output item in the making."""
+    """One output item that is still streaming."""
 
     __slots__ = ("arguments", "done", "glued", "index", "item", "kind", "lengths", "number", "pieces")
 
@@ -66,14 +66,14 @@ class _Slot:
         self.lengths[place] = self.lengths.get(place, 0) + len(piece)
 
     def rest(self, place: Place, text: str) -> str:
-        """What a whole text holds beyond the pieces that came; nothing where it says something else."""
+        """The rest of a whole text after the pieces that came; "" where the whole text differs from the pieces."""
         if len(text) <= self.lengths.get(place, 0):
             return ""
         came = "".join(self.pieces.get(place, ()))
         return text[len(came) :] if text.startswith(came) else ""
 
     def texts(self) -> list[tuple[Place, str]]:
-        """The texts of the item as it stands."""
+        """The texts of the item so far."""
         if self.kind not in CALLS:
             return texts_of(self.item)
         field = CALLS[self.kind]
@@ -82,7 +82,7 @@ class _Slot:
         return [((field, 0), text)]
 
     def whole(self) -> dict[str, Any]:
-        """The item, with the pieces where it has no text of its own."""
+        """The finished item; where it has no text of its own, the streamed pieces are filled in."""
         item, blocks = dict(self.item), dict[str, list[Any]]()
         for place in sorted(self.pieces):
             (kind, index), text = place, joined(self.pieces[place])
@@ -139,7 +139,7 @@ class ResponsesDecoder:
         return self._response()
 
     def _end_mark(self) -> list[Chunk]:
-        """Servers that send one may leave the last event out."""
+        """Handles the end mark `[DONE]`: servers that send it may omit the final event."""
         if not self._ended and self._slots and all(slot.done for slot in self._slots):
             self._ended = True
             self._body = {**self._body, "status": ""}
@@ -215,7 +215,7 @@ class ResponsesDecoder:
         return [CallChunk(slot.number, self._names.get(name, name), call_id(slot.item), came)]
 
     def _settle(self, slot: _Slot, item: dict[str, Any]) -> list[Chunk]:
-        """An item is finished: what it holds beyond the pieces is handed out."""
+        """Takes a finished item and hands out the text that its pieces did not contain."""
         slot.item = item
         slot.done = True
         self._register(slot)
@@ -245,7 +245,9 @@ class ResponsesDecoder:
         return [chunk for slot in waiting for chunk in self._settle(slot, slot.item)]
 
     def _last(self, event: dict[str, Any]) -> list[Chunk]:
-        """The event that ends the answer holds all of it once more; what had not come is taken from there."""
+        """Takes the final event, which repeats the whole answer, and hands out everything that earlier events
+        did not contain.
+        """
         body = as_dict(event.get("response"))
         if event.get("type") and body.get("status") in UNTOLD:
             body = {**body, "status": ""}
@@ -274,7 +276,7 @@ class ResponsesDecoder:
         raise self._broken(failure({"status": status, **body}) or ModelError(f"the response is {status}"))
 
     def _match(self, item: dict[str, Any], index: int | None) -> _Slot | None:
-        """The item that a finished one was so far; its ids may be others than when it began."""
+        """The slot of a finished item, whose ids may differ from those it started with."""
         kind = kind_of(item)
         if kind in CALLS and (slot := self._by_call.get(call_id(item))) is not None and slot.kind == kind:
             return slot
@@ -301,7 +303,7 @@ class ResponsesDecoder:
         return response
 
     def _ordered(self) -> list[_Slot]:
-        """The items by their place in the output, and the calls among them as they were counted."""
+        """The items in output order, with calls in the order in which they were numbered."""
         ordered = sorted(self._slots, key=lambda slot: slot.index)
         calls = iter(sorted((slot for slot in ordered if slot.kind in CALLS), key=_count))
         return [next(calls) if slot.kind in CALLS else slot for slot in ordered]
@@ -312,7 +314,7 @@ def _count(slot: _Slot) -> tuple[bool, int]:
 
 
 def _repeats(slot: _Slot, item: dict[str, Any]) -> bool:
-    """Whether an item may be the one that a slot holds already, by their ids."""
+    """Whether an item may be the one in a slot, judging by their ids."""
     if slot.kind in CALLS and call_id(slot.item) and call_id(item):
         return call_id(slot.item) == call_id(item)
     ours, theirs = as_str(slot.item.get("id")), as_str(item.get("id"))

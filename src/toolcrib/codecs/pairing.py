@@ -1,9 +1,9 @@
-"""A conversation made fit for any provider: every call has a legal id of its own and exactly one answer.
+"""Makes a conversation valid for any provider: every call gets a unique legal id and exactly one result.
 
-Providers refuse a request in which a call is unanswered, an id is used twice, or a result stands anywhere
-but right after its call. A transcript may be all of that: recorded with another provider, cut, or broken
-off in the middle. A result whose call is missing, or answered already, gets its call back before it: as a
-tool's output it has no more say than any other, which it would have among the user's own words.
+Providers refuse a request with an unanswered call, a repeated id, or a result that does not follow its call
+directly. A transcript may contain all three: recorded with another provider, cut, or broken off. A result whose
+call is missing or already answered gets a call of its own before it, so that it stays a tool's output: as part
+of a user message it would carry the user's authority.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MISSING_IDS = frozenset({"", "null", "None"})  # Mistral's default id is the wor
 
 @dataclass(frozen=True, slots=True)
 class IdRule:
-    """Which call ids a provider takes, and how ours are made: a prefix and some hexadecimal digits."""
+    """The call ids that a provider accepts, and how ours are made: a prefix and hexadecimal digits."""
 
     legal: re.Pattern[str]
     prefix: str = "call_"
@@ -33,7 +33,7 @@ class IdRule:
 
 @dataclass(slots=True)
 class Answered:
-    """One call as it is sent: its id on the wire and its result."""
+    """One call as it is sent, with its id on the wire and its result."""
 
     call: ToolCall
     id: str
@@ -50,7 +50,7 @@ class Answered:
 
 @dataclass(slots=True)
 class Step:
-    """One message without results; `answers` are an assistant's calls with what came back."""
+    """One message without results; `answers` holds an assistant's calls with their results."""
 
     message: Message
     parts: list[MessagePart]
@@ -58,7 +58,8 @@ class Step:
 
 
 def arrange(messages: Iterable[Message], rule: IdRule) -> list[Step]:
-    """The steps of a conversation; the results of an assistant's calls stand with it, wherever they came.
+    """The steps of a conversation. The results of an assistant's calls are in its step, wherever they stood in
+    the transcript.
 
     Each `ToolCall` among a step's parts has its `Answered` in the step's answers, in the same order.
     """
@@ -88,7 +89,7 @@ def arrange(messages: Iterable[Message], rule: IdRule) -> list[Step]:
 
 
 class _Ids:
-    """Legal ids, each used once; the same conversation always gives the same ones."""
+    """Makes legal, unique ids; the same conversation always gets the same ids."""
 
     def __init__(self, rule: IdRule) -> None:
         self._rule = rule
@@ -110,7 +111,9 @@ class _Ids:
 
 
 class _Open:
-    """The calls that wait for their result: found by identity, else by id, else by name and order."""
+    """The calls that wait for their result; a result finds its call by identity, else by id, else by name and
+    order.
+    """
 
     def __init__(self, answers: Iterable[Answered] = ()) -> None:
         self._by_identity: dict[int, Answered] = {}

@@ -1,7 +1,7 @@
-"""Server-sent events from bytes that were cut anywhere.
+"""Reads server-sent events from a byte stream that may be cut anywhere.
 
-The grammar is the one of the HTML standard, section 9.2.6. Two things are taken more kindly than it says,
-because servers do them: a last event without its empty line counts, and `data: [DONE]` ends a stream.
+The grammar is that of the HTML standard, section 9.2.6, with two exceptions that servers need: a last event
+without its empty line counts, and `data: [DONE]` ends a stream.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ServerEvent:
 
 
 class SSEReader:
-    """Bytes in, events out, in time linear in the bytes.
+    """Takes bytes and gives events, in time linear in the bytes.
 
     >>> reader = SSEReader()
     >>> reader.feed(b"data: he"), reader.feed(b"llo\\n\\n")
@@ -94,9 +94,9 @@ class SSEReader:
 
 
 class JSONEvents:
-    """Bytes of a stream in, the JSON objects of its events out: what a codec's decoder is fed with.
+    """Takes the bytes of a stream and gives the JSON objects of its events, which a codec's decoder is fed with.
 
-    The end mark comes as `END`. An event that is not a JSON object is a ModelError.
+    The end mark is given as `END`. An event that is not a JSON object raises ModelError.
     """
 
     def __init__(self) -> None:
@@ -104,11 +104,13 @@ class JSONEvents:
         self._broken: ModelError | None = None
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
-        """The objects that these bytes complete; those before a broken event come first, its error next."""
+        """The objects that these bytes complete. The objects before a broken event are returned first; its
+        error is raised by the next call.
+        """
         return self._objects(self._reader.feed(data))
 
     def finish(self) -> list[dict[str, Any]]:
-        """The object that the end of the stream completes."""
+        """The object that the end of the stream completes, if any."""
         found = self._objects(self._reader.finish())
         if self._broken is not None:
             raise self._broken

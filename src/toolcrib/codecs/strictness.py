@@ -1,4 +1,4 @@
-"""A tool's declaration: which dialect its schema is sent in, and whether the provider is to hold to it."""
+"""Strict tool declarations: the dialect of a tool's schema, and whether the provider must enforce the schema."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ STRICT = "-strict"
 def strictness(spec: ToolSpec, dialect: str, own: Mapping[str, Any], strict_dialect: str) -> tuple[str, bool]:
     """The dialect of one tool's schema, and whether it is declared strict.
 
-    A strict dialect is used only for a tool whose arguments can all be said in it: free-form maps, say,
-    would have to be written as JSON text. The tool's own extras for the provider have the last word.
+    A strict dialect is used only for a tool whose arguments it can express completely; a free-form map, for
+    example, would have to be sent as JSON text. The tool's own extras for the provider decide where they set
+    `strict`.
     """
     wish = own.get("strict")
     if wish is not None:

@@ -1,4 +1,4 @@
-"""Tool names on the wire: what a provider would refuse is mapped, and mapped back."""
+"""Tool names on the wire: names that a provider would refuse are replaced, and mapped back in the answer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def wire_names(request: Request | None) -> dict[str, str]:
-    """Our name to wire name, for the names of a request that cannot be sent as they are; mostly empty.
+    """Maps our names to wire names, for those names of a request that cannot be sent as they are; mostly empty.
 
-    The same names give the same map in any order, and no two names meet.
+    The map does not depend on the order of the names, and no two names share a wire name.
     """
     if request is None:
         return {}
@@ -40,7 +40,7 @@ def wire_names(request: Request | None) -> dict[str, str]:
 
 
 def our_names(request: Request | None) -> dict[str, str]:
-    """Wire name to our name: the other direction of `wire_names`."""
+    """Maps wire names to our names: the inverse of `wire_names`."""
     return inverse(wire_names(request))
 
 

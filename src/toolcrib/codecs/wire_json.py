@@ -1,4 +1,4 @@
-"""Reading JSON whose shape nobody guarantees: what is not of the wanted type counts as absent."""
+"""Tolerant reading of wire JSON: a value of an unexpected type counts as absent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def dicts(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list."""
+    """The objects of a list; other items are skipped."""
     return [item for item in as_list(value) if isinstance(item, dict)]
 
 
@@ -34,12 +34,12 @@ def as_str(value: Any) -> str:
 
 
 def as_index(value: Any) -> int | None:
-    """A position; None where there is none."""
+    """An index; None where the value is not an integer."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def as_count(value: Any) -> int:
-    """A number of tokens."""
+    """A number of tokens; 0 where the value is not a positive integer."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
@@ -50,12 +50,12 @@ def as_money(value: Any) -> float | None:
 
 
 def compact(value: Any) -> str:
-    """A value as JSON without spaces."""
+    """The value as JSON text without spaces."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """The object that a text holds; None for anything else, such as one with NaN, which no provider reads."""
+    """The JSON object of a text; None for anything else, also for NaN and infinities, which no provider accepts."""
     try:
         value = STANDARD.decode(text)
     except (ValueError, RecursionError):
@@ -77,7 +77,7 @@ def arguments_object(arguments: str | dict[str, Any]) -> dict[str, Any]:
 
 
 def joined(pieces: list[str]) -> str:
-    """Pieces of a stream as one text; a character that was cut into two surrogates is whole again."""
+    """Joins the pieces of a stream; a character that was cut into two surrogates is restored."""
     text = "".join(pieces)
     if text.isascii() or not SURROGATE.search(text):
         return text
@@ -85,7 +85,9 @@ def joined(pieces: list[str]) -> str:
 
 
 def encodable(value: Any) -> Any:
-    """JSON data that can be sent as UTF-8: half a character becomes U+FFFD. The same object if all is well."""
+    """JSON data that can be encoded as UTF-8: a lone surrogate becomes U+FFFD. Returns a text that needs no
+    change itself.
+    """
     if isinstance(value, str):
         if value.isascii() or not SURROGATE.search(value):
             return value
@@ -98,12 +100,12 @@ def encodable(value: Any) -> Any:
 
 
 def own_extras(thing: Any, provider: str) -> dict[str, Any]:
-    """What a part, message, call or result holds for one provider; empty for no thing at all."""
+    """The extras of a part, message, call or result for one provider; empty without any, or for None."""
     extras = getattr(thing, "extras", None)
     return as_dict(extras.get(provider)) if extras else {}
 
 
 def with_extras(body: dict[str, Any], extras: dict[str, Any]) -> dict[str, Any]:
-    """A body with a request's extras for its provider: they win, but tools of the provider join ours."""
+    """Merges a request's extras into the body. Extras win, but their tools are added to ours."""
     tools = [*as_list(body.get("tools")), *as_list(extras.get("tools"))]
     return {**body, **extras, "tools": tools} if tools else {**body, **extras}

@@ -1,4 +1,4 @@
-"""Models: the seam to whoever answers. The providers' SDKs are imported when a first request is sent.
+"""Models: a codec plus a transport to a provider. The providers' SDKs are imported when the first request is sent.
 
 Each name is loaded when it is first used, so that nobody waits for the others.
 """

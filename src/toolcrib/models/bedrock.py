@@ -1,6 +1,6 @@
-"""Models on Amazon Bedrock: credentials, addresses and signatures are botocore's, the bytes go over httpx2.
+"""Models on Amazon Bedrock: botocore gives credentials, addresses and signatures; httpx2 sends the bytes.
 
-boto3 itself is synchronous, and its model of the service drops or refuses the fields that it does not know.
+boto3 itself is not used: it is synchronous, and it drops or refuses fields that it does not know.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ERROR_HEADER = "x-amzn-errortype"
 
 @dataclass(frozen=True, slots=True)
 class _Account:
-    """What requests are sent with: a bearer key, or credentials that sign for a region."""
+    """What authenticates requests: a bearer key, or credentials that sign for a region."""
 
     address: str
     region: str
@@ -41,7 +41,7 @@ class _Account:
 
 
 class _Bedrock(HttpTransport):
-    """What the ways to a model on Bedrock share. A sibling says its format and its two actions."""
+    """The common part of both Bedrock classes. A subclass names its codec and its two actions."""
 
     extra = "bedrock"
     whole = ""
@@ -117,7 +117,7 @@ class _Bedrock(HttpTransport):
         return {str(name): str(value) for name, value in unsigned.headers.items()}
 
     def _open(self) -> _Account:
-        """Who asks, and where."""
+        """Finds credentials, region and address."""
         try:
             botocore, config = import_module("botocore"), import_module("botocore.config")
             sessions = import_module("botocore.session")
@@ -151,13 +151,13 @@ class _Bedrock(HttpTransport):
         return _Account(address, region, key, credentials)
 
     def _key(self) -> str:
-        """The bearer key; that of the environment goes nowhere but to Bedrock, and gives way to a profile."""
+        """The bearer key. The environment's key is sent only to Bedrock, and only when no profile is given."""
         host = urlsplit(self.base_url).hostname or ""
         usable = not self.profile and (not self.base_url or host.endswith(OFFICIAL))
         return self._api_key or (os.environ.get(KEY_VARIABLE, "").strip() if usable else "")
 
     def _unusable(self, problem: Exception) -> ModelError:
-        """What botocore says of a profile, of credentials or of an address that it cannot use."""
+        """The error for a profile, credentials or an address that botocore cannot use."""
         if not type(problem).__module__.startswith(("botocore", "boto3")) and not isinstance(
             problem, OSError
         ):
@@ -201,10 +201,10 @@ class BedrockConverse(_Bedrock):
 
 
 class BedrockMessages(_Bedrock):
-    """Anthropic's own Messages format over Bedrock's `invoke`, for what Converse cannot say.
+    """Anthropic's own Messages format over Bedrock's `invoke`, for features that Converse lacks.
 
-    Options are those of `BedrockConverse`. Thinking and its signatures may be continued with Anthropic
-    itself, and the other way round.
+    Options are those of `BedrockConverse`. A conversation with its thinking signatures may move between Bedrock
+    and Anthropic itself.
     """
 
     whole = "invoke"

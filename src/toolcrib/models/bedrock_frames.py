@@ -1,6 +1,6 @@
-"""The frames of AWS event streams, from bytes that were cut anywhere, as events for a decoder.
+"""Reads AWS event streams from bytes that may be cut anywhere, and gives events for a decoder.
 
-Checksums and headers are botocore's; what lies around the frames is ours, so that it stays linear.
+botocore reads checksums and headers; the buffering around it is ours, so that it stays linear.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ LONGEST = 24 * 1024 * 1024 + 128 * 1024
 
 
 class ConverseFrames:
-    """Bytes in, out come objects whose only key is the event's name: what `ConverseDecoder` is fed with.
+    """Takes bytes and gives objects whose only key is the event's name, which `ConverseDecoder` is fed with.
 
-    A failure comes as the event "error" with its name as `__type`. Bytes that are no frames are a ModelError.
+    A failure is given as the event "error" with its name as `__type`. Bytes that are not frames raise ModelError.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class ConverseFrames:
         return [event for frame in self._frames() for event in self._events(*self._read(frame))]
 
     def finish(self) -> list[dict[str, Any]]:
-        """Nothing more: half a frame is no event, and its decoder misses the end."""
+        """Nothing: an incomplete frame is dropped, and the decoder reports the missing end."""
         return []
 
     def _frames(self) -> Iterator[bytes]:
@@ -79,7 +79,7 @@ class ConverseFrames:
 
 
 class MessagesFrames(ConverseFrames):
-    """The same for `invoke-with-response-stream`, whose frames hold the events of the model's own format."""
+    """The same for `invoke-with-response-stream`, whose frames contain the events of the model's own format."""
 
     def _event(self, name: str, payload: dict[str, Any]) -> Iterator[dict[str, Any]]:
         try:

@@ -1,4 +1,4 @@
-"""Cohere's chat over plain HTTP: one address and one stream, and every field of them as it came."""
+"""Cohere's chat over plain HTTP, which keeps every field of an answer."""
 
 from __future__ import annotations
 

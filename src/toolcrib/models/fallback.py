@@ -1,4 +1,4 @@
-"""Several models as one: where the first does not answer, the next is asked."""
+"""Several models as one: when the first does not answer, the next is asked."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from toolcrib.models.model import Model, ModelError
 class Fallback:
     """A model that asks its models in their order until one answers to the end.
 
-    Nothing of an answer that broke off is kept: its chunks are followed by a `RestartChunk`, and the calls in
-    it never run. Each request begins with the first model again. `Response.model` says who answered.
+    An answer that broke off is discarded: a `RestartChunk` follows its chunks, and its calls never run. Each
+    request starts with the first model again. `Response.model` names the model that answered.
 
     >>> from toolcrib.models import Scripted
     >>> Fallback([Scripted([{"error": "overloaded"}]), Scripted([{"text": "Hello."}])]).name

@@ -1,7 +1,7 @@
 """Models over plain HTTP, where a provider has no SDK or its SDK loses fields.
 
-A sibling says where a body goes, with which headers, and how its bytes are signed if they must be. Retries,
-deadlines and the codec are `Transport`'s; `httpx2` is imported when the first request is sent.
+A subclass gives the URL, the headers and, where needed, the signature of a request. Retries, deadlines and the
+codec are `Transport`'s; `httpx2` is imported when the first request is sent.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class HttpTransport(Transport):
         self._api_key = api_key.strip() if api_key else ""
 
     def _url(self, *, stream: bool) -> str:
-        """Where a body goes."""
+        """The URL of a request."""
         raise NotImplementedError
 
     def _headers(self) -> dict[str, str]:
-        """Headers beside those of the content: the key as a bearer, unless a sibling knows better."""
+        """Request headers beside the content type: the key as a bearer token, unless a subclass overrides it."""
         return {"authorization": f"Bearer {self._api_key}"} if self._api_key else {}
 
     async def _signed(self, method: str, url: str, headers: dict[str, str], body: bytes) -> Mapping[str, str]:
-        """The headers to send with exactly these bytes; a sibling whose provider wants a signature adds it."""
+        """The headers for exactly these bytes; a subclass whose provider requires a signature adds it."""
         return headers
 
     async def aclose(self) -> None:
@@ -100,7 +100,7 @@ class HttpTransport(Transport):
 
 
 class _Body(dict[str, Any]):
-    """A body that knows whether its answer streams: some formats say so in the address alone."""
+    """A request body that remembers whether its answer streams: some formats say so only in the URL."""
 
     def __init__(self, body: dict[str, Any], *, stream: bool) -> None:
         super().__init__(body)
@@ -124,7 +124,7 @@ class _Answer:
 
 
 async def _refusal(response: Any) -> Exception:
-    """An answer that is an error, in the shape in which `Transport` knows the SDKs' own."""
+    """An error response as an exception of the shape that the SDKs raise and `Transport` reads."""
     import httpx2
 
     data = b""

@@ -1,4 +1,4 @@
-"""What a model is to the agent loop: something that answers a request, in pieces or at once."""
+"""The interface of a model, as the agent loop uses it: it answers a request, streamed or at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Model", "ModelError", "chunks_of", "last_of"]
 
 
 class Model(Protocol):
-    """Answers requests. `name` is how it is called in logs and spans.
+    """Answers requests. `name` identifies the model in logs and spans.
 
     Both methods raise ModelError, and nothing else, when there is no answer.
     """
@@ -44,7 +44,7 @@ async def last_of(stream: AsyncGenerator[Chunk | Response, None]) -> Response:
 
 
 def chunks_of(response: Response, size: int = 0) -> Iterator[Chunk]:
-    """An answer that is whole already as the chunks of a stream, `size` characters each (0: in one piece)."""
+    """The chunks of a complete answer, `size` characters each (0: in one piece)."""
     number = 0
     for part in response.message.parts:
         if isinstance(part, Reasoning):

@@ -24,9 +24,9 @@ class Ollama(HttpTransport):
 
     `base_url` is read from OLLAMA_HOST when it is not given, and is http://localhost:11434 without either.
     Local servers need no key; `api_key` is read from OLLAMA_API_KEY for ollama.com and OLLAMA_HOST alone.
-    `body` is added to every request, its `options` to those of the request. `timeout` (seconds, 600) holds
-    for each wait, `deadline` (seconds) for the whole answer with its `max_retries` (2). Raises ValueError
-    for an address that is none.
+    `body` is added to every request, its `options` to those of the request. `timeout` (seconds, 600) holds for
+    each wait, `deadline` (seconds) for the whole answer with its `max_retries` (2). Raises ValueError for an
+    invalid address.
 
     >>> Ollama("qwen3:8b", body={"options": {"num_ctx": 32_768}, "keep_alive": "10m"})
     Ollama('qwen3:8b', provider='ollama')
@@ -76,7 +76,7 @@ class Ollama(HttpTransport):
 
 
 def _address(host: str) -> str:
-    """The address that OLLAMA_HOST means: scheme, port and even the host may be left out."""
+    """The address that OLLAMA_HOST means; scheme, port and even the host may be missing."""
     scheme, given, rest = host.strip().rpartition("://")
     place, slash, path = rest.partition("/")
     try:

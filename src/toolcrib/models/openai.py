@@ -17,7 +17,9 @@ NO_KEY = "none"  # local servers ask for no key, the SDK insists on one
 
 
 class OpenAITransport(Transport):
-    """What the interfaces of the `openai` SDK share: address, key and client; a sibling says codec and route."""
+    """The common part of the classes over the `openai` SDK: address, key and client. A subclass gives codec and
+    route.
+    """
 
     sdk_name = "openai"
     extra = "openai"
@@ -70,13 +72,12 @@ class OpenAITransport(Transport):
 class OpenAIChat(OpenAITransport):
     """A model behind Chat Completions: OpenAI's, or any compatible server's by its `base_url`.
 
-    `base_url` is read from OPENAI_BASE_URL, and `api_key` from the variable of the provider whose address
-    that is (OPENAI_API_KEY, GROQ_API_KEY, …: `models/providers.py`), when they are not given; a key from the
-    environment goes to no other host. `provider` names who answers (default: by the host) and `dialect` the
-    schemas that it takes; `body` is added to every request. `extra_headers` among a request's extras for the
-    provider are sent as headers.
-    `timeout` (seconds, for each wait) is the SDK's own (None: its default); `max_retries` (2) and `deadline`
-    (seconds for the whole answer) are those of `Transport`.
+    `base_url` is read from OPENAI_BASE_URL, and `api_key` from the variable of the provider whose address that
+    is (OPENAI_API_KEY, GROQ_API_KEY, …: `models/providers.py`), when they are not given; a key from the
+    environment goes to no other host. `provider` names the server (default: by the host) and `dialect` its
+    schema dialect; `body` is added to every request. `extra_headers` among a request's extras for the provider
+    are sent as headers. `timeout` (seconds, for each wait) is the SDK's own (None: its default); `max_retries`
+    (2) and `deadline` (seconds for the whole answer) are those of `Transport`.
 
     >>> OpenAIChat("qwen3", base_url="http://localhost:11434/v1")
     OpenAIChat('qwen3', provider='ollama')
@@ -101,7 +102,9 @@ class OpenAIChat(OpenAITransport):
 
 
 def _spoken_at(base_url: str) -> str:
-    """Who answers; by another name where the provider's own format is another, whose extras mean other things."""
+    """The provider's name; suffixed where the provider's own format is another one, whose extras mean other
+    things.
+    """
     name = provider_at(base_url)
     row = PROVIDERS.get(name)
     return (
@@ -110,6 +113,6 @@ def _spoken_at(base_url: str) -> str:
 
 
 def headers_in(body: Mapping[str, Any]) -> dict[str, str]:
-    """The headers that a request's extras ask for."""
+    """The `extra_headers` of a request's extras."""
     headers = body.get("extra_headers")
     return {str(name): str(value) for name, value in headers.items()} if isinstance(headers, dict) else {}

@@ -1,4 +1,4 @@
-"""What an answer cost: a dated table of prices (`prices.toml`), which a user's own file precedes."""
+"""The cost of an answer, by a dated price table (`prices.toml`); a user's own file takes precedence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ VERSION = r"(-latest|[-@](\d{8}|\d{4}-\d{2}-\d{2}|\d{4}))?"
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """US dollars per million tokens; None where the cache has no price of its own: those cost what input does."""
+    """US dollars per million tokens; None where cached tokens have no price of their own and cost as much as
+    input.
+    """
 
     input: float
     output: float
@@ -44,7 +46,9 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A row of the table: what a model costs, and when that is so. `known` is the day it was looked up."""
+    """A row of the price table: what a model costs, and when the price applies. `known` is the day it was
+    looked up.
+    """
 
     model: str
     rates: Rates
@@ -54,7 +58,7 @@ class Price:
     hours: tuple[tuple[int, int], ...] = ()
 
     def fits(self, model: str, at: datetime) -> bool:
-        """Whether the row is about this model at this time."""
+        """Whether the row applies to this model at this time."""
         if not _pattern(self.model).fullmatch(model.lower()):
             return False
         if self.until is not None and at.date() > self.until:
@@ -62,14 +66,14 @@ class Price:
         return not self.hours or any(start <= at.hour < end for start, end in self.hours)
 
     def of(self, usage: Usage) -> float:
-        """What so many tokens cost."""
+        """The cost of this usage in US dollars."""
         if self.above is not None and usage.input_tokens > self.above[0]:
             return self.above[1].of(usage)
         return self.rates.of(usage)
 
 
 class Prices:
-    """Tables of prices by provider, the first one first. ValueError names what a table has wrong."""
+    """Price tables by provider; earlier tables take precedence. Raises ValueError that names an invalid row."""
 
     def __init__(self, *tables: Mapping[str, Any], known: str = "") -> None:
         self.known = known or next((str(table["known"]) for table in tables if table.get("known")), "")
@@ -81,7 +85,9 @@ class Prices:
 
     @classmethod
     def load(cls, *paths: str | Path) -> Prices:
-        """These TOML files before the table that comes along. OSError or ValueError for what cannot be read."""
+        """Loads TOML files that take precedence over the built-in table. Raises OSError or ValueError for a
+        file that cannot be read.
+        """
         import tomllib
 
         tables: list[Mapping[str, Any]] = []
@@ -94,7 +100,7 @@ class Prices:
         return cls(*tables, known=str(tables[-1].get("known", "")))
 
     def of(self, provider: str, model: str, at: datetime | None = None) -> Price | None:
-        """The price of a model, at a time (now); None where it is not known."""
+        """The price of a model at a time (default: now); None where it is unknown."""
         at = datetime.now(UTC) if at is None else at
         return next((price for price in self._rows.get(provider, ()) if price.fits(model, at)), None)
 
@@ -112,10 +118,10 @@ class Prices:
 def cost_of(
     usage: Usage, provider: str, model: str, *, prices: Prices | None = None, at: datetime | None = None
 ) -> float | None:
-    """What the tokens of an answer cost in US dollars; None where tokens or price are not known.
+    """The cost of an answer's tokens in US dollars; None where tokens or price are unknown.
 
-    `prices` are those of the table that comes along, after those in the file that TOOLCRIB_PRICES names.
-    Raises OSError or ValueError if that file cannot be read.
+    `prices` defaults to the file that TOOLCRIB_PRICES names, followed by the built-in table. Raises OSError or
+    ValueError if that file cannot be read.
 
     >>> cost_of(Usage(1_000_000, 100_000), "openai", "gpt-4o-mini")
     0.21
@@ -127,7 +133,7 @@ def cost_of(
 
 
 def priced(response: Response, provider: str, model: str, prices: Prices | None = None) -> Response:
-    """The answer with its cost, where its provider named none and the price of its model is known."""
+    """The answer with its cost filled in, where the provider stated no cost and the model's price is known."""
     if response.usage.cost is not None:
         return response
     try:
@@ -140,7 +146,7 @@ def priced(response: Response, provider: str, model: str, prices: Prices | None 
 
 
 def usual_prices() -> Prices:
-    """The prices that count where none are given: the user's file, if one is named, and the built-in table."""
+    """The default prices: the file that TOOLCRIB_PRICES names, if any, and the built-in table."""
     return _loaded(os.environ.get(VARIABLE, ""))
 
 

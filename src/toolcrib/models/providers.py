@@ -1,6 +1,6 @@
-"""Who answers: a row a provider, with its address, its keys and the class of model that speaks its format.
+"""The providers: a row each, with address, key variables and the model class for its format.
 
-A key of the environment goes to its own row's host and to no other.
+A key from the environment is sent only to the host of its own row.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class Provider:
 
     @property
     def official(self) -> bool:
-        """Whether the address is the provider's own on the internet, where nobody is served without a key."""
+        """Whether the address is the provider's own on the internet, which requires a key."""
         return bool(self.keys) and self.base_url.startswith("https://")
 
     def key(self) -> str | None:
-        """The key that the environment holds."""
+        """The key in the environment; None without one."""
         return next((value for name in self.keys if (value := os.environ.get(name))), None)
 
     def url(self) -> str:
-        """The base URL that counts: the environment's, if it names one."""
+        """The base URL: the environment's, if set, else the provider's own."""
         return (os.environ.get(self.address) if self.address else "") or self.base_url
 
 
@@ -150,7 +150,7 @@ ALIASES = {
 
 
 def provider_at(base_url: str) -> str:
-    """Who answers at an address: a provider's name, or else host and port.
+    """The provider at an address: its name, or else host and port.
 
     >>> provider_at("https://api.groq.com/openai/v1"), provider_at("http://localhost:8000/v1")
     ('groq', 'localhost:8000')
@@ -166,9 +166,9 @@ def provider_at(base_url: str) -> str:
 
 
 def key_variables(base_url: str) -> tuple[str, ...]:
-    """The variables whose key may go to an address: those of the provider that has it.
+    """The variables whose key may be sent to an address: those of the provider at that address.
 
-    That is the address which the provider's variable names, or else its own; scheme and host are compared.
+    The address is the one that the provider's variable names, or else its own; scheme and host are compared.
     """
     for row in PROVIDERS.values():
         named = os.environ.get(row.address, "") if row.address else ""
@@ -181,13 +181,13 @@ def key_variables(base_url: str) -> tuple[str, ...]:
 
 
 def missing_key(base_url: str) -> str:
-    """The variable to set where an address certainly wants a key and the environment holds none; else ""."""
+    """The variable to set where an address certainly requires a key and the environment has none; else ""."""
     official = any(row.official and _origin(row.base_url) == _origin(base_url) for row in PROVIDERS.values())
     return key_variables(base_url)[0] if official and key_for(base_url) is None else ""
 
 
 def key_for(base_url: str) -> str | None:
-    """The key that the environment holds for an address."""
+    """The key in the environment for an address; None without one."""
     return next((value for name in key_variables(base_url) if (value := os.environ.get(name))), None)
 
 
@@ -198,7 +198,7 @@ def azure_url(endpoint: str) -> str:
 
 
 def host_of(base_url: str) -> str:
-    """Host and port of an address."""
+    """Host and port of a URL."""
     return urlsplit(base_url).netloc.rpartition("@")[2].lower()
 
 

@@ -29,11 +29,11 @@ STREAMED = frozenset({"sse", "ndjson", "aws-eventstream", "decoded-eventstream",
 class Replay:
     """Answers each request with the next recorded exchange, whatever was asked.
 
-    An exchange is a mapping with `api` (a codec's name, or a key of `APIS`) and `response`: `status`,
-    `framing` and what was framed: "json" with `body`; "sse" with `sse_raw` as text or `sse_events` as a list
-    of `{event?, data}`; "ndjson" with `ndjson_lines`; "aws-eventstream" with `events` as a list of
-    `{event, data}`; "json-array-stream" with `body`. Raises ModelError when all were played, and for a
-    recorded error what the model raised.
+    An exchange is a mapping with `api` (a codec's name, or a key of `APIS`) and `response`, which holds
+    `status`, `framing` and the framed data: "json" with `body`; "sse" with `sse_raw` as text or `sse_events` as
+    a list of `{event?, data}`; "ndjson" with `ndjson_lines`; "aws-eventstream" with `events` as a list of
+    `{event, data}`; "json-array-stream" with `body`. Raises ModelError after the last exchange, and for a
+    recorded error.
 
     >>> hello = {"choices": [{"message": {"content": "Hello."}, "finish_reason": "stop"}]}
     >>> model = Replay([{"api": "chat", "response": {"framing": "json", "body": hello}}])

@@ -1,4 +1,4 @@
-"""From a model's name, as a person writes it, to a model."""
+"""Resolves a model's name, as a person writes it, to a model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WHOSE = (
 
 
 def resolve_model(spec: str | Model | None = None, **options: Any) -> Model:
-    """The model that a string names; a model is given back as it is.
+    """The model that a string names; a model object is returned unchanged.
 
     `None` means TOOLCRIB_MODEL. Keys and addresses come from the provider's variables (`toolcrib models` lists
     them); `options` (`api_key`, `base_url`, `timeout`, ...) go to the model's class. `openai:NAME` speaks the
@@ -132,7 +132,7 @@ def _made(cls: str, name: str, options: dict[str, Any]) -> Model:
 
 
 def _listed(spec: str) -> list[str]:
-    """The models of a list; a file's name may hold commas, so one ends only where another model begins."""
+    """Splits a list of models. File names may contain commas, so an item ends only where another model begins."""
     items: list[str] = []
     for item in spec.split(","):
         if items and items[-1].partition(":")[0].strip() in FILES and not _begins_a_model(item):

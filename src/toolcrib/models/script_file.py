@@ -1,4 +1,4 @@
-"""Reading a scripted model's YAML file, with the line of every turn kept for its errors."""
+"""Reads a scripted model's YAML file and keeps the line of every turn for error messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SETTINGS: dict[str, tuple[type, ...]] = {"name": (str,), "delay": (int, float), 
 
 
 def read_script(path: Path) -> tuple[dict[str, Any], list[tuple[Any, str]]]:
-    """A script's settings, and its turns each with the words that say where it stands. Raises ValueError."""
+    """A script's settings, and its turns, each with its location for error messages. Raises ValueError."""
     import yaml
 
     loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))

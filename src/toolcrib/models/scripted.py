@@ -1,4 +1,4 @@
-"""A model that says what a script tells it to: for demos and for tests of your own agents."""
+"""A model that follows a script: for demos and for tests of your own agents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STOP_REASONS = frozenset(get_args(StopReason))
 
 @dataclass(slots=True)
 class Turn:
-    """What the model says once.
+    """One answer of the model.
 
     `delay` is the number of seconds before each streamed piece; `chunk_size` is how many characters of text
     and arguments a piece holds (0: all); `error` makes the turn fail as a ModelError with this message.
@@ -220,7 +220,7 @@ def _mapping(value: Any, where: str, what: str, known: frozenset[str]) -> dict[s
 
 
 def _last_results(request: Request) -> str:
-    """What came back since the last answer."""
+    """The results since the last answer."""
     texts: list[str] = []
     for message in reversed(request.messages):
         if message.role == "assistant":

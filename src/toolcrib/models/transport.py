@@ -1,6 +1,6 @@
-"""What the transports over the providers' SDKs share: one request out, bytes back through a codec.
+"""The common part of all transports: sends a request and reads the answer's bytes through a codec.
 
-The SDK's raw bytes go through our own event reader, so that no field is lost that the SDK does not know.
+The SDK's raw bytes go through our own event reader, so that fields which the SDK does not know are kept.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ class RawResponse(Protocol):
 
 
 class EventReader(Protocol):
-    """Bytes of a stream in, the parsed events of its framing out."""
+    """Takes the bytes of a stream and gives its parsed events."""
 
     def feed(self, data: bytes) -> list[dict[str, Any]]: ...
     def finish(self) -> list[dict[str, Any]]: ...
 
 
 class Transport:
-    """A model behind an SDK. A sibling says how a client is made and how a body is sent with it.
+    """A model behind an SDK. A subclass makes the client and sends a body with it.
 
-    One client serves each event loop: the SDKs' connection pools belong to the loop that opened them. A
-    request that failed in a way that may pass is sent again, `max_retries` times at most, after the delay
-    that the other side asked for, or growing ones; `deadline` (seconds) holds for all of it together. The
-    SDKs' own retries stay off. Where the provider does not say what an answer cost, `prices` do (None: the
-    table that comes along, and the user's own).
+    One client serves each event loop: the SDKs' connection pools belong to the loop that opened them. A request
+    that failed with a retryable error is sent again, at most `max_retries` times, after the delay that the
+    server asked for or a growing one; `deadline` (seconds) limits all attempts together. The SDKs' own retries
+    are switched off. Where the provider does not state an answer's cost, it is computed from `prices` (None:
+    the default prices).
     """
 
     sdk_name: str
@@ -89,7 +89,7 @@ class Transport:
     async def stream(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
         """The answer's chunks as they come, then exactly one Response. Raises ModelError.
 
-        A `RestartChunk` says that an attempt broke off after some chunks, and that another begins.
+        A `RestartChunk` says that an attempt broke off after some chunks and that the next attempt begins.
         """
         ends, attempt = self._ends(), 0
         while True:
@@ -131,7 +131,9 @@ class Transport:
         return ModelError(f"{self.name} did not answer within {self.deadline:g} seconds", retryable=True)
 
     async def _patience(self, attempt: int, error: ModelError, ends: float | None) -> None:
-        """Wait before the next attempt, or raise the error: it is the last, it stays, or the wait is too long."""
+        """Waits before the next attempt. Raises the error after the last attempt, if it is not retryable, or if
+        the wait would be too long.
+        """
         delay = self.retry.delay_after(attempt, error, random.random())
         if (
             not error.retryable
@@ -211,7 +213,7 @@ class Transport:
         raise NotImplementedError
 
     def _events(self) -> EventReader:
-        """The reader of this server's framing; server-sent events unless a sibling says otherwise."""
+        """The reader of the server's framing: server-sent events, unless a subclass overrides it."""
         return JSONEvents()
 
     def _client(self) -> Any:
@@ -232,7 +234,7 @@ class Transport:
         return client
 
     def _forgotten_client(self) -> Any:
-        """The running loop's client, which is no longer kept; None if there is none."""
+        """Removes and returns the running loop's client; None if there is none."""
         with self._clients_lock:
             return self._clients.pop(asyncio.get_running_loop(), None)
 
@@ -277,18 +279,18 @@ class Transport:
         return self._without_keys(error), problem if error.message == words else None
 
     def _advice(self, status: int) -> str:
-        """What the caller may have missed, where an answer of this status often comes of it."""
+        """A hint for the caller about the usual cause of this HTTP status."""
         return ""
 
     def _without_keys(self, error: ModelError) -> ModelError:
-        """The error with our keys taken out of its words: servers echo headers, and so do HTTP clients."""
+        """The error without our keys in its message: servers and HTTP clients echo headers."""
         for key in self._keys():
             error.message = error.message.replace(key, "[key]")
         error.args = (error.message,)
         return error
 
     def _named(self, error: ModelError) -> ModelError:
-        """The error with the model's name in its words: a codec knows what was said, and not by whom."""
+        """The error with the model's name in its message, which the codec does not know."""
         if self.name not in error.message:
             error.message = f"{self.name}: {error.message}"
             error.args = (error.message,)
@@ -301,7 +303,9 @@ class Transport:
         return {key.strip() for key in given if isinstance(key, str) and len(key.strip()) >= SHORTEST_KEY}
 
     def _request(self, request: Request, *, stream: bool) -> dict[str, Any]:
-        """What goes into every body reaches the codec as extras: it joins tools, and knows what else changes."""
+        """The request body. The model's own `body` reaches the codec as extras, so that the codec merges tools
+        and adapts the rest.
+        """
         provider = self.codec.provider
         extras = with_extras(own_extras(request, provider), self._body)
         whole = replace(request, extras={**request.extras, provider: extras})
@@ -310,9 +314,9 @@ class Transport:
 
 @cache
 def closed_by_its_loop(client_class: Any) -> Any:
-    """An SDK's class of HTTP clients, whose objects are closed by the loop that opened them and by no other.
+    """A subclass of an SDK's HTTP client whose instances are closed only by the loop that opened them.
 
-    The SDKs' own, when it is forgotten, is closed by any loop that happens to run: that ends in a traceback.
+    The SDK's own class, when garbage-collected, is closed by whatever loop runs then, which prints a traceback.
     """
 
     class OfOneLoop(client_class):  # type: ignore[misc]
@@ -349,12 +353,12 @@ async def within(
 
 
 def host_of(base_url: str) -> str:
-    """Host and port of an address."""
+    """Host and port of a URL."""
     return urlsplit(base_url).netloc.rpartition("@")[2]
 
 
 def _partial(decoder: Decoder) -> Response | None:
-    """What a broken stream had brought."""
+    """The partial answer of a stream that broke off; None if it cannot be built."""
     try:
         return decoder.finish()
     except ModelError as error:
@@ -367,7 +371,7 @@ def _body_of(problem: Exception) -> Any:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds to wait, said as such or as a date; a date is compared with the other side's own clock."""
+    """The seconds to wait, from a header with seconds or a date; a date is compared with the server's own clock."""
     for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             return max(0.0, float(headers[name]) / divisor)
@@ -378,7 +382,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _moment(date: str) -> float | None:
-    """Seconds since 1970 of a date as HTTP writes it."""
+    """The Unix time of an HTTP date."""
     try:
         return parsedate_to_datetime(date).timestamp()
     except (TypeError, ValueError, IndexError, OverflowError):

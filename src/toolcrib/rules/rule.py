@@ -114,7 +114,7 @@ class Rule:
             return False
         if self.arguments and not self._fits_arguments(case):
             return False
-        if self.unsaid and not not_mentioned(self.unsaid, case.arguments, case.said):
+        if self.unsaid and not not_mentioned(self.unsaid, case.arguments, case.user_texts):
             return False
         return not any(not other.about_accesses and other.counts(case) for other in self.unless)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -35,7 +35,7 @@ def test_a_prompt_section_says_what_a_schema_says() -> None:
         stops={"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
         target={"anyOf": [{"type": "object", "properties": {"id": {"type": "integer"}}}, {"type": "string"}]},
     )
-    spec.title, spec.category, spec.examples = "Weather", "net", ({"city": "Oslo"},)
+    spec = replace(spec, title="Weather", category="net", examples=({"city": "Oslo"},))
     assert (
         to_markdown([spec])
         == """\

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from toolcrib.context import Context
     from toolcrib.effect import Effect
     from toolcrib.errors import ToolDefinitionError, ToolError
-    from toolcrib.facts import Retry
     from toolcrib.function import tool
     from toolcrib.messages import Message
     from toolcrib.models import resolve_model
     from toolcrib.question import Answer, Question, Verdict
     from toolcrib.repair import repair
     from toolcrib.result import ToolResult
+    from toolcrib.retry import Retry
     from toolcrib.schema import to_dialect
     from toolcrib.tool import Tool
     from toolcrib.toolbox import Toolbox
@@ -38,13 +38,13 @@ _HOMES = {
     "toolcrib.context": ("Context",),
     "toolcrib.effect": ("Effect",),
     "toolcrib.errors": ("ToolDefinitionError", "ToolError"),
-    "toolcrib.facts": ("Retry",),
     "toolcrib.function": ("tool",),
     "toolcrib.messages": ("Message",),
     "toolcrib.models": ("resolve_model",),
     "toolcrib.question": ("Answer", "Question", "Verdict"),
     "toolcrib.repair": ("repair",),
     "toolcrib.result": ("ToolResult",),
+    "toolcrib.retry": ("Retry",),
     "toolcrib.schema": ("to_dialect",),
     "toolcrib.tool": ("Tool",),
     "toolcrib.toolbox": ("Toolbox",),

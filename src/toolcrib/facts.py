@@ -1,97 +1,94 @@
-"""What is known of a tool without looking at its types: the facts of its declaration, and their checks."""
+"""What is known of a tool without looking at its types: the facts of its declaration, and their checks.
+
+`Facts` is the one declaration. `FactOptions` is its form for type checkers, with the wider types that an author
+may write; the checks at definition, `ToolSpec` and the table in the documentation follow from these two.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from dataclasses import dataclass, field, fields
+from types import UnionType
+from typing import Any, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from toolcrib.effect import Effect
-from toolcrib.errors import ToolError
+from toolcrib.hooks import HOOKS
+from toolcrib.retry import Retry
 
-__all__ = ["FactOptions", "Facts", "MaxOutput", "Retry", "make_facts"]
+__all__ = ["FactOptions", "Facts", "ListedFacts", "MaxOutput", "make_facts"]
 
-NAME = re.compile(
-    r"[A-Za-z0-9_.\-]{1,128}\Z"
-)  # what MCP allows; codecs map what their provider does not take
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """How often and how patiently a failed call of an idempotent tool is tried again.
-
-    `attempts` counts the first one; the delay starts at `delay` seconds and grows by `factor` up to
-    `max_delay`, with up to `jitter` of it taken off at random; a failure's own `retry_after` wins, capped
-    alike. Transient are a `ToolError(transient=True)` and the exceptions of `on`. All attempts share one
-    deadline and one `ctx.idempotency_key`.
-    """
-
-    attempts: int = 3
-    delay: float = 0.2
-    factor: float = 2.0
-    max_delay: float = 30.0
-    jitter: float = 0.3
-    on: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError)
-    declares_idempotent: bool = False
-
-    def __post_init__(self) -> None:
-        if self.attempts < 1:
-            raise ValueError(f"attempts counts the first one, so it is at least 1; got {self.attempts!r}")
-
-    @classmethod
-    def idempotent_transport(cls, attempts: int = 3, **named: Any) -> Retry:
-        """Retry lost connections, and declare with it that running the tool twice is the same as once."""
-        return cls(attempts=attempts, declares_idempotent=True, **named)
-
-    def is_transient(self, error: BaseException) -> bool:
-        return isinstance(error, self.on) or (isinstance(error, ToolError) and error.transient)
-
-    def delay_after(self, attempt: int, error: BaseException, random: float) -> float:
-        """Seconds to wait after the failed `attempt` (from 1); `random` is in [0, 1)."""
-        asked = getattr(error, "retry_after", None)
-        if isinstance(asked, int | float) and asked >= 0:
-            return min(float(asked), self.max_delay)
-        return min(self.delay * self.factor ** (attempt - 1), self.max_delay) * (1 - self.jitter * random)
+# What MCP allows; codecs map what their provider does not take.
+NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class MaxOutput:
-    """How much of a text result a model is shown: characters in bytes of UTF-8, and lines."""
+    """How much of a text result a model is shown: bytes of UTF-8, and lines."""
 
     bytes: int = 50_000
     lines: int = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of a tool without looking at its types.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ListedFacts:
+    """The facts that `Facts` and `ToolSpec` share: a list of tools for a model can carry them.
 
-    `effect` and `secrets` have no default anywhere a tool is declared: both are decisions of its author.
-    `timeout` is in seconds (None: the box's); `examples` are sample inputs; `deferred` tools are not listed
-    to a model until they are searched for; `server` names the server that a foreign tool comes from; `extras`
-    (by provider name) go into that provider's declaration of the tool as they are, such as
-    `{"anthropic": {"cache_control": {"type": "ephemeral"}}}`.
+    Attributes:
+        title: A name for people.
+        category: For filters and for spans of telemetry.
+        version: For filters and for spans of telemetry; a part of the tool's fingerprint.
+        tags: For filters.
+        examples: Sample inputs, shown in prompts and tried by `check_tool`.
+        deferred: The tool is not listed to a model; it can be called by name.
+        extras: Keys for the declaration of the tool, by provider, as they are:
+            `{"anthropic": {"cache_control": {"type": "ephemeral"}}}`.
+    """
+
+    title: str = ""
+    category: str = ""
+    version: str = ""
+    tags: tuple[str, ...] = ()
+    examples: tuple[Mapping[str, Any], ...] = ()
+    deferred: bool = False
+    extras: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def listed(self) -> dict[str, Any]:
+        """These facts by name."""
+        return {fact.name: getattr(self, fact.name) for fact in fields(ListedFacts)}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts(ListedFacts):
+    """The facts of a tool. `effect` and `secrets` have no default anywhere: its author decides on them.
+
+    Attributes:
+        name: 1 to 128 ASCII letters, digits, `_`, `-` or `.`. A function tool has its function's name if
+            none is given.
+        effect: The worst that running the tool can do.
+        secrets: The parameters in which a secret may be referred to.
+        description: What the model reads; without it the docstring.
+        idempotent: Running it twice with the same arguments is the same as once.
+        retry: How a failed call is tried again; needs `idempotent`.
+        open_world: It reaches beyond what we control, as the web does; say `False` where it does not.
+        timeout: Seconds that a call may take; without it the toolbox's.
+        max_output: How much of a text result a model is shown: bytes, or a `MaxOutput(bytes, lines)`; without
+            it the toolbox's.
+        inline: A sync function runs on the event loop, not on a worker thread.
+        server: The server that a foreign tool comes from.
     """
 
     name: str
     effect: Effect
     secrets: frozenset[str]
-    title: str = ""
     description: str = ""
-    version: str = ""
     idempotent: bool = False
     retry: Retry | None = None
     open_world: bool = True
     timeout: float | None = None
-    category: str = ""
-    tags: tuple[str, ...] = ()
-    examples: tuple[Mapping[str, Any], ...] = ()
     max_output: MaxOutput | None = None
-    deferred: bool = False
     inline: bool = False
     server: str = ""
-    extras: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def annotations(self) -> dict[str, Any]:
         """The facts as MCP's tool annotations, one to one."""
@@ -105,57 +102,35 @@ class Facts:
 
 
 class FactOptions(TypedDict, total=False):
-    """The facts that may be left out of a declaration; `Facts` says what they mean."""
+    """The facts that have a default, as an author may write them; `Facts` says what they mean."""
 
     title: str
-    description: str
+    category: str
     version: str
+    tags: Collection[str]
+    examples: Collection[Mapping[str, Any]]
+    deferred: bool
+    extras: Mapping[str, Mapping[str, Any]]
+    description: str
     idempotent: bool
     retry: Retry | None
     open_world: bool
     timeout: float | None
-    category: str
-    tags: Collection[str]
-    examples: Collection[Mapping[str, Any]]
     max_output: MaxOutput | int | None
-    deferred: bool
     inline: bool
     server: str
-    extras: Mapping[str, Mapping[str, Any]]
-
-
-FACT_TYPES: dict[str, Any] = {
-    "title": str,
-    "description": str,
-    "version": str,
-    "category": str,
-    "server": str,
-    "idempotent": bool,
-    "open_world": bool,
-    "deferred": bool,
-    "inline": bool,
-    "extras": Mapping,
-    "retry": (Retry, type(None)),
-    "timeout": (int, float, type(None)),
-    "max_output": (MaxOutput, int, type(None)),
-}
-
-
-def _type_words(wanted: Any) -> str:
-    kinds = wanted if isinstance(wanted, tuple) else (wanted,)
-    return " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
 
 
 def make_facts(
     name: str,
     effect: Effect,
     secrets: Collection[str],
-    known: Collection[str] | None,
-    given: Mapping[str, Any],
+    parameters: Collection[str] | None,
+    options: Mapping[str, Any],
 ) -> Facts:
-    """The facts of a declaration, checked; `known` are the parameters' names, None where any name may come.
+    """The facts of a declaration, checked. `parameters` are the names that `secrets` may use; None: any.
 
-    Raises TypeError for what cannot be right: it is raised where the tool is defined.
+    Raises TypeError, where the tool is defined, for what cannot be right.
     """
     if not isinstance(effect, Effect):
         raise TypeError(f"tool {name!r}: effect must be Effect.READ, WRITE or DESTRUCTIVE, got {effect!r}")
@@ -165,36 +140,60 @@ def make_facts(
         )
     if isinstance(secrets, str):
         raise TypeError(f"tool {name!r}: secrets must be a collection of names, got the string {secrets!r}")
-    if secrets and known is not None and (unknown := sorted(set(secrets) - set(known))):
-        raise TypeError(f"tool {name!r}: secrets names {unknown}, but its parameters are {sorted(known)}")
-    named: dict[str, Any] = dict(given)
-    for fact, value in named.items():
-        wanted = FACT_TYPES.get(fact)
-        if wanted is not None and (not isinstance(value, wanted) or (value is True and wanted is not bool)):
-            raise TypeError(f"tool {name!r}: {fact} must be {_type_words(wanted)}, got {value!r}")
-    if (named.get("timeout") or 1) <= 0:
-        raise TypeError(f"tool {name!r}: timeout must be more than 0 seconds, got {named['timeout']!r}")
-    retry = named.get("retry")
+    if secrets and parameters is not None and (unknown := sorted(set(secrets) - set(parameters))):
+        raise TypeError(
+            f"tool {name!r}: secrets names {unknown}, but its parameters are {sorted(parameters)}"
+        )
+    given = dict(options)
+    for fact, value in given.items():
+        _check_type(name, fact, value)
+    if (given.get("timeout") or 1) <= 0:
+        raise TypeError(f"tool {name!r}: timeout must be more than 0 seconds, got {given['timeout']!r}")
+    retry = given.get("retry")
     if retry is not None:
         if retry.declares_idempotent:
-            named["idempotent"] = True
-        elif not named.get("idempotent"):
+            given["idempotent"] = True
+        elif not given.get("idempotent"):
             raise TypeError(
                 f"tool {name!r}: a retry runs the tool again, so it needs idempotent=True "
                 "(or Retry.idempotent_transport(), which declares it)"
             )
-    for plural in ("tags", "examples"):
-        if plural in named:
-            if isinstance(named[plural], str | Mapping):
-                raise TypeError(
-                    f"tool {name!r}: {plural} must be a list of them, got the one {named[plural]!r}"
-                )
-            named[plural] = tuple(named[plural])
-    if isinstance(named.get("max_output"), int):
-        named["max_output"] = MaxOutput(bytes=named["max_output"])
-    try:
-        return Facts(name, effect, frozenset(secrets), **named)
-    except TypeError as problem:
-        raise TypeError(
-            f"tool {name!r}: {str(problem).replace('Facts.__init__()', 'the declaration')}"
-        ) from None
+    for collection in ("tags", "examples"):
+        if collection in given:
+            given[collection] = tuple(given[collection])
+    if isinstance(given.get("max_output"), int):
+        given["max_output"] = MaxOutput(bytes=given["max_output"])
+    return Facts(name, effect, frozenset(secrets), **given)
+
+
+_TYPES: dict[str, tuple[type, ...]] = {}
+
+
+def _check_type(tool: str, fact: str, value: Any) -> None:
+    """Raise TypeError for a fact that does not exist, or whose value is not of the type in `FactOptions`."""
+    if not _TYPES:
+        _TYPES.update({name: _accepted(hint) for name, hint in get_type_hints(FactOptions).items()})
+    types = _TYPES.get(fact)
+    if types is None:
+        from difflib import get_close_matches
+
+        near = "".join(f"; do you mean {name!r}?" for name in get_close_matches(fact, (*_TYPES, *HOOKS), 1))
+        raise TypeError(f"tool {tool!r}: there is no option {fact!r}{near}")
+    right = isinstance(value, types)
+    if isinstance(value, bool):  # a bool is an int in Python
+        right = bool in types
+    elif Collection in types and isinstance(value, str | Mapping):  # a single tag, a single example
+        right = False
+    if not right:
+        words = " or ".join(_WORDS.get(kind, kind.__name__) for kind in types)
+        raise TypeError(f"tool {tool!r}: {fact} must be {words}, got {value!r}")
+
+
+_WORDS: dict[type, str] = {type(None): "None", Collection: "a list of them", Mapping: "a dict"}
+
+
+def _accepted(hint: Any) -> tuple[type, ...]:
+    """The types that an annotation accepts, for isinstance."""
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    plain = [get_origin(member) or member for member in members]
+    return (*plain, int) if float in plain else tuple(plain)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from toolcrib.facts import ListedFacts
 from toolcrib.fingerprint import fingerprint
 
 __all__ = ["ToolSpec"]
 
 
-@dataclass(slots=True, eq=False)
-class ToolSpec:
+@dataclass(frozen=True, slots=True, eq=False)
+class ToolSpec(ListedFacts):
     """What a model is told of a tool. `input_schema` and `output_schema` are canonical JSON Schemas."""
 
     name: str
@@ -20,21 +20,14 @@ class ToolSpec:
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None = None
     annotations: dict[str, Any] = field(default_factory=dict)
-    title: str = ""
-    category: str = ""
-    version: str = ""
-    tags: tuple[str, ...] = ()
-    examples: tuple[Mapping[str, Any], ...] = ()
-    deferred: bool = False
-    extras: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _dialects: dict[str, tuple[dict[str, Any], bool]] = field(default_factory=dict, repr=False)
 
     def in_dialect(self, name: str) -> dict[str, Any]:
-        """The input schema as that dialect takes it; worked out once."""
+        """The input schema in the subset of JSON Schema that a provider takes; worked out once."""
         return self._lowered(name)[0]
 
     def fits(self, name: str) -> bool:
-        """Whether every value that the input schema allows can be said in that dialect."""
+        """Whether the dialect's schema allows every value that the input schema allows."""
         return self._lowered(name)[1]
 
     def _lowered(self, name: str) -> tuple[dict[str, Any], bool]:

@@ -97,13 +97,7 @@ class Definition:
                 input_schema=self.params.schema,
                 output_schema=self.output.schema,
                 annotations=facts.annotations(),
-                title=facts.title,
-                category=facts.category,
-                version=facts.version,
-                tags=facts.tags,
-                examples=facts.examples,
-                deferred=facts.deferred,
-                extras=facts.extras,
+                **facts.listed(),
             )
         return self._spec
 

@@ -22,10 +22,10 @@ from weakref import WeakKeyDictionary
 from toolcrib.codecs.codec import Codec, Decoder, ModelError, last_chunks
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.codecs.wire_json import encodable, own_extras, with_extras
-from toolcrib.facts import Retry
 from toolcrib.messages import Chunk, Request, Response, RestartChunk
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced
+from toolcrib.retry import Retry
 
 MAX_RETRIES = 2
 SHORTEST_KEY = 8  # characters; what is shorter is a placeholder, and may be a word

@@ -1,4 +1,4 @@
-"""From a validator's complaint to words that a model can act on: path, expected, got, allowed.
+"""Turns a validator's errors into field errors that a model can act on: path, expected, got, allowed.
 
 Works from the JSON Schema alone, so that typed and foreign tools are explained alike.
 """
@@ -25,9 +25,9 @@ LIMITS = {
 def field_errors(
     schema: Mapping[str, Any], value: Any, failures: Iterable[tuple[tuple[Any, ...], str, str]]
 ) -> tuple[FieldError, ...]:
-    """One FieldError a failing path; `failures` are (validator's path, kind, message).
+    """One FieldError for each failing path; `failures` are (validator's path, kind, message).
 
-    Kinds "missing" and "extra" are told in their own words; a path may hold items that are no keys of the
+    Kinds "missing" and "extra" have messages of their own; a path may contain items that are not keys of the
     value (names of union members), which are skipped.
     """
     found: dict[str, FieldError] = {}
@@ -142,7 +142,7 @@ def allowed_values(node: Any, root: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def expectation(node: Any, root: Mapping[str, Any]) -> str:
-    """What a schema wants, in few words: "integer, at least 1, at most 14"."""
+    """What a schema expects, in a few words: "integer, at least 1, at most 14"."""
     from toolcrib.schema.words import sentence
 
     node = resolve(node, root)

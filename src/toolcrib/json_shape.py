@@ -1,6 +1,6 @@
-"""What a JSON Schema says of a value's shape, for repair: references, `allOf` and unions followed.
+"""The shape that a JSON Schema gives a value, for repair: follows references, `allOf` and unions.
 
-The schema may be foreign, recursive or broken; what is not understood of it is taken to allow everything.
+The schema may be foreign, recursive or broken; a part that is not understood counts as allowing everything.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MAX_MERGED = 3  # how often a union inside a union inside … is multiplied out
 
 @dataclass(slots=True, eq=False)
 class Shape:
-    """A schema with its references and `allOf` merged: the few facts that repair asks for."""
+    """A schema with its references and `allOf` merged, reduced to the facts that repair needs."""
 
     kinds: frozenset[str] = KINDS
     allowed: list[Any] | None = None
@@ -77,9 +77,10 @@ def _absorb(shape: Shape, schema: Mapping[str, Any]) -> None:
 
 
 class Shapes:
-    """One schema, asked about places. Every answer is kept, so that a place is looked at once for each part
-    of the schema that it meets, however unions and references are nested; each entry holds on to the
-    objects whose ids are its key."""
+    """Answers questions about one schema. Answers are cached, so that each value is compared once with each
+    part of the schema, however deeply unions and references nest; a cache entry keeps the objects alive whose
+    ids are its key.
+    """
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema
@@ -112,7 +113,7 @@ class Shapes:
         return shape
 
     def _resolve(self, pointer: Any) -> Any:
-        """What a local reference points to; everything is allowed where it points nowhere."""
+        """The target of a local reference; a schema that allows everything where there is no target."""
         if not isinstance(pointer, str) or not pointer.startswith("#"):
             return True
         place = self._schema
@@ -128,8 +129,9 @@ class Shapes:
         return place
 
     def variants(self, shape: Shape) -> list[Shape]:
-        """Each way through the shape's first union, with what stands beside it merged in; none if it has
-        no union."""
+        """The alternatives of the shape's first union, each merged with the keywords beside it; empty without a
+        union.
+        """
         known = self._variants.get(id(shape))
         if known is None:
             known = self._variants[id(shape)] = (shape, list(self._expand(shape)))
@@ -146,7 +148,7 @@ class Shapes:
                 yield self._merge(beside, variant)
 
     def kinds(self, shape: Shape) -> frozenset[str]:
-        """The kinds of value of which a shape takes any; strings that it lists do not count as text."""
+        """The kinds of which a shape accepts any value; an enum of strings does not count as "string"."""
         known = self._kinds.get(id(shape))
         if known is None:
             self._kinds[id(shape)] = shape.kinds
@@ -160,7 +162,7 @@ class Shapes:
         return known
 
     def names(self, shape: Shape) -> tuple[set[str], set[str]]:
-        """All parameters that any variant knows, and all that any variant requires."""
+        """The parameters that any variant knows, and those that any variant requires."""
         names, required, waiting, seen = set[str](), set[str](), [shape], set[int]()
         while waiting:
             part = waiting.pop()
@@ -172,14 +174,15 @@ class Shapes:
         return names, required
 
     def lists(self, name: str, value: str) -> bool:
-        """Whether the schema of a parameter names this very value."""
+        """Whether the schema of a parameter lists exactly this value."""
         shapes = [self.shape(self.root.properties.get(name, True))]
         shapes += self.variants(shapes[0])
         return any(value in shape.allowed for shape in shapes if shape.allowed is not None)
 
     def fits(self, value: Any, shape: Shape) -> bool:
-        """Whether a value has the shape. What repair never changes (lengths, ranges, patterns, formats)
-        is not looked at: deeming too much to fit means one repair fewer, never a wrong one."""
+        """Whether a value has the shape. Constraints that repair never changes (lengths, ranges, patterns,
+        formats) are ignored: accepting too much means one repair fewer, never a wrong one.
+        """
         key = (id(value), id(shape))
         known = self._fits.get(key)
         if known is None:

@@ -1,7 +1,7 @@
-"""The tokens of JSON, whole or as far as a chunk has them: patterns, and the characters of a text.
+"""The tokens of JSON, complete or cut off at the end of a chunk: patterns, and the reading of strings.
 
-Patterns take a key with its colon and the beginning of its value at once, because a chunk mostly holds that
-much; each group of theirs says what was found (`KEY` to `CUT_KEY`).
+A pattern matches a key, its colon and the start of its value at once, because a chunk mostly contains that
+much; each group (`KEY` to `CUT_KEY`) says what was found.
 """
 
 from __future__ import annotations
@@ -66,9 +66,10 @@ INTEGER_ENDS = ("zero", "whole")
 
 
 def read_text(text: str, at: int) -> tuple[str, int, str, int]:
-    """The characters of a string or key from `at` on: up to the quote that ends them, the end, or what may
-    not stand there. Gives them, where they end, what is half an escape or surrogate pair at the end of the
-    text, to be read again with what follows, and how many halves of pairs were read as U+FFFD.
+    """The characters of a string or key from `at` on: up to the quote that ends them, the end, or what may not
+    stand there. Gives the characters, the position where they end, an incomplete escape or surrogate pair at
+    the end of the text (to be read again with the next chunk), and the number of lone surrogates read as
+    U+FFFD.
     """
     if at == 0 and text[-1] != "\\" and text.isascii() and "\\u" not in text:
         try:
@@ -102,7 +103,7 @@ def read_text(text: str, at: int) -> tuple[str, int, str, int]:
 
 
 def _code(unit: str) -> int:
-    """The UTF-16 code unit that stands escaped or raw in a text."""
+    """The UTF-16 code unit at a position, escaped or raw."""
     return ord(unit) if len(unit) == 1 else int(unit[2:], 16)
 
 

@@ -1,4 +1,4 @@
-"""JSON values as plain data: which kind one is, when two are the same, and what a pointer's token leads to."""
+"""JSON values as plain data: their type, their equality, and steps of a JSON pointer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS: Final[tuple[tuple[type, str], ...]] = (
 
 
 def kind_of(value: object) -> str:
-    """The JSON type of a Python value, integers told from numbers; "value" for what is not JSON."""
+    """The JSON type of a Python value ("integer" apart from "number"); "value" for what is not JSON."""
     return next((kind for known, kind in _KINDS if isinstance(value, known)), "value")
 
 
@@ -33,12 +33,12 @@ def same_json(one: Any, other: Any) -> bool:
 
 
 def escape(name: str) -> str:
-    """A name as one token of a JSON pointer (RFC 6901)."""
+    """A name escaped as one token of a JSON pointer (RFC 6901)."""
     return name.replace("~", "~0").replace("/", "~1")
 
 
 def step_into(place: Any, token: str) -> Any:
-    """What stands in an object or array at one token of a JSON pointer; LookupError where nothing does."""
+    """The member of an object or array at one token of a JSON pointer; raises LookupError without one."""
     name = token.replace("~1", "/").replace("~0", "~")
     if isinstance(place, Mapping):
         return place[name]

@@ -68,7 +68,7 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """The first place of its kind that is not JSON: what stands there, and what it was read as."""
+    """The first deviation of its kind from JSON: the text, and what it was read as."""
 
     kind: str
     before: str
@@ -76,7 +76,7 @@ class Fix:
 
 
 def check_json(value: Any) -> None:
-    """Raises `Unreadable` where a value is not JSON that every reader takes alike."""
+    """Raises `Unreadable` for a value that JSON readers would understand differently."""
     waiting = [(value, 0)]
     while waiting:
         item, depth = waiting.pop()
@@ -108,7 +108,7 @@ def _check_text(text: str) -> None:
 
 
 def finite_number(text: str) -> int | float:
-    """The number that the text says; one that would lose its fraction or its size is refused."""
+    """The number in the text; a number that would lose its fraction or its size is refused."""
     try:
         number = float(text) if any(mark in text for mark in ".eE") else int(text)
     except ValueError:
@@ -144,7 +144,7 @@ class Notes(dict[str, Fix]):
 
 
 class Reader:
-    """A recursive reader of one value; every character is looked at a bounded number of times."""
+    """A recursive reader of one value; it reads every character a bounded number of times."""
 
     def __init__(self, text: str, notes: Notes) -> None:
         self.text = text
@@ -258,7 +258,9 @@ class Reader:
         return _paired("".join(parts)), at + 1
 
     def escape(self, at: int, close: str) -> tuple[str, str, int]:
-        """One escape as (text, kind, end): `raw` keeps its backslash, `quote` may stand beside either."""
+        """Reads one escape as (text, kind, end); a `raw` escape keeps its backslash, and `quote` may occur with
+        either kind.
+        """
         char = self.char(at + 1, "a string")
         if char == close:
             return char, "quote", at + 2
@@ -336,7 +338,7 @@ def _cut_off(inside: str) -> Unreadable:
 
 
 def _paired(text: str) -> str:
-    """Surrogate pairs written as two escapes become one character; what is left alone is no text."""
+    """Joins surrogate pairs that were written as two escapes; a lone surrogate is refused."""
     if text.isascii():
         return text
     try:

@@ -1,8 +1,8 @@
-"""Reads JSON as models write it, where the text has exactly one reading.
+"""Reads JSON as models write it, if the text has exactly one reading.
 
-Strict JSON is read as it stands. What is not JSON is read only if nothing has to be invented, dropped or
-guessed to do so: a missing end, an unescaped quote, an elided item or two different values have no single
-reading and are `Unreadable`.
+Strict JSON is read as it stands. Other text is read only if nothing has to be invented, dropped or guessed: a
+missing end, an unescaped quote, an elided item or two different values have no single reading and raise
+`Unreadable`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MORE_JSON = re.compile(r"""["'”]\s*[:：]|[{}\[\]]|</?[A-Za-z]""")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The one value of a text, what was put right to read it, and the words that stood around it."""
+    """The one value of a text, the fixes that reading it took, and the words around it."""
 
     value: Any
     fixes: tuple[Fix, ...] = ()
@@ -116,7 +116,7 @@ def _read_lenient(text: str) -> Reading:
 
 
 def _decoded_string(text: str) -> str | None:
-    """The whole text as one JSON string with raw line breaks in it."""
+    """Reads the whole text as one JSON string that contains raw line breaks."""
     if not text.lstrip().startswith('"'):
         return None
     try:
@@ -141,7 +141,7 @@ def _read_over_escaped(text: str) -> Reading:
 
 
 def _candidates(text: str, start: int, notes: Notes) -> tuple[list[Any], list[str]]:
-    """Every object and array that stands outside another, and the words before, between and after them."""
+    """The outermost objects and arrays, and the words before, between and after them."""
     values: list[Any] = []
     around: list[str] = []
     last = position = start

@@ -1,9 +1,9 @@
-"""Puts right what a model wrote wrong in a call's arguments, as pure functions over the JSON Schema.
+"""Repairs the arguments that a model wrote for a call, as pure functions over the JSON Schema.
 
-A repair changes how a value is written, never what it says: each place that already fits its schema stays
-as it is, and a place is changed only if there is exactly one way to make it fit. The schema may be foreign,
-recursive or broken; what is not understood of it is taken to allow everything, which means fewer repairs.
-Nothing here validates: the caller does, before and after.
+A repair changes how a value is written, never what it says: each place that already fits its schema stays as it
+is, and a place is changed only if there is exactly one way to make it fit. The schema may be foreign, recursive
+or broken; a part that is not understood counts as allowing everything, which means fewer repairs. Nothing here
+validates: the caller does, before and after.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ WRAPPERS: Final = frozenset({"arguments", "input", "parameters", "args", "kwargs
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change: where (`a.b[0]`, empty for the whole), its kind (a key of `EDITS` or of
-    `toolcrib.lenient_grammar.FIXES`), what stood there and what does now (None where it was left out)."""
+    """One change: its place (`a.b[0]`; empty for the whole), its kind (a key of `EDITS` or of
+    `toolcrib.lenient_grammar.FIXES`), the value before and the value after (None where it was removed).
+    """
 
     path: str
     kind: str
@@ -47,7 +48,7 @@ class Edit:
 
     @property
     def is_syntax(self) -> bool:
-        """Whether the JSON text itself was put right, as opposed to one value in it."""
+        """Whether the JSON text itself was repaired, rather than a value in it."""
         return self.kind in FIXES
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,7 +61,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """The arguments as they can be validated again, with everything that was changed about them."""
+    """Repaired arguments, to be validated again, with every change that was made."""
 
     value: Any
     edits: tuple[Edit, ...] = ()
@@ -96,8 +97,8 @@ def repair(raw: Any, schema: Mapping[str, Any]) -> Repaired | Unrepairable:
 
 
 def drop_empty_optionals(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Leaves out parameters that are not required and came as an empty string: models send those for
-    "not given". Unknown ones stay, and so do those whose `enum` lists the empty string.
+    """Removes optional parameters that came as an empty string, which models send for "not given". Unknown ones
+    stay, and so do those whose `enum` lists the empty string.
 
     The same object is given back when there is nothing to leave out, or when it is no object.
     """
@@ -143,7 +144,7 @@ def _syntax_edits(path: str, fixes: Iterable[Fix]) -> Iterator[Edit]:
 
 @dataclass(frozen=True, slots=True)
 class _Mended:
-    """A value with what was changed at its own place and at places inside it (None: the same place)."""
+    """A value with the changes at its own place and at places inside it (None: its own place)."""
 
     value: Any
     change: tuple[str, Any, Any] | None = None
@@ -222,7 +223,7 @@ _FROM_TEXT: Final = {
 
 
 def _stands_alone(value: Any) -> bool:
-    """Whether a value is one item of a list that was left out, not several, none, or a broken list."""
+    """Whether a value is a single item given instead of a list: not several items, no item, or a broken list."""
     if isinstance(value, str):
         text = value.strip()
         quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`"  # are the quotes part of it?
@@ -244,14 +245,14 @@ class _Mender(Shapes):
         return "string" in kinds and kinds != KINDS and not self.root.properties
 
     def named_in(self, around: str) -> str | None:
-        """A parameter that the words around the JSON give a value of its own."""
+        """A parameter to which the words around the JSON assign a value."""
         found = {name for pair in _ASSIGNED.findall(around) for name in pair if name}
         return min(found & self.names(self.root)[0], default=None) if found else None
 
     # what becomes of a value
 
     def arguments(self, value: Any) -> _Mended:
-        """Repairs the whole of a call's arguments, which may come wrapped once."""
+        """Repairs the whole arguments of a call, which may be wrapped once."""
         inner = self._unwrap(value)
         mended = self.mend(value if inner is None else inner, self.root, may_open=False)  # `_read` did
         if inner is not None:
@@ -285,7 +286,7 @@ class _Mender(Shapes):
         return inner if isinstance(inner, dict) and inner.keys() <= names else None
 
     def mend(self, value: Any, shape: Shape, may_open: bool = True) -> _Mended:
-        """The value as it fits the shape, or as near to that as its parts have single repairs."""
+        """The value repaired to fit the shape, as far as its parts have exactly one repair each."""
         key = (id(value), id(shape), may_open)
         known = self._mends.get(key)
         if known is None:
@@ -316,7 +317,7 @@ class _Mender(Shapes):
         return self._only(value, shape, [*readings, *self._wrapped(value, shape, kinds, may_open)])
 
     def _only(self, value: Any, shape: Shape, results: Iterable[_Mended]) -> _Mended:
-        """The one result that fits; the value as it is where there is none, or where they differ."""
+        """The only result that fits; the unchanged value where there is none or more than one."""
         fitting = [result for result in results if self.fits(result.value, shape)]
         if fitting and all(same_json(fitting[0].value, other.value) for other in fitting[1:]):
             return fitting[0]
@@ -359,7 +360,7 @@ class _Mender(Shapes):
         return _Mended([item.value for item in items], inside=inside) if inside else _Mended(value)
 
     def _scalars(self, value: Any, shape: Shape, kinds: frozenset[str]) -> Iterator[tuple[str, Any]]:
-        """Every (kind of edit, value) that says the same as this value in a kind that the shape takes."""
+        """Every (kind of edit, value) that means the same as this value in a JSON type that the shape accepts."""
         if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
             yield "exact_integer", int(value)
         if not isinstance(value, str) or "string" in kinds:
@@ -381,7 +382,7 @@ class _Mender(Shapes):
         yield _Mended([item.value], ("wrapped_in_list", value, [item.value]), inside=inside)
 
     def _open(self, value: Any) -> Reading | None:
-        """What a string says that is one whole JSON object or array, and nothing beside it."""
+        """The object or array of a string that consists of exactly one JSON object or array."""
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", "`"):
             return None
         try:

@@ -1,4 +1,4 @@
-"""Arguments made from a JSON Schema: some that fit it, and some that do not, the same ones for the same seed."""
+"""Generates arguments from a JSON Schema, some that fit it and some that do not; the same for the same seed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WRONG: tuple[Any, ...] = ({"unexpected": []}, ["unexpected", {}], 12.5, "unexpec
 
 
 def samples(schema: Schema, count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Up to `count` different arguments that fit a schema, the plainest first; none where it cannot be met.
+    """Up to `count` different arguments that fit a schema, the simplest first; none where no value can fit.
 
     >>> next(samples({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}, 1))
     {'n': 0}
@@ -74,7 +74,7 @@ def samples(schema: Schema, count: int, seed: int = 0) -> Iterator[dict[str, Any
 
 
 def spoiled(schema: Schema, arguments: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Arguments that do not fit any more, each with the name of the parameter at fault."""
+    """Arguments that no longer fit, each with the name of the parameter that is wrong."""
     from toolcrib.schema.validator import offline_validator
 
     valid = offline_validator(schema)
@@ -92,7 +92,7 @@ def spoiled(schema: Schema, arguments: Mapping[str, Any]) -> Iterator[tuple[str,
 
 
 class _Maker:
-    """Makes one value; `plain` takes the first choice everywhere and leaves out what is optional."""
+    """Makes one value; `plain` takes the first choice everywhere and leaves out optional parameters."""
 
     def __init__(self, root: Schema, chance: random.Random, *, plain: bool) -> None:
         self.root = root

@@ -1,4 +1,4 @@
-"""The schema a model is shown: one canonical form, one dialect per provider, and the same in words."""
+"""The schema that a model is shown: a canonical form, a dialect per provider, and Markdown."""
 
 from .canonical import Loss, SchemaError, clean
 from .dialects import DIALECTS, Dialect

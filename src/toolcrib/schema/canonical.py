@@ -34,7 +34,7 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that a schema said and its rewritten form does not: where (JSON pointer), keyword, what."""
+    """A constraint of a schema that its rewritten form does not express: place (JSON pointer), keyword and value."""
 
     path: str
     keyword: str
@@ -42,7 +42,7 @@ class Loss:
 
     @property
     def narrows(self) -> bool:
-        """Whether values that were allowed can no longer be said; other losses only allow more."""
+        """Whether values that the schema allows can no longer be written; any other loss only allows more values."""
         return self.keyword in _NARROWING
 
 
@@ -63,7 +63,7 @@ def clean(schema: Mapping[str, Any]) -> Schema:
 
 
 def clean_and_tell(schema: Mapping[str, Any]) -> tuple[Schema, list[Loss]]:
-    """`clean`, and what of the schema could not be understood."""
+    """`clean`, together with the parts of the schema that could not be understood."""
     if not isinstance(schema, Mapping):
         raise SchemaError(f"a JSON Schema must be an object, not {type(schema).__name__}")
     cleaning = _Cleaning(schema, None)
@@ -96,7 +96,7 @@ _Path = tuple[Any, str | int] | None  # where a node stands: its parent's path a
 
 @dataclass(slots=True)
 class _Part:
-    """A schema that something refers to, cleaned once and used wherever it is referred to."""
+    """A referenced schema, cleaned once and reused for every reference to it."""
 
     schema: Schema
     size: int
@@ -104,7 +104,9 @@ class _Part:
 
 
 class _Cleaning:
-    """The state of one pass: which targets are done, which are open, which must stay references."""
+    """The state of one pass: which reference targets are done, which are in progress, and which must stay
+    references.
+    """
 
     def __init__(self, root: Mapping[str, Any], largest: int | None) -> None:
         self.references = References(root)
@@ -148,7 +150,7 @@ class _Cleaning:
         return out
 
     def _start(self) -> tuple[Mapping[str, Any], Resource]:
-        """The schema to begin with: where the document is nothing but a reference, what it refers to."""
+        """The schema to start with: the target, where the document is nothing but a reference."""
         root: Mapping[str, Any] = self._root
         home = self.references.root
         self._names[id(root)] = ""
@@ -304,7 +306,7 @@ def _reference(name: str) -> str:
 
 
 def _let_null_in(node: Schema) -> Schema:
-    """OpenAPI 3.0's `nullable` in the words of JSON Schema."""
+    """Rewrites OpenAPI 3.0's `nullable` as JSON Schema."""
     if accepts_null(node) or not node:
         return node
     widened = nullable(node)

@@ -1,4 +1,4 @@
-"""Two schemas into one that accepts what both accept."""
+"""Merges two schemas into one that accepts the values that both accept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 
 
 def merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema | None:
-    """One node that means both, or None where that has no plain form. Descriptions of `other` win."""
+    """One node equivalent to both together; None where that needs `allOf`. Descriptions of `other` win."""
     if not other:
         return dict(one)
     if not one or ANNOTATIONS.issuperset(other):
@@ -41,9 +41,9 @@ def merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema | None:
 
 
 def meet(one: Mapping[str, Any], other: Mapping[str, Any], refused: Callable[[str], object]) -> Schema:
-    """Like `merge`, but always one node: a keyword of `other` that cannot join is handed to `refused`.
+    """Like `merge`, but always gives one node: a keyword of `other` that cannot be merged is passed to `refused`.
 
-    Two closed objects become one that is closed around the fields of both, which is what their author meant.
+    Two closed objects become one closed object with the fields of both, which is what their author meant.
     """
     merged = merge(one, other)
     if merged is not None:
@@ -88,7 +88,7 @@ def _entangled(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _closes_over(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether `one` has a say on further properties, and `other` names some that `one` does not know."""
+    """Whether `one` restricts additional properties, and `other` names properties that `one` does not know."""
     if one.get("additionalProperties", True) is True:
         return False
     known: Mapping[str, Any] = one.get("properties", {})

@@ -1,4 +1,4 @@
-"""What each JSON Schema keyword holds: the one table that every walk over a schema is built on."""
+"""What each JSON Schema keyword contains: the one table on which every walk over a schema is built."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ NOISE: Final = frozenset(keyword for keyword, kind in KINDS.items() if kind == D
 
 
 def words(text: str) -> frozenset[str]:
-    """A set of keywords, written as a sentence for the eye."""
+    """A set of keywords from a text of words separated by spaces."""
     return frozenset(text.split())
 
 

@@ -1,4 +1,4 @@
-"""Older and neighbouring ways of writing a schema, brought to JSON Schema 2020-12."""
+"""Converts older drafts and neighbouring formats (OpenAPI) to JSON Schema 2020-12."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TYPE_NAMES: Final[Mapping[str, str]] = {
 
 
 def type_name(written: str, known: frozenset[str]) -> str | None:
-    """The JSON type that was meant, or None where nobody can say."""
+    """The JSON type that a misspelt or foreign type name means; None where that is unclear."""
     if written in known:
         return written
     lowered = written.lower()
@@ -22,7 +22,7 @@ def type_name(written: str, known: frozenset[str]) -> str | None:
 
 
 def modern(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The node in the words of 2020-12; the very same object where nothing was old."""
+    """The node with the keywords of 2020-12; the same object where nothing had to change."""
     if _OLD.isdisjoint(node):
         return node
     for keyword, rewrite in _REWRITES:

@@ -1,4 +1,4 @@
-"""Warns of what makes a model use a tool wrongly, before a model does."""
+"""Lints a tool's spec for what makes models use it wrongly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COMPARISON: Final = re.compile(r"\s*(?:=|==|\bis\b|\bequals\b|\bset to\b|['\"`]
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """A piece of advice: the tool, the field (JSON pointer; "" is the tool itself), a stable code, words."""
+    """A piece of advice: tool, field (JSON pointer; "" is the tool itself), stable code and message."""
 
     tool: str
     path: str
@@ -40,7 +40,7 @@ class LintFinding:
 
 
 def lint(spec: Described) -> list[LintFinding]:
-    """What a model is likely to stumble over in one tool; empty where nothing is.
+    """The findings about one tool; empty where there are none.
 
     Codes: `name-refused`, `no-description`, `short-description`, `undocumented-parameter`,
     `conditional-parameter`, `action-switch`, `free-form-object`, `any-value`, `large-enum`.
@@ -182,7 +182,7 @@ def _fields(
 
 
 def _speaks_for_itself(field: Mapping[str, Any]) -> bool:
-    """A tag with one value, or an object whose fields are what is documented."""
+    """Whether a field needs no description: a tag with one value, or an object whose own fields are documented."""
     return (
         "const" in field
         or len(field.get("enum", "  ")) == 1

@@ -1,4 +1,6 @@
-"""A canonical schema in a provider's dialect: the nearest that it takes, and in words what it does not."""
+"""Lowers a canonical schema to a provider's dialect: the nearest form that it accepts, with the rest said in
+descriptions.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,12 @@ _ROOT_NAME: Final = "Root"
 
 
 def to_dialect(schema: Mapping[str, Any], name: str) -> tuple[Schema, list[Loss]]:
-    """The input schema of a tool as the provider `name` takes it, and what of it was lost on the way.
+    """The input schema of a tool in the dialect `name`, and the list of losses.
 
-    Takes any JSON Schema, ours or foreign. The root becomes an object; what the provider rejects becomes the
-    nearest thing that it accepts; what has to go is said in the description of its node, and each loss is
-    listed with its JSON pointer into `clean(schema)`. Validate arguments against the original, not this.
+    Accepts any JSON Schema, ours or foreign. The root becomes an object; a construct that the provider rejects
+    becomes the nearest one that it accepts; a removed constraint is said in the description of its node, and
+    each loss is listed with its JSON pointer into `clean(schema)`. Validate arguments against the original, not
+    this.
 
     Raises `ValueError` for an unknown dialect and `SchemaError` if the schema is not a mapping.
 
@@ -52,7 +55,7 @@ def to_dialect(schema: Mapping[str, Any], name: str) -> tuple[Schema, list[Loss]
 
 @dataclass(slots=True)
 class _At:
-    """Where a node stands, and what its description will have to say."""
+    """The place of a node, and the sentences to be added to its description."""
 
     path: str
     left: int  # how many more references may be expanded on the way down
@@ -159,7 +162,7 @@ class _Lowering:
         return {"$ref": ref, **kept}
 
     def _met(self, one: Schema, other: Schema, at: _At) -> Schema:
-        """Both at once; what of `other` cannot be joined to `one` is told instead."""
+        """Merges two nodes; a constraint of `other` that cannot be merged into `one` is said in the description."""
         return meet(one, other, lambda keyword: self._drop(other, keyword, at))
 
     # -- steps: each takes a node and gives one that breaks one rule less -----------------------------------
@@ -178,7 +181,7 @@ class _Lowering:
         return self._all_of(out, at) if "allOf" in out else out
 
     def _inside(self, member: Schema, at: _At) -> Schema:
-        """A member of an `allOf` without its reference; empty where recursion is cut."""
+        """A member of an `allOf` with its reference replaced by the target; empty where recursion is cut."""
         if at.left <= 0:
             self.losses.append(Loss(at.path, "$ref", "recursion cut"))
             return {}
@@ -334,7 +337,9 @@ class _Lowering:
         return self._map_as_text(node, at)
 
     def _map_as_text(self, node: Schema, at: _At) -> Schema:
-        """A map cannot be closed: its keys are not known. The nearest is the same object, written as text."""
+        """Strict dialects cannot express a map, whose keys are unknown. The nearest form is the object as JSON
+        text.
+        """
         values = phrase(node.get("additionalProperties"))
         at.told.append(f"A JSON object, written as text; values: {values}.")
         self.losses.append(

@@ -16,7 +16,7 @@ _SAID_ELSEWHERE: Final = frozenset(
 
 
 class Described(Protocol):
-    """What is told of a tool; a `ToolSpec` is one."""
+    """What Markdown and lint need of a tool; a `ToolSpec` fits."""
 
     @property
     def name(self) -> str: ...
@@ -90,7 +90,7 @@ def _fields(node: Mapping[str, Any], indent: str, depth: int) -> list[str]:
 
 
 def _said(node: Mapping[str, Any]) -> str:
-    """The description and the constraints of a field, on one line."""
+    """A field's description and constraints, on one line."""
     parts = [" ".join(str(node.get("description", "")).split())]
     inner = node.get("items")
     if isinstance(inner, Mapping) and "properties" not in inner:

@@ -1,4 +1,4 @@
-"""The definitions that a canonical schema refers to, and how far they can be written out."""
+"""The definitions that a canonical schema refers to, and the depth to which recursion can be expanded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_NODES: Final = 3_000  # nodes that writing out may come to; recursion is cut
 
 
 class Definitions:
-    """What the references of a canonical schema mean: `#` its root, `#/$defs/NAME` a definition."""
+    """The targets of a canonical schema's references: `#` is its root, `#/$defs/NAME` a definition."""
 
     def __init__(self, canonical: Mapping[str, Any]) -> None:
         self._named: Mapping[str, Schema] = canonical.get("$defs", {})
@@ -27,7 +27,9 @@ class Definitions:
         return ref.removeprefix("#/$defs/")
 
     def affordable_depth(self) -> int:
-        """How many references may be expanded on one way down for the whole to stay within `MAX_NODES`."""
+        """The number of references that may be expanded on one path from the root so that the whole stays
+        within `MAX_NODES`.
+        """
         own, _ = self._shape("#")
         for depth in range(DEEPEST, 0, -1):
             if self._size("#", depth) <= max(MAX_NODES, 2 * own):
@@ -43,7 +45,7 @@ class Definitions:
         return known
 
     def _shape(self, ref: str) -> tuple[int, list[str]]:
-        """The nodes that a definition has of its own, and the references that it makes."""
+        """The number of a definition's own nodes, and the references in it."""
         shape = self._shapes.get(ref)
         if shape is None:
             count, refs, stack = 0, list[str](), list[Mapping[str, Any]]([self.target(ref)])

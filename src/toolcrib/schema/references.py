@@ -1,4 +1,4 @@
-"""Finds what a `$ref` points at, within one document and without touching network or disk."""
+"""Resolves `$ref` within one document, without network or disk."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .keywords import children
 
 @dataclass(slots=True, eq=False)
 class Resource:
-    """A schema that references are relative to: the document, or a subschema with an `$id` of its own."""
+    """A base for references: the document, or a subschema with an `$id` of its own."""
 
     uri: str
     node: Mapping[str, Any]
 
 
 class References:
-    """Resolves references into `root`; the index of `$id`s and anchors is built when first asked for."""
+    """Resolves references within `root`; the index of `$id`s and anchors is built at first use."""
 
     __slots__ = ("_anchors", "_found", "_id", "_indexed", "_resources", "root")
 
@@ -42,7 +42,7 @@ class References:
         return home if uri == home.uri else Resource(uri, node)
 
     def resolve(self, ref: str, home: Resource) -> tuple[Any, Resource] | None:
-        """The schema that `ref` means and the resource that it belongs to; None where there is none."""
+        """The schema that `ref` points to and its resource; None where there is none."""
         if home is not self.root:
             return self._look_up(ref, home)
         if ref not in self._found:

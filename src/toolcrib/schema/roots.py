@@ -1,4 +1,4 @@
-"""A tool's input is an object: whatever else a schema describes at its root is made into one."""
+"""Makes the root of a schema an object, as a tool's input must be."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Lose = Callable[[str, str], None]
 
 
 def object_root(root: Schema, definitions: Definitions, told: list[str], lose: Lose) -> Schema:
-    """The root as a plain object; the same one where it is that already."""
+    """The root as a plain object schema; unchanged where it already is one."""
     out = root
     if "allOf" in out:
         out = _joined(out, definitions, lose)
@@ -62,7 +62,7 @@ def _open(node: Schema) -> Schema:
 
 
 def _followed(node: Schema, definitions: Definitions) -> Schema:
-    """The node that references lead to, with what stands beside them."""
+    """The target of the root's references, merged with the keywords beside them."""
     for _ in range(_HOPS):
         if "$ref" not in node:
             return node
@@ -73,7 +73,7 @@ def _followed(node: Schema, definitions: Definitions) -> Schema:
 
 
 def _flattened(node: Schema, keyword: str, definitions: Definitions, told: list[str], lose: Lose) -> Schema:
-    """The fields of all alternatives in one object; that they are alternatives is told."""
+    """The fields of all alternatives in one object; the description says which belong together."""
     rest = {key: value for key, value in node.items() if key != keyword}
     variants = [_flat(_followed(variant, definitions), definitions, told, lose) for variant in node[keyword]]
     objects = [v for v in variants if "object" in types_of(v) or (not types_of(v) and _looks_like_object(v))]
@@ -134,7 +134,7 @@ def _tags(node: Schema) -> list[Any] | None:
 
 
 def _forms(objects: list[Schema], keyword: str) -> str:
-    """Which fields go together, in a sentence."""
+    """A sentence that says which fields belong together."""
     forms: list[str] = []
     for variant in objects:
         fields: Mapping[str, Any] = variant.get("properties", {})

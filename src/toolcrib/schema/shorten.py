@@ -1,4 +1,4 @@
-"""Says the same in fewer tokens: every rewriting here accepts exactly the values that it accepted before."""
+"""Shortens a schema to save tokens: each rewriting accepts exactly the same values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMPARED: Final = 64  # unions longer than this are not searched for doubles, w
 
 
 def shorten(node: Schema) -> Schema:
-    """One canonical node, its children being canonical already."""
+    """Shortens one node whose children are already canonical."""
     if "allOf" in node:
         node = _all_of(node)
     if "anyOf" in node:
@@ -37,7 +37,7 @@ def shorten(node: Schema) -> Schema:
 
 
 def nullable(node: Mapping[str, Any]) -> Schema | None:
-    """The node with null let in as a type, or None where only a union can say that."""
+    """The node with null allowed by its type; None where that needs a union."""
     if not _BLIND_TO_NULL.issuperset(node):
         return None
     out = dict(node)
@@ -110,7 +110,7 @@ def _single(others: list[Schema], nulls: list[Schema]) -> Schema | None:
 
 
 def _spliced(variants: list[Schema]) -> list[Schema]:
-    """A union inside a union of the same kind is one union."""
+    """Flattens a union inside a union of the same kind."""
     if not any(variant.keys() == {"anyOf"} for variant in variants):
         return variants
     return [inner for v in variants for inner in (v["anyOf"] if v.keys() == {"anyOf"} else [v])]
@@ -151,7 +151,7 @@ def _literals(variants: list[Schema], exclusive: bool) -> Schema | None:
 
 
 def _without_null_defaults(properties: Mapping[str, Any], required: Any) -> Schema:
-    """Leaving a parameter out and sending its null are one thing; saying so again costs tokens."""
+    """Drops null and its default from optional parameters: leaving the parameter out means the same."""
     idle = [
         name
         for name, node in properties.items()

@@ -1,4 +1,4 @@
-"""How the value of a keyword that holds no schema is read: None where it says nothing."""
+"""Reads the values of keywords that contain no schema; gives None for a value without meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types and alternatives of one node: told apart, guessed, taken apart."""
+"""The types and alternatives of one node: inferred, split, compared."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .shorten import nullable, shorten
 
 
 def or_null(node: Schema) -> Schema:
-    """The node with null let in, as a type where that can be said and as a variant where not."""
+    """The node with null allowed: as a type where possible, else as a variant."""
     if "anyOf" in node and not any(variant.get("type") == "null" for variant in node["anyOf"]):
         return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
     return node if "anyOf" in node else nullable(node) or {"anyOf": [node, {"type": "null"}]}
 
 
 def inferred(node: Mapping[str, Any]) -> str | None:
-    """The type that an untyped node means, by its values or its keywords."""
+    """The type of an untyped node, inferred from its values or keywords."""
     values: list[Any] = node.get("enum", [])
     kinds = {kind_of(value) for value in values if value is not None}
     if values and len(kinds) == 1:
@@ -56,12 +56,12 @@ def _is_of(value: Any, name: str) -> bool:
 
 
 def only(node: Mapping[str, Any], *keywords: str) -> Schema:
-    """The named keywords of a node, as far as it has them."""
+    """The given keywords of a node, as far as it has them."""
     return {keyword: node[keyword] for keyword in keywords if keyword in node}
 
 
 def apart(variants: list[Schema]) -> bool:
-    """Whether no value can fit two of the variants, as far as types and constants tell."""
+    """Whether the variants are disjoint, judging by types and constants."""
     kinds = [types_of(variant) for variant in variants]
     if all(len(kind) == 1 for kind in kinds) and len({kind[0] for kind in kinds}) == len(kinds):
         return {"integer", "number"} - {kind[0] for kind in kinds} != set()

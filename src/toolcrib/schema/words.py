@@ -1,4 +1,4 @@
-"""A schema's constraints in short English, for the places where a model can only be told."""
+"""A schema's constraints as short English sentences, for dialects that cannot express them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST = 160  # characters of JSON that are quoted before they are cut
 
 
 def told(description: str, sentences: list[str]) -> str:
-    """The description with the sentences added that it does not contain already."""
+    """The description, with those sentences added that it does not already contain."""
     text = description.strip()
     for sentence in sentences:
         if not sentence or sentence in text:
@@ -25,7 +25,7 @@ def told(description: str, sentences: list[str]) -> str:
 
 
 def sentence(keyword: str, value: Any) -> str:
-    """What the keyword demands, as one short sentence; "" where there is nothing worth telling."""
+    """A keyword's constraint as one short sentence; "" where it says nothing useful."""
     say = _SENTENCES.get(keyword)
     return f"{keyword}: {quote(value)}." if say is None else say(value)
 

@@ -1,4 +1,4 @@
-"""For your own tests: models that need no provider, and checks of what every tool and codec should hold to."""
+"""For your own tests: models without a provider, and checks that every tool and codec should pass."""
 
 from toolcrib.models.replay import Replay
 from toolcrib.models.scripted import Scripted

@@ -1,4 +1,4 @@
-"""A check of what every codec should hold to: all arrives, answers are read, nothing breaks it."""
+"""A conformance check for codecs: requests carry everything, answers are read, and no input breaks it."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ def check_codec(
     """Check a wire format: requests carry what they were given, answers are read, and nothing breaks it.
 
     `count` conversations are made, the same for the same `seed`: well-formed ones, of which every text,
-    argument, result and picture has to arrive, in order and once; and broken ones (missing ids, orphans,
-    odd names), which must give a body all the same. What `codec.features` claims is tried. Recorded
-    `exchanges` (see `toolcrib.models.Replay`) are read whole and streamed, and their answers sent back. A text
-    format has to read its own calls. Raises nothing for a bad codec (see `Report`), TypeError for what is none.
+    argument, result and picture has to arrive, in order and once; and broken ones (missing ids, orphans, odd
+    names), which must give a body all the same. What `codec.features` claims is tried. Recorded `exchanges`
+    (see `toolcrib.models.Replay`) are read whole and streamed, and their answers sent back. A text format has
+    to read its own calls. Raises nothing for a bad codec (see `Report`), and TypeError for an object that is
+    not a codec.
 
     >>> from toolcrib.codecs import AnthropicMessagesCodec
     >>> check_codec(AnthropicMessagesCodec()).ok
@@ -78,7 +79,7 @@ def check_codec(
 
 
 class _Bench:
-    """One codec and what is found of it."""
+    """One codec under test, and the findings about it."""
 
     def __init__(self, codec: Codec, model: str, report: Report, dice: random.Random) -> None:
         self.codec = codec
@@ -89,12 +90,12 @@ class _Bench:
         self.marks = 0
 
     def mark(self) -> str:
-        """A word that stands nowhere else; nine letters and digits, so that any provider takes it as an id."""
+        """A unique word of nine letters and digits, which any provider accepts as an id."""
         self.marks += 1
         return f"mk{self.marks:07d}"
 
     def body(self, request: Request, check: str, *, stream: bool = False) -> str | None:
-        """The body as text; None, and a finding, where there is none."""
+        """The request body as text; None, and a finding, where the codec raises."""
         before = copy.deepcopy(request.messages)
         try:
             made = self.codec.request(request, model=self.model, stream=stream)
@@ -114,7 +115,7 @@ class _Bench:
         return text
 
     def rereads(self) -> None:
-        """A text format: the calls of a turn as it writes them, which is how it teaches them, are read as those."""
+        """For a text format: the calls of a turn, written in its own format, are read back as the same calls."""
         from toolcrib.codecs.text.format import TextFormat
         from toolcrib.codecs.text.parser import parse_text
 
@@ -146,7 +147,7 @@ class _Bench:
     # -- what is sent
 
     def arrives(self) -> None:
-        """A well-formed conversation: every mark in it has to be found in the body, in order."""
+        """For a well-formed conversation: every mark in it must appear in the body, in order."""
         marks: list[str] = []
         specs = [ToolSpec(name, "Does it.", SCHEMA) for name in ("search", "read_file")]
         messages = [Message.system("Be brief.")]
@@ -194,7 +195,7 @@ class _Bench:
         return {"q": word} if self.dice.random() < 0.5 else json.dumps({"q": word})
 
     def survives(self) -> None:
-        """A conversation in which nothing is as it should be: there is a body all the same."""
+        """For a broken conversation: the codec must still write a body."""
         dice = self.dice
         calls: list[ToolCall] = []
 
@@ -227,7 +228,7 @@ class _Bench:
             self.report.error("survives", "extras of one provider are sent to another", alike="extras")
 
     def claims(self) -> None:
-        """What the features say is sent, and what they do not say makes no difference or no error."""
+        """Checks the declared features: a declared one is sent, an undeclared one causes no error."""
         specs = [ToolSpec(name, "Does it.", SCHEMA) for name in ("search", "read_file", "write_file")]
         ask = [Message.user("Hi")]
 
@@ -282,7 +283,7 @@ class _Bench:
     # -- what comes back
 
     def reads_junk(self) -> None:
-        """JSON of any shape: an answer, or a ModelError."""
+        """For JSON of any shape: the codec gives an answer or raises ModelError."""
         body, dice = self._junk(3), self.dice
         readers: dict[str, Any] = {
             "response": lambda: self.codec.response(body if isinstance(body, dict) else {"x": body}),
@@ -324,7 +325,9 @@ class _Bench:
         return [*chunks, *last_chunks(decoder)], decoder.finish()
 
     def replays(self, exchange: Mapping[str, Any]) -> None:
-        """A recorded exchange: read, its pieces compared with the whole, and its answer sent back."""
+        """For a recorded exchange: it is read, its chunks are compared with the whole answer, and the answer is
+        sent back.
+        """
         from toolcrib.models.replay import STREAMED, recorded_events
 
         recorded = exchange["response"]

@@ -1,4 +1,4 @@
-"""What a check has to say: findings, and a report of them."""
+"""The result of a check: findings, and a report of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that was seen: by which check, "error", "warning" or "note", and words for the author."""
+    """One finding: the check, the level ("error", "warning" or "note") and a message for the author."""
 
     check: str
     severity: str

@@ -1,4 +1,4 @@
-"""A check of what every tool should hold to."""
+"""A conformance check for tools."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_tool(
     deps: Any = None,
     timeout: float = 10.0,
 ) -> Report:
-    """Check a tool as a model would meet it: its schema, its words, and what it does with arguments.
+    """Checks a tool as a model meets it: its schema, its descriptions, and its handling of arguments.
 
     Arguments are made from the schema (`count` of them, the same for the same `seed`), after those of
     `arguments` and the tool's own examples. A tool that works in a folder is given as a function of the
@@ -144,7 +144,7 @@ class Fit:
 
 
 class Bench:
-    """One tool in a toolbox of its own, where everything that it does is looked at."""
+    """One tool under test, in a toolbox of its own."""
 
     def __init__(
         self, tool: Supplied, folder: Path | None, report: Report, deps: Any, timeout: float
@@ -164,7 +164,7 @@ class Bench:
             self.finished.append(event)
 
     async def compiled(self) -> ToolSpec | None:
-        """What a model is told of the tool; None, and an error, where it does not compile."""
+        """The tool's spec; None, and an error in the report, where it does not compile."""
         import warnings
 
         name = self.name
@@ -188,7 +188,7 @@ class Bench:
         return spec
 
     def described(self, spec: ToolSpec) -> None:
-        """Every dialect takes the schema; the description and the parameters' ones are worth reading."""
+        """Checks that every dialect accepts the schema, and that the tool and its parameters are described."""
         for name in DIALECTS:
             try:
                 to_dialect(spec.input_schema, name)
@@ -198,7 +198,7 @@ class Bench:
             self.report.warning("lint", f"{finding.path or spec.name}: {finding.code}: {finding.message}")
 
     async def accepts(self, made: list[Mapping[str, Any]]) -> list[Fit]:
-        """Arguments that fit the schema are let through, or refused for a reason of the tool's own."""
+        """Checks that arguments which fit the schema are accepted, or refused for a reason of the tool's own."""
         fitting: list[Fit] = []
         refused: list[str] = []
         for item in made:
@@ -222,7 +222,7 @@ class Bench:
         return fitting
 
     async def refuses(self, spec: ToolSpec, fitting: list[Fit]) -> None:
-        """Arguments that do not fit are refused in words that name the parameter."""
+        """Checks that arguments which do not fit are refused with a message that names the parameter."""
         for name, wrong in spoiled(spec.input_schema, fitting[0].arguments if fitting else {}):
             prepared = await self.box.prepare(ToolCall(self.name, wrong))
             if not isinstance(prepared, Refused):
@@ -234,7 +234,9 @@ class Bench:
             self._words("refuses", prepared.result, wrong)
 
     async def runs(self, fitting: list[Fit]) -> None:
-        """Calls end in exactly one result, crash on nothing, and a READ changes nothing."""
+        """Checks that every call ends in exactly one result, does not crash, and changes nothing when its
+        effect is READ.
+        """
         for fit in fitting:
             item = fit.arguments
             before = snapshot(self.folder)
@@ -259,7 +261,7 @@ class Bench:
                 self.report.error("effect", f"it says READ, and {item} changed {', '.join(changed[:5])}")
 
     async def stops(self, fitting: list[Fit]) -> None:
-        """A call that is cancelled ends within the grace, or says that its outcome is unknown."""
+        """Checks that a cancelled call ends within the grace period, or reports that its outcome is unknown."""
         for item in (fit.arguments for fit in fitting[:CANCELLED]):
             self.finished.clear()
             work = asyncio.create_task(self.box.call(ToolCall(self.name, dict(item)), timeout=self.timeout))
@@ -312,7 +314,7 @@ class Bench:
 
 @contextmanager
 def _told_in_the_report() -> Generator[None]:
-    """Keep the log of what fails off stderr, where it goes if nobody has set logging up: the report holds it."""
+    """Keeps log records of failures off stderr, since the report contains them."""
     import logging
 
     log, nobody = logging.getLogger("toolcrib"), logging.NullHandler()
@@ -324,7 +326,7 @@ def _told_in_the_report() -> Generator[None]:
 
 
 def snapshot(folder: Path | None) -> dict[str, str]:
-    """What a folder holds: every path with its kind, mode and content, not its times."""
+    """The content of a folder: every path with its kind, mode and content, without times."""
     if folder is None:
         return {}
     held: dict[str, str] = {}
@@ -351,7 +353,7 @@ def _copy_of(folder: Path | None) -> Path:
 
 
 def _without_given(text: str, item: Any, folder: Path | None) -> str:
-    """A text without the arguments' own words, which it may repeat."""
+    """Removes the arguments' own words from a text, which may repeat them."""
     given: list[str] = []
 
     def gather(value: Any) -> None:

@@ -68,7 +68,7 @@ class EditFile(
     name="edit_file",
     effect=Effect.WRITE,
     secrets=(),
-    title="PlannedEdit file",
+    title="Edit file",
     category="files",
     open_world=False,
 ):

@@ -65,12 +65,12 @@ class Grep(
     name="grep",
     effect=Effect.READ,
     secrets=(),
-    title="_GrepSearch in files",
+    title="Search in files",
     category="search",
     idempotent=True,
     open_world=False,
 ):
-    """_GrepSearch the text of files with a regular expression, line by line.
+    """Search the text of files with a regular expression, line by line.
 
     Binary files are skipped. Matching lines are given below their file's path as "number: text".
     """

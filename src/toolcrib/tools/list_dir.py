@@ -31,7 +31,7 @@ MARKS = {"file": "", "folder": "/", "link": "@", "other": " (not a regular file)
 class ListDirParams(BaseModel):
     path: str = Field(".", description="Folder to list, relative to the workspace.")
     depth: int = Field(1, ge=1, le=MAX_DEPTH, description="How many levels of folders to list.")
-    offset: int = Field(1, ge=1, description="DirectoryEntry to begin at, counted from 1.")
+    offset: int = Field(1, ge=1, description="Entry to begin at, counted from 1.")
     limit: int = Field(DEFAULT_ENTRIES, ge=1, le=MAX_ENTRIES, description="How many entries at most.")
 
 

@@ -1,4 +1,4 @@
-"""`read_file`: a text file page by page, a picture as a picture, permit_all else in a sentence.
+"""`read_file`: a text file page by page, a picture as a picture, anything else in a sentence.
 
 Lines come as they are, so that what was read can be given to `edit_file`; numbers are there on request.
 """

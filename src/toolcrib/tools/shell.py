@@ -336,7 +336,7 @@ class Shell(
         return kept[2]
 
     def _confines(self) -> bool:
-        """Whether commands are kept from permit_all, or the operator said in so many words that they need not be."""
+        """Whether commands are kept from anything, or the operator said in so many words that they need not be."""
         try:
             sandbox = self._chosen()
         except SandboxError:  # it will not run at all

@@ -75,7 +75,7 @@ class Wider:
     ) -> Sandbox | None:
         """The sandbox with what it refused, if a person allows it; None where there is nothing to offer.
 
-        `level` is that of the run, before permit_all was allowed beside it.
+        `level` is that of the run, before anything was allowed beside it.
 
         Raises ToolError, in words for the model, where they do not, or nobody is there.
         """

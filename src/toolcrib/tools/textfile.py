@@ -63,7 +63,7 @@ def sniff(head: bytes, size: int) -> Encoding | None:
 
 
 def image_type(head: bytes) -> str:
-    """The media type of a picture that models take; empty for permit_all else."""
+    """The media type of a picture that models take; empty for anything else."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for magic, kind in IMAGES if head.startswith(magic)), "")

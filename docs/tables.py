@@ -5,6 +5,7 @@ A table stands between `<!-- NAME -->` and `<!-- /NAME -->`; tests/test_docs_tab
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -18,7 +19,11 @@ from toolcrib.codecs.codec import Features
 from toolcrib.codecs.openai_chat_servers import OTHERS, SERVERS
 from toolcrib.codecs.pairing import IdRule
 from toolcrib.codecs.text.catalog import FALLBACK, formats
+from toolcrib.compiling.docstring import parse_docstring
+from toolcrib.facts import FactOptions, Facts, ListedFacts
+from toolcrib.hooks import HOOKS
 from toolcrib.models.providers import ALIASES, CLASSES, PROVIDERS, Provider
+from toolcrib.tool import Tool
 
 PAGES = Path(__file__).parent
 LABELS = {
@@ -91,6 +96,31 @@ def claim(features: Features, name: str, *, instead: bool = False) -> str:
     if name == "media_in_results" and not features.images:
         return "no"
     return f"no: {INSTEAD[name]}"
+
+
+def fact_table() -> str:
+    """The facts that a declaration may leave out, as the docstrings of `Facts` have them."""
+    meanings: dict[str, str] = {}
+    for kind in (ListedFacts, Facts):
+        meanings |= parse_docstring(inspect.cleandoc(kind.__doc__ or ""))[1]
+    defaults = {fact.name: fact.default for fact in fields(Facts)}
+    rows = (
+        [f"`{name}`", f"`{defaults[name]}`" if isinstance(defaults[name], bool) else "none", meanings[name]]
+        for name in meanings
+        if name in FactOptions.__annotations__
+    )
+    return table(["fact", "default", "meaning"], rows)
+
+
+def hook_table() -> str:
+    """The hooks of a tool, as the methods of `Tool` declare and describe them."""
+    rows = []
+    for name in HOOKS:
+        method = getattr(Tool, name)
+        arguments = ", ".join(list(inspect.signature(method).parameters)[1:])
+        summary = inspect.cleandoc(method.__doc__).split("\n\n")[0].replace("\n", " ")
+        rows.append([f"`{name}({arguments})`", summary])
+    return table(["hook", "what for"], rows)
 
 
 def feature_table() -> str:
@@ -179,6 +209,7 @@ def _gemini() -> str:
 
 
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "define-tools.md": {"hooks": hook_table, "facts": fact_table},
     "models.md": {"features": feature_table, "providers": provider_table},
     "text-models.md": {"formats": text_format_table},
     "providers/openai-responses.md": {"supported": lambda: supported("openai_responses")},

@@ -1,4 +1,4 @@
-"""Type checkers see what is left out: effect and secrets have no default in any form of a declaration."""
+"""Type checkers see what is left out, misspelt or of a wrong type, in every form of a declaration."""
 
 import re
 import shutil
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from typing_extensions import assert_type
 
 from toolcrib import Context, Effect, Tool, Toolbox, tool
+from toolcrib.access import Access
 
 
 class P(BaseModel):
@@ -40,6 +41,21 @@ class RightSync(Tool[P, int], name="right_sync", effect=Effect.READ, secrets=())
         return params.a
 
 
+class Bare(Tool[P, str], name="bare", effect=Effect.READ, secrets=()):
+    async def execute(self, params: P, ctx: Context) -> str:
+        return str(ctx.deps)
+
+
+@tool(effect=Effect.READ, secrets=(), precheck=lambda params: None, effect_for=lambda params: Effect.READ)
+def bare(a: int, ctx: Context) -> str:
+    return ""
+
+
+async def describe(ctx: Context) -> str | None: ...
+def accesses(params: dict[str, str]) -> list[Access]: ...
+
+
+hooked = tool(bare, effect=Effect.READ, secrets=(), dynamic_description=describe, accesses=accesses)
 assert_type(right(1), str)
 at_run_time = tool(right.fn, effect=Effect.READ, secrets=(), name="run_time")
 box = Toolbox([right, right_async, Right, RightSync(), at_run_time])
@@ -58,6 +74,8 @@ def f3(a: int) -> str: ...
 
 
 def plain(a: int) -> str: ...
+def refuse(params: dict[str, int]) -> str | None: ...
+def takes_nothing() -> str | None: ...
 
 
 tool(plain, secrets=())  # WRONG: no effect
@@ -65,6 +83,22 @@ tool(plain, effect=Effect.READ)  # WRONG: no secrets
 tool(plain, effect="read", secrets=())  # WRONG: effect is text
 tool(plain, effect=Effect.READ, secrets=(), nonsense=1)  # WRONG: no such fact
 tool(plain, effect=Effect.READ, secrets=(), timeout="long")  # WRONG: a timeout is a number
+tool(plain, effect=Effect.READ, secrets=(), timeot=3)  # WRONG: misspelt
+tool(plain, effect=Effect.READ, secrets=(), prechek=refuse)  # WRONG: a misspelt hook
+tool(plain, effect=Effect.READ, secrets=(), precheck=takes_nothing)  # WRONG: a hook of one argument
+tool(plain, effect=Effect.READ, secrets=(), effect_for=refuse)  # WRONG: a hook that gives an Effect
+tool(plain, effect=Effect.READ, secrets=(), retry=3)  # WRONG: a Retry
+tool(plain, effect=Effect.READ, secrets=(), tags=5)  # WRONG: several
+tool(plain, effect=Effect.READ, secrets=5)  # WRONG: names
+tool(3, effect=Effect.READ, secrets=())  # WRONG: not a function
+
+
+@tool(effect=Effect.READ, secrets=(), dynamic_description=takes_nothing)  # WRONG: it is handed the context
+def f4(a: int) -> str: ...
+
+
+@tool(effect=Effect.READ, secrets=(), open_wrld=False)  # WRONG: misspelt
+def f5(a: int) -> str: ...
 
 
 class C1(Tool[P, str], name="c1", secrets=()):  # WRONG: no effect
@@ -93,6 +127,21 @@ class C6(Tool[P, str], name="c6", effect=Effect.READ, secrets=()):
 
 class C7(Tool[P, str], name="c7", effect=Effect.READ, secrets=()):
     async def execute(self, params: P, ctx: Context[None]) -> int: ...  # WRONG: another result
+
+
+class C8(Tool[P, str], name="c8", effect=Effect.READ, secrets=(), timeot=3):  # WRONG: misspelt
+    async def execute(self, params: P, ctx: Context) -> str: ...
+
+
+class C9(Tool[P, str], name="c9", effect=Effect.READ, secrets=(), timeout="long"):  # WRONG: a number
+    async def execute(self, params: P, ctx: Context) -> str: ...
+
+
+class C10(Tool[P, str], name="c10", effect=Effect.READ, secrets=()):
+    async def execute(self, params: P, ctx: Context) -> str: ...
+    def precheck(self, params: P, ctx: Context) -> str | None: ...  # WRONG: one argument too many
+    def effect_for(self, params: P) -> str: ...  # WRONG: an Effect
+    def resources(self, params: int) -> None: ...  # WRONG: other params
 
 
 right("x")  # WRONG: the function's own types hold

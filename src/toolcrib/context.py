@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from toolcrib.call import CallKey
 from toolcrib.errors import Cancelled, ToolError
@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from toolcrib.access import Access, DeniedPaths
     from toolcrib.result import ToolResult
 
-Deps = TypeVar("Deps")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Deps = TypeVar("Deps", default=Any)  # so that a bare `Context` is complete for a strict type checker
+else:
+    from typing import TypeVar  # typing_extensions takes milliseconds to import
+
+    Deps = TypeVar("Deps")
 T = TypeVar("T")
 
 

@@ -74,40 +74,47 @@ class Tool(Generic[P, R]):
         raise NotImplementedError
 
     def precheck(self, params: P, /) -> str | None:
-        """A pure, cheap refusal: the words for the model, or None to go on."""
+        """A pure, cheap refusal in words for the model; None to go on. Called after the policy's decision,
+        before a person is asked."""
         return None
 
     def effect_for(self, params: P, /) -> Effect:
-        """The effect of one call; it may be lower than the declared one, never higher."""
+        """The effect of one call. It may be lower than the declared one, never higher."""
         return self.facts.effect
 
     def resources(self, params: P, /) -> Iterable[str] | None:
-        """What one call touches, as names; calls of one turn that are disjoint run side by side. None: anything."""
+        """Names of what one call touches; calls of one turn that share none run side by side. None: anything."""
         return None
 
     def accesses(self, params: P, /) -> Iterable[Access] | None:
-        """What one call reaches (files, commands, hosts), for the policy's rules; pure. None: nobody knows."""
+        """The files, commands and hosts that one call reaches, for the policy's rules. Pure. None: unknown."""
         return None
 
     def preview(self, params: P, /) -> Preview | None:
-        """What a person is shown of a call before they say yes, and a digest of what that rests on. May read,
-        on a worker thread; called only when a question is asked, and never shown to the model."""
+        """What a person who is asked is shown of one call, and a digest of what that rests on. It may read.
+
+        Called on a worker thread, only when a question is asked, and never shown to the model.
+        """
         return None
 
     def doubt(self, params: P, /) -> Doubt | None:
-        """Why one call should be looked at; said in the question, and reason to ask one if it `must_ask`. Pure."""
+        """A reason to look at one call, in a line of the question; with `must_ask` a question is asked also
+        where the policy would allow the call. Pure."""
         return None
 
     def with_secrets(self, params: P, values: Mapping[str, str], /) -> P:
-        """The params of a call that names secrets, for a tool that takes the values elsewhere than in their place."""
+        """The params of a call that names secrets, for a tool that takes their values elsewhere than in the
+        place of the references."""
         return params
 
     def unavailable(self) -> str | None:
-        """Why the tool can do nothing now: it is not offered to a model, and not run. Asked each turn and call."""
+        """Why the tool can do nothing now (a device that is gone): it is neither offered nor run. Asked in each
+        turn and before each call."""
         return None
 
     def on_partial(self, partial: Any, ctx: Context[Any], /) -> None:
-        """Called as the arguments stream in, unvalidated, on the object that will execute: report, never act."""
+        """Called while the arguments stream in, unvalidated, on the object that will execute: report, never
+        act."""
 
     async def dynamic_description(self, ctx: Context[Any], /) -> str | None:
         """The description as the world is now, once a turn; None for the declared one."""

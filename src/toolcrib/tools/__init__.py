@@ -1,4 +1,4 @@
-"""The tools that come with toolcrib: files, search and shell, confined to a workspace by construction."""
+"""The built-in tools: files, search, shell and web pages, confined to a workspace by construction."""
 
 from __future__ import annotations
 

@@ -27,11 +27,12 @@ CLASSES = (ReadFile, WriteFile, EditFile, ListDir, GlobFiles, Grep, Shell)
 def workspace_tools(
     workspace: Workspace, *, sandbox: Sandbox | None = None, level: Level | None = None
 ) -> list[Tool[Any, Any]]:
-    """All built-in tools on one workspace, which they share and cannot leave.
+    """All built-in tools for one workspace, which they share and cannot leave.
 
-    Commands run in `sandbox`, or in the best that works here at `level`; where that is read-only, the tools that
-    write are neither offered nor run. Where commands may speak to the network, and httpx2 is installed, `fetch` comes
-    with them and speaks to the same hosts. `workspace.level` can be set to another later. ValueError for both.
+    Commands run in `sandbox`, or in the best one that works here at `level`; when that level is read-only, the
+    tools that write are neither listed nor run. If commands may use the network and httpx2 is installed,
+    `fetch` is included and reaches the same hosts. `workspace.level` can be changed later. Raises ValueError
+    when both `sandbox` and `level` are given.
 
     >>> [tool.facts.name for tool in workspace_tools(Workspace("."))]
     ['read_file', 'write_file', 'edit_file', 'list_dir', 'glob', 'grep', 'shell']
@@ -48,7 +49,7 @@ def workspace_tools(
 
 @lru_cache(16)
 def _guard_at(level: Level | None) -> NetGuard | None:
-    """The guard of what commands may speak to; None for nothing."""
+    """The network guard for the hosts that commands may reach; None for no network."""
     from toolcrib.command.sandbox import Network
     from toolcrib.command.sandbox.egress import allowlist_guard
     from toolcrib.net import NetGuard

@@ -1,11 +1,12 @@
-"""Opening what lies below one directory, and nothing else: no check before the use, so nothing to race.
+"""Opens paths below one directory, and nothing else. Resolution and opening are one step, so that there is no
+race between a check and its use.
 
-Linux has it in the kernel (`openat2` with RESOLVE_BENEATH). Elsewhere, in old sandboxes, and for the
-absolute symlinks that the kernel refuses even where they stay inside, a walk does it: each component is
-opened with O_NOFOLLOW relative to the one before, and the walk follows symlinks itself.
+On Linux the kernel does it (`openat2` with RESOLVE_BENEATH). Elsewhere, in old sandboxes, and for absolute
+symlinks, which the kernel refuses even where they stay inside, a walk does it: each component is opened with
+O_NOFOLLOW relative to the one before, and the walk follows symlinks itself.
 
-Where a rule was asked about a path, what is opened must be what it was asked about: `real_beneath` says where
-a name leads, and that is opened with `follow=False`, by which a name that became a link is an error.
+When rules decided on a path, the opened file must be the one they decided on: `real_beneath` resolves the name,
+and the result is opened with `follow=False`, so that a component that became a symlink meanwhile is an error.
 
 Both raise OSError; errno EXDEV says that the path leads out.
 """
@@ -47,8 +48,8 @@ def open_beneath(
 ) -> int:
     """A file descriptor for `path` below the directory `root`.
 
-    `prefixes` are the absolute names of the root: absolute symlinks below them stay inside. Unless `follow`,
-    any symlink on the way is ELOOP.
+    `prefixes` are the absolute names of the root: absolute symlinks below them stay inside. Without `follow`,
+    any symlink on the way raises ELOOP.
     """
     if not portable and (native := _openat2()) is not None:
         try:
@@ -75,7 +76,7 @@ def real_beneath(root: int, prefixes: tuple[str, ...], path: str, *, portable: b
 
 
 def below(prefixes: tuple[str, ...], path: str) -> str | None:
-    """What follows the root in an absolute path; None for a path that does not begin with it."""
+    """The rest of an absolute path after the root; None for a path outside it."""
     for prefix in prefixes:
         if path == prefix:
             return ""
@@ -86,7 +87,7 @@ def below(prefixes: tuple[str, ...], path: str) -> str | None:
 
 @cache
 def _openat2() -> Callable[[int, str, int, int, bool], int] | None:
-    """The system call, or None where the kernel or a sandbox does not let us have it."""
+    """Calls `openat2`; None where the kernel or a sandbox does not allow it."""
     if sys.platform != "linux":
         return None
     import ctypes
@@ -204,7 +205,7 @@ def _real(root: int, prefixes: tuple[str, ...], path: str) -> str:
 
 
 def _open_itself(name: str, flags: int, mode: int, folder: int) -> int:
-    """A name in a folder; for a symlink OSError, also where O_PATH would open the link."""
+    """Opens a name in a folder; raises OSError for a symlink, also where O_PATH would open the link itself."""
     opened = os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=folder)
     if flags & PATH_ONLY and stat.S_ISLNK(os.fstat(opened).st_mode):
         os.close(opened)

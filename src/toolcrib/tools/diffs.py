@@ -1,4 +1,4 @@
-"""What changed between two texts, for a person to see: a unified diff, in linear time."""
+"""The changes between two texts, for a person: a unified diff in linear time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_CHARS = 100_000
 
 
 def digest_of(data: bytes) -> str:
-    """What stands for the content of a file."""
+    """A digest of a file's content."""
     import hashlib
 
     return hashlib.sha256(data).hexdigest()
@@ -19,7 +19,7 @@ def digest_of(data: bytes) -> str:
 def unified_diff(old: str, new: str, path: str) -> str:
     """A unified diff of one file; empty if nothing changed.
 
-    What both texts begin and end with is set aside first, so that a small edit of a large file is cheap.
+    The common start and end of both texts are removed first, so that a small edit of a large file is cheap.
     """
     before, after = old.splitlines(), new.splitlines()
     same = _common(before, after, 0)

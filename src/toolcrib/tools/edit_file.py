@@ -1,7 +1,7 @@
-"""`edit_file`: one piece of text for another, where it can only be meant in one way.
+"""`edit_file`: replaces one piece of text by another, if it can mean only one place.
 
-One edit a call: what production systems that took lists or looser matches gained in tokens they paid in
-corrupted files. See `matching` for what counts as the same text.
+One edit a call: production systems that accepted lists or looser matches saved tokens and corrupted files.
+`text_match` says which texts count as equal.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class EditFile(
         return [self.workspace.resource(params.path)]
 
     def preview(self, params: EditFileParams) -> Preview:
-        """What would change, for the person who is asked."""
+        """The diff of the change, for the person who is asked."""
         data = b""
         try:
             data, _ = self.workspace.read(params.path, MAX_BYTES)
@@ -125,7 +125,7 @@ class EditFile(
         return _summary(edit.shown, edit.source, edit.matches)
 
     def _edit(self, params: EditFileParams, data: bytes) -> PlannedEdit:
-        """What the edit makes of a file; ToolError where it cannot be made."""
+        """Plans the edit of a file; raises ToolError where it cannot be made."""
         shown = self.workspace.place(params.path).shown
         encoding = sniff(data, len(data))
         if encoding is None:
@@ -195,7 +195,7 @@ def _first_line(text: str) -> str:
 
 
 def _not_found(shown: str, source: Source, old: str) -> str:
-    """What the model needs to try again: the nearest places, or where it is."""
+    """The error message with what the model needs to try again: the nearest places."""
     if not source.text:
         return f"old_string was not found: {shown} is empty. Use write_file."
     text = f"old_string was not found in {shown}. It must fit exactly, with all spaces and line breaks."

@@ -1,8 +1,8 @@
 """`fetch`: a page of the internet as text, through the network guard.
 
-A request can carry out what a model was told, so its effect is WRITE, and it asks, unless the operator listed the
-hosts that may be spoken to. One call speaks to one host: where a redirect leads to another, the model is told its
-address, and a call of it goes through the rules like any other.
+A request can leak what the model knows, so its effect is WRITE and it asks, unless the operator listed the
+allowed hosts. One call reaches one host: when a redirect leads to another host, the model is told its address,
+and a call with that address passes the rules like any other.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class Fetch(
     """
 
     def __init__(self, guard: NetGuard | Callable[[], NetGuard | None], *, transport: Any = None) -> None:
-        """`guard` decides which hosts and addresses are reached; with a list of hosts, none of them asks.
+        """`guard` decides which hosts and addresses may be reached; hosts that it lists need no question.
 
-        It may be a function that gives the guard in force, or None where there is no network now. `transport` is
-        an `httpx2.AsyncBaseTransport` to use instead of one made from the guard; it must hold to the guard itself
-        (`toolcrib.net.transport.async_transport`). ImportError without httpx2, at the first call.
+        It may be a function that returns the current guard, or None while there is no network. `transport` is
+        an `httpx2.AsyncBaseTransport` to use instead of one made from the guard; it must hold to the guard
+        itself (`toolcrib.net.transport.async_transport`). ImportError without httpx2, at the first call.
         """
         self._guard = guard
         self._transport = transport
@@ -86,7 +86,7 @@ class Fetch(
 
     @property
     def guard(self) -> NetGuard | None:
-        """The guard in force; None where there is no network."""
+        """The current guard; None without a network."""
         return self._guard if isinstance(self._guard, NetGuard) else self._guard()
 
     def unavailable(self) -> str | None:
@@ -155,7 +155,7 @@ class Fetch(
 
 
 async def _get(client: Any, url: str, first: Target) -> tuple[Any, bytes, bool]:
-    """The answer, its body, and whether that is whole; redirects are followed as long as the host stays."""
+    """The response, its body, and whether the body is complete; redirects to the same host are followed."""
     extensions: dict[str, Any] = {}
     for _ in range(MAX_HOPS + 1):
         request = client.build_request("GET", url, extensions=extensions)

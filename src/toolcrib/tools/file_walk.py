@@ -1,7 +1,7 @@
-"""Going through the files of a workspace as a developer sees them: without what git ignores or tools make.
+"""Walks the files of a workspace as a developer sees them: without files that git ignores or tools generate.
 
-Each folder is opened once and no link to a folder is entered. What rules withhold from the call is left out and
-counted, whatever is looked for: the count tells of no name.
+Each folder is opened once, and symlinks to folders are not entered. Files that rules deny to the call are left
+out and counted, whatever the search pattern is, so that the count reveals no names.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class IgnoreRule:
 
 
 class IgnoreFile:
-    """One .gitignore: what it says of a path, as git does: the last line that fits."""
+    """One .gitignore file. As in git, the last line that matches a path decides."""
 
     __slots__ = ("_any", "_rules", "folder")
 
@@ -69,7 +69,7 @@ class IgnoreFile:
         self._any = re.compile("|".join(f"(?:{rule.glob.expression})" for rule in rules)).match
 
     def says(self, path: str, is_folder: bool) -> bool | None:
-        """Whether a path is ignored; None where no line is about it."""
+        """Whether a path is ignored; None where no line matches."""
         inside = path if self.folder == "." else path[len(self.folder) + 1 :]
         if self._any(inside) is None:
             return None
@@ -81,10 +81,10 @@ class IgnoreFile:
 
 @dataclass(slots=True)
 class FileWalk:
-    """One way through the files below `start`; `check` is called often and may end it by raising.
+    """One walk through the files below `start`; `check` is called often and may end the walk by raising.
 
-    Symlinks to files inside the workspace are files; linked folders are not entered, so nothing is seen twice.
-    Folders that cannot be read are stepped over. `withheld` counts the files and folders that `permits` denies.
+    Symlinks to files inside the workspace count as files; linked folders are not entered, so nothing is seen
+    twice. Unreadable folders are skipped. `withheld` counts the files and folders that `permits` denies.
     """
 
     workspace: Workspace
@@ -96,9 +96,9 @@ class FileWalk:
     _real: WorkspacePath | None = field(default=None, init=False)
 
     def files(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        """The regular files as paths from `start`, each folder's in the order of names.
+        """The regular files as paths from `start`, sorted by name within each folder.
 
-        An entry can be asked for its status until the next one is taken.
+        The status of an entry can be read until the next entry is taken.
         """
         os.close(self.workspace.open_folder(self.start, self.permits))
         place = self.workspace.place(self.start)
@@ -152,7 +152,7 @@ class FileWalk:
                 yield path, entry
 
     def may_read(self, path: str, kind: str) -> bool:
-        """Whether what lies at a path from `start` may be read: by its name, and by where it really lies."""
+        """Whether a path from `start` may be read, judging by its name and by its real location."""
         below = kind == "folder"
         if not self.permits(Access(Reach.READ, self._shown(path), subtree=below)):
             return False
@@ -203,7 +203,7 @@ class FileWalk:
 
 
 def withheld_note(count: int) -> str:
-    """What a model is told of what it is not shown."""
+    """The note for the model about files that were left out."""
     if not count:
         return ""
     what = "1 file or folder was" if count == 1 else f"{count:,} files or folders were"

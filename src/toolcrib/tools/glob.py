@@ -1,4 +1,4 @@
-"""`glob`: the files whose names fit a pattern."""
+"""`glob`: lists the files whose names match a pattern."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class GlobFiles(
 
 
 class _GlobSearch:
-    """One search: a folder that the pattern writes out is searched alone, ignored or not."""
+    """One search. If the pattern starts with literal folders, only that folder is searched, even if it is ignored."""
 
     def __init__(
         self, workspace: Workspace, start: str, base: str, everything: bool, ctx: Context[Any]
@@ -117,7 +117,7 @@ class _GlobSearch:
         return self.walk.withheld
 
     def files(self, glob: GlobPattern) -> Iterator[tuple[str, int]]:
-        """The files that fit, as paths from the start, and when each was changed (ns)."""
+        """The matching files as paths from the start, each with its modification time (ns)."""
         within = self.workspace.place(self.walk.start)
         if self.base and not self.ctx.permits(Access(Reach.READ, within.shown, subtree=True)):
             self.walk.withheld += 1  # whether there is such a folder or not

@@ -6,9 +6,10 @@
 - `*`, `?` and `[...]` do not match the dot that a hidden name begins with, and `**` does not go into hidden
   folders; write the dot: `.*`, `.github/**`. `{a,b}` stands for either. `..` is refused.
 
-A pattern is one expression over the whole path, and matching takes time in proportion to pattern times path,
-whatever the pattern: what stands before the last `*` of a name, and before the last `**`, is taken where it is
-met first and never looked for again.
+A pattern is compiled to one expression over the whole path, and matching takes time proportional to pattern
+times path, whatever the pattern: the text before the last `*` of a name, and before the last `**`, is matched
+at its first occurrence and never reconsidered. By hand, because a workspace's .gitignore comes from strangers,
+and the libraries for such patterns backtrack exponentially.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ class GlobPattern:
         self._match = re.compile(self.expression).match
 
     def matches(self, path: str) -> bool:
-        """Whether a path relative to the searched folder fits."""
+        """Whether a path relative to the searched folder matches."""
         return self._match(path) is not None
 
     def base(self) -> str:
-        """The folder that all matches lie below, as far as the pattern writes it out; empty for any."""
+        """The literal folder at the start of the pattern, below which all matches lie; empty without one."""
         if len(self._alternatives) > 1:
             return ""
         parts = _parts(self.pattern)[:-1]
@@ -143,7 +144,7 @@ def _class(inner: str) -> str:
 
 
 def _expand(pattern: str) -> list[str]:
-    """What the braces of a pattern stand for, innermost first."""
+    """Expands the braces of a pattern, innermost first."""
     done: list[str] = []
     todo = [pattern]
     while todo:

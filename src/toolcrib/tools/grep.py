@@ -1,4 +1,4 @@
-"""`grep`: the lines that a regular expression matches, in the files of the workspace."""
+"""`grep`: finds the lines that match a regular expression in the files of the workspace."""
 
 from __future__ import annotations
 
@@ -174,7 +174,9 @@ class Grep(
                 search.unshown += 1
 
     def _may_show(self, path: str, ctx: Context[Any]) -> bool:
-        """Whether the contents of a file that a search only came by may be given: none that may be secrets, unasked."""
+        """Whether matching lines of a file may be shown. The contents of a file that may hold secrets, and that
+        the call did not name, are not.
+        """
         reached = self.workspace.reached(Reach.READ, path, contents=True)
         return all(ctx.permits(access) for access in reached if access.secret)
 
@@ -195,7 +197,7 @@ class Grep(
 
 @dataclass(slots=True)
 class _GrepSearch:
-    """What was found so far, and how it is told."""
+    """The matches so far, and the text made of them."""
 
     params: GrepParams
     files: list[tuple[str, LineMatch]] = field(default_factory=list)

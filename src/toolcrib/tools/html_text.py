@@ -1,7 +1,8 @@
-"""The text of an HTML page, as Markdown or plain, read tag by tag.
+"""Turns an HTML page into Markdown or plain text, tag by tag.
 
-By hand, because pages come from strangers: 100,000 elements within each other, or quotes that never close, cost the
-parsers that were tried minutes (lexbor, html.parser) or the stack (markdownify). Here it is one pass.
+By hand, because pages come from strangers: with 100,000 nested elements, or quotes that never close, the
+parsers that were tried took minutes (lexbor, html.parser) or overflowed the stack (markdownify). This is a
+single pass.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ DEEPEST = 8  # lists within lists that are shown as such
 
 
 def page_text(page: str, *, markdown: bool, base: str = "") -> str:
-    """The text of a page. In Markdown, links are made whole against `base`.
+    """The text of a page. In Markdown, relative links are resolved against `base`.
 
     >>> page_text('<h1>Tea</h1><p>From <a href="/a">here</a>.<script>no()</script>', markdown=True, base="http://x/")
     '# Tea\\n\\nFrom [here](http://x/a).'
@@ -81,13 +82,13 @@ _ENDS: dict[str, re.Pattern[str]] = {
 
 
 def _after_element(page: str, name: str, at: int) -> int:
-    """Behind an element that is not shown; one that never ends hides the rest."""
+    """The position after an element that is not shown; an element that never ends hides the rest of the page."""
     found = _ENDS[name].search(page, at)
     return len(page) if found is None else found.end()
 
 
 class _Writer:
-    """Collects the pieces of the text; white space is the last one's business."""
+    """Collects the pieces of the text and normalises the white space between them."""
 
     def __init__(self, markdown: bool, base: str) -> None:
         self.markdown = markdown

@@ -1,4 +1,4 @@
-"""`list_dir`: what is in a folder, and below it as deep as asked."""
+"""`list_dir`: lists a folder, and the folders below it to a given depth."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ListDir(
 
 
 class _Listing:
-    """One listing; `withheld` counts what rules keep back."""
+    """One listing; `withheld` counts the entries that rules deny."""
 
     def __init__(self, workspace: Workspace, folder: str, depth: int, ctx: Context[Any]) -> None:
         self.workspace = workspace
@@ -94,7 +94,7 @@ class _Listing:
         self.withheld = 0
 
     def lines(self) -> Iterator[str]:
-        """Depth first, without recursion: the folders on the way, each with what is left of it."""
+        """The lines of the listing, depth first and without recursion."""
         permits = self.ctx.permits
         open_folders = [(self.folder, iter(self.workspace.entries(self.folder, permits)))]
         while open_folders:
@@ -123,7 +123,7 @@ class _Listing:
             open_folders.append((path, iter(inside)))
 
     def _may_see(self, path: str, below: bool) -> bool:
-        """Whether rules let a name be told, and that of the place where links in it lead."""
+        """Whether rules allow a name to be shown, and the path to which its symlinks lead."""
         if not self.ctx.permits(Access(Reach.READ, path, subtree=below)):
             return False
         place = self.workspace.place(path)
@@ -134,7 +134,7 @@ class _Listing:
         return real is place or self.ctx.permits(Access(Reach.READ, real.shown, subtree=below))
 
     def _target(self, path: str, entry: DirectoryEntry) -> str:
-        """Where a link leads, if that is inside; the host's paths are not shown."""
+        """The target of a symlink, if it is inside the workspace; paths of the host are not shown."""
         if entry.kind != "link":
             return ""
         if self.workspace.stat(path, self.ctx.permits) is None:

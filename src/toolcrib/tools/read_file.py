@@ -1,6 +1,6 @@
-"""`read_file`: a text file page by page, a picture as a picture, anything else in a sentence.
+"""`read_file`: gives a text file page by page, an image as an image, and describes any other file.
 
-Lines come as they are, so that what was read can be given to `edit_file`; numbers are there on request.
+Lines are given verbatim, so that they can be passed to `edit_file`; line numbers are added on request.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _picture(file: BinaryIO, head: bytes, kind: str, shown: str, size: int) -> T
 
 
 class _Page:
-    """Collects the wanted lines from pieces of text, keeping no more than it will show."""
+    """Collects the requested lines from pieces of text and keeps only the lines that it will show."""
 
     __slots__ = (
         "asked", "bytes", "cut", "full", "last", "lines", "replaced", "room", "size", "stopped", "taken", "total",
@@ -191,7 +191,7 @@ class _Page:
         self.lines.append(f"{number}: {text}" if self.asked.line_numbers else text)
 
     def render(self, shown: str, encoding: Encoding) -> str:
-        """The page and, where there is something to say, notes in brackets after it."""
+        """The page, followed by notes in brackets where there are any."""
         asked = self.asked
         if self.total == 0 and asked.offset == 1:
             return f"[{shown} is empty.]"

@@ -1,7 +1,7 @@
-"""Looking for a regular expression in texts, with an end: the matching runs in a child process.
+"""Searches texts for a regular expression with a deadline: the matching runs in a child process.
 
-Python's `re` cannot be interrupted and has patterns that take forever. ripgrep would not, but it opens
-paths itself, outside of the workspace's guard, and its patterns differ; a search should find the same on
+Python's `re` cannot be interrupted, and some patterns never finish. ripgrep has no such patterns, but it opens
+paths itself, outside the workspace's confinement, and its syntax differs; a search should find the same on
 every machine.
 """
 
@@ -35,7 +35,7 @@ class TooSlow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LineMatch:
-    """One text's matching lines: how many, and those to show as (number, text, whether it matched)."""
+    """The matching lines of one text: their number, and the lines to show as (number, text, whether it matched)."""
 
     count: int
     lines: list[tuple[int, str, bool]]
@@ -91,7 +91,7 @@ class RegexSearcher:
         child.wait()
 
     def search(self, texts: list[bytes]) -> list[LineMatch]:
-        """What each of the UTF-8 texts holds; TooSlow when the deadline passes."""
+        """The matches in each of the UTF-8 texts; raises TooSlow when the deadline passes."""
         data = b"".join([self._waiting, json.dumps([len(text) for text in texts]).encode(), b"\n", *texts])
         self._waiting = b""
         answer: list[tuple[int, list[list[Any]]]] | str = json.loads(self._exchange(data))
@@ -100,7 +100,7 @@ class RegexSearcher:
         return [LineMatch(count, [(line[0], line[1], line[2]) for line in lines]) for count, lines in answer]
 
     def _exchange(self, data: bytes) -> bytes:
-        """Write all of the question and read one line, never waiting on one pipe alone."""
+        """Writes the request and reads one line of answer, without ever waiting on only one of the two pipes."""
         assert self._child.stdin is not None and self._child.stdout is not None
         to_child, from_child = self._child.stdin.fileno(), self._child.stdout.fileno()
         os.set_blocking(to_child, False)

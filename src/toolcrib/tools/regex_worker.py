@@ -1,10 +1,10 @@
-"""Runs in a process of its own, so that a search whose regular expression never ends can be ended.
+"""Runs in a process of its own, so that a search with a never-ending regular expression can be stopped.
 
-It is handed text and touches no file. Imports nothing but the standard library: it starts in isolated mode.
+It receives text and opens no file. It imports only the standard library, because it starts in isolated mode.
 
-One line of JSON says what to look for. Then batches: a line of JSON with the byte lengths of the texts,
-and the texts. Answered by a line of JSON a batch: for each text, the number of matching lines, the lines
-to show as [number, text, whether it matched]. A pattern that is none is answered by a line with the reason.
+One line of JSON says what to look for. Then batches: a line of JSON with the byte lengths of the texts, and the
+texts. Answered by a line of JSON a batch: for each text, the number of matching lines, the lines to show as
+[number, text, whether it matched]. For an invalid pattern it answers with a line that gives the reason.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def search(
 
 
 def clip(line: str, at: int, width: int) -> str:
-    """At most `width` characters of a line, those around `at`."""
+    """At most `width` characters of a line, around the position `at`."""
     line = line.removesuffix("\r")
     if len(line) <= width:
         return line

@@ -1,12 +1,11 @@
-"""Finding the text that an edit means. Exact first; then what only typography or indentation tells apart.
+"""Finds the text that an edit means: first exactly, then ignoring differences of typography or indentation only.
 
-What may be taken for the wanted text is a closed list, and each must be the only such place in the file:
-  1. the text as given, line breaks of either kind taken as equal;
-  2. characters that stand for the same one (curly quotes, dashes, odd spaces, full-width letters);
-  3. whole lines that differ at their ends, or are all indented by the same amount more or less.
-Anything looser (similar lines, matching first and last lines, other spacing inside a line) has corrupted
-files in other systems; here it is only reported, as the nearest candidate.
-All of it works on spans of the original, so that nothing outside of the match changes.
+The accepted differences are a closed list, and a match must be the only one in the file: 1. the text as given,
+line breaks of either kind taken as equal; 2. characters that stand for the same one (curly quotes, dashes, odd
+spaces, full-width letters); 3. whole lines that differ at their ends, or are all indented by the same amount
+more or less. Looser matching (similar lines, equal first and last lines, other spacing inside a line) has
+corrupted files in other systems; here such a place is only reported as the nearest candidate. All matching
+works on spans of the original, so that nothing outside the match changes.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SAME = {
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A span of the text, what to put there, and how it differs from what was wanted (empty: it does not)."""
+    """A span of the text, its replacement, and how the span differs from the wanted text (empty: not at all)."""
 
     start: int
     end: int
@@ -61,7 +60,7 @@ class Source:
         return offset + bisect_left(self._returns, offset)
 
     def replace(self, matches: list[Match]) -> str:
-        """The original with the matches, in order, replaced; each span keeps its kind of line break."""
+        """The original with the matches replaced, in order; each span keeps its kind of line break."""
         parts: list[str] = []
         done = 0
         for match in matches:
@@ -78,7 +77,7 @@ class Source:
 
 
 def find_exact(text: str, old: str, new: str) -> list[Match]:
-    """Every place where `old` stands, not overlapping."""
+    """Every non-overlapping occurrence of `old`."""
     found: list[Match] = []
     at = text.find(old) if old else -1
     while at >= 0:
@@ -88,7 +87,7 @@ def find_exact(text: str, old: str, new: str) -> list[Match]:
 
 
 def find_tolerant(text: str, old: str, new: str) -> list[Match]:
-    """Places where what stands there differs from `old` in ways that do not matter; see the module's text."""
+    """Places that differ from `old` only in the accepted ways; see the module's docstring."""
     found = [
         Match(match.start, match.end, new, "quotes, dashes or spaces of another kind")
         for match in find_exact(fold(text), fold(old), new)
@@ -97,7 +96,7 @@ def find_tolerant(text: str, old: str, new: str) -> list[Match]:
 
 
 def fold(text: str) -> str:
-    """The text with each character replaced by the plain one that it stands for; lengths stay."""
+    """The text with each typographic character replaced by its plain equivalent; the length stays the same."""
     if text.isascii():
         return text
     table: dict[int, str] = {}
@@ -110,7 +109,7 @@ def fold(text: str) -> str:
 
 
 def _find_lines(text: str, old: str, new: str) -> list[Match]:
-    """Whole lines that are the same when stripped; `_shifted` looks at their indentation."""
+    """Whole lines that are equal when stripped; `_shifted` compares their indentation."""
     whole = old.endswith("\n")
     wanted = fold(old).split("\n")[: -1 if whole else None]
     if not any(line.strip() for line in wanted):
@@ -160,7 +159,7 @@ def _shifted(there: list[str], wanted: list[str], new: str, start: int, end: int
 
 
 def _composed(line: str) -> str:
-    """A line without the spaces around it, its accents in one with their letters."""
+    """A line, stripped, in Unicode's composed form."""
     line = line.strip()
     return line if line.isascii() else unicodedata.normalize("NFC", line)
 
@@ -170,7 +169,9 @@ def _first_indent(lines: list[str]) -> str | None:
 
 
 def _shift(there: str, want: str) -> tuple[str, str] | None:
-    """What the file has more, and what it has less, at the left; None if neither begins like the other."""
+    """The indentation that the file's line has more, and less, than the wanted line; None if neither starts
+    like the other.
+    """
     if there.endswith(want):
         return there[: len(there) - len(want)], ""
     if want.endswith(there):
@@ -183,7 +184,7 @@ def _indent(line: str) -> str:
 
 
 def nearest(text: str, old: str) -> list[tuple[int, list[str], str]]:
-    """The places most like `old`: line number, the lines there, and what the first difference is."""
+    """The places most similar to `old`: line number, lines, and the first difference."""
     wanted = old.strip("\n").split("\n")
     lines = text.removesuffix("\n").split("\n")
     keys: dict[str, int] = {}
@@ -203,12 +204,12 @@ def nearest(text: str, old: str) -> list[tuple[int, list[str], str]]:
 
 
 def _key(line: str) -> str:
-    """A line without what is most often got wrong: case, spacing, quotes."""
+    """A line without what models most often get wrong: case, spacing and quotes."""
     return "".join(fold(line).casefold().replace('"', "'").split())
 
 
 def _similar(lines: list[str], wanted: list[str]) -> list[int]:
-    """Where a line shares most of its words with the wanted text's most telling line."""
+    """The places whose line shares most words with the most distinctive line of the wanted text."""
     index, line = max(enumerate(wanted[:LOOKED_AT]), key=lambda pair: len(pair[1].strip()))
     words = set(_words(line))
     if not words:

@@ -1,4 +1,4 @@
-"""What a file is, from its first bytes: an encoding of text, a picture, or something else that has a name."""
+"""Detects what a file is from its first bytes: the encoding of text, an image type, or another known format."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CONTROL = bytes(code for code in range(32) if code not in (8, 9, 10, 12, 13, 27)
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How text is written down: a codec's name and the mark that comes first, which is often nothing."""
+    """A text encoding: a codec's name and the byte order mark, which is often empty."""
 
     name: str = "utf-8"
     bom: bytes = b""
@@ -63,24 +63,24 @@ def sniff(head: bytes, size: int) -> Encoding | None:
 
 
 def image_type(head: bytes) -> str:
-    """The media type of a picture that models take; empty for anything else."""
+    """The media type of an image that models accept; empty for anything else."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for magic, kind in IMAGES if head.startswith(magic)), "")
 
 
 def describe(head: bytes) -> str:
-    """What bytes that are not text are, in words."""
+    """A description of bytes that are not text."""
     return next((kind for magic, kind in KINDS if head.startswith(magic)), "a binary file")
 
 
 def decode(data: bytes, encoding: Encoding) -> str:
-    """The whole text without its mark. Bytes that are not UTF-8 survive `encode` unchanged."""
+    """The whole text without its byte order mark. Bytes that are not UTF-8 are restored unchanged by `encode`."""
     text = data[len(encoding.bom) :]
     return text.decode(encoding.name, "surrogateescape" if encoding.name == "utf-8" else "surrogatepass")
 
 
 def encode(text: str, encoding: Encoding) -> bytes:
-    """The bytes of a text, with its mark."""
+    """The bytes of a text, with its byte order mark."""
     errors = "surrogateescape" if encoding.name == "utf-8" else "surrogatepass"
     return encoding.bom + text.encode(encoding.name, errors)

@@ -1,9 +1,9 @@
 """The folder that tools work in and cannot leave.
 
-Every access is relative to a pinned directory and resolved by `confined`; nothing is checked first and used
-later. Where links lead is looked up, `permits` (a call's `ctx.permits`) is asked about that place, and it is
-opened with no link followed: so what was judged is what is opened, or nothing is. What a model reads of a path
-is relative to the workspace.
+Every access is relative to a directory that is kept open, and resolved by `confined_open`; nothing is checked
+first and used later. Symlinks are resolved, `permits` (a call's `ctx.permits`) decides on the resolved path,
+and that path is opened without following links: either the path that was decided on is opened, or nothing is.
+Paths in messages to the model are relative to the workspace.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ HOME = re.compile(r"~[^/]*/|~\Z")
 
 
 class Workspace:
-    """A root that tools read and write below, and further ones that they may only read.
+    """A root folder that tools read and write, and further folders that they may only read.
 
     `root` must exist (FileNotFoundError, NotADirectoryError). `readable` are folders outside of it that
     reading tools also take by absolute path, such as the one where long outputs are kept; they may come
@@ -83,7 +83,7 @@ class Workspace:
 
     @property
     def read_only(self) -> str | None:
-        """Why nothing in it may be changed now, in words; None if it may."""
+        """The reason why nothing in the workspace may be changed now; None if changes are allowed."""
         from toolcrib.command.sandbox.interface import Files
 
         only = self.level is not None and self.level.files is Files.READ_ONLY
@@ -92,7 +92,7 @@ class Workspace:
     # Paths: pure, nothing is touched.
 
     def place(self, path: str) -> WorkspacePath:
-        """Where a path as a model writes it lies. Pure: `..` is taken away in the text alone."""
+        """The workspace path of a path as a model writes it. Pure: `..` is removed in the text only."""
         if not path or path.isspace():
             raise ToolError("The path is empty. Give a path relative to the workspace, such as src/main.py.")
         if "\0" in path:
@@ -112,7 +112,7 @@ class Workspace:
         raise self._outside(path)
 
     def resource(self, path: str) -> str:
-        """The name under which calls that touch this path are kept apart; pure, and never an error."""
+        """The resource name of a path, by which calls that touch the same path are ordered. Pure; raises nothing."""
         try:
             return self.place(path).shown
         except ToolError:
@@ -133,13 +133,13 @@ class Workspace:
     # Names: where they lead is looked up, nothing is opened for use.
 
     def real(self, place: WorkspacePath) -> WorkspacePath:
-        """Where a place lies once links are followed; OSError for what leads out or round."""
+        """The path after following symlinks; raises OSError for a path that leads out or in a circle."""
         root = place.root
         path = real_beneath(root.fd(), root.prefixes, place.path, portable=self.portable)
         return place if path == place.path else self._relative(root, path, place.shown)
 
     def led(self, path: str) -> str:
-        """A path as it is shown to a person: with the place that it leads to, if that is another."""
+        """A path as it is shown to a person, with the path that it leads to, if that differs."""
         place = self.place(path)
         try:
             real = self.real(place)
@@ -160,7 +160,7 @@ class Workspace:
         return tuple(replace(one, secret=contents and may_hold_secrets(one.target)) for one in found)
 
     def with_targets(self, accesses: Iterable[Access]) -> Iterator[Access]:
-        """Accesses by name, each followed by the place that links in its name lead to inside the workspace."""
+        """The accesses, each followed by an access to the path that symlinks in its name lead to."""
         for access in accesses:
             yield access
             if access.reach not in PATHS or access.target == "." or "\0" in access.target:
@@ -189,7 +189,9 @@ class Workspace:
     def open(
         self, place: WorkspacePath, flags: int, permits: Permits = permit_all, reach: Reach = Reach.READ
     ) -> int:
-        """A descriptor, or OSError: for walks that step over what they cannot open; ESTALE if not permitted."""
+        """Opens a path and returns its descriptor. Raises OSError, for walks that skip what they cannot open;
+        ESTALE if it is not permitted.
+        """
         real = place
         for _ in range(ATTEMPTS):
             if not permits(Access(reach, real.shown, subtree=bool(flags & os.O_DIRECTORY))):
@@ -203,18 +205,18 @@ class Workspace:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     def open_itself(self, place: WorkspacePath, flags: int) -> int:
-        """A place in whose name nothing is a link; ELOOP if something is."""
+        """Opens a path that contains no symlink; raises ELOOP if a component is one."""
         root = place.root
         return open_beneath(root.fd(), root.prefixes, place.path, flags, portable=self.portable, follow=False)
 
     def open_file(self, path: str, permits: Permits = permit_all) -> tuple[int, os.stat_result]:
-        """A regular file for reading; never waits for a pipe, never opens a device for use."""
+        """Opens a regular file for reading; never blocks on a pipe and never opens a device."""
         place = self.place(path)
         with self._spoken(place, permits=permits):
             return self._open_regular(place, permits)
 
     def open_folder(self, path: str, permits: Permits = permit_all) -> int:
-        """A folder for listing."""
+        """Opens a folder for listing."""
         place = self.place(path)
         with self._spoken(place, "folder", permits):
             return self.open(place, os.O_RDONLY | os.O_DIRECTORY, permits)
@@ -231,7 +233,7 @@ class Workspace:
     # Reading.
 
     def read(self, path: str, limit: int, permits: Permits = permit_all) -> tuple[bytes, FileVersion]:
-        """The whole of a file that is at most `limit` bytes long, and which version it was."""
+        """The content of a file of at most `limit` bytes, and its version."""
         place = self.place(path)
         with self._spoken(place, permits=permits):
             fd, status = self._open_regular(place, permits)
@@ -250,7 +252,7 @@ class Workspace:
             os.close(fd)
 
     def stat(self, path: str, permits: Permits = permit_all) -> os.stat_result | None:
-        """What a path leads to inside its root; None where it leads nowhere or out."""
+        """The status of a path inside its root; None where it does not exist or leads out."""
         try:
             fd = self.open(self.place(path), LOOK, permits)
         except (OSError, ToolError):
@@ -261,7 +263,7 @@ class Workspace:
             os.close(fd)
 
     def link_target(self, path: str) -> str:
-        """What a symlink says, without the host's path to the root."""
+        """The target of a symlink, without the host's path to the root."""
         place = self.place(path)
         parent, name = posixpath.split(place.path)
         with self._spoken(place):
@@ -279,10 +281,9 @@ class Workspace:
     def write(
         self, path: str, data: bytes, *, expect: FileVersion | None = None, permits: Permits = permit_all
     ) -> bool:
-        """Put `data` in place of a file in one step, keeping its mode; True if there was none before.
+        """Replaces a file by `data` atomically, keeping its mode; True if the file is new.
 
-        Folders on the way are created. With `expect`, a file that was changed since that version was read
-        is left alone.
+        Missing folders are created. With `expect`, a file that changed since that version was read is left alone.
         """
         place = self.place(path)
         if place.root is not self.root or self.read_only:
@@ -295,7 +296,7 @@ class Workspace:
                 os.close(folder)
 
     def _target(self, place: WorkspacePath, permits: Permits) -> tuple[int, str]:
-        """The pinned folder and the name that a write replaces: where the symlinks on the way lead."""
+        """The open folder and the name that a write replaces, after following symlinks."""
         for _ in range(ATTEMPTS):
             real = self.real(place)
             parent, name = posixpath.split(real.path)
@@ -372,7 +373,7 @@ class Workspace:
     def _spoken(
         self, place: WorkspacePath, wanted: str = "file", permits: Permits = permit_all
     ) -> Generator[None]:
-        """Turn what the system refuses into words for a model."""
+        """Turns an error of the operating system into a message for the model."""
         try:
             yield
         except FileNotFoundError:

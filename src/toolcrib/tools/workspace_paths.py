@@ -1,4 +1,4 @@
-"""Places in a workspace: the folders that it is rooted in, paths as they are used and shown, entries, versions."""
+"""Paths in a workspace: root folders, paths as used and as shown, directory entries and file versions."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ OF_A_REPOSITORY = ("objects", "refs", "config", "config.worktree", "hooks", "inf
 
 
 def protected_path_doubt(accesses: Iterable[Access], root: str) -> Doubt | None:
-    """The doubt about changing what programs obey that nothing confines: no autonomy and no rule is meant so.
+    """The doubt about changing files that control programs outside the sandbox, such as git hooks: no autonomy
+    level and no rule allows that unasked.
 
-    `root` is what paths that are not absolute begin at.
+    `root` is the folder that relative paths start from.
     """
     for access in accesses:
         path = f"/{access.target.casefold()}/"
@@ -65,20 +66,20 @@ def _makes_a_repository(path: str) -> bool:
 
 
 def permit_all(access: Access) -> bool:
-    """What a call without rules may reach."""
+    """Permits everything, for a call without rules."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspacePath:
-    """A path as it is used: the root that it lies below, the path from there, and what a model is shown."""
+    """A path in a workspace: its root, the path below the root, and the path that a model is shown."""
 
     root: WorkspaceRoot
     path: str
     shown: str
 
     def child(self, path: str) -> WorkspacePath:
-        """What lies at a path from here in which nothing is a link."""
+        """The path of an entry below this one, for a relative path without symlinks."""
         if not path:
             return self
         inside = path if self.path == "." else f"{self.path}/{path}"
@@ -95,7 +96,7 @@ class DirectoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """Which version of a file was read: it changes when the file is replaced or written to."""
+    """The version of a file, which changes when the file is replaced or written."""
 
     device: int
     inode: int
@@ -108,7 +109,7 @@ class FileVersion:
 
 
 class WorkspaceRoot:
-    """A directory, pinned by a descriptor when it is first used."""
+    """A directory that is kept open from its first use, so that renaming it changes nothing."""
 
     __slots__ = ("__weakref__", "_fd", "_lock", "path", "prefixes")
 
@@ -145,7 +146,7 @@ def kind_of(item: os.DirEntry[str]) -> str:
 
 
 def printable_path(path: str) -> str:
-    """A path on one line, whatever characters its names have."""
+    """A path on one line, with unprintable characters escaped."""
     text = os.fsencode(path).decode("utf-8", "replace")
     if text.isprintable():
         return text
@@ -157,7 +158,7 @@ def joined(parent: str, name: str) -> str:
 
 
 def file_version(folder: int, name: str) -> FileVersion | None:
-    """Which version of a file lies in an open folder; None if there is none."""
+    """The version of a file in an open folder; None if there is no file."""
     try:
         return FileVersion.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
@@ -165,7 +166,7 @@ def file_version(folder: int, name: str) -> FileVersion | None:
 
 
 def copy_owner_and_mode(fd: int, old: os.stat_result) -> None:
-    """Give a new file the owner and mode of the one that it replaces."""
+    """Gives a new file the owner and mode of the file that it replaces."""
     new = os.fstat(fd)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         try:

@@ -1,4 +1,4 @@
-"""`write_file`: a whole file, put in place in one step."""
+"""`write_file`: writes a whole file atomically."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class WriteFile(
         return [self.workspace.resource(params.path)]
 
     def preview(self, params: WriteFileParams) -> Preview:
-        """What would change, for the person who is asked."""
+        """The diff of the change, for the person who is asked."""
         try:
             shown = self.workspace.led(params.path)
             there = self.workspace.stat(params.path) is not None
@@ -106,7 +106,7 @@ class WriteFile(
         return f"Replaced {shown}: {lines:,} lines, {len(data):,} bytes (before: {status.st_size:,} bytes)."
 
     def _before(self, path: str, permits: Permits = permit_all) -> str | None:
-        """The old text, for the diff; None if it cannot be shown as text."""
+        """The old text, for the diff; None if it is not text."""
         try:
             old, _ = self.workspace.read(path, MAX_DIFFED, permits)
         except ToolError:

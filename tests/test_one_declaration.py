@@ -18,8 +18,9 @@ from toolcrib.question import Doubt, Preview
 from toolcrib.spec import ToolSpec
 
 NAMES: dict[str, Any] = {
-    kind.__name__: kind for kind in (Access, Awaitable, Callable, Context, Doubt, Effect, Mapping, Preview)
-}
+    "Access": Access, "Awaitable": Awaitable, "Callable": Callable, "Context": Context, "Doubt": Doubt,
+    "Effect": Effect, "Mapping": Mapping, "Preview": Preview,
+}  # fmt: skip
 NO_HOOKS = {"execute", "definition", "spec", "check", "aclose"}
 
 

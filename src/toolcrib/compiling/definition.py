@@ -24,6 +24,7 @@ class Definition:
     """
 
     __slots__ = (
+        "__weakref__",
         "_identity",
         "_output",
         "_returns",
@@ -37,7 +38,6 @@ class Definition:
         "optional_text",
         "params",
         "precheck",
-        "quick",
         "start",
         "unavailable",
         "wants_context",
@@ -66,7 +66,6 @@ class Definition:
         self.effect_for = hooks.get("effect_for")
         self.wants_context = wants_context or mode in ("generator", "async_generator")
         self.optional_text = _optional_text(params.schema)
-        self.quick = True  # whether its last run on a worker thread was over in no time
         self._returns = returns
         self._output: Output | None = None
         self._spec: ToolSpec | None = None

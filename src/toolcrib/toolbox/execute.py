@@ -20,7 +20,6 @@ from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, WillNotStop
 from toolcrib.toolbox.output import cap, deliver, gathered
 from toolcrib.toolbox.registry import close_tool
 from toolcrib.toolbox.telemetry import SDK, CallSpan
-from toolcrib.toolbox.threads import BRIEF_WAIT
 
 if TYPE_CHECKING:
     from toolcrib.audit import AuditLog
@@ -330,8 +329,8 @@ async def _on_worker(
         ctx._loop = asyncio.get_running_loop()
     job = box.workers.submit(fn, args)
     try:
-        await job.wait(brief=definition.quick)
-        definition.quick = job.duration < BRIEF_WAIT
+        await job.wait(brief=box.workers.expects_brief(definition))
+        box.workers.ran(definition, job.duration)
     except asyncio.CancelledError:
         if ctx is not None:
             ctx._cancelled = True

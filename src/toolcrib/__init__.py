@@ -1,4 +1,4 @@
-"""toolcrib: typed Python tools on one side, any language model on the other, one well-lit path between them.
+"""toolcrib: typed Python tools for any language model.
 
 Names are loaded when they are first used, so that importing the package costs almost nothing.
 """
@@ -11,12 +11,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolcrib.agent import Agent, Outcome
+    from toolcrib.agent import Agent, Budget, Outcome, Reason, TranscriptFile
     from toolcrib.call import ToolCall
-    from toolcrib.content import File, Image, Text
+    from toolcrib.content import Audio, File, Image, Text
     from toolcrib.context import Context
     from toolcrib.effect import Effect
-    from toolcrib.errors import ToolDefinitionError, ToolError
+    from toolcrib.errors import ErrorCode, ToolDefinitionError, ToolError
     from toolcrib.function import tool
     from toolcrib.messages import Message
     from toolcrib.models import resolve_model
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from toolcrib.schema import to_dialect
     from toolcrib.tool import Tool
     from toolcrib.toolbox import Toolbox
-    from toolcrib.toolset import ToolFactory
+    from toolcrib.toolset import ToolFactory, Toolset
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "toolcrib.agent": ("Agent", "Outcome"),
+    "toolcrib.agent": ("Agent", "Budget", "Outcome", "Reason", "TranscriptFile"),
     "toolcrib.call": ("ToolCall",),
-    "toolcrib.content": ("File", "Image", "Text"),
+    "toolcrib.content": ("Audio", "File", "Image", "Text"),
     "toolcrib.context": ("Context",),
     "toolcrib.effect": ("Effect",),
-    "toolcrib.errors": ("ToolDefinitionError", "ToolError"),
+    "toolcrib.errors": ("ErrorCode", "ToolDefinitionError", "ToolError"),
     "toolcrib.function": ("tool",),
     "toolcrib.messages": ("Message",),
     "toolcrib.models": ("resolve_model",),
@@ -48,20 +48,24 @@ _HOMES = {
     "toolcrib.schema": ("to_dialect",),
     "toolcrib.tool": ("Tool",),
     "toolcrib.toolbox": ("Toolbox",),
-    "toolcrib.toolset": ("ToolFactory",),
+    "toolcrib.toolset": ("ToolFactory", "Toolset"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agent",
     "Answer",
+    "Audio",
+    "Budget",
     "Context",
     "Effect",
+    "ErrorCode",
     "File",
     "Image",
     "Message",
     "Outcome",
     "Question",
+    "Reason",
     "Retry",
     "Text",
     "Tool",
@@ -71,6 +75,8 @@ __all__ = [
     "ToolFactory",
     "ToolResult",
     "Toolbox",
+    "Toolset",
+    "TranscriptFile",
     "Verdict",
     "repair",
     "resolve_model",

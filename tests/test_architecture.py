@@ -22,7 +22,7 @@ FLOORS: list[tuple[str, set[str]]] = [
         {
             "effect", "facts", "retry", "fingerprint", "prepared", "question", "spec", "tool", "compiling", "hooks", "parameter_names", "call", "access", "messages", "events", "sink", "context", "result", "toolset", "errors", "content",
             "function", "explain", "schema", "jsonstream", "repair", "lenient_json",
-            "lenient_grammar", "json_shape", "json_values", "json_tokens", "visible", "secrets", "net", "shell", "command", "audit",
+            "lenient_grammar", "json_shape", "json_values", "json_tokens", "visible", "lazy_names", "secrets", "net", "shell", "command", "audit",
         },
     ),
     ("rooms", {"tools", "codecs"}),

@@ -1,12 +1,13 @@
 """Wire formats of the providers: pure translations between neutral messages and JSON.
 
-Each name is loaded when it is first used, so that nobody waits for the others.
+Each name is imported when it is first used.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from toolcrib.codecs.anthropic_messages import AnthropicMessagesCodec
@@ -20,32 +21,8 @@ if TYPE_CHECKING:
     from toolcrib.codecs.ollama import OllamaCodec
     from toolcrib.codecs.openai_chat import OpenAIChatCodec
     from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
+    from toolcrib.codecs.pairing import IdRule, arrange
     from toolcrib.codecs.sse import JSONEvents, ServerEvent, SSEReader
-
-_HOMES = {
-    "anthropic_messages": ("AnthropicMessagesCodec",),
-    "bedrock_converse": ("BedrockConverseCodec",),
-    "catalog": ("codec_named",),
-    "codec": (
-        "Codec",
-        "Decoder",
-        "Features",
-        "ModelError",
-    ),
-    "cohere": ("CohereCodec",),
-    "gemini": ("GeminiCodec",),
-    "gemini_interactions": ("GeminiInteractionsCodec",),
-    "ndjson": ("JSONLines",),
-    "ollama": ("OllamaCodec",),
-    "openai_chat": ("OpenAIChatCodec",),
-    "openai_responses": ("OpenAIResponsesCodec",),
-    "sse": (
-        "JSONEvents",
-        "SSEReader",
-        "ServerEvent",
-    ),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AnthropicMessagesCodec",
@@ -56,6 +33,7 @@ __all__ = [
     "Features",
     "GeminiCodec",
     "GeminiInteractionsCodec",
+    "IdRule",
     "JSONEvents",
     "JSONLines",
     "ModelError",
@@ -64,16 +42,34 @@ __all__ = [
     "OpenAIResponsesCodec",
     "SSEReader",
     "ServerEvent",
+    "arrange",
     "codec_named",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "anthropic_messages": ("AnthropicMessagesCodec",),
+        "bedrock_converse": ("BedrockConverseCodec",),
+        "catalog": ("codec_named",),
+        "codec": (
+            "Codec",
+            "Decoder",
+            "Features",
+            "ModelError",
+        ),
+        "cohere": ("CohereCodec",),
+        "gemini": ("GeminiCodec",),
+        "gemini_interactions": ("GeminiInteractionsCodec",),
+        "ndjson": ("JSONLines",),
+        "ollama": ("OllamaCodec",),
+        "openai_chat": ("OpenAIChatCodec",),
+        "openai_responses": ("OpenAIResponsesCodec",),
+        "pairing": ("IdRule", "arrange"),
+        "sse": (
+            "JSONEvents",
+            "SSEReader",
+            "ServerEvent",
+        ),
+    },
+)

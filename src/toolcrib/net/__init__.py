@@ -1,8 +1,16 @@
 """The network guard: where connections may go, decided at the moment of connecting."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolcrib.lazy_names import lazy_names
 from toolcrib.net.addresses import Kind, judge, kind_of, parse_address
 from toolcrib.net.guard import Limits, NetGuard, Resolver, system_resolver
 from toolcrib.net.urls import Host, NetworkRefused, Target, parse_url
+
+if TYPE_CHECKING:
+    from toolcrib.net.transport import async_transport, sync_transport
 
 __all__ = [
     "Host",
@@ -12,9 +20,14 @@ __all__ = [
     "NetworkRefused",
     "Resolver",
     "Target",
+    "async_transport",
     "judge",
     "kind_of",
     "parse_address",
     "parse_url",
+    "sync_transport",
     "system_resolver",
 ]
+
+# The transports need httpx2, which is an extra.
+__getattr__ = lazy_names(__name__, {"transport": ("async_transport", "sync_transport")})

@@ -1,0 +1,27 @@
+"""Packages whose names are imported when they are first used, so that nobody waits for the others (PEP 562)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package; `homes` are its modules, each with the names that it defines.
+
+    `dir()` of the package lists them too.
+    """
+    home_of = {name: module for module, names in homes.items() for name in names}
+
+    def load(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{home_of[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    module = sys.modules[package]
+    module.__dir__ = lambda: sorted({*vars(module), *home_of})
+    return load

@@ -25,7 +25,7 @@ import pytest
 import toolcrib
 from toolcrib.agent import Reason
 from toolcrib.errors import ErrorCode
-from toolcrib.lenient_grammar import FIXES
+from toolcrib.json_text.lenient_grammar import FIXES
 from toolcrib.models.providers import PROVIDERS
 from toolcrib.repair import EDITS
 from toolcrib.schema import DIALECTS

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolcrib.lenient_grammar import FIXES
-from toolcrib.lenient_json import read_json
+from toolcrib.json_text.lenient_grammar import FIXES
+from toolcrib.json_text.lenient_reader import read_json
 from toolcrib.repair import EDITS, Edit, Repaired, Unrepairable, drop_empty_optionals, repair
 
 POINT = {

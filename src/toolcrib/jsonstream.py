@@ -40,7 +40,7 @@ literal        the rest of ``true``, ``false`` or ``null``    after
 done           nothing                                        ---
 ============== ============================================== =============================================
 
-Where a chunk holds several of these at once, a pattern of `json_tokens.py` takes them in one step, to the state
+Where a chunk holds several of these at once, a pattern of `json_text/tokens.py` takes them in one step, to the state
 that the single characters would have led to.
 """
 
@@ -53,7 +53,7 @@ from collections.abc import Callable
 from math import isinf
 from typing import Any, Literal, NamedTuple, NoReturn
 
-from toolcrib.json_tokens import (
+from toolcrib.json_text.tokens import (
     CUT_KEY,
     CUT_STRING,
     FRACTION,

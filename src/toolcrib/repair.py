@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from toolcrib.json_shape import KINDS, Shape, Shapes
-from toolcrib.json_values import kind_of, same_json
-from toolcrib.lenient_grammar import EXCERPT, FIXES, TOO_DEEP, Fix, Unreadable, check_json
-from toolcrib.lenient_json import Reading, read_json
+from toolcrib.json_text.lenient_grammar import EXCERPT, FIXES, TOO_DEEP, Fix, Unreadable, check_json
+from toolcrib.json_text.lenient_reader import Reading, read_json
+from toolcrib.json_text.schema_shape import KINDS, Shape, Shapes
+from toolcrib.json_text.values import kind_of, same_json
 
 EDITS = {
     "boolean_text": "read text as true or false",
@@ -38,7 +38,7 @@ WRAPPERS: Final = frozenset({"arguments", "input", "parameters", "args", "kwargs
 @dataclass(frozen=True, slots=True)
 class Edit:
     """One change: its place (`a.b[0]`; empty for the whole), its kind (a key of `EDITS` or of
-    `toolcrib.lenient_grammar.FIXES`), the value before and the value after (None where it was removed).
+    `toolcrib.json_text.lenient_grammar.FIXES`), the value before and the value after (None where it was removed).
     """
 
     path: str

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolcrib.explain import resolve, variants
+from toolcrib.field_errors import resolve, variants
 
 Schema = Mapping[str, Any]
 

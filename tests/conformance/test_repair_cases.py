@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import load_cases
-from toolcrib.json_values import same_json
+from toolcrib.json_text.values import same_json
 from toolcrib.repair import Repaired, Unrepairable, drop_empty_optionals, repair
 
 ROOT_TYPES = {

@@ -12,7 +12,7 @@ from tests.conformance.conftest import load_cases
 from toolcrib.codecs.text import Parsed, ResultText, format_named, formats, parse_text, text_parser
 from toolcrib.codecs.text.escaping import escape_markers
 from toolcrib.codecs.tool_names import inverse, wire_names
-from toolcrib.json_values import kind_of
+from toolcrib.json_text.values import kind_of
 from toolcrib.messages import Request, TextChunk
 from toolcrib.spec import ToolSpec
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conformance.conftest import load_cases
 from toolcrib.codecs.text import Parsed, formats, parse_text, text_parser
-from toolcrib.json_values import same_json
+from toolcrib.json_text.values import same_json
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, RestartChunk, TextChunk
 
 ELSEWHERE = {"zeroclaw_mixed"}  # what unknown models write: test_text_cases.py

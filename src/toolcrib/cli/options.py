@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolcrib.cli.console import Problem
-from toolcrib.explain import resolve, step, variants
-from toolcrib.json_values import kind_of
+from toolcrib.field_errors import resolve, step, variants
+from toolcrib.json_text.values import kind_of
 
 Schema = Mapping[str, Any]
 

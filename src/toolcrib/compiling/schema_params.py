@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcrib.errors import FieldError, ToolDefinitionError
-from toolcrib.explain import field_errors
+from toolcrib.field_errors import field_errors
 
 __all__ = ["SchemaParams"]
 

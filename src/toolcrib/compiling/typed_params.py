@@ -15,7 +15,7 @@ from toolcrib.compiling.json_schema import json_schema_of, slim
 from toolcrib.compiling.signature import unresolvable
 from toolcrib.compiling.typed_dicts import modern
 from toolcrib.errors import FieldError, ToolDefinitionError
-from toolcrib.explain import field_errors
+from toolcrib.field_errors import field_errors
 from toolcrib.schema import clean
 
 __all__ = ["TypedParams"]

@@ -10,7 +10,7 @@ from toolcrib.access import PATHS, Access, Reach
 from toolcrib.effect import Effect
 from toolcrib.errors import listed
 from toolcrib.facts import Facts
-from toolcrib.json_values import same_json
+from toolcrib.json_text.values import same_json
 from toolcrib.rules.patterns import (
     CommandPattern,
     PathPattern,

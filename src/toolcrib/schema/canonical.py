@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolcrib.json_values import escape
+from toolcrib.json_text.values import escape
 
 from .combine import merge
 from .keywords import KINDS, NAMED, NODE, NODES, NOISE, Schema, accepts_null

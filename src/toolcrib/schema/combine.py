@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from toolcrib.json_values import same_json
+from toolcrib.json_text.values import same_json
 
 from .keywords import ANNOTATIONS, Schema, ordered, types_of
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolcrib.json_values import escape
+from toolcrib.json_text.values import escape
 
 from .canonical import clean
 from .keywords import accepts_null, types_of

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from toolcrib.json_values import escape, kind_of
+from toolcrib.json_text.values import escape, kind_of
 
 from .canonical import Loss, clean_and_tell
 from .combine import meet

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from toolcrib.json_values import step_into
+from toolcrib.json_text.values import step_into
 
 from .keywords import children
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from toolcrib.json_values import same_json
+from toolcrib.json_text.values import same_json
 
 from .combine import meet, merge
 from .keywords import OF_TYPE, Schema, types_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolcrib.json_values import same_json
+from toolcrib.json_text.values import same_json
 
 from .combine import merge
 from .keywords import ANNOTATIONS, OF_TYPE, Schema, accepts_null, ordered, types_of

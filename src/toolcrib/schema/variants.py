@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.json_values import kind_of, same_json
+from toolcrib.json_text.values import kind_of, same_json
 
 from .keywords import OF_TYPE, TYPED, Schema, types_of
 from .shorten import nullable, shorten

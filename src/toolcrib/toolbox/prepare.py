@@ -55,7 +55,7 @@ def _repeats_a_key(text: str) -> bool:
     """Whether an object in the text gives one key two values: which is meant, nobody knows."""
     import json
 
-    from toolcrib.json_values import same_json
+    from toolcrib.json_text.values import same_json
 
     def look(pairs: list[tuple[str, Any]]) -> None:
         seen: dict[str, Any] = {}

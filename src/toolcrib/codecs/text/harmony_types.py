@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from toolcrib.codecs.text.escaping import escape_markers
-from toolcrib.json_values import step_into
+from toolcrib.json_text.values import step_into
 
 if TYPE_CHECKING:
     from toolcrib.spec import ToolSpec

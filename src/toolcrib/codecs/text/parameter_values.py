@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from toolcrib.codecs.text.format import Tools
-from toolcrib.json_shape import KINDS, Shape, Shapes
-from toolcrib.json_values import kind_of
-from toolcrib.lenient_grammar import Unreadable
-from toolcrib.lenient_json import read_json
+from toolcrib.json_text.lenient_grammar import Unreadable
+from toolcrib.json_text.lenient_reader import read_json
+from toolcrib.json_text.schema_shape import KINDS, Shape, Shapes
+from toolcrib.json_text.values import kind_of
 
 Kinds = frozenset[str]
 ANYTHING: Final = KINDS

@@ -37,8 +37,8 @@ from toolcrib.codecs.text.tolerant_marks import (
 from toolcrib.codecs.text.tolerant_prose import ShownProse
 from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, declared_call, envelope, name_in
 from toolcrib.codecs.text.tolerant_tags import Tags
-from toolcrib.lenient_grammar import Unreadable
-from toolcrib.lenient_json import read_json
+from toolcrib.json_text.lenient_grammar import Unreadable
+from toolcrib.json_text.lenient_reader import read_json
 
 if TYPE_CHECKING:
     from toolcrib.spec import ToolSpec

@@ -11,8 +11,8 @@ from typing import Any, Final
 from toolcrib.codecs.text.json_calls import DECLARATION, NO_JSON
 from toolcrib.codecs.text.parameter_values import Place, read_value
 from toolcrib.codecs.wire_json import as_list, as_str, compact
-from toolcrib.lenient_grammar import Unreadable
-from toolcrib.lenient_json import read_json
+from toolcrib.json_text.lenient_grammar import Unreadable
+from toolcrib.json_text.lenient_reader import read_json
 
 NAME_KEYS: Final = ("name", "tool_name", "tool", "function_name")
 ARGUMENT_KEYS: Final = ("arguments", "parameters", "args", "input", "params", "tool_input")

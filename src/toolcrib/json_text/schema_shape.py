@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from toolcrib.json_values import kind_of, same_json, step_into
+from toolcrib.json_text.values import kind_of, same_json, step_into
 
 KINDS: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _MAX_MERGED = 3  # how often a union inside a union inside … is multiplied out with what stands beside it

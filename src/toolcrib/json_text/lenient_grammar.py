@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from toolcrib.json_values import same_json
+from toolcrib.json_text.values import same_json
 
 MAX_DEPTH = 200  # the depth at which pydantic's JSON parser stops too
 EXCERPT = 60

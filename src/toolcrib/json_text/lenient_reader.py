@@ -12,8 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.json_values import same_json
-from toolcrib.lenient_grammar import (
+from toolcrib.json_text.lenient_grammar import (
     EXCERPT,
     TOO_DEEP,
     Fix,
@@ -23,6 +22,7 @@ from toolcrib.lenient_grammar import (
     check_json,
     finite_number,
 )
+from toolcrib.json_text.values import same_json
 
 _REASONING = "think|thinking|thought|reasoning|analysis|reflection"
 _REASONING_BLOCK = re.compile(rf"\s*<({_REASONING})>.*?</\1>", re.DOTALL)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolcrib.errors import FieldError
-from toolcrib.json_values import kind_of
+from toolcrib.json_text.values import kind_of
 
 MAX_SHOWN = 80  # characters of an offending value that are echoed
 MAX_ALLOWED = 20  # allowed values that are listed

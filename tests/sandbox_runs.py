@@ -35,7 +35,7 @@ class Done:
     said: str
     restored: list[str]
     denial: Denial | None
-    taken_out: list[str]
+    git_changes: list[str]
 
 
 def run(sandbox: Sandbox, command: str | Sequence[str], cwd: object, **named: Any) -> Done:
@@ -59,4 +59,4 @@ def run(sandbox: Sandbox, command: str | Sequence[str], cwd: object, **named: An
         launch.started()
         said = process.communicate(timeout=30)[0]
     denial = sandbox.explain(process.returncode, said, launch)
-    return Done(process.returncode, said, launch.restored, denial, launch.taken_out)
+    return Done(process.returncode, said, launch.restored, denial, launch.git_changes)

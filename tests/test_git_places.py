@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import toolcrib.command.sandbox
+import toolcrib.errors
 from tests.sandbox_runs import BACKENDS, Done, backend, run
 from toolcrib import Toolbox
 from toolcrib.assembly import default_tools
-from toolcrib.command.sandbox import repositories
-from toolcrib.command.sandbox.gitconfig import known_lines, without_programs
+from toolcrib.command.sandbox.files.git_config import known_lines, without_programs
 from toolcrib.errors import ErrorCode
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -186,7 +187,7 @@ def test_git_outside_runs_nothing_that_a_command_left(ws: Path, tmp_path: Path, 
     mark.unlink(missing_ok=True)
     git(ws, then)
     assert not mark.exists()
-    assert done.taken_out or done.code != 0, done.said
+    assert done.git_changes or done.code != 0, done.said
     # What was there is as it was: it can be worked with.
     for folder in (ws, ws / "nested"):
         assert git(folder, "git fsck && git log --oneline").stdout.endswith("first\n")
@@ -216,9 +217,9 @@ def test_ordinary_work_goes_on(ws: Path, kind: str, command: str) -> None:
     who = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; "
     done = run(backend(kind)(ws), who + command, ws)
     assert done.code == 0, done.said
-    assert done.taken_out == [] and done.restored == []
+    assert done.git_changes == [] and done.restored == []
     again = run(backend(kind)(ws), "git status && git -C nested log --oneline", ws)
-    assert again.code == 0 and again.taken_out == [], again.said
+    assert again.code == 0 and again.git_changes == [], again.said
 
 
 @pytest.mark.parametrize("kind", list(BACKENDS))
@@ -230,7 +231,7 @@ def test_what_the_user_set_up_stays(ws: Path, kind: str) -> None:
     git(ws / "nested", "git config filter.lfs.clean 'git-lfs clean' && git config alias.co checkout")
     before = (ws / "nested/.git/config").read_text()
     done = run(backend(kind)(ws), "echo x > f; cp -r nested moved", ws)
-    assert done.taken_out == []
+    assert done.git_changes == []
     for folder in ("nested", "moved"):
         assert (ws / folder / ".git/hooks/pre-commit").exists()
         assert (ws / folder / ".git/config").read_text() == before
@@ -238,7 +239,7 @@ def test_what_the_user_set_up_stays(ws: Path, kind: str) -> None:
 
 def test_what_was_taken_out_is_named(ws: Path) -> None:
     done: Done = run(backend("bubblewrap")(ws), "git init -q m && git -C m config core.pager x", ws)
-    assert done.taken_out == [
+    assert done.git_changes == [
         f"git would have obeyed {ws}/m/.git/config outside the sandbox (core.pager): that was taken out of it."
     ]
     assert "pager" not in (ws / "m/.git/config").read_text()
@@ -249,9 +250,9 @@ def test_what_was_taken_out_is_named(ws: Path) -> None:
 def test_a_history_that_a_command_removed_is_told(ws: Path, kind: str) -> None:
     done = run(backend(kind)(ws), "rm -rf ./.git", ws)
     assert (ws / ".git/config").exists()
-    assert done.taken_out[0].startswith(f"{ws}/.git is no repository any more")
+    assert done.git_changes[0].startswith(f"{ws}/.git is no repository any more")
     if kind == "bubblewrap":
-        assert done.denial is not None and "sandbox" in done.denial.words
+        assert done.denial is not None and "sandbox" in done.denial.message
 
 
 def test_what_is_there_already_is_kept_by_the_kernel(ws: Path) -> None:
@@ -264,7 +265,9 @@ def test_what_is_there_already_is_kept_by_the_kernel(ws: Path) -> None:
         ws,
     )
     assert (
-        done.said.count("Read-only file system") == 2 and done.said.endswith("done\n") and not done.taken_out
+        done.said.count("Read-only file system") == 2
+        and done.said.endswith("done\n")
+        and not done.git_changes
     )
 
 
@@ -363,19 +366,19 @@ SHUT = """
 import os, sys
 os.setgroups([]), os.setgid(54322), os.setuid(54322)
 from toolcrib.command.sandbox import Launch
-from toolcrib.command.sandbox.repositories import Repositories
+from toolcrib.command.sandbox.files.git_repositories import GitRepositories
 folder = sys.argv[1]
 os.umask(0)
 os.makedirs(f"{folder}/was", 0o777)
 os.chmod(f"{folder}/was", 0o311)
-(after,) = Repositories().watch([folder])
+(after,) = GitRepositories().watch([folder])
 os.makedirs(f"{folder}/m/.git/objects"), os.makedirs(f"{folder}/m/.git/refs")
 open(f"{folder}/m/.git/HEAD", "w").close()
 open(f"{folder}/m/.git/config", "w").write("[core]\\n\\tpager = x\\n")
 os.chmod(f"{folder}/m/.git", 0o311), os.chmod(f"{folder}/m", 0o311)
 launch = Launch([], {}, folder)
 after(launch)
-assert len(launch.taken_out) == 1 and "core.pager" in launch.taken_out[0], launch.taken_out
+assert len(launch.git_changes) == 1 and "core.pager" in launch.git_changes[0], launch.git_changes
 assert os.stat(f"{folder}/was").st_mode & 0o777 == 0o311
 """
 
@@ -388,11 +391,11 @@ def test_a_folder_that_a_command_shut_is_looked_into() -> None:
         folder.mkdir()
         os.chown(folder, 54_322, 54_322)
         lib = Path(place, "lib/toolcrib")
-        lib.mkdir(parents=True)
+        (lib / "command").mkdir(parents=True)
         (lib / "__init__.py").touch()
-        ours = Path(repositories.__file__).parent
-        shutil.copy(ours.parent / "errors.py", lib)
-        shutil.copytree(ours, lib / "sandbox")
+        (lib / "command/__init__.py").touch()
+        shutil.copy(toolcrib.errors.__file__, lib)
+        shutil.copytree(Path(toolcrib.command.sandbox.__file__).parent, lib / "command/sandbox")
         done = subprocess.run(
             ["/usr/bin/python3", "-B", "-c", SHUT, str(folder)],
             env={"PYTHONPATH": str(lib.parent)}, capture_output=True, text=True, cwd="/", check=False,
@@ -406,7 +409,7 @@ def test_a_folders_name_says_nothing_of_its_own(ws: Path) -> None:
         'd=$\'m\\n\\x1b[2Jx\\xff\'; git init -q "$d" && git -C "$d" config core.pager x',
         ws,
     )
-    (words,) = done.taken_out
+    (words,) = done.git_changes
     assert words.isprintable() and words.encode()
 
 
@@ -416,4 +419,4 @@ def test_very_many_hooks_are_set_aside_as_a_whole(ws: Path) -> None:
         "git init -q m && cd m/.git/hooks && for n in $(seq 300); do echo x > a$n; done && echo x > pre-commit && chmod +x *",
         ws,
     )
-    assert len(done.taken_out) == 1 and not (ws / "m/.git/hooks/pre-commit").exists()
+    assert len(done.git_changes) == 1 and not (ws / "m/.git/hooks/pre-commit").exists()

@@ -27,10 +27,10 @@ from toolcrib.command.sandbox import (
     Strength,
     choose,
     environment,
-    seccomp,
 )
 from toolcrib.command.sandbox.choose import Backend
-from toolcrib.command.sandbox.places import view_of
+from toolcrib.command.sandbox.files.file_view import file_view_of
+from toolcrib.command.sandbox.process import seccomp
 from toolcrib.command.sandbox.seatbelt import profile
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
@@ -314,23 +314,25 @@ REFUSE, LACKS = seccomp.ERRNO | 1, seccomp.ERRNO | 38
 def test_what_the_filter_says(
     machine: str, arch: int, number: int, arguments: tuple[int, ...], expected: int
 ) -> None:
-    assert verdict(seccomp.program(seccomp.Filter(), machine), arch, number, *arguments) == expected
+    assert verdict(seccomp.program(seccomp.SyscallFilter(), machine), arch, number, *arguments) == expected
 
 
 @pytest.mark.parametrize(
     ("allowed", "arguments", "expected"),
     [
-        (seccomp.Filter(internet=True), (2, 1), seccomp.ALLOW),
-        (seccomp.Filter(internet=True), (10, 0x80802), seccomp.ALLOW),
-        (seccomp.Filter(internet=True), (2, 3), REFUSE),  # raw
-        (seccomp.Filter(internet=True), (2, 0x80003), REFUSE),
-        (seccomp.Filter(internet=True), (1, 1), REFUSE),
-        (seccomp.Filter(unix=True), (1, 1), seccomp.ALLOW),
-        (seccomp.Filter(unix=True), (2, 1), REFUSE),
-        (seccomp.Filter(unix=True, internet=True), (40, 1), REFUSE),
+        (seccomp.SyscallFilter(internet=True), (2, 1), seccomp.ALLOW),
+        (seccomp.SyscallFilter(internet=True), (10, 0x80802), seccomp.ALLOW),
+        (seccomp.SyscallFilter(internet=True), (2, 3), REFUSE),  # raw
+        (seccomp.SyscallFilter(internet=True), (2, 0x80003), REFUSE),
+        (seccomp.SyscallFilter(internet=True), (1, 1), REFUSE),
+        (seccomp.SyscallFilter(unix=True), (1, 1), seccomp.ALLOW),
+        (seccomp.SyscallFilter(unix=True), (2, 1), REFUSE),
+        (seccomp.SyscallFilter(unix=True, internet=True), (40, 1), REFUSE),
     ],
 )
-def test_which_sockets_pass(allowed: seccomp.Filter, arguments: tuple[int, int], expected: int) -> None:
+def test_which_sockets_pass(
+    allowed: seccomp.SyscallFilter, arguments: tuple[int, int], expected: int
+) -> None:
     assert verdict(seccomp.program(allowed, "x86_64"), X86, 41, *arguments) == expected
 
 
@@ -340,7 +342,7 @@ def test_which_sockets_pass(allowed: seccomp.Filter, arguments: tuple[int, int],
 def test_the_profile_of_macos_allows_what_is_named_and_no_more(ws: Path, tmp_path: Path) -> None:
     home = tmp_path / 'a "home"'
     (home / ".ssh").mkdir(parents=True)
-    view = view_of(str(ws), home=str(home))
+    view = file_view_of(str(ws), home=str(home))
     text = profile(view, Level(), "/private/tmp/t")
     lines = text.splitlines()
     assert lines[:2] == ["(version 1)", "(deny default)"]
@@ -359,7 +361,7 @@ def test_a_path_that_would_break_the_profile_is_refused(tmp_path: Path) -> None:
     odd = tmp_path / 'x")\n(allow default'
     odd.mkdir()
     with pytest.raises(SandboxError, match="line break"):
-        profile(view_of(str(odd)), Level(), "/t")
+        profile(file_view_of(str(odd)), Level(), "/t")
 
 
 # -- choosing

@@ -163,7 +163,7 @@ def test_a_host_that_is_not_is_refused_and_named(
     done = run(sandbox, [sys.executable, "-c", kind, *where], tmp_path)
     assert done.code != 0 and "403" in done.said
     assert done.denial is not None and done.denial.target == f"b.example:{server}"
-    assert done.denial.wider == f"allow the host b.example:{server}"
+    assert done.denial.remedy == f"allow the host b.example:{server}"
 
 
 def test_the_resolver_has_the_last_word(sandbox: Sandbox, tmp_path: Path, server: int) -> None:
@@ -213,8 +213,8 @@ def test_the_network_guard_has_the_last_word(
     done = run(made, [sys.executable, "-c", ASK, f"http://{asked}:{server}/"], tmp_path)
     assert (done.code == 0) is not bool(reason)
     if reason:
-        assert done.denial is not None and reason in done.denial.words
-        assert done.denial.permission is None and not done.denial.wider
+        assert done.denial is not None and reason in done.denial.message
+        assert done.denial.permission is None and not done.denial.remedy
     else:
         assert done.said.strip() == f"{asked}:{server} /"
 

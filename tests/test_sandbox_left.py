@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox_runs import backend, run
-from toolcrib.command.sandbox import masks, scratch
+from toolcrib.command.sandbox import lease
+from toolcrib.command.sandbox.files import placeholders as masks
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no sandbox for Windows")
 
@@ -40,8 +41,8 @@ def ended(process: subprocess.Popen[str]) -> None:
 
 USES_SCRATCH = """
 import os, sys
-from toolcrib.command.sandbox.scratch import Scratch
-mine = Scratch()
+from toolcrib.command.sandbox.lease import ScratchFolder
+mine = ScratchFolder()
 os.makedirs(mine.path() + "/deep/deeper")
 open(mine.path() + "/deep/file", "w").close()
 os.chmod(mine.path() + "/deep", 0)
@@ -57,14 +58,14 @@ def test_what_a_killed_process_left_is_swept_and_what_a_living_one_uses_is_not(
     try:
         assert len(list(tmp_path.iterdir())) == 3
         ended(killed)
-        mine = scratch.Scratch()
+        mine = lease.ScratchFolder()
         place = mine.path()
         # That of the living one, our own, and what is only named alike.
         assert len(list(tmp_path.iterdir())) == 3 and (tmp_path / "toolcrib-notes").exists()
         ended(living)
         mine.close()
         assert not Path(place).exists()
-        assert len(scratch.Scratch().path()) > 0
+        assert len(lease.ScratchFolder().path()) > 0
         assert [path.name for path in tmp_path.iterdir()] == ["toolcrib-notes"]
     finally:
         ended(killed)
@@ -77,15 +78,15 @@ def test_a_link_that_is_named_like_a_scratch_folder_is_not_followed(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "file").touch()
-    (tmp_path / f"{scratch.PREFIX}x").symlink_to(tmp_path / "kept")
-    scratch.Scratch().path()
+    (tmp_path / f"{lease.SCRATCH}x").symlink_to(tmp_path / "kept")
+    lease.ScratchFolder().path()
     assert (tmp_path / "kept" / "file").exists()
 
 
 HOLDS_MASKS = """
 import sys
-from toolcrib.command.sandbox.masks import Masks
-masks = Masks()
+from toolcrib.command.sandbox.files.placeholders import Placeholders
+masks = Placeholders()
 masks.hold([sys.argv[1] + "/.envrc", sys.argv[1] + "/.config/autostart"])
 """
 
@@ -103,12 +104,12 @@ def test_masks_that_a_killed_process_left_go_with_the_next_command(tmp_path: Pat
 def test_masks_that_another_process_needs_are_not_taken_from_it(tmp_path: Path) -> None:
     ws = tmp_path / "ws"
     ws.mkdir()
-    release = masks.Masks().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
+    release = masks.Placeholders().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
     other = child(HOLDS_MASKS, str(ws), temporary=tmp_path)
     try:
         release(None)  # type: ignore[arg-type]
-        assert masks.is_mask(f"{ws}/.envrc") and masks.is_mask(f"{ws}/.config/autostart")
-        again = masks.Masks().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
+        assert masks.is_placeholder(f"{ws}/.envrc") and masks.is_placeholder(f"{ws}/.config/autostart")
+        again = masks.Placeholders().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
         ended(other)
         again(None)  # type: ignore[arg-type]
         assert list(ws.iterdir()) == []
@@ -118,22 +119,22 @@ def test_masks_that_another_process_needs_are_not_taken_from_it(tmp_path: Path) 
 
 def test_a_folder_of_the_users_own_is_no_mask(tmp_path: Path) -> None:
     (tmp_path / ".vscode").mkdir()
-    masks.Masks().hold([f"{tmp_path}/.vscode", f"{tmp_path}/.idea"])(None)  # type: ignore[arg-type]
+    masks.Placeholders().hold([f"{tmp_path}/.vscode", f"{tmp_path}/.idea"])(None)  # type: ignore[arg-type]
     assert [path.name for path in tmp_path.iterdir()] == [".vscode"]
-    masks.Masks().hold([f"{tmp_path}/.idea"])
+    masks.Placeholders().hold([f"{tmp_path}/.idea"])
     (tmp_path / ".idea" / "mine").touch()
-    assert not masks.is_mask(f"{tmp_path}/.idea")
+    assert not masks.is_placeholder(f"{tmp_path}/.idea")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counted in /proc")
 def test_many_commands_of_one_sandbox_hold_each_mask_once(tmp_path: Path) -> None:
-    held = masks.Masks()
+    held = masks.Placeholders()
     paths = [f"{tmp_path}/{name}" for name in (".envrc", ".vscode", ".idea")]
     releases = [held.hold(paths)]
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - descriptors are no paths
     releases += [held.hold(paths) for _ in range(50)]
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
     for release in releases:
-        assert masks.is_mask(paths[0])
+        assert masks.is_placeholder(paths[0])
         release(None)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox_runs import BACKENDS, backend, run
-from toolcrib.command.sandbox import Limits, group
+from toolcrib.command.sandbox import Limits
+from toolcrib.command.sandbox.process import control_groups as group
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the back ends that can be tried are Linux's")
 
@@ -34,10 +35,10 @@ PROGRAM = """
 import json, sys
 from tests.sandbox_runs import backend, run
 from tests.test_sandbox_limits import FLOODS
-from toolcrib.command.sandbox import group
+from toolcrib.command.sandbox.process import control_groups as group
 limits, command, _ = FLOODS[sys.argv[2]]
 done = run(backend(sys.argv[1])(sys.argv[3], limits=limits), command, sys.argv[3])
-print(json.dumps([sorted(group.counted()), done.code, done.denial.target if done.denial else done.said]))
+print(json.dumps([sorted(group.working_controllers()), done.code, done.denial.target if done.denial else done.said]))
 """
 
 
@@ -68,7 +69,7 @@ def test_without_control_groups_a_supervisor_ends_it(name: str, flood: str, tmp_
 
 
 def test_groups_are_gone_after_the_command(tmp_path: Path) -> None:
-    if not group.counted():
+    if not group.working_controllers():
         pytest.skip("no control group can be made here")
     sandbox = backend("bubblewrap")(tmp_path)
     with sandbox.launch(["true"], cwd=str(tmp_path), env={}) as launch:
@@ -81,7 +82,7 @@ def test_a_report_says_what_nothing_holds(tmp_path: Path) -> None:
     for name in BACKENDS:
         gaps = " ".join(backend(name)(tmp_path).report().gaps)
         assert "quota" in gaps
-        assert ("control group" in gaps) == (group.counted() != {"pids", "memory"})
+        assert ("control group" in gaps) == (group.working_controllers() != {"pids", "memory"})
 
 
 @pytest.mark.parametrize("name", BACKENDS)

@@ -123,7 +123,7 @@ def test_a_refusal_is_recognised(
     assert done.denial.kind == what, (done.denial, done.said)
     if target is not None:
         assert done.denial.target == target.format(**house)
-    assert done.denial.words.startswith("The sandbox ") and (done.denial.wider or what == "system")
+    assert done.denial.message.startswith("The sandbox ") and (done.denial.remedy or what == "system")
 
 
 @pytest.mark.parametrize("command", ORDINARY)
@@ -162,7 +162,7 @@ def test_what_names_no_path_is_told_without_an_offer(
 ) -> None:
     denial = kind(ws).explain(code, said, Launch([], {}, str(ws)))
     assert (denial is not None) == told
-    assert denial is None or (denial.kind == "system" and denial.permission is None and not denial.wider)
+    assert denial is None or (denial.kind == "system" and denial.permission is None and not denial.remedy)
 
 
 def test_what_is_covered_by_a_mask_is_told_as_protected(ws: Path) -> None:
@@ -179,7 +179,7 @@ def test_what_is_written_beside_a_workspace_is_not_lost_unsaid(tmp_path: Path, d
     more = done.denial.permission
     assert more is not None
     sandbox = backend("bubblewrap")(tmp_path / depth)
-    assert run(sandbox.at(sandbox.level.permitting(more)), "echo x >../f", tmp_path / depth).code == 0
+    assert run(sandbox.at(sandbox.level.with_permission(more)), "echo x >../f", tmp_path / depth).code == 0
     assert beside.read_text() == "x\n"
 
 

@@ -385,16 +385,16 @@ def test_what_is_secret_below_a_folder_that_was_opened_stays_hidden(ws: Workspac
     ],
 )
 def test_a_level_and_exactly_one_permission_more(more: Permission, level: Level) -> None:
-    assert Level().permitting(more) == level and level.allows(more) and not Level().allows(more)
-    assert level.permitting(more) == level
+    assert Level().with_permission(more) == level and level.allows(more) and not Level().allows(more)
+    assert level.with_permission(more) == level
 
 
 def test_the_network_includes_its_hosts() -> None:
     everybody = Level.of("workspace_write", "on")
     assert everybody.allows(Permission("host", "a.example"))
     few = Level.of("workspace_write", "allowlist", ["a.example"])
-    assert few.permitting(Permission("host", "b.example")).hosts == ("a.example", "b.example")
-    assert few.permitting(Permission("network")) == everybody
+    assert few.with_permission(Permission("host", "b.example")).hosts == ("a.example", "b.example")
+    assert few.with_permission(Permission("network")) == everybody
 
 
 def test_one_host_more_is_reached_and_no_other(ws: Workspace) -> None:

@@ -18,7 +18,7 @@ from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, DeniedPaths, Reach
 from toolcrib.command.sandbox import ExternalSandbox, Level, NoSandbox, Sandbox
-from toolcrib.command.sandbox.places import view_of
+from toolcrib.command.sandbox.files.file_view import file_view_of
 from toolcrib.command.sandbox.seatbelt import profile
 from toolcrib.context import Context
 from toolcrib.facts import Facts
@@ -490,7 +490,10 @@ def test_the_places_are_what_the_rules_mean(patterns: list[str], but: list[str],
 
 def test_landlock_hides_from_what_only_reads_and_says_so(root: Path) -> None:
     made = backend("landlock")
-    assert not made(root).report().withholds and made(root, Level.of("read_only")).report().withholds
+    assert (
+        not made(root).report().hides_denied_paths
+        and made(root, Level.of("read_only")).report().hides_denied_paths
+    )
     assert any("rules deny" in gap for gap in made(root).report().gaps)
     box = box_of(root, SECRETS, made(root, Level.of("read_only")))
     assert SECRET not in sh(box, READS["a program"])
@@ -499,10 +502,9 @@ def test_landlock_hides_from_what_only_reads_and_says_so(root: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="paths of POSIX")
 def test_the_profile_for_seatbelt_names_what_is_taken(root: Path) -> None:
-    from toolcrib.command.sandbox.places import taken
 
-    level = Level(hidden=(str(root / "secrets"),), kept=(str(root / "conf"),))
-    lines = profile(taken(view_of(str(root)), level), level, "/private/tmp/x").splitlines()
+    level = Level(hidden=(str(root / "secrets"),), read_only=(str(root / "conf"),))
+    lines = profile(file_view_of(str(root)).at(level), level, "/private/tmp/x").splitlines()
     writing = lines.index(f'(allow file-write* (subpath "{root}"))')
     assert lines.index(f'(deny file-read* file-write* (subpath "{root}/secrets"))') > writing
     assert lines.index(f'(deny file-write* (subpath "{root}/conf"))') > writing

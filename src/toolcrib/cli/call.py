@@ -16,7 +16,7 @@ from toolcrib.cli.options import arguments_from, option_lines
 from toolcrib.cli.secrets import stored_secrets
 from toolcrib.cli.shown import on_one_line, shown
 from toolcrib.cli.tools import assembled, find, items_of
-from toolcrib.command.sandbox.kernel import hide_own_process
+from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.errors import ErrorCode
 
 if TYPE_CHECKING:

@@ -57,7 +57,8 @@ class Confinement:
         Of files in the workspace that are `kept`, bubblewrap keeps commands; others would put back what we write there.
         """
         from toolcrib.command.sandbox import Bubblewrap, SandboxError, choose
-        from toolcrib.command.sandbox.places import PROTECTED, within
+        from toolcrib.command.sandbox.files.known_paths import PROTECTED
+        from toolcrib.command.sandbox.files.paths import within
 
         try:
             made = choose(workspace, self.level(), external=self.outer)

@@ -20,7 +20,7 @@ from toolcrib.cli.demo_model import demo_model
 from toolcrib.cli.demo_project import build
 from toolcrib.cli.session import Asker, Shown, Terminal, console_for, show_run, summary_lines
 from toolcrib.cli.view import View
-from toolcrib.command.sandbox.kernel import hide_own_process
+from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.prepared import Pending
 from toolcrib.question import Answer, Question, Verdict
 from toolcrib.toolbox import Toolbox

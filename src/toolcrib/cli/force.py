@@ -16,7 +16,7 @@ from toolcrib.call import CallKey, ToolCall
 from toolcrib.cli.audit import state_folder
 from toolcrib.cli.console import Problem, say
 from toolcrib.cli.shown import on_one_line
-from toolcrib.command.sandbox.own import own_places, runs_us
+from toolcrib.command.sandbox.files.own_files import own_files, own_program_in
 from toolcrib.errors import ToolcribError
 from toolcrib.prepared import Ready, Refused, ResolvedTool
 from toolcrib.rules import Limit, NotThere, PathPattern, Rule, RuleError, RuleFile, RulePolicy, load_rules
@@ -201,12 +201,12 @@ def held_to(
     """
     root = os.path.realpath(workspace)
     changes = frozenset({Reach.WRITE, Reach.DELETE})
-    own = own_places()
+    own = own_files()
     rules = [
         _withheld(root, own, "rules and approvals are a person's to change", changes),
         _withheld(root, own, "rules, approvals and secrets are a person's", frozenset({Reach.READ}), READERS),
         _withheld(root, [os.path.realpath(path) for path in kept], "this run goes by it", changes, WRITERS),
-        _withheld(root, runs_us(root), "it is the program that runs this", changes, WRITERS),
+        _withheld(root, own_program_in(root), "it is the program that runs this", changes, WRITERS),
     ]
     inside = [rule for rule in rules if rule is not None]
     if isinstance(policy, RulePolicy):

@@ -22,8 +22,8 @@ from toolcrib.cli.force import Force, approval_store, in_force
 from toolcrib.cli.secrets import stored_secrets
 from toolcrib.cli.session import Asker, JsonLines, Terminal, console_for, show_run, summary_lines
 from toolcrib.cli.tools import assembled
-from toolcrib.command.sandbox.kernel import hide_own_process
-from toolcrib.command.sandbox.scratch import Scratch
+from toolcrib.command.sandbox.lease import ScratchFolder
+from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.events import Notice
 from toolcrib.messages import Message, ResultPart
 from toolcrib.sink import EventLog
@@ -92,7 +92,7 @@ def run_task(settings: Settings) -> int:
         raise Problem("--answers is for --json; on a terminal, questions are asked there")
     model = _model(settings.model)
     messages, path = _continued(settings)
-    scratch = Scratch()  # gone with us, however we end
+    scratch = ScratchFolder()  # gone with us, however we end
     # A transcript names the long outputs, so they outlive the run with it.
     overflow = Path(scratch.path() if path is None else tempfile.mkdtemp(prefix="toolcrib-outputs-"))
     try:

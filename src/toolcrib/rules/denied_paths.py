@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from toolcrib.access import PATHS, Access, DeniedPaths, Reach
-from toolcrib.command.sandbox.masks import is_mask
+from toolcrib.command.sandbox.files.placeholders import is_placeholder
 from toolcrib.rules.folder_cache import FOLDER, LINK, FolderCache, Name
 from toolcrib.rules.patterns import SPECIAL, compiled, expanded, fits
 from toolcrib.rules.rule import NO, PARTLY, YES, Rule, within
@@ -282,7 +282,7 @@ class Search:
 def _is_absent(path: str) -> bool:
     """Whether there is only what keeps a command from making it; any folder may be given the time of a mask."""
     try:
-        return is_mask(path) and not os.listdir(path)
+        return is_placeholder(path) and not os.listdir(path)
     except OSError:
         return False
 

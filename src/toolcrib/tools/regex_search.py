@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolcrib.command.sandbox.own import python
+from toolcrib.command.sandbox.files.own_files import python
 from toolcrib.errors import ToolError
 
 WORKER = Path(__file__).with_name("regex_worker.py")

@@ -236,7 +236,9 @@ class Shell(
                 return told(outcome, params.timeout, MAX_TIMEOUT, [*said, refused.message], notes)
             if wider is None:
                 break
-            notes.append(f"{denial.words} The user allowed it, and the command was run again from its start.")
+            notes.append(
+                f"{denial.message} The user allowed it, and the command was run again from its start."
+            )
             sandbox = wider
             ctx.report(tip="allowed; run again from its start")
             ctx.check_cancelled()
@@ -312,7 +314,7 @@ class Shell(
             )
         finally:
             launch.close()
-        return outcome, launch, launch.put_right()
+        return outcome, launch, launch.reverted()
 
     def _is_named_so(self, folder: int, params: ShellParams) -> None:
         """Rules looked at the folder's name, so it must not be another folder's that a link leads to."""

@@ -34,7 +34,7 @@ BEYOND = "run a command from which not all that rules deny can be hidden"
 
 def reading(level: Level) -> Level:
     """The level of a command that was proved only to read, in a sandbox made for another."""
-    return replace(READING, readable=level.readable, hidden=level.hidden, kept=level.kept)
+    return replace(READING, readable=level.readable, hidden=level.hidden, read_only=level.read_only)
 
 
 class Withholding:
@@ -82,7 +82,7 @@ class Withholding:
         if self.root in found.kept:
             level = replace(level, files=Files.READ_ONLY)
         kept = tuple(path for path in found.kept if path != self.root)
-        level = replace(level, hidden=found.hidden, kept=kept)
+        level = replace(level, hidden=found.hidden, read_only=kept)
         return sandbox if level == sandbox.level else sandbox.at(level)
 
     def _holds(self, sandbox: Sandbox, judgement: Judgement) -> bool:
@@ -98,7 +98,7 @@ class Withholding:
         """Whether a sandbox hides what rules deny from such a command."""
         try:
             at_work = sandbox.at(reading(sandbox.level)) if _reads(judgement) else sandbox
-            return at_work.report().withholds
+            return at_work.report().hides_denied_paths
         except SandboxError:
             return False
 

@@ -44,7 +44,7 @@ class Wider:
             if more is None or sandbox.level.allows(more):
                 continue
             try:
-                wider = sandbox.at(sandbox.level.permitting(more))
+                wider = sandbox.at(sandbox.level.with_permission(more))
                 reaches = self._asked.get(more) or self._reaches(more, more.target)
                 await ctx.ask(*_step(more, beside), reaches=reaches, person=True, known=True)
             except (ToolError, SandboxError, ValueError):
@@ -85,11 +85,11 @@ class Wider:
             (denial.permission, NETWORK if denial.kind == "network" else denial.permission)
         ):
             try:
-                wider = sandbox.at(sandbox.level.permitting(more))
+                wider = sandbox.at(sandbox.level.with_permission(more))
             except SandboxError:  # it knows no list of hosts
                 continue
             reaches = self._reaches(more, denial.permission.target, denial.target)
-            if denial.there:
+            if denial.exists:
                 self._asked[more] = reaches
             shown = _shown(more, denial, command, outcome, sandbox)
             try:  # without asking about what is not there, in the words that a model hears where nobody is
@@ -98,7 +98,7 @@ class Wider:
                     reaches=reaches,
                     shown=shown,
                     person=True,
-                    known=not denial.there,
+                    known=not denial.exists,
                 )
             except ToolError as refused:  # nor does it hear where a link leads
                 raise ToolError(
@@ -151,7 +151,7 @@ def _shown(more: Permission, denial: Denial, command: str, outcome: Outcome, san
     hosts = f" ({', '.join(level.hosts)})" if level.hosts else ""
     lines = ["The command has run, at least in part, and would be run again from its start:"]
     lines += [f"  {visible(line)}" for line in command.split("\n")]
-    lines += ["", visible(denial.words), "What it printed, at its end:"]
+    lines += ["", visible(denial.message), "What it printed, at its end:"]
     lines += [f"  {visible(line)}" for line in outcome.output.ending(PRINTED).strip().split("\n")[-8:]]
     lines += ["", f"Allowed now: files {level.files}, network {level.network}{hosts}"]
     lines.append(f"With a yes also: {visible(str(more))}{_much(more)}")

@@ -41,17 +41,17 @@ class Reporter:
             self.last = now
             self.ctx.report(result={"output": kept.ending(PREVIEW)})
 
-    def end(self, outcome: Outcome, denial: Denial | None, put_right: Sequence[str] = ()) -> None:
+    def end(self, outcome: Outcome, denial: Denial | None, reverted: Sequence[str] = ()) -> None:
         """What came of it, what was put right, and after a refusal what would allow it, which is a person's to give."""
         result: dict[str, Any] = {
             "output": outcome.output.ending(PREVIEW),
             "exit_code": outcome.code,
             "seconds": round(outcome.seconds, 3),
         }
-        tip = list(put_right)
+        tip = list(reverted)
         if denial is not None:
-            result["refused"] = {"kind": denial.kind, "target": denial.target, "wider": denial.wider}
-            tip.append(denial.words + _option(denial, self.root))
+            result["refused"] = {"kind": denial.kind, "target": denial.target, "wider": denial.remedy}
+            tip.append(denial.message + _option(denial, self.root))
         if tip:
             self.ctx.report(tip=" ".join(tip), result=result)
         else:
@@ -72,9 +72,9 @@ def _option(denial: Denial, root: str) -> str:
     return " Whoever is asked can allow it for a run; no option does."
 
 
-def refusals(denial: Denial | None, put_right: Sequence[str], root: str) -> list[str]:
+def refusals(denial: Denial | None, reverted: Sequence[str], root: str) -> list[str]:
     """What the sandbox did, for the model: paths as it knows them."""
-    said = [*([denial.words] if denial else []), *put_right]
+    said = [*([denial.message] if denial else []), *reverted]
     return [words.replace(f"{root}/", "") for words in said]
 
 

@@ -84,7 +84,7 @@ class Workspace:
     @property
     def read_only(self) -> str | None:
         """The reason why nothing in the workspace may be changed now; None if changes are allowed."""
-        from toolcrib.command.sandbox.interface import Files
+        from toolcrib.command.sandbox.level import Files
 
         only = self.level is not None and self.level.files is Files.READ_ONLY
         return "the workspace may only be read now" if only else None

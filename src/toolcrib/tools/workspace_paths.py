@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from toolcrib.access import Access
-from toolcrib.command.sandbox.places import PROTECTED
+from toolcrib.command.sandbox.files.known_paths import PROTECTED
 from toolcrib.question import Doubt
 
 WORDS = {

@@ -152,7 +152,7 @@ class PlanHost:
         below = self._below(path, folder)
         level = self.sandbox.level
         if self._lies_in(below, level.hidden) or (
-            flags & (os.O_WRONLY | os.O_RDWR) and self._lies_in(below, level.kept)
+            flags & (os.O_WRONLY | os.O_RDWR) and self._lies_in(below, level.read_only)
         ):
             raise PermissionError(errno.EPERM, "kept from commands by a rule", path)
         parent, name = posixpath.split(below)
@@ -247,7 +247,7 @@ class PlanChild:
             return
         host.children.remove(self)
         self.launch.close()
-        host.restored += (words for words in self.launch.put_right() if words not in host.restored)
+        host.restored += (words for words in self.launch.reverted() if words not in host.restored)
         if not host.failed:
             host.launch, host.failed = self.launch, bool(self.process.returncode)
 

@@ -1,4 +1,4 @@
-"""The best sandbox that works here, found by trying: bubblewrap, Landlock, seatbelt; none where all fail."""
+"""The best sandbox that works on this machine, found by trying: bubblewrap, Landlock, seatbelt; none where all fail."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from toolcrib.command.sandbox import bubblewrap, landlock, seatbelt
-from toolcrib.command.sandbox.external import ExternalSandbox
-from toolcrib.command.sandbox.interface import Files, Level, Limits, Network, Sandbox, SandboxError, Strength
-from toolcrib.command.sandbox.none import NoSandbox
+from toolcrib.command.sandbox.bubblewrap import Bubblewrap
+from toolcrib.command.sandbox.interface import Sandbox, Strength
+from toolcrib.command.sandbox.landlock import Landlock
+from toolcrib.command.sandbox.level import Files, Level, Network, SandboxError
+from toolcrib.command.sandbox.seatbelt import Seatbelt
+from toolcrib.command.sandbox.unconfined import ExternalSandbox, NoSandbox
 
 if TYPE_CHECKING:
-    from toolcrib.command.sandbox.egress import Resolver
+    from typing import Unpack
+
+    from toolcrib.command.sandbox.confining import SandboxOptions
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A row of the order that is tried. `platforms` are values of `sys.platform`."""
+    """A row of the order in which back ends are tried.
+
+    `make` takes a workspace, a level and `SandboxOptions`. `platforms` are values of `sys.platform`. `fix` tells a
+    person how to make it work.
+    """
 
     name: str
     make: Callable[..., Sandbox]
@@ -29,11 +37,25 @@ class Backend:
 
 
 ORDER = (
-    Backend(bubblewrap.NAME, bubblewrap.Bubblewrap, ("linux",), bubblewrap.FIX),
-    Backend(landlock.NAME, landlock.Landlock, ("linux",), landlock.FIX),
-    Backend(seatbelt.NAME, seatbelt.Seatbelt, ("darwin",), seatbelt.FIX),
+    Backend(
+        Bubblewrap.name,
+        Bubblewrap,
+        ("linux",),
+        "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and allow unprivileged user namespaces",
+    ),
+    Backend(
+        Landlock.name,
+        Landlock,
+        ("linux",),
+        "a kernel from 5.13 on with Landlock enabled (its name in /sys/kernel/security/lsm)",
+    ),
+    Backend(
+        Seatbelt.name,
+        Seatbelt,
+        ("darwin",),
+        "sandbox-exec is part of macOS; a sandbox around this process may forbid a second one inside",
+    ),
 )
-WINDOWS = "there is no sandbox for Windows"
 
 
 def choose(
@@ -42,16 +64,13 @@ def choose(
     *,
     external: str = "",
     order: Sequence[Backend] = ORDER,
-    readable: Sequence[str | os.PathLike[str]] = (),
-    protected: Sequence[str] | None = None,
-    limits: Limits | None = None,
-    unix_sockets: bool = False,
-    resolve: Resolver | None = None,
+    **options: Unpack[SandboxOptions],
 ) -> Sandbox:
-    """The first of `order` that holds here; `external` says in words that the operator has one around us.
+    """The first of `order` that confines commands here.
 
-    Where nothing holds, or the level names the loud word for none, a NoSandbox; the former says why, and that it
-    was not wanted. Raises SandboxError where an allowlist of hosts was asked for and what works has none.
+    `external` says in words that the operator has a sandbox around this process. Gives a NoSandbox where the level asks
+    for none, and where nothing works; the latter is not `wanted` and says why. Raises SandboxError for an allowlist of
+    hosts that no working back end can keep.
     """
     wanted = level or Level()
     if wanted.files is Files.OFF:
@@ -60,23 +79,15 @@ def choose(
         return ExternalSandbox(external, wanted)
     reasons: list[str] = []
     fixes: list[str] = []
-    options = {
-        "readable": readable,
-        "protected": protected,
-        "limits": limits,
-        "unix_sockets": unix_sockets,
-    }
     for backend in order:
         if sys.platform not in backend.platforms:
             continue
-        problem = unfit(backend)
-        if problem:
+        if problem := unfit(backend):
             reasons.append(f"{backend.name}: {problem}")
             fixes.append(backend.fix)
             continue
-        more = {"resolve": resolve} if backend.name == bubblewrap.NAME else {}
         try:
-            return backend.make(workspace, wanted, why_not_better=tuple(reasons), **options, **more)
+            return backend.make(workspace, wanted, **{**options, "why_not_better": tuple(reasons)})
         except SandboxError as refused:
             reasons.append(f"{backend.name}: {refused}")
     if wanted.network is Network.ALLOWLIST:
@@ -84,39 +95,39 @@ def choose(
             "no sandbox that works here can keep to an allowlist of hosts. " + "; ".join(reasons)
         )
     if sys.platform == "win32":
-        reasons.append(WINDOWS)
+        reasons.append("there is no sandbox for Windows")
     return NoSandbox(wanted=False, why_not_better=reasons, fix="; or ".join(fixes))
 
 
 def warnings(sandbox: Sandbox) -> list[str]:
-    """What a person should know before commands run, a line each; nothing where all holds that can.
+    """What a person should know before commands run, a line each; nothing where everything holds that can.
 
     >>> print(*warnings(NoSandbox()))
     NOTHING limits commands, as was asked for: whatever is allowed can do all that you can
     """
-    report, level = sandbox.report(), sandbox.level
+    report, network = sandbox.report(), sandbox.level.network
     if isinstance(sandbox, NoSandbox) and sandbox.wanted:
         return ["NOTHING limits commands, as was asked for: whatever is allowed can do all that you can"]
     if not report.confines:
-        said = ["NOTHING limits commands, for no sandbox works here: each of them is asked about"]
-        said += [f"nothing better: {reason}" for reason in report.why_not_better]
-        return said + ([f"fix: {report.fix}"] if report.fix else [])
+        lines = ["NOTHING limits commands, for no sandbox works here: each of them is asked about"]
+        lines += [f"nothing better: {reason}" for reason in report.why_not_better]
+        return lines + ([f"fix: {report.fix}"] if report.fix else [])
     if isinstance(sandbox, ExternalSandbox):
         return list(report.gaps[:1])
-    partly = [name for name, strength in report.kept() if strength is not Strength.ENFORCED]
-    if level.network is Network.ON:
+    partly = [name for name, strength in report.strengths() if strength is not Strength.ENFORCED]
+    lines = []
+    if network is Network.ON:
         partly.remove("network")
-    said = [f"{report.backend} keeps only in part: {', '.join(partly)} (toolcrib doctor says more)"] * bool(
-        partly
-    )
-    if level.network is Network.ON:
-        said.append("the network is on: commands may speak to everybody, and to services of this machine")
-    return said
+        lines.append("the network is on: commands may speak to everybody, and to services of this machine")
+    if partly:
+        weak = f"{report.backend} keeps only in part: {', '.join(partly)} (toolcrib doctor says more)"
+        lines.insert(0, weak)
+    return lines
 
 
 @cache
 def unfit(backend: Backend) -> str:
-    """Why a back end is not to be used here, in its own words; "" if it held. Tried once in a process."""
-    from toolcrib.command.sandbox.canary import failings
+    """Why a back end is not to be used here, or "" if it held when it was tried. Tried once in a process."""
+    from toolcrib.command.sandbox.probe import probe
 
-    return "; ".join(failings(lambda workspace, home: backend.make(workspace, home=home)))
+    return "; ".join(probe(lambda workspace, home: backend.make(workspace, home=home)))

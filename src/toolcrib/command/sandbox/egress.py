@@ -1,8 +1,8 @@
-"""A proxy that lets commands reach a list of hosts and nothing else.
+"""A proxy through which commands reach a list of hosts and nothing else.
 
-The command's network namespace has no way out. Its one listener is made inside by the launcher and handed out
-over an inherited socket (SCM_RIGHTS); here, outside, it is served: `CONNECT` for TLS, absolute URLs for plain HTTP.
-Names are resolved here, by the network guard or what was handed in, and the connection goes to the address it gave.
+The command's network namespace has no way out. The launcher opens one listener in it and sends that over an inherited
+socket (SCM_RIGHTS). The proxy serves it outside: `CONNECT` for TLS, absolute URLs for plain HTTP. Names are resolved by
+the network guard or a given resolver, and the proxy connects to the address that was checked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from toolcrib.command.sandbox.launcher import PORT
+from toolcrib.command.sandbox.process.launcher import PORT
 from toolcrib.errors import listed
 from toolcrib.net.urls import NetworkRefused
 
@@ -35,8 +35,8 @@ DEFAULT_PORTS = (80, 443)
 HOST = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,62})\.)*[a-z0-9_](?:[a-z0-9_-]{0,62})|\[[0-9a-f:.]+\]")
 REQUEST = re.compile(rb"([A-Z]{1,16}) (\S{1,8000}) (HTTP/1\.[01])\r?\n")
 PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy")
-OWN = ("127.0.0.1", "localhost")
-OF_THE_HOP = (b"proxy-authorization:", b"proxy-connection:", b"connection:", b"keep-alive:")
+LOOPBACK = ("127.0.0.1", "localhost")
+HOP_BY_HOP = (b"proxy-authorization:", b"proxy-connection:", b"connection:", b"keep-alive:")
 
 
 class Allowlist:
@@ -83,7 +83,7 @@ def guarded(
     allow_private: Sequence[str] = (),
     resolver: Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]] | None = None,
 ) -> Resolver:
-    """A resolver that holds a list of hosts to the network guard; the arguments are `allowlist_guard`'s."""
+    """The resolver of `allowlist_guard`, with the same arguments."""
     return allowlist_guard(hosts, allow_private=allow_private, resolver=resolver).resolve
 
 
@@ -93,10 +93,10 @@ def allowlist_guard(
     allow_private: Sequence[str] = (),
     resolver: Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]] | None = None,
 ) -> NetGuard:
-    """The network guard of a list of hosts: a name that leads to a private address is refused.
+    """The network guard for a list of hosts. It refuses a name that leads to a private address.
 
-    An address that stands in `hosts` itself (or "localhost") was meant so, but for metadata and link-local ones;
-    `allow_private` is the guard's, for names that may lead into one's own network; `resolver` gives addresses.
+    An address in `hosts` itself (or "localhost") is allowed, except metadata and link-local ones. `allow_private` names
+    hosts that may lead into one's own network. `resolver` gives addresses.
     """
     from toolcrib.net import NetGuard, parse_address, system_resolver
 
@@ -117,9 +117,9 @@ def _is_address(name: str, parse: Callable[[str], object]) -> bool:
 
 
 class Egress:
-    """Serves one launch, in a thread with a loop of its own, from `begin` until `close`.
+    """The proxy of one launch. It runs in a thread with a loop of its own, from `begin` until `close`.
 
-    `refused` gets the hosts that were not on the list, `led_astray` why the guard refused one that was.
+    It adds hosts that are not on the list to `refused`, and to `refused_addresses` why the guard refused a listed one.
     """
 
     def __init__(
@@ -128,12 +128,12 @@ class Egress:
         resolve: Resolver,
         *,
         refused: list[str],
-        led_astray: list[str] | None = None,
+        refused_addresses: list[str] | None = None,
     ) -> None:
         self.allowed = Allowlist(hosts)
         self.resolve = resolve
         self.refused = refused
-        self.led_astray = [] if led_astray is None else led_astray
+        self.refused_addresses = [] if refused_addresses is None else refused_addresses
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="toolcrib-egress", daemon=True)
         self._ours: socket.socket | None = None
@@ -141,13 +141,17 @@ class Egress:
         self._open = 0
 
     def begin(self) -> tuple[socket.socket, dict[str, str]]:
-        """The socket to hand to the launcher, and the variables that lead programs to the proxy."""
+        """Starts; returns the socket for the launcher and the variables that lead programs to the proxy."""
         self._ours, theirs = socket.socketpair()
         self._thread.start()
         address = f"http://127.0.0.1:{PORT}"
-        # A command's own servers are reached past the proxy, unless ours of that name are on the list.
-        past = ",".join(name for name in OWN if not self.allowed.names(name))
-        return theirs, {**dict.fromkeys(PROXIES, address), "no_proxy": past, "NO_PROXY": past}
+        # Programs reach servers of the command itself without the proxy, unless such a name is on the list.
+        without_proxy = ",".join(name for name in LOOPBACK if not self.allowed.names(name))
+        return theirs, {
+            **dict.fromkeys(PROXIES, address),
+            "no_proxy": without_proxy,
+            "NO_PROXY": without_proxy,
+        }
 
     def close(self) -> None:
         if self._thread.is_alive():
@@ -215,7 +219,7 @@ class Egress:
             async with asyncio.timeout(CONNECT_TIME):
                 up = await self._connected(host.strip("[]"), port)
         except NetworkRefused as problem:
-            self.led_astray.append(str(problem))
+            self.refused_addresses.append(str(problem))
             await _answer(writer, "403 Refused by the sandbox", f"{problem}.\n")
             return
         except (OSError, TimeoutError) as problem:
@@ -238,9 +242,9 @@ class Egress:
 
 
 def target_of(head: bytes) -> tuple[str, int, bytes] | None:
-    """Host, port and what the server is to be sent ("" for a tunnel) of a request's head; None if it is none.
+    """Host, port and the first bytes for the server (none for a tunnel) of a request; None if it is not valid.
 
-    A request in plain HTTP is passed on with `Connection: close`, so that no second one, to another host, follows.
+    A request in plain HTTP is passed on with `Connection: close`, so that no second request to another host follows.
     """
     found = REQUEST.match(head)
     if found is None or b"\r\n\r\n" not in head:
@@ -273,7 +277,7 @@ def target_of(head: bytes) -> tuple[str, int, bytes] | None:
     if method == b"CONNECT":
         return name, int(number), b""
     lines = head[found.end() :].split(b"\r\n")
-    kept = [line for line in lines if line and not line.lower().startswith((*OF_THE_HOP, b"host:"))]
+    kept = [line for line in lines if line and not line.lower().startswith((*HOP_BY_HOP, b"host:"))]
     opening = [
         method + b" " + path.encode() + b" " + version,
         b"Host: " + name.encode() + (b":" + number.encode() if number != "80" else b""),

@@ -1,4 +1,4 @@
-"""The environment of a command: a list of what may pass, and a git that obeys no repository's commands."""
+"""The environment of a command: the variables that are passed on, and overrides for git."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOCALE = re.compile(  # and not LC_API_KEY, though servers let it pass for its b
     "LC_(ALL|ADDRESS|COLLATE|CTYPE|IDENTIFICATION|MEASUREMENT|MESSAGES|MONETARY|NAME|NUMERIC|PAPER|TELEPHONE|TIME)"
 )
 
-# What `git status` in a hostile repository would run otherwise; later entries win over the repository's own.
+# Overrides the settings by which a hostile repository makes `git status` run programs.
 GIT = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
@@ -27,7 +27,7 @@ QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
 def environment(
     ours: Mapping[str, str], *, passed: Iterable[str] = (), added: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Of our environment what is on the list, or named in `passed`; then git's overrides; then what is `added`.
+    """The variables of our environment that are listed or named in `passed`, then git's overrides, then `added`.
 
     >>> made = environment({"PATH": "/bin", "LC_ALL": "C", "API_TOKEN": "x", "LD_PRELOAD": "y"})
     >>> [name for name in made if not name.startswith("GIT_")]
@@ -41,9 +41,9 @@ def environment(
 
 
 def outer_and_inner(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """What may stand in the environment of a sandbox's own programs, and what only the command is to get.
+    """The variables for the sandbox's own programs, and those that only the command gets.
 
-    `LD_PRELOAD` and its like would be obeyed by what is started first, which nothing confines yet.
+    The first program to be started is not confined yet, and it would obey `LD_PRELOAD` and the like.
     """
     outer = {
         name: env[name] for name in env if name in PASSED or LOCALE.fullmatch(name) or name.startswith("GIT_")
@@ -52,7 +52,7 @@ def outer_and_inner(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, s
 
 
 def git_overrides() -> dict[str, str]:
-    """Variables under which git runs no hook, no monitor and no remote helper, and asks nothing."""
+    """Variables that keep git from running hooks, monitors and remote helpers, and from asking questions."""
     made = {"GIT_CONFIG_COUNT": str(len(GIT)), **QUIET}
     for number, (key, value) in enumerate(GIT.items()):
         made[f"GIT_CONFIG_KEY_{number}"] = key

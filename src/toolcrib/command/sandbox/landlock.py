@@ -1,8 +1,7 @@
-# ruff: noqa: PTH116 - paths are text and descriptors here
-"""Landlock with seccomp: no privileges, no namespaces, no program to install; nothing but the kernel, by ctypes.
+"""Landlock with seccomp: no privileges, no namespaces, no program to install; only the kernel, through ctypes.
 
-Landlock grants and cannot take back: what lies in a granted folder is granted. So the tree is cut around what is
-hidden, and protected files in the workspace are put back after a command instead of being kept from it.
+Landlock grants rights and cannot take them back: what lies in a granted folder is granted. So the rules name the parts
+of the tree around what is hidden, and protected files of the workspace are put back after a command.
 """
 
 from __future__ import annotations
@@ -10,36 +9,25 @@ from __future__ import annotations
 import os
 import platform
 import resource
-from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from toolcrib.command.sandbox import kernel, seccomp
+from toolcrib.command.sandbox.confining import ConfiningSandbox, SandboxOptions
 from toolcrib.command.sandbox.environment import outer_and_inner
-from toolcrib.command.sandbox.explain import explained
-from toolcrib.command.sandbox.group import grouped, unheld
-from toolcrib.command.sandbox.interface import (
-    Denial,
-    Files,
-    Launch,
-    Level,
-    Limits,
-    Network,
-    SandboxError,
-    SandboxReport,
-    Strength,
-)
-from toolcrib.command.sandbox.missing import made_where_missing
-from toolcrib.command.sandbox.narrow import narrowed
-from toolcrib.command.sandbox.own import runs_us
-from toolcrib.command.sandbox.places import View, opened, rooms, taken, view_of, within
-from toolcrib.command.sandbox.plan import Confinement, Plan
-from toolcrib.command.sandbox.protect import Protection
-from toolcrib.command.sandbox.repositories import Repositories
-from toolcrib.command.sandbox.scratch import Scratch
-from toolcrib.errors import listed
+from toolcrib.command.sandbox.files.file_view import FileView
+from toolcrib.command.sandbox.files.own_files import own_program_in
+from toolcrib.command.sandbox.files.paths import within
+from toolcrib.command.sandbox.files.placeholders import create_missing_files
+from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
+from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
+from toolcrib.command.sandbox.level import Files, Level, Network, SandboxError
+from toolcrib.command.sandbox.process import kernel, seccomp
+from toolcrib.command.sandbox.process.control_groups import limit_gaps, new_control_group
+from toolcrib.command.sandbox.process.instructions import Instructions, LandlockRules
 
-NAME = "landlock"
-FIX = "a kernel from 5.13 on with Landlock enabled (its name in /sys/kernel/security/lsm)"
+if TYPE_CHECKING:
+    from typing import Unpack
+
 WHILE_IT_RUNS = (
     "WHILE a command runs, it can change protected files and make repositories, and git or an editor of yours in the "
     "workspace runs what they say; they are put back, and what git runs taken out, only when it ended"
@@ -51,12 +39,12 @@ BIND_TCP, CONNECT_TCP = 1 << 0, 1 << 1
 ABSTRACT_SOCKETS, SIGNALS = 1 << 0, 1 << 1
 LOOKING = EXECUTE | READ | LIST
 CHANGING = LOOKING | WRITE | MAKE | REFER | TRUNCATE | DEVICE_IOCTL
-OF_A_FILE = EXECUTE | WRITE | READ | TRUNCATE | DEVICE_IOCTL
-# From which version on something can be handled at all.
+FILE_RIGHTS = EXECUTE | WRITE | READ | TRUNCATE | DEVICE_IOCTL
+# The version of Landlock from which on a right can be handled.
 SINCE = {REFER: 2, TRUNCATE: 3, DEVICE_IOCTL: 5}
 TCP_SINCE, SCOPES_SINCE = 4, 6
 
-MOST_RULES = 8_000  # files and folders beside what is hidden, each of which is opened for it
+MAX_RULES = 8_000  # each names a file or folder beside something hidden, and is opened by the launcher
 
 # Of /proc only what says nothing of other processes.
 KERNEL_FACTS = tuple(
@@ -67,14 +55,7 @@ KERNEL_FACTS = tuple(
         "sys/fs/pipe-max-size",
     )
 )  # fmt: skip
-DEVICES = (
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-)
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 NOT_READ = (
     "/proc",
     "/dev",
@@ -85,120 +66,71 @@ NOT_READ = (
 )
 
 
-class Landlock:
+class Landlock(ConfiningSandbox):
     """Commands confined by the kernel's Landlock and our seccomp filter.
 
-    The parameters are `Bubblewrap`'s. It knows no allowlist of hosts: there is no namespace to put a proxy into.
+    It keeps no allowlist of hosts, because there is no network namespace to put a proxy into.
     """
 
+    name = "landlock"
+
     def __init__(
-        self,
-        workspace: str | os.PathLike[str],
-        level: Level | None = None,
-        *,
-        readable: Sequence[str | os.PathLike[str]] = (),
-        protected: Sequence[str] | None = None,
-        limits: Limits | None = None,
-        unix_sockets: bool = False,
-        home: str | None = None,
-        why_not_better: Sequence[str] = (),
+        self, workspace: str | os.PathLike[str], level: Level | None = None, **options: Unpack[SandboxOptions]
     ) -> None:
-        self.level = _kept(level or Level())
-        self.workspace = os.path.realpath(workspace)
-        if self.workspace == "/":
-            raise SandboxError("the workspace is /, so there is nothing outside it to protect")
-        if ours := runs_us(self.workspace):
+        super().__init__(workspace, level, **options)
+        if ours := own_program_in(self.workspace):
             raise SandboxError(
                 f"the workspace holds {ours[0]}, which runs toolcrib and which landlock cannot keep from commands: "
                 "install toolcrib elsewhere"
             )
-        self.home = home
-        self.readable = tuple(os.fspath(path) for path in listed("readable", readable))
-        self.protected = None if protected is None else listed("protected", protected)
-        self.limits = limits or Limits()
-        self.unix_sockets = unix_sockets
-        self.why_not_better = tuple(why_not_better)
-        self.scratch = Scratch()
-        self.repositories = Repositories()
 
-    def at(self, level: Level) -> Landlock:
-        other = copy(self)
-        other.level = _kept(level)
-        return other
-
-    def view(self, level: Level | None = None) -> View:
-        view = view_of(
-            self.workspace,
-            home=self.home,
-            readable=self.readable,
-            **({} if self.protected is None else {"protected": self.protected}),
-        )
-        level = level or self.level
-        return taken(opened(view, level.writable, level.readable), level)
-
-    def launch(
-        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
-    ) -> Launch:
-        level = narrowed(self.level, level)
+    def check_available(self) -> None:
         try:
-            abi = kernel.landlock_abi()
+            kernel.landlock_abi()
         except OSError as problem:
             raise SandboxError(f"this kernel has no Landlock: {problem}") from None
         if not seccomp.supported():
             raise SandboxError(f"there is no system call filter for {platform.machine()}")
-        view = self.view(level)
+
+    def confine(self, launch: Launch, view: FileView, level: Level) -> None:
         inside = next((place for place in view.hidden if within(place, view.workspace)), None)
         if inside is not None and level.files is Files.WORKSPACE_WRITE:
             raise SandboxError(
                 f"the workspace holds {inside}, which landlock cannot hide in it; take a smaller workspace"
             )
         temporary = self.scratch.path()
-        outer, inner = outer_and_inner({**env, "TMPDIR": temporary})
-        launch = Launch([], outer, cwd)
-        launch.closing.append(self.scratch.kept)
-        launch.closing += self.repositories.watch(rooms(view, level))
-        launch.closing += made_where_missing(level.writable)
-        allowed = seccomp.Filter(internet=level.network is Network.ON, unix=self.unix_sockets)
-        plan = Plan(
-            exec=list(argv),
-            landlock=confinement(view, level, abi, temporary),
+        launch.env, for_the_command = outer_and_inner({**launch.env, "TMPDIR": temporary})
+        launch.on_close += create_missing_files(level.writable)
+        allowed = seccomp.SyscallFilter(internet=level.network is Network.ON, unix=self.unix_sockets)
+        instructions = Instructions(
+            exec=launch.argv,
+            landlock=landlock_rules(view, level, kernel.landlock_abi(), temporary),
             filter=seccomp.program(allowed),
             limits=self._limits(),
             capabilities=True,
             supervised=True,
-            together=self.limits.together,
-            processes=self.limits.processes,
-            env=inner,
+            env=for_the_command,
         )
-        try:
-            if level.files is Files.WORKSPACE_WRITE:
-                launch.closing.append(Protection(view.workspace, (*view.protected, *view.watched)).restore)
-            group, held = grouped(self.limits, launch)
-            if group is not None:
-                plan.groups = group.files
-            plan.together = None if "memory" in held else plan.together
-            plan.processes = None if "pids" in held else plan.processes
-            launch.argv = plan.argv(launch)
-        except BaseException:
-            launch.close()
-            raise
-        launch.pass_fds = tuple(launch.handed)
-        return launch
+        if level.files is Files.WORKSPACE_WRITE:
+            protected = ProtectedFiles(view.workspace, (*view.protected, *view.watched))
+            launch.on_close.append(protected.restore)
+        group = new_control_group(self.limits, launch)
+        instructions.groups = group.files
+        instructions.together = None if "memory" in group.limited else self.limits.together
+        instructions.processes = None if "pids" in group.limited else self.limits.processes
+        launch.argv = instructions.argv(launch)
 
     def _limits(self) -> list[tuple[int, int]]:
         wanted = self.limits
         made = [(resource.RLIMIT_CORE, 0)]
         if wanted.processes is not None:
-            # The kernel counts all that a user runs, so what runs already is added.
-            made.append((resource.RLIMIT_NPROC, _running() + wanted.processes))
+            # The kernel counts all threads of a user, so those that run already are added.
+            made.append((resource.RLIMIT_NPROC, _own_threads() + wanted.processes))
         if wanted.memory is not None:
             made.append((resource.RLIMIT_DATA, wanted.memory))
         if wanted.file_size is not None:
             made.append((resource.RLIMIT_FSIZE, wanted.file_size))
         return made
-
-    def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
-        return explained(returncode, output, launch, self.view, self.level, conceals=False)
 
     def report(self) -> SandboxReport:
         abi = kernel.landlock_abi()
@@ -208,7 +140,7 @@ class Landlock:
             WHILE_IT_RUNS,
             "programs that need /proc/self, /dev/shm or another folder than TMPDIR for temporary files do not work",
             "programs that open terminals, watch files (inotify), or share memory by a key or a name do not work",
-            *unheld(root=os.geteuid() == 0),
+            *limit_gaps(root=os.geteuid() == 0),
         ]
         if self.level.files is not Files.READ_ONLY:
             gaps.append("what rules deny is hidden only from commands that change nothing; the others ask")
@@ -224,54 +156,47 @@ class Landlock:
         if self.level.network is Network.ON:
             gaps.append("the network is on: services of this machine can be reached too")
         return SandboxReport(
-            NAME,
-            Strength.PARTIAL,
-            Strength.ENFORCED,
-            Strength.NONE if self.level.network is Network.ON else Strength.ENFORCED,
-            Strength.ENFORCED if abi >= SCOPES_SINCE else Strength.PARTIAL,
-            Strength.PARTIAL,
-            tuple(gaps),
-            self.why_not_better,
-            "install bubblewrap" if not self.why_not_better else "",
-            withholds=self.level.files is Files.READ_ONLY and not self.level.writable,
+            self.name,
+            fs_write=Strength.PARTIAL,
+            fs_read=Strength.ENFORCED,
+            network=Strength.NONE if self.level.network is Network.ON else Strength.ENFORCED,
+            processes=Strength.ENFORCED if abi >= SCOPES_SINCE else Strength.PARTIAL,
+            protected_paths=Strength.PARTIAL,
+            gaps=tuple(gaps),
+            why_not_better=self.why_not_better,
+            fix="install bubblewrap" if not self.why_not_better else "",
+            hides_denied_paths=self.level.files is Files.READ_ONLY and not self.level.writable,
         )
 
 
-def confinement(view: View, level: Level, abi: int, temporary: str) -> Confinement:
-    """What Landlock is to handle, and which rights it grants where."""
+def landlock_rules(view: FileView, level: Level, abi: int, temporary: str) -> LandlockRules:
+    """The rights that Landlock handles, and which of them it grants where."""
     handled = CHANGING
     for right, since in SINCE.items():
         if abi < since:
             handled &= ~right
     network = BIND_TCP | CONNECT_TCP if abi >= TCP_SINCE and level.network is Network.OFF else 0
     scopes = ABSTRACT_SOCKETS | SIGNALS if abi >= SCOPES_SINCE else 0
-    rules = [(path, LOOKING) for path in readable(view)]
+    rules = [(path, LOOKING) for path in visible_parts(view)]
     rules += [(path, READ) for path in KERNEL_FACTS]
     rules += [(path, READ | WRITE | LIST | DEVICE_IOCTL) for path in DEVICES]
     if any(within(place, view.workspace) for place in view.hidden):
         rules.append((view.workspace, LIST))
-        rules += [(part, LOOKING) for part in readable(view, [view.workspace])]
+        rules += [(part, LOOKING) for part in visible_parts(view, [view.workspace])]
     else:
         rules.append((view.workspace, CHANGING if level.files is Files.WORKSPACE_WRITE else LOOKING))
     rules.append((temporary, CHANGING))
     rules += [
-        (part, CHANGING) for part in readable(view, [path for path in level.writable if path in view.shown])
+        (part, CHANGING)
+        for part in visible_parts(view, [path for path in level.writable if path in view.shown])
     ]
-    if len(rules) > MOST_RULES:
+    if len(rules) > MAX_RULES:
         raise SandboxError("what is hidden leaves too many files and folders to name each of them")
-    return (handled, network, scopes), rules, OF_A_FILE
+    return (handled, network, scopes), rules, FILE_RIGHTS
 
 
-def _kept(level: Level) -> Level:
-    if level.files is Files.OFF:
-        raise SandboxError("landlock confines; for no sandbox at all use NoSandbox")
-    if level.network is Network.ALLOWLIST:
-        raise SandboxError("landlock cannot keep to an allowlist of hosts; bubblewrap can")
-    return level
-
-
-def readable(view: View, places: Sequence[str] | None = None) -> Iterator[str]:
-    """The largest parts of the tree, or of some places of it, that hold nothing hidden."""
+def visible_parts(view: FileView, places: Sequence[str] | None = None) -> Iterator[str]:
+    """The largest parts of the tree, or of the given places, that contain nothing hidden."""
     hidden = {*view.hidden, *NOT_READ}
     todo = ["/", *view.shown] if places is None else list(places)
     while todo:
@@ -288,8 +213,8 @@ def readable(view: View, places: Sequence[str] | None = None) -> Iterator[str]:
             continue
 
 
-def _running() -> int:
-    """How many threads the user of this process has."""
+def _own_threads() -> int:
+    """The number of threads of all processes of this user."""
     total = 0
     mine = os.geteuid()
     with os.scandir("/proc") as entries:

@@ -1,8 +1,7 @@
-# ruff: noqa: PTH112, PTH113, PTH118, PTH120 - paths are text and descriptors here
-"""Whether a command failed because of the sandbox: read from what it said, and checked against what it saw.
+"""Finds out whether a command failed because of the sandbox: reads its output, and checks it against what it saw.
 
-A message alone proves nothing, for "Permission denied" has many reasons. It is the sandbox's doing where the
-same step would have been possible without it: the path is hidden or may not be written to, and we ourselves could.
+A message alone proves nothing, because "Permission denied" has many reasons. The sandbox refused the step if the step
+would have been possible without it: the path is hidden or not writable, and this process could write there itself.
 """
 
 from __future__ import annotations
@@ -11,9 +10,11 @@ import os
 import re
 from collections.abc import Callable, Iterator
 
-from toolcrib.command.sandbox.interface import Denial, Files, Launch, Level, Network, Permission
-from toolcrib.command.sandbox.masks import is_mask
-from toolcrib.command.sandbox.places import View, never_offered, within
+from toolcrib.command.sandbox.files.file_view import FileView, never_offered
+from toolcrib.command.sandbox.files.paths import innermost, within, within_any
+from toolcrib.command.sandbox.files.placeholders import is_placeholder
+from toolcrib.command.sandbox.interface import Denial, Launch
+from toolcrib.command.sandbox.level import Files, Level, Network, Permission
 
 SOCKET = re.compile(r"\bsocket\b[^\n]*(?:\n[^\n]{0,300}){0,3}operation not permitted", re.IGNORECASE)
 FORKED = re.compile(r"(?:fork_exec|os\.fork)\b[^\n]*\n(?:[^\n]{0,300}\n){0,3}BlockingIOError: \[Errno 11\]")
@@ -38,7 +39,7 @@ NOT_THE_SANDBOX = (
     "file exists",
     "not a directory",
 )  # whatever else such a line says of a path
-MASKED_WORDS = "is a directory"
+PLACEHOLDER_WORDS = "is a directory"
 BUSY = "resource busy"
 READ_WORDS = (
     "permission denied",
@@ -119,19 +120,19 @@ URL_HOST = re.compile(
 PIPS_OWN = re.compile(r"pip\._vendor\..{0,500}: /simple/")
 
 
-def explained(
+def find_denial(
     returncode: int | None,
     output: str,
     launch: Launch,
-    look: Callable[[], View],
-    level: Level,
     *,
-    conceals: bool = True,
+    view: Callable[[], FileView],
+    level: Level,
+    conceals: bool,
 ) -> Denial | None:
-    """The refusal that a command met, if it met one; the last one said where there are several.
+    """The refusal that made a command fail, or None. Of several in the output, the last one counts.
 
-    `look` gives what the command could see; it is only called for a command that failed. `conceals`: commands do not
-    see whether there is anything where something is hidden.
+    `view` gives the files that the command saw; it is only called for a command that failed. `conceals` says that
+    commands cannot see whether anything exists where something is hidden.
     """
     if launch.refused_hosts:
         host = launch.refused_hosts[-1]
@@ -142,42 +143,46 @@ def explained(
             f"allow the host {host}",
             Permission("host", host),
         )
-    if launch.led_astray:
-        reason = launch.led_astray[-1]
+    if launch.refused_addresses:
+        reason = launch.refused_addresses[-1]
         return Denial("network", reason.partition(" ")[0], f"The sandbox refused a connection: {reason}.")
-    if launch.exceeded:
-        return _limited(launch.exceeded[-1])
+    if launch.limits_met:
+        return _limit_met(launch.limits_met[-1])
     if returncode == 0:
         return None
-    view = look()
+    seen = view()
     for line in output[-LINES * LINE :].splitlines()[: -LINES - 1 : -1]:
-        found = _of_line(line[:LINE], launch, view, level, conceals=conceals)
-        if found is not None and found.permission == Permission("network") and (host := _index(output)):
+        found = _of_line(line[:LINE], launch, seen, level, conceals=conceals)
+        if (
+            found is not None
+            and found.permission == Permission("network")
+            and (host := _package_index(output))
+        ):
             return _no_network(host, level)
         if found is not None:
             return found
     if level.network is not Network.ON and SOCKET.search(output[-LINE:]):
         return _no_network("", level)
     if FORKED.search(output[-LINE:]):
-        return _limited("the number of processes")
-    return _likely(returncode, output[-LINE:])
+        return _limit_met("the number of processes")
+    return _unnamed(returncode, output[-LINE:])
 
 
-def _index(output: str) -> str:
-    """The one index of packages that a program says it asked, where what was refused names no host."""
+def _package_index(output: str) -> str:
+    """The package index that a program says it asked, if it names exactly one."""
     said = {host for line in INDEXED.findall(output[-LINES * LINE :]) for host in URL_HOST.findall(line)}
     if not said and PIPS_OWN.search(output):
         return "pypi.org"  # what pip asks unless it says otherwise
     return said.pop() if len(said) == 1 else ""
 
 
-def _likely(returncode: int | None, ending: str) -> Denial | None:
-    """What names nothing that could be checked, and is said as the system says it: told, and nothing is offered."""
+def _unnamed(returncode: int | None, ending: str) -> Denial | None:
+    """A denial for a message of the system that names nothing which could be checked; it offers no permission."""
     if returncode in BY_A_FORBIDDEN_CALL:
         return Denial("system", "a system call", "The sandbox does not allow a system call that it made.")
     for line in () if returncode in NOT_RUN else reversed(ending.splitlines()):
         said = AS_THE_SYSTEM_SAYS.search(line)
-        # The workspace is no read-only file system, so that was said of a place to which the command went.
+        # The workspace is no read-only file system, so the message is about some other place.
         if said is not None and (said[0] in READ_ONLY or not (PATH.search(line) or QUOTED.search(line))):
             words = f"The sandbox may have refused a step that is not named: {said[0]}."
             return Denial("system", "a step that is not named", words)
@@ -185,29 +190,29 @@ def _likely(returncode: int | None, ending: str) -> Denial | None:
 
 
 def _no_network(host: str, level: Level) -> Denial:
-    """A host that is on the list already was not asked for through the proxy: only the whole network would do."""
+    """A host that is on the list already was not reached through the proxy; then only the whole network would do."""
     target = host or "the network"
-    more = Permission("host", host) if host else Permission("network")
-    if level.allows(more):
-        more = Permission("network")
+    permission = Permission("host", host) if host else Permission("network")
+    if level.allows(permission):
+        permission = Permission("network")
     return Denial(
         "network",
         target,
         f"The sandbox allows no connection to {target}.",
-        f"allow the host {host}" if more.kind == "host" else "allow the network",
-        more,
+        f"allow the host {host}" if permission.kind == "host" else "allow the network",
+        permission,
     )
 
 
-def _of_line(line: str, launch: Launch, view: View, level: Level, *, conceals: bool) -> Denial | None:
+def _of_line(line: str, launch: Launch, view: FileView, level: Level, *, conceals: bool) -> Denial | None:
     low = line.lower()
-    if any(word in low for word in (*WRITE_WORDS, *READ_WORDS, MASKED_WORDS)):
+    if any(word in low for word in (*WRITE_WORDS, *READ_WORDS, PLACEHOLDER_WORDS)):
         for path in _paths(line, launch.cwd):
             denial = _of_path(path, low, view, level, conceals=conceals)
             if denial is not None:
                 return denial
     words = (*NETWORK_WORDS, *(PROXY_WORDS if level.network is Network.ALLOWLIST else ()))
-    if level.network is not Network.ON and any(_says(low, word) for word in words):
+    if level.network is not Network.ON and any(_stands_alone(low, word) for word in words):
         found = ADDRESS.search(line) or NUMBERS.search(line)
         host = ":".join(part for part in found.groups() if part) if found else ""
         return _no_network(host, level)
@@ -217,12 +222,12 @@ def _of_line(line: str, launch: Launch, view: View, level: Level, *, conceals: b
                 return Denial("system", what, f"The sandbox does not allow {what}.")
     for pattern, what in FLOOD_WORDS.items():
         if re.search(pattern, line):
-            return _limited(what)
+            return _limit_met(what)
     return None
 
 
-def _says(low: str, word: str) -> bool:
-    """Whether words stand in a line by themselves: "enotfound" is in "FileNotFoundError", and not said by it."""
+def _stands_alone(low: str, word: str) -> bool:
+    """Whether words stand in a line by themselves: "enotfound" is also a part of "FileNotFoundError"."""
     at = low.find(word)
     while at >= 0:
         if not (low[at - 1 : at].isalpha() or low[at + len(word) : at + len(word) + 1].isalpha()):
@@ -231,54 +236,55 @@ def _says(low: str, word: str) -> bool:
     return False
 
 
-def _limited(what: str) -> Denial:
+def _limit_met(what: str) -> Denial:
     return Denial("limit", what, f"The sandbox limits {what}.", f"raise the limit of {what}")
 
 
-def _of_path(path: str, low: str, view: View, level: Level, *, conceals: bool) -> Denial | None:
-    words = not any(word in low for word in NOT_THE_SANDBOX) and any(word in low for word in WRITE_WORDS)
-    # Where nothing is, a protected path is a folder for commands.
-    words = words or (path in view.protected and MASKED_WORDS in low and not _is_folder(path))
-    if (by_rule := _by_rule(path, low, view, writing=words)) is not None:
+def _of_path(path: str, low: str, view: FileView, level: Level, *, conceals: bool) -> Denial | None:
+    """The denial that a line about a path tells of. `low` is the line in lower case."""
+    writing = not any(word in low for word in NOT_THE_SANDBOX) and any(word in low for word in WRITE_WORDS)
+    # A protected path that does not exist is a placeholder folder for commands.
+    writing = writing or (path in view.protected and PLACEHOLDER_WORDS in low and not _is_folder(path))
+    if (by_rule := _by_rule(path, low, view, writing=writing)) is not None:
         return by_rule
     if BUSY in low and any(within(place, path) for place in view.protected):
         said = f"The sandbox keeps the folder {path}, for it holds what other programs obey"
         return Denial("write", path, f"{said}; what else was in it may be gone.")
-    if words and view.protects(path) and level.files is Files.WORKSPACE_WRITE:
+    if writing and view.protects(path) and level.files is Files.WORKSPACE_WRITE:
         return Denial(
             "write",
             path,
             f"The sandbox protects {path}: other programs obey what stands in it.",
         )
     if view.hides(path):
-        # Commands have temporary files of their own, which are missing for reasons of their own.
-        room = max((place for place in view.hidden if within(path, place)), key=len, default="")
-        conceals = conceals and room not in ("/tmp", "/var/tmp")
-        there = _is_ordinary(path)
+        # Commands have a temporary folder of their own, in which files are missing for ordinary reasons.
+        conceals = conceals and innermost(path, view.hidden) not in ("/tmp", "/var/tmp")
         if conceals or os.path.lexists(path):
-            # The same words whether something is there or not: a command may print the name of anything.
-            more = None if never_offered(os.path.realpath(path), view, writing=False) else _reading(path)
-            words_ = f"The sandbox hides {path} from commands."
-            return Denial("read", path, words_, f"allow reading {path}", more, there)
-        if words and _could_write(path):
+            # The same words whether the path exists or not, because a command may print any name.
+            real = os.path.realpath(path)
+            permission = None if never_offered(real, view, writing=False) else Permission("read", real)
+            message = f"The sandbox hides {path} from commands."
+            exists = _is_file_or_folder(path)
+            return Denial("read", path, message, f"allow reading {path}", permission, exists)
+        if writing and _could_write(path):
             return _write_refused(path, low, view)
         return None
     writable = within(path, view.workspace) and level.files is Files.WORKSPACE_WRITE
-    writable = writable or any(within(os.path.realpath(path), place) for place in level.writable)
-    if words and not writable and _could_write(path):
+    writable = writable or within_any(os.path.realpath(path), level.writable)
+    if writing and not writable and _could_write(path):
         return _write_refused(path, low, view)
     return None
 
 
-def _by_rule(path: str, low: str, view: View, *, writing: bool) -> Denial | None:
-    """What rules took; nobody is asked for that. The same words whether something is there or not."""
-    # Where a link leads is not told of what is hidden anyway.
+def _by_rule(path: str, low: str, view: FileView, *, writing: bool) -> Denial | None:
+    """A denial by a deny rule, which nobody is asked to lift. The same words whether the path exists or not."""
+    # For a path that is hidden anyway, nothing is said about where a link leads.
     real = path if view.hides(path) else os.path.realpath(path)
-    if any(within(real, place) for place in view.withheld):
+    if within_any(real, view.denied):
         return Denial("read", path, f"{path} is hidden from commands by a rule.")
-    if writing and any(within(one, place) for one in (path, real) for place in view.kept):
+    if writing and any(within_any(one, view.read_only) for one in (path, real)):
         return Denial("write", path, f"A rule keeps {path} from being changed by commands.")
-    if BUSY in low and any(within(place, real) for place in (*view.withheld, *view.kept)):
+    if BUSY in low and any(within(place, real) for place in (*view.denied, *view.read_only)):
         return Denial(
             "write", path, f"A rule keeps something in {path} from commands, so it stays where it is."
         )
@@ -286,43 +292,38 @@ def _by_rule(path: str, low: str, view: View, *, writing: bool) -> Denial | None
 
 
 def _is_folder(path: str) -> bool:
-    return os.path.isdir(path) and not is_mask(path)
+    return os.path.isdir(path) and not is_placeholder(path)
 
 
-def _write_refused(path: str, low: str, view: View) -> Denial:
-    # A folder that is to be made is opened with the one around it: a file can be made empty beforehand.
-    more = _permission(
-        "write", os.path.dirname(path) if "directory" in low.partition(path.lower())[0] else path, view
-    )
-    said = f"The sandbox does not allow writing to {path}."
-    return Denial("write", path, said, f"allow writing to {path}", more)
+def _write_refused(path: str, low: str, view: FileView) -> Denial:
+    # A file can be created empty beforehand. For a folder that is to be created, the outer folder has to be opened.
+    creates_folder = "directory" in low.partition(path.lower())[0]
+    permission = _write_permission(os.path.dirname(path) if creates_folder else path, view)
+    message = f"The sandbox does not allow writing to {path}."
+    return Denial("write", path, message, f"allow writing to {path}", permission)
 
 
-def _reading(path: str) -> Permission:
-    return Permission("read", os.path.realpath(path))
-
-
-def _is_ordinary(path: str) -> bool:
+def _is_file_or_folder(path: str) -> bool:
     return os.path.isfile(path) or os.path.isdir(path)
 
 
-def _permission(kind: str, path: str, view: View) -> Permission | None:
-    """What a person may be asked for; None for secrets, for what programs obey, and for sockets and devices."""
+def _write_permission(path: str, view: FileView) -> Permission | None:
+    """What a person may be asked for: nothing for secrets, for what programs obey, and for sockets and devices."""
     real = os.path.realpath(path)
-    if os.path.lexists(real) and not _is_ordinary(real):
+    if os.path.lexists(real) and not _is_file_or_folder(real):
         return None
-    return None if never_offered(real, view, writing=kind == "write") else Permission(kind, real)
+    return None if never_offered(real, view, writing=True) else Permission("write", real)
 
 
 def _could_write(path: str) -> bool:
-    """Whether we, without a sandbox, could have written there: else it is an ordinary failure."""
+    """Whether this process, which has no sandbox, could write there. If not, the failure is an ordinary one."""
     if os.path.lexists(path) and os.access(path, os.W_OK):
         return True
     return os.access(os.path.dirname(path) or "/", os.W_OK)
 
 
 def _paths(line: str, cwd: str) -> Iterator[str]:
-    """What in a line looks like a path, absolute; the last first, for messages end with what they are about."""
+    """What looks like a path in a line, made absolute. The last comes first: messages end with what they are about."""
     line = BY_A_SHELL.sub(": ", line)
     found = [match[1] or match[2] for match in PATH.finditer(line)]
     for text in reversed(found[-8:]):

@@ -1,8 +1,7 @@
-# ruff: noqa: PTH101, PTH102, PTH105, PTH108, PTH112, PTH114, PTH115, PTH123, PTH211 - paths are text and descriptors here
-"""Files of a workspace that commands must not change, put back where a sandbox could not keep them from it.
+"""Puts back files of a workspace that a command must not change, where the sandbox cannot prevent the change.
 
-What is there is remembered before a command, and compared and restored after it; what was not there is removed.
-A command can still make use of a change while it runs.
+Before a command their state is recorded; after it they are compared and restored, and what did not exist is removed.
+While the command runs, its change takes effect.
 """
 
 from __future__ import annotations
@@ -13,17 +12,17 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from toolcrib.command.sandbox.files.paths import between
 from toolcrib.command.sandbox.interface import Launch
 
-MAX_FILE = (
-    4 << 20
-)  # bytes of a file that is remembered; a larger one is compared by its stamp and only reported
+# Bytes of a file that is recorded; a larger file is compared by its stamp, and a change is only reported.
+MAX_FILE = 4 << 20
 MAX_FILES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """One name as it was. `data` is the content of a file, the target of a link, None for all else."""
+class SavedFile:
+    """The recorded state of a path. `data` is the content of a file or the target of a link, else None."""
 
     kind: int
     mode: int
@@ -31,17 +30,17 @@ class Kept:
     stamp: tuple[int, int, int]
 
 
-class Protection:
-    """The state of some paths, to be put back."""
+class ProtectedFiles:
+    """The recorded state of several paths below a root."""
 
     def __init__(self, root: str, paths: Iterable[str]) -> None:
         self.root = root
-        # Where a link leads is not for us to follow when something is put back: the link itself is kept.
+        # Restoring never follows a link: where a path leads through one, the link itself is protected.
         self.paths = tuple(dict.fromkeys(_link_on_the_way(root, path) or path for path in paths))
         self.before = {path: dict(_tree(path)) for path in self.paths}
 
     def restore(self, launch: Launch) -> None:
-        """Put back what changed; its paths are added to what the launch says was restored."""
+        """Restores what changed, and adds those paths to `launch.restored`."""
         for path in self.paths:
             before, after = self.before[path], dict(_tree(path))
             if before == after:
@@ -50,52 +49,47 @@ class Protection:
             if before:
                 _real_folders(self.root, path)
             if _link_on_the_way(self.root, path) not in (None, path):
-                continue  # it is not there any more: where the link leads is none of our business
+                continue  # a command put a link there, and what it leads to is not in the workspace's protection
             after = dict(_tree(path))
             for name in sorted(after.keys() - before.keys(), reverse=True):
                 _remove(name)
-            for name, kept in sorted(before.items()):
-                if after.get(name) != kept:
-                    _put(name, kept)
-
-
-def _above(root: str, path: str) -> list[str]:
-    parts = path[len(root) + 1 :].split("/")
-    return [f"{root}/{'/'.join(parts[: count + 1])}" for count in range(len(parts) - 1)]
+            for name, saved in sorted(before.items()):
+                if after.get(name) != saved:
+                    _restore(name, saved)
 
 
 def _link_on_the_way(root: str, path: str) -> str | None:
-    """The first link on the way to a path, the path itself included."""
-    return next((part for part in (*_above(root, path), path) if os.path.islink(part)), None)
+    """The first of a path's folders that is a link, or the path itself if that is one."""
+    return next((part for part in (*between(root, path), path) if os.path.islink(part)), None)
 
 
 def _real_folders(root: str, path: str) -> None:
-    """Make sure that the way to a path is made of folders, and not of what a command put in their place."""
-    for part in _above(root, path):
+    """Replaces whatever a command put in the place of a path's folders with folders."""
+    for part in between(root, path):
         if os.path.islink(part) or (os.path.lexists(part) and not os.path.isdir(part)):
             _remove(part)
         if not os.path.lexists(part):
             os.mkdir(part)
 
 
-def _tree(path: str) -> Iterator[tuple[str, Kept]]:
+def _tree(path: str) -> Iterator[tuple[str, SavedFile]]:
     todo = [path]
     count = 0
     while todo and count < MAX_FILES:
         count += 1
         name = todo.pop()
-        kept = _kept(name)
-        if kept is None:
+        saved = _saved(name)
+        if saved is None:
             continue
-        yield name, kept
-        if stat.S_ISDIR(kept.kind):
+        yield name, saved
+        if stat.S_ISDIR(saved.kind):
             try:
                 todo += [entry.path for entry in os.scandir(name)]
             except OSError:
                 continue
 
 
-def _kept(name: str) -> Kept | None:
+def _saved(name: str) -> SavedFile | None:
     try:
         status = os.lstat(name)
     except OSError:
@@ -114,7 +108,7 @@ def _kept(name: str) -> Kept | None:
             stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
     except OSError:
         pass
-    return Kept(kind, mode, data, stamp)
+    return SavedFile(kind, mode, data, stamp)
 
 
 def _remove(name: str) -> None:
@@ -127,26 +121,26 @@ def _remove(name: str) -> None:
         pass
 
 
-def _put(name: str, kept: Kept) -> None:
-    """One name as it was. Written beside it and renamed, so that no link of a command's is written through."""
+def _restore(name: str, saved: SavedFile) -> None:
+    """Restores a path: writes a new file beside it and renames that, so that no link of a command is followed."""
     try:
-        if stat.S_ISDIR(kept.kind):
+        if stat.S_ISDIR(saved.kind):
             if not os.path.isdir(name) or os.path.islink(name):
                 _remove(name)
                 os.mkdir(name)
-            os.chmod(name, kept.mode)
-        elif kept.data is not None:
+            os.chmod(name, saved.mode)
+        elif saved.data is not None:
             if os.path.isdir(name) and not os.path.islink(name):
                 _remove(name)
             beside = f"{name}.toolcrib-{os.getpid()}"
             _remove(beside)
-            if stat.S_ISLNK(kept.kind):
-                os.symlink(os.fsdecode(kept.data), beside)
+            if stat.S_ISLNK(saved.kind):
+                os.symlink(os.fsdecode(saved.data), beside)
             else:
-                fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, kept.mode)
+                fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, saved.mode)
                 with open(fd, "wb") as file:
-                    file.write(kept.data)
-                os.chmod(beside, kept.mode)
+                    file.write(saved.data)
+                os.chmod(beside, saved.mode)
             os.replace(beside, name)
     except OSError:
         pass

@@ -1,9 +1,8 @@
-# ruff: noqa: PTH123, PTH208 - paths are text and descriptors here
-"""Running one command so that nothing of it outlives it, without a process namespace.
+"""Supervises one command so that none of its processes outlives it, without a process namespace.
 
-The supervisor adopts what the command's processes leave behind (PR_SET_CHILD_SUBREAPER), so that a daemon
-cannot get away, and ends it all with the command. It waits for its own children only, and it is a process of
-its own, so it takes nobody else's. Loaded by `launcher`: it imports nothing of ours but `kernel`.
+The supervisor adopts processes whose parent has ended (PR_SET_CHILD_SUBREAPER), so no daemon can escape, and ends all
+of them with the command. It is a process of its own, so it waits for no children but the command's. Loaded by
+`launcher`: it imports nothing of ours but `kernel`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import _signal as signal  # type: ignore[import-not-found] # pyright: ignore[rep
 import os
 import time
 
-from toolcrib.command.sandbox import kernel
+from toolcrib.command.sandbox.process import kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,10 +25,10 @@ OVER_A_LIMIT = 137
 
 
 def supervise(become: Callable[[], None], *, memory: int | None = None, processes: int | None = None) -> int:
-    """Fork, let the child `become` the command, and wait; then end all that is left.
+    """Forks, lets the child `become` the command, waits for it, and ends all processes that are left.
 
-    Returns the exit code, negative for a signal. `memory` bounds all processes together, in bytes, and `processes`
-    how many there are; both are looked at a few times a second.
+    Returns the exit code, negative for a signal. `memory` limits all processes together, in bytes, and `processes`
+    limits their number; both are checked a few times a second.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *ASKED})
     kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
@@ -67,7 +66,7 @@ def supervise(become: Callable[[], None], *, memory: int | None = None, processe
 
 
 def sweep() -> None:
-    """End every descendant; again and again, for one may start another while it is ended."""
+    """Ends every descendant, again and again, because a process may start another one while it is being ended."""
     deadline = time.monotonic() + STUCK
     while _any_left() and time.monotonic() < deadline:
         _signal(descendants(os.getpid()), signal.SIGKILL)
@@ -75,7 +74,7 @@ def sweep() -> None:
 
 
 def _any_left() -> bool:
-    """Take away what ended; whether something is left that did not."""
+    """Reaps the children that have ended; returns whether any child has not."""
     while True:
         try:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
@@ -85,7 +84,7 @@ def _any_left() -> bool:
 
 
 def descendants(root: int) -> list[int]:
-    """All processes below one, zombies left out."""
+    """All processes below a process, without zombies."""
     below: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and (found := _state(int(name))) is not None:
@@ -99,7 +98,7 @@ def descendants(root: int) -> list[int]:
 
 
 def used(pids: list[int]) -> int:
-    """Bytes of memory that processes hold, what they share counted once for each."""
+    """Bytes of memory that processes hold; shared memory is left out."""
     total = 0
     for pid in pids:
         try:
@@ -132,7 +131,7 @@ def _signal(pids: list[int], number: int) -> None:
 
 
 def _reaped(child: int) -> int | None:
-    """The child's exit code, if it ended; whatever else ended is taken away as well."""
+    """The child's exit code, if it has ended; also reaps whatever else has ended."""
     code: int | None = None
     while True:
         try:

@@ -1,7 +1,7 @@
-"""System calls for confining oneself, by ctypes: privileges, capabilities, Landlock, seccomp.
+"""System calls by which a process confines itself, through ctypes: privileges, capabilities, Landlock, seccomp.
 
-Also loaded by `launcher`, alone, in an interpreter without site packages: it imports nothing of ours, and nothing
-that takes long to load (`typing`, `signal` and `functools` load `re` and `enum`, which double a start).
+`launcher` loads this module too, in an interpreter without site packages. So it imports nothing of ours, and nothing
+that loads slowly: `typing`, `signal` and `functools` load `re` and `enum`, which would double the launcher's start.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def prctl(option: int, value: int = 0) -> None:
 
 
 def hide_own_process() -> None:
-    """Nothing of the same user may read this process's environment, memory and descriptors any more (Linux).
+    """Keeps other processes of the same user from reading this process's environment, memory and descriptors (Linux).
 
-    Also no core dumps, and no debugger of the same user. It does not stand in root's way.
+    It also ends core dumps and debugging by the same user. It does not stop root.
     """
     import sys
 
@@ -47,7 +47,7 @@ def hide_own_process() -> None:
 
 
 def drop_capabilities() -> None:
-    """Every capability, for good: also those that root would get back at exec."""
+    """Drops every capability for good, also those that root would get back at exec."""
     for number in range(64):
         try:
             prctl(CAPBSET_DROP, number)
@@ -80,9 +80,9 @@ def landlock_abi() -> int:
 
 
 def landlock(handled: tuple[int, int, int], rules: Iterable[tuple[str, int]], files_only: int) -> None:
-    """Confine this process to what the rules grant. `handled` are the rights on files, on TCP, and the scopes.
+    """Confines this process to what the rules grant. `handled` are the rights on files, on TCP, and the scopes.
 
-    `files_only` are the rights that a rule for a file may have. A path that is not there is left out.
+    `files_only` are the rights that a rule for a file may have. A path that does not exist is skipped.
     """
     abi = landlock_abi()
     attributes = struct.pack("=QQQ", *handled)[: 24 if abi >= 6 else 16 if abi >= 4 else 8]

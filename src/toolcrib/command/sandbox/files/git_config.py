@@ -1,7 +1,7 @@
-"""Which lines of a git configuration let git run programs, or lead it elsewhere.
+"""Removes from a git configuration the lines that let git run programs or lead it to other files.
 
-A list of what may stay, not of what must go: git gains settings that run programs with every year. What is kept is
-written so that git cannot read it in another way than we do; whatever is not is no line that may stay.
+The tables list what may stay, not what must go: every year git gains settings that run programs. A line stays only if
+it is written so that git cannot read it in another way than we do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HELPER = re.compile(rb"[A-Za-z0-9+.-]+::|-")  # of a URL: another program than g
 PLAIN = re.compile(rb"[^\"\\;#]*")
 
 ALL = frozenset({b"*"})
-# Section, then key, of what may stay; a subsection stands between them where it is usual.
+# {section: keys that may stay}, for `[section]` and for `[section "subsection"]`.
 OF_A_SECTION = {
     **dict.fromkeys(
         (
@@ -63,14 +63,14 @@ OF_A_SUBSECTION = {
 URLS = (b"url", b"pushurl", b"remote", b"pushremote")
 UPDATES = (b"checkout", b"rebase", b"merge", b"none")
 NO = (b"false", b"no", b"off", b"0")
-NOT_UNDERSTOOD = "a line that is not understood"
+UNREADABLE_LINE = "a line that is not understood"
 
-Line = tuple[bytes, bytes]  # the section that it stands in, and what it says
+ConfigLine = tuple[bytes, bytes]  # its section and its text
 Leads = Callable[[str], bool]
 
 
-def lines(data: bytes) -> Iterator[tuple[Line, str, bytes, bytes, bytes]]:
-    """Each line of a configuration: itself, its name for people ("" for none), and (key, subsection, value)."""
+def lines(data: bytes) -> Iterator[tuple[ConfigLine, str, bytes, bytes, bytes]]:
+    """Each line of a configuration: the line, its name for people ("" for none), key, subsection and value."""
     section = sub = b""
     known = True
     for raw in data.split(b"\n"):
@@ -88,20 +88,23 @@ def lines(data: bytes) -> Iterator[tuple[Line, str, bytes, bytes, bytes]]:
             yield (here, text), name.decode("utf-8", "replace"), key[1].lower(), sub, key[2] or b""
         else:
             known = known and not text.startswith(b"[")
-            yield (here, text), NOT_UNDERSTOOD, b"", b"", b""
+            yield (here, text), UNREADABLE_LINE, b"", b"", b""
 
 
-def known_lines(data: bytes) -> set[Line]:
-    """What stands in a configuration, to be known again."""
+def known_lines(data: bytes) -> set[ConfigLine]:
+    """The lines of a configuration, so that they are recognised in another one."""
     return {line for line, *_ in lines(data)}
 
 
-def without_programs(data: bytes, known: set[Line], leads: Leads) -> tuple[bytes, list[str]]:
-    """A configuration without what may not stay, and the names of that; `leads`: whether a worktree may be there."""
+def without_programs(data: bytes, known: set[ConfigLine], leads: Leads) -> tuple[bytes, list[str]]:
+    """The configuration without the lines that may not stay, and the names of those lines.
+
+    Lines of the set `known` stay. `leads` says whether a path may be the worktree.
+    """
     kept: list[bytes] = []
     gone: dict[str, None] = {}
     for raw, (line, name, key, sub, value) in zip(data.split(b"\n"), lines(data), strict=True):
-        known_well = line in known and name != NOT_UNDERSTOOD
+        known_well = line in known and name != UNREADABLE_LINE
         if not name or known_well or _may_stay(line[0].partition(b".")[0], sub, key, value, leads):
             kept.append(raw)
         else:

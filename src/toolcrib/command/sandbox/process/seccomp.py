@@ -46,26 +46,26 @@ FORBIDDEN = {
 }  # fmt: skip
 # Their arguments lie behind a pointer, which a filter cannot follow; programs have a way without them.
 MISSING = {"clone3": (435, 435), "openat2": (437, 437)}
-# Where others share our namespaces: memory, queues and semaphores of theirs, by a number or a name.
+# Memory, queues and semaphores by a number or a name, which other processes in the same namespaces share.
 SHARED = {
     "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semop": (65, 193),
     "semctl": (66, 191), "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
     "msgctl": (71, 187), "mq_open": (240, 180), "mq_unlink": (241, 181),
 }  # fmt: skip
-# And what no rule on paths binds, of files that may only be looked at: who watches them (programs can do without, and
-# look again), and attributes (as on file systems that have none).
+# What no rule on paths restricts on files that may only be read: watching them (programs fall back to polling), and
+# attributes (refused as by file systems that have none).
 WATCHING = {"inotify_init": (253, None), "inotify_init1": (294, 26)}
 ATTRIBUTES = {
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14),
     "lremovexattr": (198, 15), "fremovexattr": (199, 16), "setxattrat": (463, 463), "removexattrat": (466, 466),
 }  # fmt: skip
-# Which argument says whose: only 0, which is the caller.
+# The argument that names a process; only 0, the caller itself, is allowed.
 ONLY_ITSELF = {
     "prlimit64": ((302, 261), 0), "setpriority": ((141, 140), 1), "ioprio_set": ((251, 30), 1),
     "sched_setaffinity": ((203, 122), 0), "sched_setscheduler": ((144, 119), 0), "sched_setparam": ((142, 118), 0),
     "sched_setattr": ((314, 274), 0),
 }  # fmt: skip
-# Which argument holds the mode: a program that belongs to us and lends our rights to others is not to be made.
+# The argument that holds the mode: no program may be created that lends our rights to other users.
 MODES = {
     "open": ((2, None), 2), "creat": ((85, None), 1), "openat": ((257, 56), 3), "chmod": ((90, None), 1),
     "fchmod": ((91, 52), 1), "fchmodat": ((268, 53), 2), "fchmodat2": ((452, 452), 2), "mknod": ((133, None), 1),
@@ -78,11 +78,11 @@ SPECIAL = {
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """What a filter lets pass: `internet` sockets (TCP, UDP), `unix` sockets.
+class SyscallFilter:
+    """What a filter allows: `internet` sockets (TCP, UDP), `unix` sockets.
 
-    `alone` says that there is nobody and nothing but the sandbox's own: processes may be signalled and limited, and
-    what is shared by name, watched and given attributes is theirs.
+    `alone` says that the command has namespaces of its own, so that all processes and names it can reach are its own:
+    it may signal and limit processes, share memory by name, watch files and set attributes.
     """
 
     internet: bool = False
@@ -94,7 +94,7 @@ def supported(machine: str = "") -> bool:
     return (machine or platform.machine()) in ARCHITECTURES
 
 
-def program(allowed: Filter, machine: str = "") -> bytes:
+def program(allowed: SyscallFilter, machine: str = "") -> bytes:
     """The filter as an array of `struct sock_filter`. Raises KeyError for an architecture without numbers."""
     column, audit = ARCHITECTURES[machine or platform.machine()]
     made = [
@@ -135,7 +135,7 @@ def _refuse(code: int) -> int:
 
 
 def _block(number: int | None, body: list[Step]) -> list[Step]:
-    """For one system call a body that returns; every other call passes by it."""
+    """A body for one system call, which ends in RETURN; every other system call jumps over it."""
     return [] if number is None else [(EQUAL, 0, len(body), number), *body]
 
 
@@ -161,7 +161,7 @@ def _only_values(argument: int, values: list[int]) -> list[Step]:
 
 
 def _sockets(families: list[int]) -> list[Step]:
-    """Sockets of these families, and none that sees raw packets."""
+    """Allows sockets of these families, and no socket that sees raw packets."""
     refuse, allow = (RETURN, 0, 0, _refuse(errno.EPERM)), (RETURN, 0, 0, ALLOW)
     kinds: list[Step] = [
         *(_argument(1), (AND, 0, 0, SOCK_TYPE)),

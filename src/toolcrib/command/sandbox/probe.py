@@ -1,7 +1,7 @@
-"""Whether a back end does here what it promises: it is started, and what it must stop is tried.
+"""Tries whether a back end does what it promises on this machine: runs a program that tries to get out of it.
 
-Everything tried belongs to the trial: its own folders, its own listeners on loopback. What counts is what became
-of them outside, and not what the tried program says.
+The program tries only things that belong to the trial: its own folders, its own listeners on loopback. What counts is
+what became of those outside, not what the program prints.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from toolcrib.command.sandbox.environment import environment
-from toolcrib.command.sandbox.interface import Sandbox, SandboxError
-from toolcrib.command.sandbox.scratch import Scratch
+from toolcrib.command.sandbox.interface import Sandbox
+from toolcrib.command.sandbox.lease import ScratchFolder
+from toolcrib.command.sandbox.level import SandboxError
 
-PATIENCE = 20.0  # seconds for a trial: a loaded machine is slow, not broken
+MAX_SECONDS = 20.0  # for the trial: a loaded machine is slow, not broken
 SECRET = "canary-of-the-sandbox"
 PROGRAM = r"""
 import os, socket, sys
@@ -44,12 +45,12 @@ attempt(lambda: connect(socket.AF_UNIX, ws + "/daemon"))
 """
 
 
-def failings(make: Callable[[str, str], Sandbox]) -> list[str]:
-    """What a back end let through or broke, in words; empty where it holds.
+def probe(make: Callable[[str, str], Sandbox]) -> list[str]:
+    """What a back end let through or broke, in words; empty if it holds.
 
-    `make` gets a workspace and a home folder, and gives a sandbox that may write the one, without a network.
+    `make` takes a workspace and a home folder, and gives a sandbox that may write to the workspace, without a network.
     """
-    scratch = Scratch()
+    scratch = ScratchFolder()
     try:
         base = Path(scratch.path())
         workspace, outside, home = base / "ws", base / "outside", base / "home"
@@ -82,7 +83,7 @@ def failings(make: Callable[[str, str], Sandbox]) -> list[str]:
 
 
 def _run(sandbox: Sandbox, arguments: list[str]) -> str:
-    """Run the trial; what the sandbox said if it could not be started."""
+    """Runs the program; returns what it printed if it could not be started."""
     with sandbox.launch(
         [sys.executable, "-I", "-S", "-c", PROGRAM, *arguments], cwd=arguments[0], env=environment(os.environ)
     ) as launch:
@@ -98,7 +99,7 @@ def _run(sandbox: Sandbox, arguments: list[str]) -> str:
         ) as process:
             launch.started()
             try:
-                said = process.communicate(timeout=PATIENCE)[0].decode("utf-8", "replace").strip()
+                said = process.communicate(timeout=MAX_SECONDS)[0].decode("utf-8", "replace").strip()
             except subprocess.TimeoutExpired:
                 process.kill()
                 return "it did not end in time"
@@ -107,7 +108,7 @@ def _run(sandbox: Sandbox, arguments: list[str]) -> str:
 
 @contextmanager
 def _listening(path: Path) -> Generator[tuple[int, Callable[[], set[str]]]]:
-    """A TCP port and a unix socket, and which of them somebody connected to."""
+    """Listens on a TCP port and on a unix socket; gives the port, and a function that says which got a connection."""
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(path))
         unix.listen()

@@ -1,8 +1,7 @@
-# ruff: noqa: PTH100, PTH120, PTH123 - paths are text and descriptors here
-"""What stands between a start and a command that has to confine itself: `python -I -S launcher.py FD`.
+"""The launcher: a small process that confines itself and then becomes the command. `python -I -S launcher.py FD`.
 
-FD holds a plan (see `plan`). Everything that needs a fork and more happens here, in a small process of its own,
-and not in the threads of an application. Exit code 125 is the launcher's own: the command was not started.
+FD holds the `Instructions`. Whatever has to happen between fork and exec happens here, in a process of its own, and not
+in an application that has threads. Exit code 125 is the launcher's own and means that the command was not started.
 """
 
 from __future__ import annotations
@@ -22,77 +21,77 @@ PORT = 3128  # of the egress proxy, in a network namespace where nobody else lis
 
 def main(fd: int) -> NoReturn:
     with open(fd, "rb") as file:
-        plan: dict[str, Any] = marshal.loads(file.read())
+        given: dict[str, Any] = marshal.loads(file.read())
     try:
-        for path in plan["groups"]:
+        for path in given["groups"]:
             with open(path, "w") as file:
                 file.write("0")
-        if plan["hand_over"] is not None:
-            hand_over_a_listener(plan["hand_over"])
-        if plan["supervised"]:
-            _end(_supervised(plan))
-        become(plan)
+        if given["hand_over"] is not None:
+            hand_over_a_listener(given["hand_over"])
+        if given["supervised"]:
+            _end(_supervised(given))
+        become(given)
     except OSError as problem:
         _fail(f"the sandbox could not be set up: {problem}")
 
 
-def _supervised(plan: dict[str, Any]) -> int:
-    from toolcrib.command.sandbox.supervise import supervise
+def _supervised(given: dict[str, Any]) -> int:
+    from toolcrib.command.sandbox.process.supervise import supervise
 
-    return supervise(lambda: become(plan), memory=plan["together"], processes=plan["processes"])
+    return supervise(lambda: become(given), memory=given["together"], processes=given["processes"])
 
 
-def become(plan: dict[str, Any]) -> NoReturn:
-    """Confine this process, then be the command."""
+def become(given: dict[str, Any]) -> NoReturn:
+    """Confines this process, then executes the command in it."""
     try:
-        _confine(plan)
+        _confine(given)
     except OSError as problem:
         _fail(f"the sandbox could not be set up: {problem}")
-    argv: list[str] = plan["exec"]
-    _as_signals_are_at_first()
+    argv: list[str] = given["exec"]
+    _default_signals()
     try:
-        os.execvpe(argv[0], argv, {**os.environ, **plan["env"]})
+        os.execvpe(argv[0], argv, {**os.environ, **given["env"]})
     except FileNotFoundError:
         _fail(f"{argv[0]}: command not found", NOT_FOUND)
     except OSError as problem:
         _fail(f"{argv[0]}: {problem.strerror}", NOT_EXECUTABLE)
 
 
-def _as_signals_are_at_first() -> None:
-    """Python ignores these, and a command would inherit that: `yes | head` would complain."""
+def _default_signals() -> None:
+    """Restores signals that Python ignores, for a command would inherit that: `yes | head` would complain."""
     import _signal as signal  # type: ignore[import-not-found] # pyright: ignore[reportMissingImports]
 
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
 
 
-def _confine(plan: dict[str, Any]) -> None:
-    from toolcrib.command.sandbox import kernel
+def _confine(given: dict[str, Any]) -> None:
+    from toolcrib.command.sandbox.process import kernel
 
-    if plan["limits"]:
+    if given["limits"]:
         import resource
 
-        for kind, value in plan["limits"]:
+        for kind, value in given["limits"]:
             hard = resource.getrlimit(kind)[1]
             bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(kind, (bound, bound))
     kernel.no_new_privileges()
-    if os.geteuid() == 0 and plan["capabilities"]:
+    if os.geteuid() == 0 and given["capabilities"]:
         kernel.drop_capabilities()
-    if plan["landlock"] is not None:
-        kernel.landlock(*plan["landlock"])
-    if plan["filter"] is not None:
-        kernel.apply_filter(plan["filter"])
+    if given["landlock"] is not None:
+        kernel.landlock(*given["landlock"])
+    if given["filter"] is not None:
+        kernel.apply_filter(given["filter"])
 
 
 def hand_over_a_listener(fd: int) -> None:
-    """Listen here, where the command is, and let the other end of `fd` serve it."""
+    """Listens in the command's network namespace, and sends the listener to the other end of `fd`, which serves it."""
     import socket
 
     listener = socket.create_server(("127.0.0.1", PORT), backlog=64)
     with socket.socket(fileno=fd) as channel:
         socket.send_fds(channel, [b"l"], [listener.fileno()])
-        channel.recv(1)  # until somebody serves
+        channel.recv(1)  # until the other end serves it
     listener.close()
 
 
@@ -113,20 +112,17 @@ def _fail(words: str, code: int = FAILED) -> NoReturn:
 
 
 def _find_siblings() -> None:
-    """Make our own modules importable, without running what their packages load."""
+    """Makes the sandbox's modules importable without running the `__init__` of their packages, which load much more."""
     from types import ModuleType
 
-    here = os.path.dirname(os.path.abspath(__file__))
-    above = os.path.dirname(here)
-    folders = {
-        "toolcrib": os.path.dirname(above),
-        "toolcrib.command": above,
-        "toolcrib.command.sandbox": here,
-    }
-    for name, folder in folders.items():
-        package = ModuleType(name)
+    names = ["toolcrib", "command", "sandbox", "process"]
+    folder = os.path.dirname(os.path.abspath(__file__))
+    while names:
+        package = ModuleType(".".join(names))
         package.__path__ = [folder]
-        sys.modules[name] = package
+        sys.modules[package.__name__] = package
+        names.pop()
+        folder = os.path.dirname(folder)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,126 @@
+"""The common part of all back ends that confine commands on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, ClassVar, TypedDict
+
+from toolcrib.command.sandbox.denials import find_denial
+from toolcrib.command.sandbox.files.file_view import FileView, file_view_of
+from toolcrib.command.sandbox.files.git_repositories import GitRepositories
+from toolcrib.command.sandbox.files.known_paths import PROTECTED
+from toolcrib.command.sandbox.interface import Denial, Launch, SandboxReport
+from toolcrib.command.sandbox.lease import ScratchFolder
+from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
+from toolcrib.errors import listed
+
+if TYPE_CHECKING:
+    from typing import Self, Unpack
+
+    from toolcrib.command.sandbox.egress import Resolver
+
+
+class SandboxOptions(TypedDict, total=False):
+    """Options of every back end.
+
+    `readable` are folders outside the workspace that are otherwise hidden and that commands may read. `protected`
+    replaces the table of protected files. `unix_sockets` lets programs use unix sockets, also those of daemons that can
+    be seen. `resolve` looks up the hosts of an allowlist; without it the network guard does. `home` stands for the home
+    folder, and `why_not_better` says for the report why stronger back ends were not taken.
+    """
+
+    readable: Sequence[str | os.PathLike[str]]
+    protected: Sequence[str] | None
+    limits: Limits | None
+    unix_sockets: bool
+    resolve: Resolver | None
+    home: str | None
+    why_not_better: Sequence[str]
+
+
+class ConfiningSandbox:
+    """A back end that confines commands. A subclass says how in `confine`, and what that is worth in `report`."""
+
+    name: ClassVar[str]
+    keeps_allowlist: ClassVar[bool] = False
+    conceals: ClassVar[bool] = False
+    """Whether commands cannot see if anything exists where something is hidden."""
+
+    def __init__(
+        self, workspace: str | os.PathLike[str], level: Level | None = None, **options: Unpack[SandboxOptions]
+    ) -> None:
+        if unknown := options.keys() - SandboxOptions.__annotations__.keys():
+            raise TypeError(f"{type(self).__name__} has no option {', '.join(sorted(unknown))}")
+        self.level = level or Level()
+        self.check_level(self.level)
+        self.workspace = os.path.realpath(workspace)
+        if self.workspace == "/":
+            raise SandboxError("the workspace is /, so there is nothing outside it to protect")
+        self.readable = tuple(os.fspath(path) for path in listed("readable", options.get("readable", ())))
+        protected = options.get("protected")
+        self.protected = PROTECTED if protected is None else listed("protected", protected)
+        self.limits = options.get("limits") or Limits()
+        self.unix_sockets = options.get("unix_sockets", False)
+        self.resolve = options.get("resolve")
+        self.home = options.get("home")
+        self.why_not_better = tuple(options.get("why_not_better", ()))
+        self.scratch = ScratchFolder()
+        self.repositories = GitRepositories()
+
+    def check_level(self, level: Level) -> None:
+        """Raises SandboxError if this back end cannot keep to a level."""
+        if level.files is Files.OFF:
+            raise SandboxError(f"{self.name} confines; for no sandbox at all use NoSandbox")
+        if level.network is Network.ALLOWLIST and not self.keeps_allowlist:
+            raise SandboxError(f"{self.name} cannot keep to an allowlist of hosts; bubblewrap, on Linux, can")
+
+    def check_available(self) -> None:
+        """Raises SandboxError if this back end cannot work on this machine; asked before each launch."""
+
+    def confine(self, launch: Launch, view: FileView, level: Level) -> None:
+        """Changes a launch, which holds the bare command, so that the command runs confined.
+
+        May change `argv` and `env`, add clean-up steps to `on_close` and descriptors to `inherited`. If it raises, the
+        launch is closed.
+        """
+        raise NotImplementedError
+
+    def report(self) -> SandboxReport:
+        raise NotImplementedError
+
+    def at(self, level: Level) -> Self:
+        other = copy(self)
+        other.check_level(level)
+        other.level = level
+        return other
+
+    def view(self, level: Level | None = None) -> FileView:
+        """The files that a command sees at a level, now."""
+        view = file_view_of(self.workspace, home=self.home, readable=self.readable, protected=self.protected)
+        return view.at(level or self.level)
+
+    def launch(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
+    ) -> Launch:
+        level = level or self.level
+        if not self.level.covers(level):
+            raise SandboxError("a command cannot be given more than its sandbox was made for")
+        self.check_available()
+        view = self.view(level)
+        launch = Launch(list(argv), dict(env), cwd)
+        launch.on_close.append(self.scratch.keep_alive)
+        launch.on_close += self.repositories.watch(view.writable(level))
+        try:
+            self.confine(launch, view, level)
+        except BaseException:
+            launch.close()
+            raise
+        launch.pass_fds = tuple(launch.inherited)
+        return launch
+
+    def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
+        return find_denial(
+            returncode, output, launch, view=self.view, level=self.level, conceals=self.conceals
+        )

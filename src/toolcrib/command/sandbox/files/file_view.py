@@ -1,0 +1,241 @@
+"""Which files a command sees: what is hidden, what is shown all the same, and what is protected in the workspace.
+
+Home folders are hidden as a whole, so secrets that no table knows are hidden too. What programs need of them
+(toolchains, caches without credentials) is shown again, read-only. Outside of home folders a table names the secrets.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+from toolcrib.command.sandbox.files.known_paths import (
+    HIDDEN_IN_CASE,
+    PROTECTED,
+    PROTECTED_IF_PRESENT,
+    PROTECTED_OF_HOME,
+    REMOVED_AFTERWARDS,
+    SECRETS_OF_HOME,
+    SECRETS_OF_SYSTEM,
+    SHOWN_OF_HOME,
+    SYSTEM_OWN,
+    SYSTEM_PARTS,
+    SYSTEM_ROOTS,
+)
+from toolcrib.command.sandbox.files.own_files import own_files, own_program_in
+from toolcrib.command.sandbox.files.paths import innermost, within, within_any
+from toolcrib.command.sandbox.files.placeholders import is_placeholder
+from toolcrib.command.sandbox.level import Files, Level
+
+MAX_REPOSITORIES = 64  # nested ones whose hooks and settings are protected too
+MAX_DEPTH = 4  # folders below the workspace in which they are looked for
+MAX_FOLDERS = 4_000
+NOT_ENTERED = {".git", "node_modules", ".venv", "venv", "__pycache__", "target", ".tox", ".mypy_cache"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileView:
+    """What a command sees of the file system. All paths are absolute and resolved.
+
+    `hidden` files and folders do not exist for it. `shown` ones lie below hidden ones and can be read. `protected` and
+    `watched` ones lie in the workspace: the former cannot be changed, the latter are removed when a command creates
+    them. `denied` and `read_only` come from deny rules: the former is hidden whatever is shown, the latter cannot be
+    changed.
+    """
+
+    workspace: str
+    home: str
+    hidden: tuple[str, ...]
+    shown: tuple[str, ...]
+    protected: tuple[str, ...]
+    watched: tuple[str, ...]
+    denied: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+
+    def hides(self, path: str) -> bool:
+        """Whether a path does not exist for a command."""
+        if within(path, self.workspace):
+            return any(within(path, place) for place in self.hidden if within(place, self.workspace))
+        return len(innermost(path, self.hidden)) > len(innermost(path, self.shown))
+
+    def protects(self, path: str) -> bool:
+        return within_any(path, (*self.protected, *self.watched))
+
+    def at(self, level: Level) -> FileView:
+        """This view with the further paths of a level opened, and with what deny rules take from it removed."""
+        return self._opened(level)._without_denied(level)
+
+    def _opened(self, level: Level) -> FileView:
+        """What is hidden below an opened path stays hidden; a path that has become a link is not opened."""
+        writable = [path for path in level.writable if os.path.realpath(path) == path]
+        opened = [*writable, *(path for path in level.readable if os.path.realpath(path) == path)]
+        if not opened:
+            return self
+        shown = (path for path in opened if path not in self.shown and not within(path, self.workspace))
+        return replace(
+            self,
+            hidden=tuple(path for path in self.hidden if path not in opened),
+            shown=tuple(sorted((*self.shown, *shown))),
+            protected=tuple(path for path in self.protected if not within_any(path, writable)),
+            watched=tuple(path for path in self.watched if not within_any(path, writable)),
+        )
+
+    def _without_denied(self, level: Level) -> FileView:
+        """Only paths that a command could reach at all are denied."""
+        if not (level.hidden or level.read_only):
+            return self
+        denied = tuple(path for path in level.hidden if path not in self.hidden and not self.hides(path))
+        writable = self.writable(level)
+        read_only = tuple(
+            path for path in level.read_only if within_any(path, writable) and not within_any(path, denied)
+        )
+        mine = [path for path in read_only if within(path, self.workspace)]
+        protected = dict.fromkeys((*self.protected, *mine))
+        return replace(
+            self,
+            hidden=tuple(sorted((*self.hidden, *denied))),
+            shown=tuple(path for path in self.shown if not within_any(path, denied)),
+            protected=tuple(path for path in protected if not within_any(path, denied)),
+            denied=denied,
+            read_only=read_only,
+        )
+
+    def writable(self, level: Level) -> list[str]:
+        """The folders and files that commands may change at a level."""
+        return [self.workspace] * (level.files is Files.WORKSPACE_WRITE) + list(level.writable)
+
+
+def file_view_of(
+    workspace: str,
+    *,
+    home: str | None = None,
+    readable: Iterable[str] = (),
+    protected: Iterable[str] = PROTECTED,
+) -> FileView:
+    """The view from a workspace. `readable` are further folders to show; `protected` is relative to the workspace."""
+    root = os.path.realpath(workspace)
+    own_home = os.path.realpath(home or os.path.expanduser("~"))
+    homes = [own_home, *_home_of_the_account()]
+    ours = own_files(home)
+    candidates = [*_existing(SECRETS_OF_SYSTEM), *homes, *_below(homes, SECRETS_OF_HOME), *ours]
+    hidden = {
+        os.path.realpath(path) for path in candidates if os.path.lexists(path) and not is_placeholder(path)
+    }
+    hidden -= {root, "/"}  # a folder that holds the workspace is hidden, but the workspace in it is shown
+    shown = _shown(own_home, hidden, readable)
+    names = (*protected, *(PROTECTED_OF_HOME if root == own_home else ()))
+    # Own files that do not exist yet could be created by a command, and the next run would obey them.
+    created_later = [path for path in ours if path not in hidden and within(path, root) and path != root]
+    return FileView(
+        root,
+        own_home,
+        tuple(sorted(hidden)),
+        tuple(sorted(path for path in shown if not within(path, root))),
+        tuple(dict.fromkeys((*_protected(root, names), *created_later, *own_program_in(root)))),
+        tuple(f"{root}/{name}" for name in REMOVED_AFTERWARDS),
+    )
+
+
+def _shown(home: str, hidden: set[str], readable: Iterable[str]) -> set[str]:
+    """What is shown below hidden folders: the known parts of the home folder, Python, PATH, and `readable`."""
+    candidates = [
+        *_below([home], SHOWN_OF_HOME),
+        *python_folders(),
+        *(folder for folder in os.environ.get("PATH", "").split(":") if folder.startswith("/")),
+    ]
+    found = {os.path.realpath(path) for path in candidates if os.path.lexists(path)}
+    around = (home, *SYSTEM_ROOTS)
+    found = {path for path in found if not any(within(place, path) for place in around)}
+    found |= {os.path.realpath(path) for path in readable if os.path.lexists(path)}
+    found = {path for path in found if within_any(path, hidden)}
+    places = found | hidden
+    # A path in a shown folder is shown anyway, unless something hidden lies between the two.
+    return {path for path in found if innermost(path, (one for one in places if one != path)) not in found}
+
+
+def _below(folders: Iterable[str], names: Iterable[str]) -> list[str]:
+    return [os.path.join(folder, name) for folder in folders for name in names]
+
+
+def _existing(patterns: Iterable[str]) -> list[str]:
+    """Paths as they are, and the matches of those that are patterns."""
+    return [path for place in patterns for path in (glob.glob(place) if "*" in place else [place])]
+
+
+@cache
+def _home_of_the_account() -> tuple[str, ...]:
+    """The home folder in the system's list of users, wherever HOME points; none where it is a part of the system."""
+    import pwd
+
+    try:
+        home = os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return ()
+    return () if home == "/" or within_any(home, SYSTEM_PARTS) else (home,)
+
+
+@cache
+def python_folders() -> tuple[str, ...]:
+    """Where this Python and its packages lie, which commands such as `pytest` need, and where our launcher lies."""
+    ours = str(Path(__file__).resolve().parents[1])
+    return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, ours)))
+
+
+def _protected(root: str, names: tuple[str, ...]) -> list[str]:
+    """The protected paths of a workspace and of the git repositories in it."""
+    git = f"{root}/.git"
+    found = [f"{root}/{name}" for name in names]
+    if not os.path.isdir(git) or is_placeholder(git):  # no repository yet, or a file that leads to one
+        found = [path for path in found if not within(path, git)] + [git]
+    of_git = [name for name in names if name.startswith(".git/")]
+    of_git += PROTECTED_IF_PRESENT if of_git else ()
+    for repository in (root, *islice(_nested_repositories(root), MAX_REPOSITORIES)):
+        found += [f"{repository}/{name}" for name in of_git if os.path.lexists(f"{repository}/{name}")]
+    return found
+
+
+def _nested_repositories(root: str) -> Iterator[str]:
+    """Folders below the workspace that hold a `.git` folder, up to a depth and a number of folders."""
+    todo = [(root, 0)]
+    looked = 0
+    while todo and looked < MAX_FOLDERS:
+        folder, depth = todo.pop()
+        looked += 1
+        try:
+            with os.scandir(folder) as entries:
+                inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        if folder != root and ".git" in inner:
+            yield folder
+        if depth < MAX_DEPTH:
+            todo += [(f"{folder}/{name}", depth + 1) for name in inner if name not in NOT_ENTERED]
+
+
+def never_offered(path: str, view: FileView, *, writing: bool) -> bool:
+    """Whether nobody is ever asked to open a path: it holds secrets, or programs outside the sandbox obey it.
+
+    For writing, the same holds for a folder that contains such a place, the workspace or a home folder.
+    """
+    homes = {view.home, *_home_of_the_account()}
+    system = [place for place in SECRETS_OF_SYSTEM if place not in HIDDEN_IN_CASE]
+    closed = [*_existing(system), *_below(homes, SECRETS_OF_HOME), *own_files()]
+    closed += _below(homes, PROTECTED_OF_HOME) if writing else []
+    places = {os.path.realpath(place) for place in closed}
+    if within_any(path, places) or (writing and (view.protects(path) or _is_obeyed(path))):
+        return True
+    around = {*places, *homes, view.workspace} if writing else {*homes, view.workspace}
+    return path == "/" or any(within(place, path) for place in around)
+
+
+def _is_obeyed(path: str) -> bool:
+    """Whether a path is the system's own, or programs obey it in any folder, or it contains something of the kind."""
+    if within_any(path, SYSTEM_OWN) or any(f"/{name}/" in f"{path}/" for name in PROTECTED):
+        return True
+    return any(os.path.lexists(os.path.join(path, name)) for name in (".git", *PROTECTED))

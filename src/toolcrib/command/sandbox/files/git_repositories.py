@@ -1,0 +1,286 @@
+"""Removes from git repositories, after a command, what the command added and git would run for whoever works there.
+
+Git runs what a repository's settings and hooks name, also those of a repository that is bare or merely added to another
+one (`git add folder`). No mount can cover what does not exist yet, and any folder of the workspace can become a
+repository. So all repositories are read before a command and again after it. While the command runs, its changes hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from toolcrib.command.sandbox.files.folder_walk import MAX_FOLDERS, FolderWalk
+from toolcrib.command.sandbox.files.git_config import ConfigLine, known_lines, without_programs
+from toolcrib.command.sandbox.files.paths import innermost, within_any
+from toolcrib.command.sandbox.interface import Launch
+
+SETTINGS = ("config", "config.worktree")
+MAX_BYTES = 1 << 20  # of a configuration or a hook that is read
+MAX_HOOKS = 200
+NO_HOOKS = (".sample", ".disabled")
+MAX_SENTENCES = 20
+MAX_LENGTH = 1_000  # characters of a sentence
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+REMOVE_BY_HAND = "remove it before git is used there"
+HISTORY_LOST = (
+    "the command removed HEAD, objects or refs, which cannot be put back. Tell the user before anything else."
+)
+UNREADABLE = b"\0"  # stands for the content of a link, of a folder and of a file that is too large
+
+
+@dataclass(frozen=True, slots=True)
+class GitRepository:
+    """What git obeys of a repository: its settings files, its `commondir` (b"" for a missing file), {hook: digest}."""
+
+    settings: tuple[bytes, ...]
+    common: bytes
+    hooks: dict[str, str]
+
+
+@dataclass(slots=True)
+class RepositoryScan:
+    """All repositories by their folders, and every `.git` that is no folder by its path: content, and where it leads.
+
+    `shut` are folders that could not be listed before the command; `whole` is False where not all were scanned.
+    """
+
+    found: dict[str, GitRepository] = field(default_factory=dict)
+    pointers: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    shut: set[str] = field(default_factory=set)
+    whole: bool = True
+
+
+class GitRepositories:
+    """The repositories in the folders that commands of one sandbox may write to."""
+
+    def __init__(self) -> None:
+        self._folders = FolderWalk()
+
+    def watch(self, roots: Sequence[str]) -> list[Callable[[Launch], None]]:
+        """Scans now; returns the steps that scan again after the command and remove what it added."""
+        return [partial(self._clean_up, roots, self._scan(roots))] if roots else []
+
+    def _scan(self, roots: Sequence[str], before: RepositoryScan | None = None) -> RepositoryScan:
+        seen = RepositoryScan(shut=before.shut if before else set())
+        count = 0
+        for path, listing in self._folders.walk(roots, seen.shut, opening=before is not None):
+            count += 1
+            if listing.is_git:
+                seen.found[path] = _repository(path)
+            if listing.dot_git == "other" and (pointer := _pointer(f"{path}/.git")) is not None:
+                seen.pointers[f"{path}/.git"] = pointer
+        for _, target in seen.pointers.values():
+            if target not in seen.found and within_any(target, roots) and os.path.isdir(target):
+                seen.found[target] = _repository(target)
+        seen.whole = count < MAX_FOLDERS
+        return seen
+
+    def _clean_up(self, roots: Sequence[str], before: RepositoryScan, launch: Launch) -> None:
+        after = self._scan(roots, before)
+        said = [
+            words
+            for path, pointer in after.pointers.items()
+            if before.pointers.get(path) != pointer and not within_any(pointer[1], roots)
+            for words in _disable(os.path.dirname(path), ".git", roots, "leads git out of the workspace")
+        ]
+        lines = {
+            line
+            for one in before.found.values()
+            for data in one.settings
+            if data != UNREADABLE
+            for line in known_lines(data)
+        }
+        hooks = {digest for one in before.found.values() for digest in one.hooks.values()}
+        for path, now in after.found.items():
+            was = before.found.get(path)
+            if was != now:
+                said += _clean(
+                    path, was or GitRepository((b"",) * len(SETTINGS), b"", {}), now, lines, hooks, roots
+                )
+        for root in roots:
+            if f"{root}/.git" in before.found and f"{root}/.git" not in after.found:
+                said.append(f"{root}/.git is no repository any more: {HISTORY_LOST}")
+        if not after.whole:
+            said.append(
+                f"There are more than {MAX_FOLDERS:,} folders here; not all were looked through for what git runs."
+            )
+        launch.git_changes += [_printable(words) for words in said[:MAX_SENTENCES]]
+        if len(said) > MAX_SENTENCES:
+            launch.git_changes.append(f"And {len(said) - MAX_SENTENCES:,} more of the kind.")
+
+
+def _clean(
+    path: str,
+    was: GitRepository,
+    now: GitRepository,
+    lines: set[ConfigLine],
+    hooks: set[str],
+    roots: Sequence[str],
+) -> Iterator[str]:
+    """Removes from one repository what a command added; yields a sentence about each removal."""
+    for name, old, new in zip(SETTINGS, was.settings, now.settings, strict=True):
+        if new == old:
+            continue
+        if new == UNREADABLE:
+            yield from _disable(path, name, roots, "could not be read as git's settings")
+            continue
+        kept, gone = without_programs(new, lines, lambda place: within_any(_resolve(path, place), roots))
+        if gone:
+            what = f"git would have obeyed {path}/{name} outside the sandbox ({', '.join(gone[:8])}): "
+            before = old if old not in (b"", UNREADABLE) else None
+            if not _write(path, name, kept if before is None else before, roots):
+                yield f"{what}and it could not be changed: {REMOVE_BY_HAND}."
+            else:
+                yield what + ("that was taken out of it." if before is None else "it was put back as it was.")
+    if now.common != was.common and now.common and not _is_worktree_of(path, now.common):
+        yield from _disable(path, "commondir", roots, "leads git to settings elsewhere", was.common)
+    for name, digest in now.hooks.items():
+        if was.hooks.get(name) != digest and digest not in hooks:
+            where, _, base = f"{path}/{name}".rpartition("/")
+            yield from _disable(where, base, roots, "would have been run by git outside the sandbox")
+
+
+def _printable(words: str) -> str:
+    """A sentence on one line. It may contain names of folders, which a command chooses."""
+    shown = "".join(char if char.isprintable() else "?" for char in words)
+    return (
+        shown if len(shown) <= MAX_LENGTH else f"{shown[: MAX_LENGTH // 2]}[...]{shown[-MAX_LENGTH // 2 :]}"
+    )
+
+
+def _is_worktree_of(path: str, common: bytes) -> bool:
+    """Whether a `commondir` names the repository in whose `worktrees` the folder lies, which is what git writes."""
+    rooms, _ = os.path.split(path)
+    place = os.fsdecode(common.rstrip(b"\r\n"))
+    return os.path.basename(rooms) == "worktrees" and _resolve(path, place) == os.path.realpath(
+        os.path.dirname(rooms)
+    )
+
+
+def _repository(path: str) -> GitRepository:
+    common = _read(f"{path}/commondir")
+    return GitRepository(tuple(_read(f"{path}/{name}") for name in SETTINGS), common, dict(_hooks(path)))
+
+
+def _hooks(path: str) -> Iterator[tuple[str, str]]:
+    """Each executable hook and its digest. If the folder of hooks is a link, the link stands for all of them."""
+    folder = f"{path}/hooks"
+    try:
+        if os.path.islink(folder):
+            yield "hooks", f"link {os.readlink(folder)}"
+            return
+        names = os.listdir(folder)
+    except OSError:
+        return
+    names = sorted(name for name in names if not name.endswith(NO_HOOKS))
+    if len(names) > MAX_HOOKS:
+        yield "hooks", f"{len(names)} files"
+        return
+    for name in names:
+        try:
+            status = os.lstat(f"{folder}/{name}")
+        except OSError:
+            continue
+        if stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_mode & 0o111):
+            data = _read(f"{folder}/{name}")
+            stamp = f"{status.st_ino} {status.st_ctime_ns}" if data == UNREADABLE else ""
+            yield f"hooks/{name}", stamp or hashlib.sha256(data).hexdigest()
+
+
+def _pointer(path: str) -> tuple[bytes, str] | None:
+    """The content of a `.git` that is no folder, and the folder that it leads to."""
+    folder = os.path.dirname(path)
+    try:
+        if os.path.islink(path):
+            link = os.readlink(path)
+            # Git would also follow a link to a file, which nobody needs, so that counts as leading nowhere.
+            return os.fsencode(f"link {link}"), os.path.realpath(path) if os.path.isdir(path) else ""
+    except OSError:
+        return None
+    data = _read(path)
+    if not data.startswith(b"gitdir: "):
+        return None
+    place = os.fsdecode(data.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
+    return data, _resolve(folder, place)
+
+
+def _resolve(folder: str, place: str) -> str:
+    return os.path.realpath(os.path.join(folder, place)) if "\0" not in place else ""
+
+
+def _read(path: str) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return b""
+    except OSError:
+        return UNREADABLE if os.path.lexists(path) else b""
+    with open(fd, "rb") as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            return UNREADABLE
+        return file.read(MAX_BYTES)
+
+
+@contextmanager
+def _open_folder(folder: str, roots: Sequence[str]) -> Generator[int]:
+    """Opens a folder below one of the roots without following a link: other commands may be changing it now."""
+    root = innermost(folder, roots)
+    fd = os.open(root, FOLDER)
+    try:
+        for name in filter(None, folder[len(root) :].split("/")):
+            fd, outer = os.open(name, FOLDER, dir_fd=fd), fd
+            os.close(outer)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _disable(folder: str, name: str, roots: Sequence[str], why: str, old: bytes = b"") -> Iterator[str]:
+    """Renames a file to a name that git ignores, and restores its previous content under the old name."""
+    try:
+        with _open_folder(folder, roots) as fd:
+            aside = next(
+                other
+                for other in (f"{name}.disabled", *(f"{name}.{number}.disabled" for number in range(1, 100)))
+                if not _exists(other, fd)
+            )
+            os.rename(name, aside, src_dir_fd=fd, dst_dir_fd=fd)
+    except (OSError, StopIteration):
+        yield f"{folder}/{name} {why}, and could not be set aside: {REMOVE_BY_HAND}."
+        return
+    if old not in (b"", UNREADABLE):
+        _write(folder, name, old, roots)
+    yield f"{folder}/{name} {why}: it was set aside as {aside}."
+
+
+def _write(folder: str, name: str, data: bytes, roots: Sequence[str]) -> bool:
+    beside = f"{name}.toolcrib-{os.getpid()}"
+    try:
+        with _open_folder(folder, roots) as fd:
+            mode = 0o644
+            if _exists(name, fd):
+                mode = stat.S_IMODE(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode) & 0o777
+            new = os.open(
+                beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=fd
+            )
+            with open(new, "wb") as file:
+                file.write(data)
+            os.replace(beside, name, src_dir_fd=fd, dst_dir_fd=fd)
+    except OSError:
+        return False
+    return True
+
+
+def _exists(name: str, fd: int) -> bool:
+    try:
+        os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True

@@ -1,0 +1,163 @@
+"""Placeholders: what is created before a command where a path does not exist yet, and removed again after it.
+
+An empty *folder* stands for a protected file that does not exist, so that a mount can cover it (a folder, because git
+ignores empty ones). Other processes may have commands in the same workspace: whoever needs a placeholder holds a lock
+on it, and the last one removes it, because removing it would also remove the mounts on it. A placeholder is known by
+its modification time, which no folder has by chance and which any use of it changes. So one that a killed process left
+behind is recognised, and is not taken for the user's own folder.
+
+An empty *file* stands for a path that a command may write and that does not exist: neither a mount nor a Landlock rule
+can name it, and to open its folder instead would open far more.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from toolcrib.command.sandbox.interface import Launch
+
+TIME_OF_A_PLACEHOLDER = 1_000_000_007  # seconds
+TRIES = 8
+OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def is_placeholder(path: str) -> bool:
+    """Whether a path is an empty folder of ours, which for its user does not exist."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_mtime_ns // 10**9 == TIME_OF_A_PLACEHOLDER
+
+
+class Placeholders:
+    """The placeholder folders that commands of one sandbox need. Each is locked once, however many commands use it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._descriptors: dict[str, int] = {}
+        self._users: Counter[str] = Counter()
+
+    def hold(self, paths: Sequence[str]) -> Callable[[Launch], None]:
+        """Creates the missing placeholders and holds all of them; returns the step that releases them again."""
+        held: list[str] = []
+        with self._lock:
+            for path in paths:
+                for folder in [*_absent_above(path), path]:
+                    if folder in held or (os.path.lexists(folder) and not is_placeholder(folder)):
+                        continue
+                    if not self._acquire(folder):
+                        break
+                    held.append(folder)
+                    self._users[folder] += 1
+
+        def release(launch: Launch) -> None:
+            with self._lock:
+                while held:
+                    self._release(held.pop())
+
+        return release
+
+    def _acquire(self, folder: str) -> bool:
+        fd = self._descriptors.get(folder)
+        if fd is not None and _is_still(fd, folder):
+            return True
+        new = _create_and_lock(folder)
+        if new is None:
+            return False
+        if fd is not None:
+            os.close(fd)
+        self._descriptors[folder] = new
+        _set_time([folder, os.path.dirname(folder)], self._descriptors)
+        return True
+
+    def _release(self, folder: str) -> None:
+        self._users[folder] -= 1
+        if self._users[folder]:
+            return
+        fd = self._descriptors.pop(folder)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.rmdir(folder)  # succeeds only if it is still empty
+            _set_time([os.path.dirname(folder)], self._descriptors)
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+
+
+def _is_still(fd: int, folder: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.lstat(folder))
+    except OSError:
+        return False
+
+
+def _create_and_lock(folder: str) -> int | None:
+    """The descriptor that holds the lock of a placeholder, which is created if it does not exist."""
+    for _ in range(TRIES):
+        try:
+            os.mkdir(folder)
+        except FileExistsError:
+            pass
+        except OSError:
+            return None
+        try:
+            fd = os.open(folder, OPEN)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH)  # waits only while another process checks whether it is the last
+            if _is_still(fd, folder):
+                return fd
+        except OSError:
+            pass
+        os.close(fd)
+    return None
+
+
+def _set_time(folders: Sequence[str], descriptors: Mapping[str, int]) -> None:
+    """Gives placeholders their time again, which creating a placeholder in them has changed."""
+    for folder in folders:
+        if folder in descriptors:
+            os.utime(descriptors[folder], (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
+
+
+def _absent_above(path: str) -> list[str]:
+    found: list[str] = []
+    folder = os.path.dirname(path)
+    while not os.path.lexists(folder) or is_placeholder(folder):
+        found.append(folder)
+        folder = os.path.dirname(folder)
+    return found[::-1]
+
+
+def create_missing_files(paths: Iterable[str]) -> list[Callable[[Launch], None]]:
+    """Creates those of the files that do not exist; returns the steps that remove them if they are still empty."""
+    removals: list[Callable[[Launch], None]] = []
+    for path in paths:
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        except OSError:  # it exists, or cannot be created: then the command says so
+            continue
+        removals.append(partial(_remove_if_unchanged, path, _stamp(os.fstat(fd))))
+        os.close(fd)
+    return removals
+
+
+def _remove_if_unchanged(path: str, before: tuple[int, ...], launch: Launch) -> None:
+    try:
+        if _stamp(os.lstat(path)) == before:
+            os.unlink(path)
+    except OSError:
+        pass
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

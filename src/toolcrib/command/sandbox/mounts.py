@@ -1,0 +1,175 @@
+"""The arguments by which bwrap lays out the file system of a command."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+from functools import cache
+
+from toolcrib.command.sandbox.files.file_view import FileView
+from toolcrib.command.sandbox.files.paths import between, innermost, within, within_any
+from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
+
+# A new /proc can be written to by root, to whom it belongs outside as well.
+KERNEL_SETTINGS = (
+    "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi",
+)  # fmt: skip
+# The scratch folder of the sandbox is mounted on these.
+TEMPORARY = ("/tmp", "/var/tmp")
+RESOLVED = "/run/systemd/resolve"  # where /etc/resolv.conf often leads
+SMALL = 1 << 20  # bytes of a hidden folder, which only holds the way to what is shown below it
+
+Mounts = dict[str, list[str]]
+"""The arguments for each mount point."""
+
+
+def bwrap() -> str:
+    """The path of the bwrap program. Raises SandboxError if it is not installed."""
+    found = shutil.which("bwrap", path="/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin")
+    if found is None or not stat.S_ISREG(os.stat(found).st_mode):
+        raise SandboxError("bwrap is not installed")
+    return found
+
+
+@cache
+def bwrap_knows(option: str) -> bool:
+    """Whether the installed bwrap has an option."""
+    done = subprocess.run([bwrap(), "--help"], capture_output=True, text=True, timeout=10, check=False)
+    return f" {option} " in done.stdout + done.stderr
+
+
+def mount_arguments(view: FileView, level: Level, limits: Limits, scratch: str) -> list[str]:
+    """Everything from the root on: what is read-only, hidden, shown again, writable and protected."""
+    words = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    for path in KERNEL_SETTINGS:
+        # Only root may write there anyway; and each of these mounts takes longer than all others together.
+        if os.geteuid() == 0 and os.path.exists(path):
+            words += ["--ro-bind", path, path]
+    mounts = _hidden_and_shown(view, limits)
+    if level.network is Network.ON and os.path.isdir(RESOLVED):
+        mounts[RESOLVED] = ["--ro-bind-try", RESOLVED, RESOLVED]
+    mounts |= _temporary(view, level, limits, scratch)
+    mounts |= _writable(view, level)
+    _fix(mounts, view, level)
+    outer_first = sorted(mounts, key=lambda path: path.split("/"))
+    words += [word for path in outer_first for word in mounts[path]]
+    # Made read-only when everything is mounted in it: files beside the workspace must not seem to be written.
+    around = [path for place in TEMPORARY for path in _around_workspace(os.path.realpath(place), view, level)]
+    return words + [word for path in around for word in ("--remount-ro", path)]
+
+
+def _hidden_and_shown(view: FileView, limits: Limits) -> Mounts:
+    mounts: Mounts = {}
+    for path in view.hidden:
+        if _hidden_anyway(path, view):
+            continue
+        if os.path.isdir(path):
+            size = limits.scratch if path == view.home else SMALL
+            mounts[path] = [*_size(size), "--tmpfs", path]
+        elif os.access(path, os.R_OK):
+            mounts[path] = ["--ro-bind", "/dev/null", path]
+    return mounts | {path: ["--ro-bind-try", path, path] for path in view.shown}
+
+
+def _temporary(view: FileView, level: Level, limits: Limits, scratch: str) -> Mounts:
+    """The scratch folder in the place of the folders for temporary files, with mount points for opened paths."""
+    mounts: Mounts = {}
+    for place in TEMPORARY:
+        if os.path.isdir(place):
+            path = os.path.realpath(place)
+            mounts[path] = ["--bind", scratch, path]
+            mounts |= {top: ["--tmpfs", top] for top in _tops_of_opened(path, level)}
+            mounts |= {outer: ["--tmpfs", outer] for outer in _around_workspace(path, view, level)}
+    return mounts | {"/dev/shm": [*_size(limits.scratch or None), "--tmpfs", "/dev/shm"]}
+
+
+def _writable(view: FileView, level: Level) -> Mounts:
+    bind = "--bind" if level.files is Files.WORKSPACE_WRITE else "--ro-bind"
+    mounts = {view.workspace: [bind, view.workspace, view.workspace]}
+    for path in level.writable:
+        if path in view.shown or within(path, view.workspace):
+            mounts[path] = ["--bind-try", path, path]
+    return mounts
+
+
+def _fix(mounts: Mounts, view: FileView, level: Level) -> None:
+    """Adds the mounts that protect, hide and keep read-only what a command could otherwise write to."""
+    fixed = [*view.denied, *view.read_only]
+    if level.files is Files.WORKSPACE_WRITE:
+        fixed += [*view.protected, *(path for path in view.hidden if within(path, view.workspace))]
+        mounts |= {path: _unwritable(path) for path in view.protected}
+    for path in fixed:
+        # A folder that is no mount point could be renamed, with what is protected or hidden in it.
+        for outer in _above(path, view, level):
+            mounts.setdefault(outer, ["--bind-try", outer, outer])
+    outside = [path for path in view.read_only if not within(path, view.workspace)]
+    mounts |= {path: _unwritable(path) for path in outside if os.path.lexists(path)}
+    for path in [path for path, words in mounts.items() if _reopens_denied(path, words, view)]:
+        del mounts[path]
+    mounts |= {path: _emptied(path) for path in view.denied if os.path.exists(path)}
+
+
+def _size(size: int | None) -> list[str]:
+    return ["--size", str(size)] if size is not None and bwrap_knows("--size") else []
+
+
+def _unwritable(path: str) -> list[str]:
+    """A read-only mount. An empty folder is replaced by an empty one in memory, which is mounted faster."""
+    if bwrap_knows("--perms") and bwrap_knows("--size") and os.path.isdir(path) and not os.listdir(path):
+        return ["--perms", "0555", "--size", "4096", "--tmpfs", path]
+    return ["--ro-bind-try", path, path]
+
+
+def _emptied(path: str) -> list[str]:
+    """A mount that hides a denied path: nothing is in it, and nothing can be put there."""
+    if os.path.isdir(path):
+        return ["--tmpfs", path, "--remount-ro", path]
+    return ["--ro-bind", "/dev/null", path]
+
+
+def _reopens_denied(path: str, words: list[str], view: FileView) -> bool:
+    """Whether a mount lies in what deny rules take away, and would open it again."""
+    read_only = view.read_only if words[0] in ("--bind", "--bind-try") else ()
+    return any(path != place and within(path, place) for place in (*view.denied, *read_only))
+
+
+def _above(path: str, view: FileView, level: Level) -> list[str]:
+    """The folders above a path that a command may write to."""
+    around = innermost(path, [place for place in view.writable(level) if place != path])
+    return between(around, path) if around else []
+
+
+def _hidden_anyway(path: str, view: FileView) -> bool:
+    """Whether a hidden path lies in something that is hidden."""
+    places = (*view.hidden, *view.shown, view.workspace)
+    return innermost(path, (place for place in places if place != path)) in view.hidden
+
+
+def _tops_of_opened(temporary: str, level: Level) -> list[str]:
+    """The first folders below a folder for temporary files that lead to opened paths.
+
+    They are mounted in memory, or the mount points would stay behind in the scratch folder.
+    """
+    opened = [path for path in (*level.readable, *level.writable) if within(path, temporary)]
+    tops = {"/".join(path.split("/")[: temporary.count("/") + 2]) for path in opened}
+    return [top for top in tops if top not in opened]
+
+
+def _around_workspace(temporary: str, view: FileView, level: Level) -> list[str]:
+    """The folder around a workspace that lies below a folder for temporary files, unless it is shared with others."""
+    if not within(view.workspace, temporary):
+        return []
+    above = between(temporary, view.workspace)[:2]
+    opened = (*view.shown, *level.readable, *level.writable)
+    return [path for path in above[-1:] if not within_any(path, opened)]
+
+
+def mount_points_in(scratch: str, level: Level) -> list[str]:
+    """Files of the scratch folder on which opened files right below a folder for temporary files are mounted."""
+    return [
+        f"{scratch}/{os.path.basename(path)}"
+        for path in (*level.readable, *level.writable)
+        if os.path.dirname(path) in TEMPORARY and os.path.isfile(path)
+    ]

@@ -1,0 +1,58 @@
+"""The instructions for the launcher: what it puts its own process under before it becomes the command."""
+
+from __future__ import annotations
+
+import marshal
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolcrib.command.sandbox.files.own_files import python
+from toolcrib.command.sandbox.interface import Launch
+
+LAUNCHER = str(Path(__file__).with_name("launcher.py"))
+LandlockRules = tuple[tuple[int, int, int], list[tuple[str, int]], int]
+
+
+@dataclass(slots=True)
+class Instructions:
+    """What the launcher does before it executes `exec`; it skips what is not set.
+
+    `landlock` are the arguments of `kernel.landlock`, `filter` is a program of `seccomp`, `limits` are pairs for
+    `setrlimit`, `capabilities` says whether to drop them. `groups` are the files of control groups to join.
+    A supervisor (`supervised`) ends all processes with the command, and also when there are more than `processes` of
+    them or when they use more than `together` bytes of memory. `hand_over` is the descriptor over which the proxy's
+    listener is sent out. `env` is added to the launcher's own environment for the command.
+    """
+
+    exec: list[str]
+    landlock: LandlockRules | None = None
+    filter: bytes | None = None
+    limits: list[tuple[int, int]] = field(default_factory=list)
+    capabilities: bool = False
+    supervised: bool = False
+    together: int | None = None
+    processes: int | None = None
+    groups: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    hand_over: int | None = None
+
+    @property
+    def needed(self) -> bool:
+        """Whether anything is set for which a launcher is needed."""
+        return self.landlock is not None or self.supervised or self.hand_over is not None
+
+    def argv(self, launch: Launch) -> list[str]:
+        """The launcher's command line; it reads the instructions from a descriptor of the launch."""
+        fields: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        return [python(), "-I", "-S", LAUNCHER, str(inherited_data(launch, marshal.dumps(fields)))]
+
+
+def inherited_data(launch: Launch, data: bytes) -> int:
+    """A descriptor from which the launched process reads these bytes."""
+    fd = os.memfd_create("toolcrib", os.MFD_CLOEXEC)
+    launch.inherited.append(fd)
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

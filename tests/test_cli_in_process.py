@@ -8,9 +8,9 @@ import warnings
 from pathlib import Path
 
 import pytest
-from toolcrib.command.sandbox.kernel import LIBC
 
 from toolcrib.cli import main
+from toolcrib.command.sandbox.process.kernel import LIBC
 
 TOOL = """
 from toolcrib import Effect, tool

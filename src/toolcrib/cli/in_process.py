@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from toolcrib.command.sandbox.kernel import LIBC, SET_DUMPABLE, prctl
+from toolcrib.command.sandbox.process.kernel import LIBC, SET_DUMPABLE, prctl
 
 GET_DUMPABLE = 3
 

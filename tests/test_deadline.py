@@ -56,11 +56,11 @@ async def test_what_a_person_takes_to_give_a_permission_is_not_the_tools_time(be
     async def asks(ctx: Context) -> str:
         for _ in range(begin):
             await asyncio.sleep(0)
-        await asyncio.gather(ctx.ask("one", person=True), ctx.ask("two", person=True))
+        await asyncio.gather(ctx.ask("one", person_only=True), ctx.ask("two", person_only=True))
         return "answered"
 
     async def hangs(ctx: Context) -> str:
-        await ctx.ask("it", person=True)
+        await ctx.ask("it", person_only=True)
         await asyncio.sleep(30)
         return "never"
 

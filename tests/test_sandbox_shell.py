@@ -24,14 +24,14 @@ class Listener:
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
         self.told.append(named)
 
-    def kept(self, ctx: Context[Any]) -> list[Any]:
+    def remembered_approvals(self, ctx: Context[Any]) -> list[Any]:
         return []
 
     async def ask(self, ctx: Context[Any], action: str, patterns: tuple[str, ...], **more: Any) -> None:
         raise ToolError(f"Nobody could be asked: {action}.")
 
 
-def listed() -> str:
+def as_tuple() -> str:
     """The command lines of all processes."""
     return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
 
@@ -99,7 +99,7 @@ async def test_it_runs_where_it_is_told(ws: Workspace, sandbox: Sandbox) -> None
 
 async def test_what_detached_itself_ends_all_the_same(ws: Workspace, sandbox: Sandbox) -> None:
     assert await sh(ws, sandbox, "setsid sleep 314.15926 >/dev/null 2>&1 & echo up") == "up"
-    assert "314.15926" not in listed()
+    assert "314.15926" not in as_tuple()
 
 
 @pytest.mark.parametrize(
@@ -121,10 +121,10 @@ async def test_a_cancel_at_any_moment_leaves_nothing(
     with pytest.raises(asyncio.CancelledError):
         await task
     for _ in range(200):
-        if "299.79" not in listed():
+        if "299.79" not in as_tuple():
             return
         await asyncio.sleep(0.02)
-    raise AssertionError(listed())
+    raise AssertionError(as_tuple())
 
 
 async def test_a_timeout_says_what_the_sandbox_did(ws: Workspace, sandbox: Sandbox) -> None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from toolcrib import Context, Effect, Tool, ToolError, tool
 from toolcrib.cli.demo_project import build
-from toolcrib.samples import samples, spoiled
+from toolcrib.samples import invalid_samples, samples
 from toolcrib.testing import Replay, Scripted, check_tool
 from toolcrib.tools import EditFile, GlobFiles, Grep, ListDir, ReadFile, Shell, Workspace, WriteFile
 
@@ -237,6 +237,6 @@ def test_samples_fit_and_spoiled_ones_do_not(schema: dict[str, Any]) -> None:
     made = list(samples(schema, 8, seed=3))
     assert made and all(valid.is_valid(item) for item in made)
     assert made == list(samples(schema, 8, seed=3))
-    wrong = list(spoiled(schema, made[0]))
+    wrong = list(invalid_samples(schema, made[0]))
     assert all(not valid.is_valid(item) for _, item in wrong)
     assert {name for name, _ in wrong} >= set(schema.get("required", ()))

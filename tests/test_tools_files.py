@@ -398,11 +398,11 @@ def test_a_listing_is_sorted_indented_and_paged(ws: Workspace) -> None:
         put(ws, path, "")
     tool = ListDir(ws)
 
-    def listed(**named: Any) -> str:
+    def as_tuple(**named: Any) -> str:
         return tool.execute(ListDirParams(**named), Context())
 
-    assert listed().splitlines() == [".git/", ".hidden", "a/", "b.txt", "node_modules/"]
-    assert listed(depth=3).splitlines() == [
+    assert as_tuple().splitlines() == [".git/", ".hidden", "a/", "b.txt", "node_modules/"]
+    assert as_tuple(depth=3).splitlines() == [
         ".git/ (not listed)",
         ".hidden",
         "a/",
@@ -412,18 +412,18 @@ def test_a_listing_is_sorted_indented_and_paged(ws: Workspace) -> None:
         "b.txt",
         "node_modules/ (not listed)",
     ]
-    assert listed(limit=2) == ".git/\n.hidden\n\n[Entries 1-2 of 5. Use offset=3 to read on.]"
-    assert listed(offset=5) == "node_modules/"
-    assert listed(path="node_modules") == "pkg/"
+    assert as_tuple(limit=2) == ".git/\n.hidden\n\n[Entries 1-2 of 5. Use offset=3 to read on.]"
+    assert as_tuple(offset=5) == "node_modules/"
+    assert as_tuple(path="node_modules") == "pkg/"
     with pytest.raises(ToolError, match="has 5 entries"):
-        listed(offset=6)
+        as_tuple(offset=6)
     with pytest.raises(ToolError, match=r"b\.txt is a file, not a folder"):
-        listed(path="b.txt")
+        as_tuple(path="b.txt")
     with pytest.raises(ToolError, match="Did you mean a"):
-        listed(path="A")
+        as_tuple(path="A")
     put(ws, "empty/x", "")
     (Path(ws.root.path) / "empty/x").unlink()
-    assert listed(path="empty") == "[empty is empty.]"
+    assert as_tuple(path="empty") == "[empty is empty.]"
 
 
 def test_names_stay_on_their_line(ws: Workspace) -> None:

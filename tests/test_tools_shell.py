@@ -29,7 +29,7 @@ class Listener:
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
         self.told.append(named["result"])
 
-    def kept(self, ctx: Context[Any]) -> list[Any]:
+    def remembered_approvals(self, ctx: Context[Any]) -> list[Any]:
         return []
 
 

@@ -410,14 +410,14 @@ async def test_a_link_is_no_other_name_for_a_folder(ws: Workspace) -> None:
         await sh(ws, NoSandbox(), "cat plan", workdir="link")
 
 
-def listed() -> str:
+def as_tuple() -> str:
     """The command lines of all processes."""
     return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
 
 
 async def nothing_left(mark: str) -> bool:
     for _ in range(200):
-        if mark not in listed():
+        if mark not in as_tuple():
             return True
         await asyncio.sleep(0.02)
     return False
@@ -459,7 +459,7 @@ class Listener:
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
         self.told.append(named["result"])
 
-    def kept(self, ctx: Context[Any]) -> list[Any]:
+    def remembered_approvals(self, ctx: Context[Any]) -> list[Any]:
         return []
 
 

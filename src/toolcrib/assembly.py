@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolcrib.plugins import Plugin, PluginError, entry_points, load_named
-from toolcrib.toolset import Supplied, Toolset, filtered, name_of
+from toolcrib.toolset import ToolLike, Toolset, filtered, name_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -25,7 +25,7 @@ def default_tools(
     *,
     sandbox: Sandbox | None = None,
     level: Level | None = None,
-) -> list[Supplied]:
+) -> list[ToolLike]:
     """The built-in tools, confined to a workspace: a folder that exists, or a Workspace.
 
     `sandbox` and `level` are `workspace_tools`'s: what commands run in, or the level of the best that works here.
@@ -46,8 +46,8 @@ class Assembly:
     `sources` says where the tools come from, by name; `notes` are what a person should know of it.
     """
 
-    named: list[Supplied | Toolset] = field(default_factory=list)
-    builtin: list[Supplied] = field(default_factory=list)
+    named: list[ToolLike | Toolset] = field(default_factory=list)
+    builtin: list[ToolLike] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
     plugins: list[Plugin] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ def assemble(
     """
     found = Assembly(builtin=default_tools(workspace, sandbox=sandbox, level=level))
     found.sources = {name_of(tool): BUILT_IN for tool in found.builtin}
-    claimed: dict[str, Supplied] = {}
+    claimed: dict[str, ToolLike] = {}
     for reference in named:
         for tool in load_named(reference).tools:
             name = _name(tool)
@@ -114,6 +114,6 @@ def _add_installed(found: Assembly, plugin: Plugin) -> None:
             found.sources[name] = plugin.source
 
 
-def _name(tool: Supplied | Toolset) -> str:
+def _name(tool: ToolLike | Toolset) -> str:
     """The name of one tool; "" for a toolset, which is asked later."""
     return "" if not hasattr(tool, "facts") and isinstance(tool, Toolset) else name_of(tool)

@@ -1,4 +1,4 @@
-"""What a running tool is handed: dependencies, the person's channel, cancellation, and the ways up."""
+"""What a running tool is handed: its dependencies, reports to the person, cancellation, questions, other tools."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from toolcrib.call import CallKey
 from toolcrib.errors import Cancelled, ToolError
+from toolcrib.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from toolcrib.access import Access, DeniedPaths
     from toolcrib.result import ToolResult
 
+__all__ = ["Context", "Host", "PartialContext"]
+
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    Deps = TypeVar("Deps", default=Any)  # so that a bare `Context` is complete for a strict type checker
+    Deps = TypeVar("Deps", default=Any)  # so that strict type checkers take a bare `Context`
 else:
     from typing import TypeVar  # typing_extensions takes milliseconds to import
 
@@ -24,7 +27,7 @@ T = TypeVar("T")
 
 
 class Host(Protocol):
-    """The side of the toolbox that a Context reaches; tools never see it."""
+    """What a Context needs of the toolbox. Tools never see it."""
 
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None: ...
     async def ask(
@@ -33,21 +36,21 @@ class Host(Protocol):
         action: str,
         patterns: tuple[str, ...],
         *,
-        reaches: tuple[Access, ...] | None,
-        shown: str,
-        person: bool,
-        known: bool,
+        accesses: tuple[Access, ...] | None,
+        details: str,
+        person_only: bool,
+        remembered_only: bool,
     ) -> None: ...
-    def kept(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]: ...
+    def remembered_approvals(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]: ...
     def note(self, ctx: Context[Any], words: str) -> None: ...
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult: ...
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T: ...
 
 
 class Context(Generic[Deps]):
-    """One call's view of the world; `Context[Deps]` types its `deps`.
+    """What one call of a tool may use; `Context[Deps]` gives the type of its `deps`.
 
-    For a unit test of a tool, make one by hand: `Context(deps=...)` reports nowhere and may not ask or call.
+    For a unit test of a tool make a context by hand: `Context(deps=...)` reports to nobody and cannot ask or call.
 
     >>> ctx = Context(deps={"db": "sqlite"})
     >>> ctx.deps["db"], ctx.cancelled
@@ -92,7 +95,7 @@ class Context(Generic[Deps]):
         self._idempotency_key = ""
         self._loop: Any = None
         self._permits: Callable[[Access], bool] | None = None
-        # Asked with the workspace and further folders, what deny rules take there; None where none does.
+        # Given the workspace and further folders: what deny rules take away there. None if no rule does.
         self.denied_paths: Callable[[str, Iterable[str]], DeniedPaths] | None = None
 
     def report(
@@ -103,16 +106,16 @@ class Context(Generic[Deps]):
         params: dict[str, Any] | None = None,
         result: Any = None,
     ) -> None:
-        """Tell the person, not the model: a line of text, how far it is (0 to 1), parameters, a preview.
+        """Tell the person, not the model: a line of text, the progress (0 to 1), parameters, a result so far.
 
-        Cheap when nobody listens, safe from worker threads, and never delays the tool.
+        Cheap when nobody listens, safe in worker threads, and never delays the tool.
         """
         if self._host is not None:
             self._host.report(self, {"tip": tip, "progress": progress, "params": params, "result": result})
 
     @property
     def cancelled(self) -> bool:
-        """Whether this call was cancelled or ran out of time; for loops in threads."""
+        """Whether this call was cancelled or ran out of time. A loop in a thread looks at this."""
         return self._cancelled
 
     def check_cancelled(self) -> None:
@@ -121,18 +124,16 @@ class Context(Generic[Deps]):
             raise Cancelled(f"the call of {self.tool} was cancelled")
 
     def permits(self, access: Access) -> bool:
-        """Whether rules let this call reach something: for what a tool only finds as it goes.
+        """Whether the policy's rules let this call reach a file, command or host that the tool found on its way.
 
-        True where no rule is about what it reaches, and without a toolbox.
+        True without rules that look at accesses, and without a toolbox.
         """
         return self._permits is None or self._permits(access)
 
     @property
     def idempotency_key(self) -> str:
-        """The same for all attempts of one call, different for every other: for services that take one."""
+        """A key for services that take one: the same for all attempts of one call, different for every other call."""
         if not self._idempotency_key:
-            from toolcrib.fingerprint import fingerprint
-
             self._idempotency_key = fingerprint(self.tool, list(self.key))[:32]
         return self._idempotency_key
 
@@ -141,45 +142,51 @@ class Context(Generic[Deps]):
         action: str,
         patterns: Iterable[str] = (),
         *,
-        reaches: Iterable[Access] | None = None,
-        shown: str = "",
-        person: bool = False,
-        known: bool = False,
+        accesses: Iterable[Access] | None = None,
+        details: str = "",
+        person_only: bool = False,
+        remembered_only: bool = False,
     ) -> None:
-        """Ask for permission, in the middle of the work, through the same policy and the same person.
+        """Ask for permission in the middle of the work: the policy decides, and a person where it says so.
 
-        `action` says what would be done, `patterns` what it would be done to, `reaches` the same for rules, and
-        `shown` more of it to the person. Returns when it is allowed; raises ToolError, with the words for the
-        model, when it is not. With `person`, rules and autonomy may refuse and not allow: only a person does,
-        and "always" is remembered for exactly this; their time is not the tool's. With `known`, nobody is asked: only
-        such an "always" counts.
+        `action` says what would be done, `patterns` to what, `accesses` the same for rules; the person is also
+        shown `details`. Returns if it is allowed; raises ToolError, with words for the model, if it is not.
+
+        With `person_only`, rules and autonomy can refuse but not allow: a person has to. An "always" is then
+        remembered for exactly this question, and the time that the person takes does not count for the tool.
+        With `remembered_only`, nobody is asked: only such a remembered "always" allows.
         """
-        reached = None if reaches is None else tuple(reaches)
-        await self._reach().ask(
-            self, action, tuple(patterns), reaches=reached, shown=shown, person=person, known=known
+        await self._connected().ask(
+            self,
+            action,
+            tuple(patterns),
+            accesses=None if accesses is None else tuple(accesses),
+            details=details,
+            person_only=person_only,
+            remembered_only=remembered_only,
         )
 
-    def kept(self) -> list[tuple[tuple[str, ...], float]]:
-        """What "always" was said of with `person=True`: the patterns, and when (0.0: in this run).
+    def remembered_approvals(self) -> list[tuple[tuple[str, ...], float]]:
+        """The patterns that a person answered with "always", with `person_only`, and when (0.0: in this run).
 
-        Whether it holds, `ask` with `known=True` says.
+        An approval may have expired or been overruled: `ask` with `remembered_only` says whether it holds.
         """
-        return [] if self._host is None else self._host.kept(self)
+        return [] if self._host is None else self._host.remembered_approvals(self)
 
     def note(self, words: str) -> None:
-        """Tell the person something of the whole run, in a line that stays."""
+        """Tell the person, in a line that stays, something that concerns the whole run."""
         if self._host is not None:
             self._host.note(self, words)
 
     async def call(self, name: str, /, **arguments: Any) -> ToolResult:
-        """Call another tool along the same path: validated, decided, recorded."""
-        return await self._reach().call(self, name, arguments)
+        """Call another tool: its call is validated, decided on and recorded like every other."""
+        return await self._connected().call(self, name, arguments)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait, from a sync tool's worker thread, for `ctx.ask(...)`, `ctx.call(...)` or other async work."""
-        return self._reach().run(self, work)
+        return self._connected().run(self, work)
 
-    def _reach(self) -> Host:
+    def _connected(self) -> Host:
         if self._host is None:
             raise ToolError("This step needs a toolbox, and the tool was called without one.")
         return self._host
@@ -193,5 +200,5 @@ class PartialContext(Context[Deps]):
 
     __slots__ = ()
 
-    def _reach(self) -> Host:
+    def _connected(self) -> Host:
         raise ToolError("Arguments are still streaming in: only report() is possible now.")

@@ -62,14 +62,14 @@ class FieldError:
     allowed: tuple[Any, ...] = ()
 
 
-def listed(name: str, given: Any) -> tuple[Any, ...]:
+def as_tuple(name: str, given: Any) -> tuple[Any, ...]:
     """The members of a list that was given; TypeError for a single text, which would be read as its letters."""
     if isinstance(given, str | bytes):
         raise TypeError(f"{name} is a list of names, got the string {given!r}: write [{given!r}]")
     return tuple(given)
 
 
-def in_full(error: BaseException) -> str:
+def traceback_text(error: BaseException) -> str:
     """An error with its traceback, for the operator; also of one whose own words fail."""
     import traceback
 

@@ -21,7 +21,7 @@ from typing import Any
 from toolcrib.errors import ToolcribError
 from toolcrib.facts import Facts
 from toolcrib.tool import Tool
-from toolcrib.toolset import Supplied, ToolFactory, Toolset, name_of
+from toolcrib.toolset import ToolFactory, ToolLike, Toolset, name_of
 
 GROUP = "toolcrib.tools"
 
@@ -35,7 +35,7 @@ class Plugin:
     """What one source supplies: an entry point, or a reference that a person named. `problem` if it failed."""
 
     source: str
-    tools: list[Supplied | Toolset] = field(default_factory=list)
+    tools: list[ToolLike | Toolset] = field(default_factory=list)
     problem: str = ""
 
 
@@ -102,7 +102,7 @@ def entry_points() -> list[Plugin]:
     return plugins
 
 
-def collected(value: Any, reference: str) -> list[Supplied | Toolset]:
+def collected(value: Any, reference: str) -> list[ToolLike | Toolset]:
     """The tools of what a reference leads to. Raises PluginError for what is no tool."""
     if isinstance(value, ModuleType):
         found = _of_module(value)
@@ -127,7 +127,7 @@ def is_tool(value: Any) -> bool:
     return isinstance(value, ToolFactory) or isinstance(getattr(value, "facts", None), Facts)
 
 
-def missing_arguments(supplied: Supplied) -> str:
+def missing_arguments(supplied: ToolLike) -> str:
     """The constructor's parameters that a Tool class cannot be made without, or ""."""
     import inspect
 

@@ -73,7 +73,7 @@ def samples(schema: Schema, count: int, seed: int = 0) -> Iterator[dict[str, Any
             yield made
 
 
-def spoiled(schema: Schema, arguments: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def invalid_samples(schema: Schema, arguments: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Arguments that no longer fit, each with the name of the parameter that is wrong."""
     from toolcrib.schema.validator import offline_validator
 

@@ -12,7 +12,7 @@ from toolcrib.facts import Facts
 if TYPE_CHECKING:
     from toolcrib.context import Context
 
-Supplied = Any  # a Tool class, a Tool instance, a FunctionTool or a ToolFactory
+ToolLike = Any  # a Tool class, a Tool instance, a FunctionTool or a ToolFactory
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Renamed:
     """A tool under another name; everything else is the tool's own."""
 
     name: str
-    tool: Supplied
+    tool: ToolLike
 
     def __repr__(self) -> str:
         return f"<Renamed {self.name}>"
 
 
-def name_of(supplied: Supplied) -> str:
+def name_of(supplied: ToolLike) -> str:
     """The name under which a supplied tool is registered; TypeError for what is no tool."""
     if isinstance(supplied, ToolFactory | Renamed):
         return supplied.name
@@ -64,7 +64,7 @@ class Toolset(Protocol):
     @property
     def version(self) -> int: ...
     async def names(self) -> list[str]: ...
-    async def get(self, name: str) -> Supplied | None: ...
+    async def get(self, name: str) -> ToolLike | None: ...
     async def __aenter__(self) -> Any: ...
     async def __aexit__(self, *exc: object) -> None: ...
 
@@ -72,13 +72,13 @@ class Toolset(Protocol):
 class StaticToolset:
     """A toolset of tools that are known now."""
 
-    def __init__(self, tools: Iterable[Supplied]) -> None:
+    def __init__(self, tools: Iterable[ToolLike]) -> None:
         self._changes = 0
-        self._tools: dict[str, Supplied] = {}
+        self._tools: dict[str, ToolLike] = {}
         for supplied in tools:
             self.add(supplied)
 
-    def add(self, supplied: Supplied) -> None:
+    def add(self, supplied: ToolLike) -> None:
         """Add a tool; ValueError when its name is taken."""
         name = name_of(supplied)
         if name in self._tools:
@@ -98,7 +98,7 @@ class StaticToolset:
     async def names(self) -> list[str]:
         return list(self._tools)
 
-    async def get(self, name: str) -> Supplied | None:
+    async def get(self, name: str) -> ToolLike | None:
         return self._tools.get(name)
 
     async def __aenter__(self) -> StaticToolset:
@@ -134,7 +134,7 @@ class _Wrapper:
             self._shown, self._shown_version = shown, self._inner.version
         return list(self._shown)
 
-    async def get(self, name: str) -> Supplied | None:
+    async def get(self, name: str) -> ToolLike | None:
         if self._shown_version != self._inner.version:
             await self.names()
         inner = self._shown.get(name)
@@ -151,22 +151,22 @@ class _Wrapper:
         await self._inner.__aexit__(*exc)
 
 
-def as_toolset(tools: Toolset | Iterable[Supplied]) -> Toolset:
+def as_toolset(tools: Toolset | Iterable[ToolLike]) -> Toolset:
     """A toolset as it is, or one of the given tools."""
     return tools if isinstance(tools, Toolset) else StaticToolset(tools)
 
 
-def filtered(tools: Toolset | Iterable[Supplied], keep: Callable[[str], bool]) -> Toolset:
+def filtered(tools: Toolset | Iterable[ToolLike], keep: Callable[[str], bool]) -> Toolset:
     """Only the tools whose name `keep` accepts."""
     return _Wrapper(as_toolset(tools), lambda name: name if keep(name) else None)
 
 
-def renamed(tools: Toolset | Iterable[Supplied], names: Mapping[str, str]) -> Toolset:
+def renamed(tools: Toolset | Iterable[ToolLike], names: Mapping[str, str]) -> Toolset:
     """Tools under other names: `names` maps old to new, the rest keep theirs."""
     return _Wrapper(as_toolset(tools), lambda name: names.get(name, name))
 
 
-def prefixed(tools: Toolset | Iterable[Supplied], prefix: str) -> Toolset:
+def prefixed(tools: Toolset | Iterable[ToolLike], prefix: str) -> Toolset:
     """All tools with a prefix before their names."""
     return _Wrapper(as_toolset(tools), lambda name: prefix + name)
 
@@ -191,7 +191,7 @@ class _Combined:
                 seen[name] = None
         return list(seen)
 
-    async def get(self, name: str) -> Supplied | None:
+    async def get(self, name: str) -> ToolLike | None:
         for toolset in self._toolsets:
             supplied = await toolset.get(name)
             if supplied is not None:
@@ -209,6 +209,6 @@ class _Combined:
         await self._stack.aclose()
 
 
-def combined(*tools: Toolset | Iterable[Supplied]) -> Toolset:
+def combined(*tools: Toolset | Iterable[ToolLike]) -> Toolset:
     """Several toolsets as one; a name that two of them supply is a ValueError when they are listed."""
     return _Combined([as_toolset(item) for item in tools])

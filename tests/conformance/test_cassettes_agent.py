@@ -11,7 +11,7 @@ from toolcrib import Agent, Effect, tool
 from toolcrib.agent import Reason
 from toolcrib.messages import Message
 from toolcrib.models import Replay
-from toolcrib.toolset import Supplied
+from toolcrib.toolset import ToolLike
 
 APIS = ("chat", "responses", "messages", "generateContent", "converse", "cohere_v2")
 ANYTHING = {"type": "object", "properties": {}, "additionalProperties": True}
@@ -21,11 +21,11 @@ def conversations(api: str) -> list[Any]:
     return [pytest.param(group, id=f"{api}:{group[0]['id']}") for group in cassettes(api)]
 
 
-def tools_of(group: list[dict[str, Any]], seen: list[str]) -> list[Supplied]:
+def tools_of(group: list[dict[str, Any]], seen: list[str]) -> list[ToolLike]:
     """A tool for every name that is called, which takes anything."""
     names = {call["name"] for record in group for call in record["expected_tool_calls"]}
 
-    def make(name: str) -> Supplied:
+    def make(name: str) -> ToolLike:
         def work(params: dict[str, Any]) -> str:
             seen.append(name)
             return f"the result of {name}"

@@ -43,7 +43,7 @@ from toolcrib.prepared import Refused
 from toolcrib.result import ToolResult
 from toolcrib.sink import Subscription
 from toolcrib.toolbox import Toolbox, ToolList, model_messages
-from toolcrib.toolset import Supplied, Toolset
+from toolcrib.toolset import ToolLike, Toolset
 
 if TYPE_CHECKING:
     from toolcrib.agent.transcript import TranscriptFile
@@ -91,7 +91,7 @@ class Agent:
     def __init__(
         self,
         model: Model | str,
-        tools: Iterable[Supplied | Toolset] = (),
+        tools: Iterable[ToolLike | Toolset] = (),
         *,
         toolbox: Toolbox | None = None,
         instructions: Instructions = "",

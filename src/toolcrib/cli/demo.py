@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.command.sandbox import Sandbox
-    from toolcrib.toolset import Supplied
+    from toolcrib.toolset import ToolLike
 
 TASK = "The tests of this project fail. Find out why, mend it, and show that they pass."
 INTRODUCTION = """\
@@ -98,7 +98,7 @@ def _closing(view: View, done: Shown, folder: Path, *, passes: bool, keep: bool)
     )
 
 
-def _tools(folder: Path, sandbox: Sandbox) -> list[Supplied]:
+def _tools(folder: Path, sandbox: Sandbox) -> list[ToolLike]:
     """The built-in tools; `shell` finds the Python that runs the demo, and leaves no bytecode behind."""
     workspace = Workspace(folder, level=sandbox.level)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, cast
 
-from toolcrib.errors import listed
+from toolcrib.errors import as_tuple
 from toolcrib.net.addresses import OPENABLE, Address, kind_of, nat64_prefix, parse_address
 from toolcrib.net.urls import Host, NetworkRefused, Target, parse_host, parse_url, shown
 
@@ -68,15 +68,15 @@ class NetGuard:
         limits: Limits = Limits(),
         resolver: Resolver = system_resolver,
     ) -> None:
-        allowed = None if allow_hosts is None else listed("allow_hosts", allow_hosts)
+        allowed = None if allow_hosts is None else as_tuple("allow_hosts", allow_hosts)
         self.limits = limits
         self._allow = None if allowed is None else [_entry(text) for text in allowed]
-        self._deny = [_entry(text)[0] for text in listed("deny_hosts", deny_hosts)]
+        self._deny = [_entry(text)[0] for text in as_tuple("deny_hosts", deny_hosts)]
         self._ports = frozenset(_port(port) for port in _ports(ports))
-        self._nat64 = [nat64_prefix(text) for text in listed("nat64", nat64)]
+        self._nat64 = [nat64_prefix(text) for text in as_tuple("nat64", nat64)]
         self._networks: list[IPv4Network | IPv6Network] = []
         self._private_hosts: list[str] = []
-        for text in listed("allow_private", allow_private):
+        for text in as_tuple("allow_private", allow_private):
             if (network := _network(text)) is not None:
                 self._networks.append(network)
             else:

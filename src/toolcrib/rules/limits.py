@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolcrib.errors import listed
+from toolcrib.errors import as_tuple
 from toolcrib.rules.patterns import any_matches
 
 HOUR = 3600.0
@@ -29,7 +29,7 @@ class Limit:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tools", listed("tools", self.tools))
+        object.__setattr__(self, "tools", as_tuple("tools", self.tools))
         if self.calls < 0 or (self.seconds is not None and self.seconds <= 0):
             raise ValueError(f"a limit is a number of calls and, if any, of seconds above 0; got {self}")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.effect import Effect
-from toolcrib.errors import listed
+from toolcrib.errors import as_tuple
 from toolcrib.facts import Facts
 from toolcrib.json_text.values import same_json
 from toolcrib.rules.patterns import (
@@ -56,7 +56,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         for name in ("tools", "servers", "paths", "commands", "hosts", "unsaid", "unless"):
-            object.__setattr__(self, name, listed(name, getattr(self, name)))
+            object.__setattr__(self, name, as_tuple(name, getattr(self, name)))
         for pattern in self.hosts:
             check_host(pattern)
         if self.verb is not Verb.ALLOW:  # who forbids "rm" does not mean to let "rm -r" run

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from toolcrib.errors import listed
+from toolcrib.errors import as_tuple
 from toolcrib.secrets.references import NAME
 
 VALUE_LIMIT = 1 << 20
@@ -44,7 +44,7 @@ class Environment:
     def __init__(
         self, names: Collection[str] = (), *, prefix: str = "", environ: Mapping[str, str] | None = None
     ) -> None:
-        self._names = frozenset(map(valid_name, listed("names", names)))
+        self._names = frozenset(map(valid_name, as_tuple("names", names)))
         self._prefix = prefix
         self._environ = os.environ if environ is None else environ
 
@@ -201,7 +201,7 @@ class Command:
         if isinstance(argv, str) or not argv:
             raise TypeError(f"argv must be a list of words, got {argv!r}")
         self._argv = tuple(argv)
-        self._names = frozenset(map(valid_name, listed("names", names)))
+        self._names = frozenset(map(valid_name, as_tuple("names", names)))
         self._deadline = deadline
 
     def names(self) -> Collection[str]:

@@ -20,12 +20,12 @@ from toolcrib.errors import ErrorCode, ToolDefinitionError
 from toolcrib.events import CallFinished, Event
 from toolcrib.prepared import Ready, Refused
 from toolcrib.result import ToolResult
-from toolcrib.samples import samples, spoiled
+from toolcrib.samples import invalid_samples, samples
 from toolcrib.schema import DIALECTS, lint, to_dialect
 from toolcrib.spec import ToolSpec
 from toolcrib.testing.report import Report
 from toolcrib.toolbox import Toolbox
-from toolcrib.toolset import Supplied, name_of
+from toolcrib.toolset import ToolLike, name_of
 
 GRACE = 1.0  # seconds that a cancelled call has to end
 CANCEL_AFTER = 0.02  # seconds after which a running call is cancelled
@@ -41,7 +41,7 @@ UNFIT = (
 
 
 def check_tool(
-    tool: Supplied | Callable[[Path], Supplied],
+    tool: ToolLike | Callable[[Path], ToolLike],
     *,
     workspace: str | Path | None = None,
     arguments: Iterable[Mapping[str, Any]] = (),
@@ -147,7 +147,7 @@ class Bench:
     """One tool under test, in a toolbox of its own."""
 
     def __init__(
-        self, tool: Supplied, folder: Path | None, report: Report, deps: Any, timeout: float
+        self, tool: ToolLike, folder: Path | None, report: Report, deps: Any, timeout: float
     ) -> None:
         self.tool = tool
         self.name = name_of(tool)
@@ -223,7 +223,7 @@ class Bench:
 
     async def refuses(self, spec: ToolSpec, fitting: list[Fit]) -> None:
         """Checks that arguments which do not fit are refused with a message that names the parameter."""
-        for name, wrong in spoiled(spec.input_schema, fitting[0].arguments if fitting else {}):
+        for name, wrong in invalid_samples(spec.input_schema, fitting[0].arguments if fitting else {}):
             prepared = await self.box.prepare(ToolCall(self.name, wrong))
             if not isinstance(prepared, Refused):
                 continue  # what could be repaired

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.errors import ToolcribError, in_full
+from toolcrib.errors import ToolcribError, traceback_text
 from toolcrib.events import QuestionAnswered, QuestionAsked
 from toolcrib.prepared import Pending, Prepared, Ready, Refused, prepared_from_json, prepared_to_json
 from toolcrib.question import Answer, Preview, Question, Verdict
@@ -42,7 +42,7 @@ async def ask(box: Toolbox, question: Question) -> Answer | None:
             task = asyncio.current_task()
             if task is not None and task.cancelling():  # it is this call that was cancelled
                 raise
-            box.complain("the approver failed; the answer is no", in_full(problem))
+            box.complain("the approver failed; the answer is no", traceback_text(problem))
     answer: Answer | None = given
     if given is not None and not isinstance(given, Answer):
         from toolcrib.rules.answers import parse_answer
@@ -112,7 +112,7 @@ async def _preview_of(box: Toolbox, pending: Pending) -> Preview | None:
         shown = job.result()
         return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
     except (Exception, SystemExit) as problem:
-        box.complain(f"the preview of tool {pending.call.name} failed", in_full(problem))
+        box.complain(f"the preview of tool {pending.call.name} failed", traceback_text(problem))
         return None
 
 

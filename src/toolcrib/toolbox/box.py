@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from toolcrib.call import CallKey, CallState, ToolCall
 from toolcrib.context import Context
-from toolcrib.errors import ErrorCode, in_full
+from toolcrib.errors import ErrorCode, traceback_text
 from toolcrib.events import CallFinished, Event, Notice, StatusChanged
 from toolcrib.facts import MaxOutput
 from toolcrib.prepared import Pending, Prepared, Ready, Refused, ResolvedTool
@@ -35,7 +35,7 @@ from toolcrib.toolbox.resolve import resolve
 from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.stats import ToolStats, hint
 from toolcrib.toolbox.tool_list import ToolList, make_tool_list
-from toolcrib.toolset import Supplied, Toolset
+from toolcrib.toolset import ToolLike, Toolset
 
 if TYPE_CHECKING:
     import asyncio
@@ -90,7 +90,7 @@ class Toolbox:
 
     def __init__(
         self,
-        tools: Iterable[Supplied | Toolset] = (),
+        tools: Iterable[ToolLike | Toolset] = (),
         *,
         autonomy: str = "supervised",
         policy: Policy | None = None,
@@ -107,7 +107,7 @@ class Toolbox:
         overflow: Path | None = None,
         on_event: Callable[[Event], Any] | None = None,
         override: bool = False,
-        builtin: Iterable[Supplied] = (),
+        builtin: Iterable[ToolLike] = (),
         tracer: Any = None,
         record_content: bool = False,
         grace: float = 5.0,
@@ -161,7 +161,7 @@ class Toolbox:
 
     # -- what is in the box
 
-    def add(self, tool: Supplied | Toolset, *, override: bool = False) -> None:
+    def add(self, tool: ToolLike | Toolset, *, override: bool = False) -> None:
         """Add a tool or a toolset; ValueError when the name is taken, unless `override`."""
         if not hasattr(tool, "facts") and isinstance(tool, Toolset):
             self.registry.add_toolset(tool)
@@ -249,7 +249,7 @@ class Toolbox:
         except BaseException as problem:  # a precheck or a policy of the user's that raised
             if isinstance(problem, KeyboardInterrupt):
                 raise
-            prepared = Refused(call, key, model_messages.failed(call.name), in_full(problem))
+            prepared = Refused(call, key, model_messages.failed(call.name), traceback_text(problem))
         if resolved.entry.owned and type(prepared) is Refused:
             await close_tool(resolved.tool)
         return prepared
@@ -292,7 +292,7 @@ class Toolbox:
             else:
                 refusal = await bind(self, prepared)
         except Exception as problem:  # a toolset or a policy that failed
-            self.complain(f"tool {prepared.call.name} could not be checked again", in_full(problem))
+            self.complain(f"tool {prepared.call.name} could not be checked again", traceback_text(problem))
             refusal = model_messages.failed(prepared.call.name)
         except BaseException:  # cancelled: whoever waits for the result is told
             await self.refuse(prepared, model_messages.cancelled(prepared.call.name, started=False), record)
@@ -526,7 +526,7 @@ class Toolbox:
         try:
             record(key, result)
         except Exception as problem:
-            self.complain(f"the result of call {key} could not be recorded", in_full(problem))
+            self.complain(f"the result of call {key} could not be recorded", traceback_text(problem))
 
     def settle_refused(self, refused: Refused, record: Record | None) -> ToolResult:
         """Record and report a call that will not run."""

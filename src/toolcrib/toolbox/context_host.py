@@ -48,21 +48,29 @@ class ContextHost:
         action: str,
         patterns: tuple[str, ...],
         *,
-        reaches: tuple[Access, ...] | None,
-        shown: str,
-        person: bool,
-        known: bool,
+        accesses: tuple[Access, ...] | None,
+        details: str,
+        person_only: bool,
+        remembered_only: bool,
     ) -> None:
         box = self._box
         if box.masking is not None:
             masked = box.masking.masked
-            action, patterns, shown = masked(action), tuple(map(masked, patterns)), masked(shown)
+            action, patterns, details = masked(action), tuple(map(masked, patterns)), masked(details)
         why, refusal = "", None
         try:
-            why = await self._allowed(ctx, action, patterns, reaches, shown, person=person, known=known)
+            why = await self._allowed(
+                ctx,
+                action,
+                patterns,
+                accesses,
+                details,
+                person_only=person_only,
+                remembered_only=remembered_only,
+            )
         except ToolError as refused:
             refusal = refused
-        if box.audit is not None and not (known and refusal):
+        if box.audit is not None and not (remembered_only and refusal):
             said = why or (refusal.message if refusal else "")
             problem = await box.audit.step(ctx.key, ctx.tool, action, said, allowed=refusal is None)
             if problem and refusal is None:
@@ -75,11 +83,11 @@ class ContextHost:
         ctx: Context[Any],
         action: str,
         patterns: tuple[str, ...],
-        reaches: tuple[Access, ...] | None,
-        shown: str,
+        accesses: tuple[Access, ...] | None,
+        details: str,
         *,
-        person: bool,
-        known: bool,
+        person_only: bool,
+        remembered_only: bool,
     ) -> str:
         """Who or what allows it. Raises ToolError, in words for the model, where nobody does."""
         from toolcrib.toolbox.policy import PolicyRequest, Verb
@@ -89,35 +97,35 @@ class ContextHost:
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
         effect = max(definition.facts.effect, Effect.WRITE)
         taint = box.provenance.of(ctx.key.run).taint
-        case = PolicyRequest(definition.facts, effect, None, action, patterns, taint, reaches)
+        case = PolicyRequest(definition.facts, effect, None, action, patterns, taint, accesses)
         decision = box.policy.decide(case)
         if decision.verb is Verb.DENY:
             raise ToolError(f"Not allowed: {action}: {decision.reason}.")
-        if decision.verb is Verb.ALLOW and not person:
+        if decision.verb is Verb.ALLOW and not person_only:
             return decision.rule or "its effect is allowed"
         # What only a person gives is remembered apart: an "always" of another kind does not stand for it.
-        kind, subject = ("permission", definition.facts) if person else ("ask", definition)
+        kind, subject = ("permission", definition.facts) if person_only else ("ask", definition)
         mark = fingerprint(definition.identity, [kind, action, list(patterns)])
-        identity = fingerprint(definition.identity, kind) if person else definition.identity
+        identity = fingerprint(definition.identity, kind) if person_only else definition.identity
         if not decision.strict and box.approvals.covers(ctx.key.run, subject, mark, identity):
             return "approved before"
-        if known and box.approver is not None:
+        if remembered_only and box.approver is not None:
             raise ToolError(f"Nobody has allowed this for good: {action}.")
-        if known:
+        if remembered_only:
             raise ToolError(NOBODY.format(action))
         question = Question(
             key=ctx.key,
             tool=ctx.tool,
             action=action,
-            reason="only a person may allow it" if person and not decision.strict else decision.reason,
+            reason="only a person may allow it" if person_only and not decision.strict else decision.reason,
             arguments={},
             effect=effect.label,
             fingerprint=mark,
             patterns=patterns,
-            preview=shown,
+            preview=details,
             strict=decision.strict,
         )
-        with ctx._deadline.paused() if person and ctx._deadline is not None else nullcontext():
+        with ctx._deadline.paused() if person_only and ctx._deadline is not None else nullcontext():
             answer = await box.ask(question)
         if answer is None:
             raise ToolError(NOBODY.format(action))
@@ -125,11 +133,11 @@ class ContextHost:
             said = f" They say: {answer.message}" if answer.message else ""
             raise ToolError(f"The user rejected this step: {action}.{said}")
         if answer.verdict is Verdict.ALWAYS:
-            exactly = replace(answer, scope=Scope.ARGUMENTS) if person else answer
+            exactly = replace(answer, scope=Scope.ARGUMENTS) if person_only else answer
             box.approvals.add(question, exactly, subject, identity)
         return f"approved by {answer.by or 'a person'}"
 
-    def kept(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]:
+    def remembered_approvals(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]:
         definition = ctx._definition
         identity = fingerprint(definition.identity, "permission")
         held = self._box.approvals.held(ctx.key.run, definition.facts)

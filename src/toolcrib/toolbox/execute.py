@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.call import CallState
 from toolcrib.content import Text
 from toolcrib.context import Context
-from toolcrib.errors import Cancelled, ToolError, in_full
+from toolcrib.errors import Cancelled, ToolError, traceback_text
 from toolcrib.events import CallFinished, CallRetried, StatusChanged
 from toolcrib.prepared import Ready, ResolvedTool
 from toolcrib.result import ToolResult
@@ -179,7 +179,7 @@ class Execution(Deadline):
                 return model_messages.cancelled(name)
             case _:
                 pass
-        self.problem = in_full(error)
+        self.problem = traceback_text(error)
         if isinstance(error, KeyboardInterrupt):  # the person ends the program; a tool cannot, by SystemExit
             self.to_raise = error
         return model_messages.failed(name)
@@ -271,7 +271,7 @@ async def _retried(
                 span.retried(attempt, delay)
             if box.sink.listeners:
                 tip = f"attempt {attempt} failed, trying again in {delay:.1f} s"
-                box.emit(ready.key.run, CallRetried(ready.key, name, attempt, delay, in_full(error)))
+                box.emit(ready.key.run, CallRetried(ready.key, name, attempt, delay, traceback_text(error)))
                 box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, tip))
         await asyncio.sleep(delay)
         attempt += 1

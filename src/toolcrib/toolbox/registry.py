@@ -11,7 +11,7 @@ from toolcrib.context import Context
 from toolcrib.errors import ToolDefinitionError
 from toolcrib.prepared import ResolvedTool
 from toolcrib.tool import Tool
-from toolcrib.toolset import Renamed, Supplied, ToolFactory, Toolset, name_of
+from toolcrib.toolset import Renamed, ToolFactory, ToolLike, Toolset, name_of
 
 
 class Entry:
@@ -19,7 +19,7 @@ class Entry:
 
     __slots__ = ("bound", "compiled", "make", "name", "owned", "supplied")
 
-    def __init__(self, name: str, supplied: Supplied) -> None:
+    def __init__(self, name: str, supplied: ToolLike) -> None:
         self.name = name
         self.supplied = inner = _unwrapped(supplied)
         self.compiled: Definition | None = None
@@ -81,7 +81,7 @@ class Registry:
         self._lent: dict[str, Entry] = {}  # of toolsets, which may supply another tool at any time
         self._changes = 0
 
-    def add(self, supplied: Supplied, *, override: bool = False, builtin: bool = False) -> None:
+    def add(self, supplied: ToolLike, *, override: bool = False, builtin: bool = False) -> None:
         """Register a tool; ValueError when the caller has one of that name and does not override it."""
         name = name_of(supplied)
         place = self._builtin if builtin else self._tools
@@ -163,7 +163,7 @@ class Registry:
         return self._tools.get(name) or self._builtin.get(name)
 
 
-def _unwrapped(supplied: Supplied) -> Supplied:
+def _unwrapped(supplied: ToolLike) -> ToolLike:
     """The tool itself, without the names that toolsets gave it."""
     while isinstance(supplied, Renamed):
         supplied = supplied.tool

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.context import Context
-from toolcrib.errors import ToolDefinitionError, in_full
+from toolcrib.errors import ToolDefinitionError, traceback_text
 from toolcrib.prepared import Refused, ResolvedTool
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.registry import Entry, made
@@ -40,7 +40,7 @@ async def resolve(
     except BaseException as problem:  # a factory that raised, or that awaited what was cancelled
         if not isinstance(problem, Exception) and not _cancelled_from_within(problem):
             raise
-        return Refused(call, key, model_messages.failed(name), in_full(problem))
+        return Refused(call, key, model_messages.failed(name), traceback_text(problem))
 
 
 async def _not_there(

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.errors import listed
+from toolcrib.errors import as_tuple
 from toolcrib.toolbox.context_host import ContextHost
 from toolcrib.toolbox.policy import AutonomyPolicy, Verb
 
@@ -30,7 +30,7 @@ def restricted(
         )
     added = list(rules)
     if tools is not None:
-        handed = (Rule(verb=Verb.DENY, tools=listed("tools", tools)),) if tools else ()
+        handed = (Rule(verb=Verb.DENY, tools=as_tuple("tools", tools)),) if tools else ()
         added.append(
             Rule(verb=Verb.DENY, name="tools of a helper", reason="it was not handed out", unless=handed)
         )

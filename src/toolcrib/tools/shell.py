@@ -34,7 +34,7 @@ from toolcrib.command.sandbox import (
     environment,
 )
 from toolcrib.effect import Effect
-from toolcrib.errors import ToolError, listed
+from toolcrib.errors import ToolError, as_tuple
 from toolcrib.facts import MaxOutput
 from toolcrib.question import Doubt, Preview
 from toolcrib.secrets.references import REFERENCE
@@ -118,7 +118,7 @@ class Shell(
         self.workspace = workspace
         self.sandbox = sandbox
         self.env = dict(env or {})
-        self.passthrough = listed("passthrough", passthrough)
+        self.passthrough = as_tuple("passthrough", passthrough)
         self.grace = grace
         self._wider = Wider(workspace.root.path)
         self._choosing = threading.Lock()

@@ -78,7 +78,7 @@ class Withholding:
         if self.root in found.hidden:
             raise ToolError(NOT_READ)
         if found.beyond:
-            await ctx.ask(f"{BEYOND}: {found.beyond}", [command], person=True)
+            await ctx.ask(f"{BEYOND}: {found.beyond}", [command], person_only=True)
         if self.root in found.kept:
             level = replace(level, files=Files.READ_ONLY)
         kept = tuple(path for path in found.kept if path != self.root)

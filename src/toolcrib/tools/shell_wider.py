@@ -39,14 +39,14 @@ class Wider:
     async def held(self, ctx: Context[Any], sandbox: Sandbox) -> Sandbox:
         """The sandbox with all that a person allowed for good beside its level, before a command begins."""
         beside = _beside(sandbox.level)
-        for patterns, when in ctx.kept():
+        for patterns, when in ctx.remembered_approvals():
             more = _permission(patterns, beside)
             if more is None or sandbox.level.allows(more):
                 continue
             try:
                 wider = sandbox.at(sandbox.level.with_permission(more))
                 reaches = self._asked.get(more) or self._reaches(more, more.target)
-                await ctx.ask(*_step(more, beside), reaches=reaches, person=True, known=True)
+                await ctx.ask(*_step(more, beside), accesses=reaches, person_only=True, remembered_only=True)
             except (ToolError, SandboxError, ValueError):
                 continue
             sandbox = wider
@@ -95,10 +95,10 @@ class Wider:
             try:  # without asking about what is not there, in the words that a model hears where nobody is
                 await ctx.ask(
                     *_step(more, _beside(level)),
-                    reaches=reaches,
-                    shown=shown,
-                    person=True,
-                    known=not denial.exists,
+                    accesses=reaches,
+                    details=shown,
+                    person_only=True,
+                    remembered_only=not denial.exists,
                 )
             except ToolError as refused:  # nor does it hear where a link leads
                 raise ToolError(

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access, Reach
-from toolcrib.errors import ToolError, listed
+from toolcrib.errors import ToolError, as_tuple
 from toolcrib.shell.paths import may_hold_secrets
 from toolcrib.tools.confined_open import LOOK, below, open_beneath, real_beneath
 from toolcrib.tools.workspace_paths import (
@@ -73,7 +73,7 @@ class Workspace:
         self.root = WorkspaceRoot(root)
         self.root.fd()
         self.level = level
-        self.readable = tuple(WorkspaceRoot(path) for path in listed("readable", readable))
+        self.readable = tuple(WorkspaceRoot(path) for path in as_tuple("readable", readable))
         self.portable = portable
         # Reading, changing and replacing a file is one step for all tools of this workspace.
         self.writing = threading.RLock()

@@ -14,7 +14,7 @@ from toolcrib.command.sandbox.files.known_paths import PROTECTED
 from toolcrib.command.sandbox.interface import Denial, Launch, SandboxReport
 from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
-from toolcrib.errors import listed
+from toolcrib.errors import as_tuple
 
 if TYPE_CHECKING:
     from typing import Self, Unpack
@@ -58,9 +58,9 @@ class ConfiningSandbox:
         self.workspace = os.path.realpath(workspace)
         if self.workspace == "/":
             raise SandboxError("the workspace is /, so there is nothing outside it to protect")
-        self.readable = tuple(os.fspath(path) for path in listed("readable", options.get("readable", ())))
+        self.readable = tuple(os.fspath(path) for path in as_tuple("readable", options.get("readable", ())))
         protected = options.get("protected")
-        self.protected = PROTECTED if protected is None else listed("protected", protected)
+        self.protected = PROTECTED if protected is None else as_tuple("protected", protected)
         self.limits = options.get("limits") or Limits()
         self.unix_sockets = options.get("unix_sockets", False)
         self.resolve = options.get("resolve")

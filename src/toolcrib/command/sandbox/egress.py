@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from toolcrib.command.sandbox.process.launcher import PORT
-from toolcrib.errors import listed
+from toolcrib.errors import as_tuple
 from toolcrib.net.urls import NetworkRefused
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Allowlist:
     def __init__(self, hosts: Sequence[str]) -> None:
         self._exact: set[tuple[str, int]] = set()
         self._below: set[tuple[str, int]] = set()
-        for entry in listed("hosts", hosts):
+        for entry in as_tuple("hosts", hosts):
             name, ports = _entry(entry)
             where = self._below if name.startswith("*.") else self._exact
             where.update((name.removeprefix("*"), port) for port in ports)
@@ -100,11 +100,11 @@ def allowlist_guard(
     """
     from toolcrib.net import NetGuard, parse_address, system_resolver
 
-    names = [_entry(host)[0].strip("[]") for host in listed("hosts", hosts)]
+    names = [_entry(host)[0].strip("[]") for host in as_tuple("hosts", hosts)]
     meant = [name for name in names if name == "localhost" or _is_address(name, parse_address)]
     return NetGuard(
         allow_hosts=list(hosts),
-        allow_private=[*meant, *listed("allow_private", allow_private)],
+        allow_private=[*meant, *as_tuple("allow_private", allow_private)],
         resolver=resolver or system_resolver,
     )
 

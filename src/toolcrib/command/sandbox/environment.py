@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from toolcrib.errors import listed
+from toolcrib.errors import as_tuple
 
 PASSED = (
     "PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "NO_COLOR", "CI",
@@ -35,7 +35,7 @@ def environment(
     >>> made["GIT_CONFIG_KEY_0"], made["GIT_CONFIG_VALUE_0"]
     ('core.fsmonitor', 'false')
     """
-    names = {*PASSED, *listed("passed", passed)}
+    names = {*PASSED, *as_tuple("passed", passed)}
     kept = {name: ours[name] for name in ours if name in names or LOCALE.fullmatch(name)}
     return {**kept, **git_overrides(), **(added or {})}
 

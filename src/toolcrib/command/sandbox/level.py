@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from toolcrib.errors import listed
+from toolcrib.errors import as_tuple
 
 LOUD_WORD = "danger_no_sandbox"
 
@@ -101,7 +101,7 @@ class Level:
 
     def __post_init__(self) -> None:
         for name in ("hosts", "writable", "readable", "hidden", "read_only"):
-            object.__setattr__(self, name, listed(name, getattr(self, name)))
+            object.__setattr__(self, name, as_tuple(name, getattr(self, name)))
         for path in (*self.writable, *self.readable, *self.hidden, *self.read_only):
             if not os.path.isabs(path) or os.path.normpath(path) != path:
                 raise ValueError(
@@ -119,7 +119,7 @@ class Level:
             if given not in list(words):
                 *others, last = words
                 raise ValueError(f"{name}: expected {', '.join(others)} or {last}, got {given}")
-        return cls(Files(files), Network(network), listed("hosts", hosts))
+        return cls(Files(files), Network(network), as_tuple("hosts", hosts))
 
     def allows(self, permission: Permission) -> bool:
         """Whether this level includes a permission already."""

@@ -239,11 +239,11 @@ def test_a_run_goes_by_the_rules(rules: Path, capsys: pytest.CaptureFixture[str]
 def test_a_run_masks_the_users_secrets(
     rules: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from toolcrib.cli.secrets import default_path
+    from toolcrib.cli.user_files import secrets_path
     from toolcrib.secrets import SecretFile
 
     monkeypatch.setenv("HOME", str(rules.parent))
-    SecretFile(default_path()).set("API_KEY", "hunter2-hunter3-xyz")
+    SecretFile(secrets_path()).set("API_KEY", "hunter2-hunter3-xyz")
     (rules.parent / "a.txt").write_text("the key is hunter2-hunter3-xyz\n")
     script = rules.parent / "script.yaml"
     script.write_text("- calls: [{name: read_file, arguments: {path: a.txt}}]\n- text: Done.\n")

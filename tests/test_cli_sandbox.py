@@ -63,9 +63,9 @@ def test_words_that_are_none_or_do_not_go_together(ws: Path, options: list[str],
 def test_after_the_tools_name_they_mean_the_same(ws: Path) -> None:
     done = toolcrib(ws, "tools", "call", "shell", "--sandbox", "off", "--command", "true")
     assert done.returncode == 2
-    assert "--sandbox: expected read_only, workspace_write, danger_no_sandbox; got off" in done.stderr
+    assert "--sandbox: expected read_only or workspace_write or danger_no_sandbox; got off" in done.stderr
     done = toolcrib(ws, "tools", "call", "shell", "--network", "some", "--command", "true")
-    assert done.returncode == 2 and "--network: expected off or on, got some" in done.stderr
+    assert done.returncode == 2 and "--network: expected off or on; got some" in done.stderr
 
 
 @pytest.mark.parametrize("where", ["before", "after"])

@@ -18,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib.call import CallKey
-from toolcrib.cli.ask import question_lines, read_answer, taken_as
-from toolcrib.cli.shown import UNSHOWN, on_one_line, shown
+from toolcrib.cli.answers import read_answer
+from toolcrib.cli.question_text import question_lines, remembered
 from toolcrib.question import Question, Verdict
+from toolcrib.visible import UNSHOWN, on_one_line, shown
 
 WRITES = """
 - text: I write twice.
@@ -171,7 +172,7 @@ CONFIRMED = [
 @pytest.mark.parametrize(("line", "named", "said"), CONFIRMED)
 def test_what_is_remembered_is_said(line: str, named: dict[str, Any], said: str) -> None:
     question = Question(CallKey("r", 1, 0), "run", "run run", "why", {}, "write", "f", **named)
-    words = taken_as(question, read_answer(line))
+    words = remembered(question, read_answer(line))
     assert words.startswith(said) and bool(words) is bool(said)
 
 

@@ -16,7 +16,6 @@ import pytest
 from toolcrib import Agent, Context, Effect, Toolbox, tool
 from toolcrib.agent.transcript import TranscriptFile, read_transcript
 from toolcrib.call import ToolCall
-from toolcrib.cli.shown import shown
 from toolcrib.codecs import AnthropicMessagesCodec, OpenAIChatCodec
 from toolcrib.events import StatusBoard, event_to_dict
 from toolcrib.messages import Message, Request
@@ -24,6 +23,7 @@ from toolcrib.models import ModelError, Scripted
 from toolcrib.models.anthropic import AnthropicMessages
 from toolcrib.models.openai import OpenAIChat
 from toolcrib.sink import EventLog
+from toolcrib.visible import shown
 
 
 @pytest.fixture

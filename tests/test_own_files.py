@@ -13,7 +13,7 @@ import pytest
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib import Toolbox
 from toolcrib.assembly import default_tools
-from toolcrib.cli.force import held_to
+from toolcrib.cli.own_files import protect_own_files
 from toolcrib.errors import ErrorCode
 from toolcrib.toolbox.policy import AutonomyPolicy
 
@@ -171,7 +171,7 @@ def test_a_run_changes_neither_its_rules_nor_what_is_written_down_of_it(home: Pa
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t{1,2}.jsonl", "a\\b", "[x]*?.jsonl", "d/~/t"])
 def test_a_file_of_any_name_is_kept(tmp_path: Path, name: str) -> None:
-    policy = held_to(AutonomyPolicy("full"), tmp_path, [tmp_path / name])
+    policy = protect_own_files(AutonomyPolicy("full"), tmp_path, [tmp_path / name])
     box = Toolbox(builtin=default_tools(tmp_path), policy=policy)
     for path, code in ((f"./{name}", "denied"), ("other", None)):
         assert box.call_sync("write_file", {"path": path, "content": "x"}).code == code

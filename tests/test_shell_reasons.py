@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.sandbox_runs import backend
 from toolcrib import Answer, Question, Toolbox, Verdict
-from toolcrib.cli.ask import question_lines
+from toolcrib.cli.question_text import question_lines
 from toolcrib.secrets import Environment
 from toolcrib.shell import judge
 from toolcrib.tools import Shell, Workspace

@@ -15,8 +15,10 @@ from tests.conformance.conftest import load_cases
 from tests.test_cli_terminal import PROMPT, Pty
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.call import CallKey
-from toolcrib.cli.ask import ASKED_AGAIN, is_unclear, question_lines, read_answer
-from toolcrib.cli.shown import arguments_on_one_line
+from toolcrib.cli.answers import is_unclear, read_answer
+from toolcrib.cli.prompt import ASKED_AGAIN
+from toolcrib.cli.question_text import question_lines
+from toolcrib.cli.wording import arguments_on_one_line
 from toolcrib.errors import ErrorCode
 from toolcrib.mcp import elicitation
 from toolcrib.prepared import Pending, Refused

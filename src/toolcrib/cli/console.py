@@ -59,6 +59,18 @@ def quiet_logging() -> None:
         log.propagate = False
 
 
+def someone_is_there() -> bool:
+    """Whether a person can be asked: there is a terminal to read from and one to show the question on."""
+    return sys.stdin is not None and sys.stdin.isatty() and asking_stream() is not None
+
+
+def asking_stream() -> TextIO | None:
+    """Where a question is shown: stdout if that is a terminal, else stderr if that is one."""
+    return next(
+        (stream for stream in (sys.stdout, sys.stderr) if stream is not None and stream.isatty()), None
+    )
+
+
 @contextmanager
 def stdout_reserved() -> Generator[TextIO]:
     """Yields stdout for our own results; what anything else prints on stdout until the block ends goes to stderr.
@@ -68,9 +80,10 @@ def stdout_reserved() -> Generator[TextIO]:
     replaced, not the descriptor.
     """
     ours, others = sys.stdout, sys.stderr
+    of_the_process = sys.stdout is sys.__stdout__ and sys.stderr is sys.__stderr__
     if ours.isatty():
         yield ours
-    elif ours is sys.__stdout__ and others is sys.__stderr__:
+    elif of_the_process:
         yield from _descriptor_reserved(ours, others)
     else:
         sys.stdout = others

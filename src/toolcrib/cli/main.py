@@ -60,10 +60,10 @@ def _exit_code(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    from toolcrib.cli.app import app
+    from toolcrib.cli.command_group import root_group
 
     try:
-        code = app(arguments, standalone_mode=False, prog_name="toolcrib")
+        code = root_group()(arguments, standalone_mode=False, prog_name="toolcrib")
     except Exception as problem:
         # Typer's own exceptions stand for a wrong command line, and know how to print themselves.
         show, code = getattr(problem, "show", None), getattr(problem, "exit_code", None)

@@ -1,0 +1,153 @@
+"""What one call looks like on a terminal: a card while it goes on, and what stays of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from toolcrib.call import CallState
+from toolcrib.cli.question_text import repair_lines
+from toolcrib.cli.wording import arguments_on_one_line
+from toolcrib.visible import on_one_line, shown
+
+if TYPE_CHECKING:
+    from toolcrib.events import ArgumentsDelta, CallFinished, ToolStatus
+
+STYLES = {
+    CallState.WAIT: "yellow",
+    CallState.DOING: "cyan",
+    CallState.SUCCESS: "green",
+    CallState.ERROR: "red",
+}
+DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+HEAD_LINES = 3  # lines of a result that stay on the screen
+TAIL_LINES = 8  # lines of a command's output
+DIFF_LINES = 40
+LIVE_LINES = 5  # lines of growing output in a card that is still going on
+ARGUMENT = 40  # characters of one argument
+BAR = 20
+ECHO = 4  # columns that stay free: a terminal echoes ^C there, which must not begin another row
+ONE_ROW: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}  # on a terminal; a pipe gets all of it
+MAX_GROWING = 4_000  # characters kept of an argument that streams in
+
+
+@dataclass(slots=True)
+class Card:
+    """One call: its status, its arguments as they stream in, and its end."""
+
+    status: ToolStatus
+    growing: dict[str, Any] = field(default_factory=dict)
+    finished: CallFinished | None = None
+    since: float = field(default_factory=time.monotonic)
+
+    def grow(self, event: ArgumentsDelta) -> None:
+        """Take in a piece of the arguments."""
+        if not event.path:
+            return
+        name = str(event.path[0])
+        if len(event.path) > 1:
+            self.growing[name] = "…"
+        elif isinstance(event.delta, str) and not event.finished:
+            self.growing[name] = (str(self.growing.get(name, "")) + event.delta)[:MAX_GROWING]
+        else:
+            self.growing[name] = event.delta
+
+    @property
+    def exit_code(self) -> int:
+        """How a command ended; 0 where it has not, or where nothing was run."""
+        code = _of(self.status.result, "exit_code")
+        return code if isinstance(code, int) else 0
+
+    def live_lines(self, width: int) -> list[Text]:
+        """The card while its call goes on: a line for state and arguments, then what its tool reports."""
+        status = self.status
+        lines = [self._head(f"{time.monotonic() - self.since:.1f} s", self.growing | status.params)]
+        if status.progress is not None:
+            filled = round(BAR * min(max(status.progress, 0.0), 1.0))
+            lines.append(Text(f"  {'█' * filled}{'░' * (BAR - filled)} {status.progress:.0%}", "cyan"))
+        if status.tip:
+            lines.append(Text(f"  {on_one_line(status.tip)}", "dim"))
+        output = _reported(status.result, "output")
+        lines += [Text(f"  │ {on_one_line(line)}", "dim") for line in output.splitlines()[-LIVE_LINES:]]
+        for line in lines:
+            line.truncate(max(width - ECHO, 10), overflow="ellipsis")
+        return lines
+
+    def final_lines(self) -> list[Text]:
+        """What stays on the screen: state, arguments, duration, repairs, and a look at the result."""
+        status, finished = self.status, self.finished
+        seconds = f"{finished.duration:.2f} s" if finished is not None else ""
+        lines = [self._head(seconds, status.params or self.growing)]
+        result = finished.result if finished is not None else None
+        lines += [
+            Text(f"  ! repaired: {line}", "yellow") for line in repair_lines(result.edits if result else ())
+        ]
+        if status.tip and status.state is CallState.SUCCESS:
+            lines.append(Text(f"  {on_one_line(status.tip)}", "dim"))
+        text = result.text if result is not None else ""
+        if status.state is CallState.ERROR:
+            lines += _looked_at(text, TAIL_LINES, "red")
+            if finished is not None and finished.problem:
+                last = finished.problem.strip().splitlines()[-1]
+                lines.append(Text(f"  {on_one_line(last, 200)}", "dim red"))
+        elif diff := _reported(status.result, "diff"):
+            lines += _diff_lines(diff)
+        elif output := _reported(status.result, "output"):
+            lines += _looked_at(output, TAIL_LINES, "dim", from_end=True)
+        elif not status.tip:
+            lines += _looked_at(text, HEAD_LINES, "dim")
+        return lines
+
+    def _head(self, seconds: str, arguments: dict[str, Any]) -> Text:
+        state = self.status.state
+        word, style = f"{state.value.upper():<7}", STYLES[state]
+        if self.exit_code and state is CallState.SUCCESS:  # the tool did its work, the command did not
+            word, style = f"exit code {self.exit_code}", "yellow"
+        line = Text(word, f"bold {style}", **ONE_ROW)
+        line.append(f" {on_one_line(self.status.tool)}", "bold")
+        if seconds:
+            line.append(f"  {seconds}", "dim")
+        said = arguments_on_one_line(arguments, ARGUMENT) if arguments else ""
+        if said:
+            line.append(f"  {said}")
+        return line
+
+
+def _reported(result: Any, name: str) -> str:
+    value = _of(result, name)
+    return value if isinstance(value, str) else ""
+
+
+def _of(result: Any, name: str) -> Any:
+    """A field of what the tool reported, if it reports fields."""
+    return result.get(name) if isinstance(result, dict) else None
+
+
+def _looked_at(text: str, limit: int, style: str, *, from_end: bool = False) -> list[Text]:
+    """A few lines of a text, with a note of how many there are."""
+    lines = shown(text).rstrip().split("\n") if text.strip() else []
+    left = len(lines) - limit
+    if left <= 1:
+        kept, note = lines, []
+    else:
+        kept = lines[-limit:] if from_end else lines[:limit]
+        note = [Text(f"  │ … {left:,} {'earlier' if from_end else 'more'} lines", "dim")]
+    row = ONE_ROW if style == "dim" else {}
+    body = [Text(f"  │ {on_one_line(line, 300)}", style, **row) for line in kept]
+    return [*note, *body] if from_end else [*body, *note]
+
+
+def _diff_lines(diff: str) -> list[Text]:
+    lines = shown(diff).splitlines()
+    if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
+        lines = lines[2:]  # the file is named above
+    body = [
+        Text(f"  {on_one_line(line, 300)}", DIFF_STYLES.get(line[:1], "dim"), **ONE_ROW)
+        for line in lines[:DIFF_LINES]
+    ]
+    if len(lines) > DIFF_LINES:
+        body.append(Text(f"  … {len(lines) - DIFF_LINES:,} more lines of the diff", "dim"))
+    return body

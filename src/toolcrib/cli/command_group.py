@@ -1,0 +1,134 @@
+"""The groups of commands for Typer, made from the command table. A command's module is imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
+
+import typer
+from typer.core import TyperGroup
+
+from toolcrib.cli.command_table import COMMANDS, GROUPS, names_in
+
+PLAIN: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+}
+
+
+def root_group() -> Any:
+    """The command `toolcrib`, with all commands below it."""
+    app = _typer("")
+
+    @app.callback()
+    def root(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say the version.")
+        ] = False,
+    ) -> None:
+        pass
+
+    return _filled(app, "")
+
+
+class CommandGroup(TyperGroup):
+    """A group whose `--help` is written from the command table, so that it imports none of its commands."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each command with its whole summary."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.commands.summaries.items()))  # type: ignore[attr-defined]
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands of a group by name; each is made when it is asked for."""
+
+    def __init__(self, group: str) -> None:
+        self.group = group
+        self.summaries = names_in(group)
+
+    def __getitem__(self, name: str) -> Any:
+        path = f"{self.group} {name}".strip()
+        if path in GROUPS:
+            return _filled(_typer(path), path)
+        return _command(path, COMMANDS[path])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.summaries)
+
+    def __len__(self) -> int:
+        return len(self.summaries)
+
+
+def _typer(group: str) -> typer.Typer:
+    return typer.Typer(
+        name=group or "toolcrib",
+        cls=CommandGroup,
+        help=GROUPS[group],
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **PLAIN,
+    )
+
+
+def _filled(app: typer.Typer, group: str) -> Any:
+    made: Any = typer.main.get_group(app)
+    made.commands = _Commands(group)
+    return made
+
+
+def _command(path: str, summary: str) -> Any:
+    """Import the module of a command, and give its function `command` to Typer."""
+    module = importlib.import_module(f"toolcrib.cli.commands.{path.replace(' ', '_')}")
+    app = typer.Typer(**PLAIN)
+    details = inspect.getdoc(module.command) or ""
+    app.command(
+        name=path.rpartition(" ")[2],
+        help=f"{summary}\n\n{details}".strip(),
+        context_settings=getattr(module, "CONTEXT_SETTINGS", None),
+    )(_with_options_apart(module.command))
+    return typer.main.get_command(app)
+
+
+def _with_options_apart(command: Callable[..., int]) -> Callable[..., int]:
+    """The command as Typer can read it: a parameter that is a dataclass becomes a parameter for each field."""
+    signature = inspect.signature(command)
+    hints = get_type_hints(command, include_extras=True)
+    parts: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, given in signature.parameters.items():
+        if not is_dataclass(hints[name]):
+            parameters.append(given.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        options = parts[name] = hints[name]
+        types = get_type_hints(options, include_extras=True)
+        for field in fields(options):
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            parameters.append(
+                inspect.Parameter(
+                    field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[field.name]
+                )
+            )
+
+    def run(**given: Any) -> int:
+        joined = {
+            name: cls(**{field.name: given.pop(field.name) for field in fields(cls)})
+            for name, cls in parts.items()
+        }
+        return command(**given, **joined)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {item.name: item.annotation for item in parameters}
+    return run
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from toolcrib import __version__
+
+        typer.echo(f"toolcrib {__version__}")
+        raise typer.Exit

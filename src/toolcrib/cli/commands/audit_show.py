@@ -1,0 +1,70 @@
+"""`toolcrib audit show`: the last lines of the audit log."""
+
+from __future__ import annotations
+
+import re
+import time
+from json import loads
+from typing import Annotated, Any
+
+import typer
+
+from toolcrib.cli.audit_reading import LogFile, check_log
+from toolcrib.cli.console import DONE, MISUSED, Problem, out, say
+from toolcrib.cli.options import AsJson
+from toolcrib.cli.user_files import audit_log
+from toolcrib.visible import arguments_shown, on_one_line, without_credentials
+
+ARGUMENTS = 80  # characters of a call's arguments in a line
+REASON = 100  # characters of a reason
+PAIR = re.compile(r'"([^"\\]{1,80})"\s*:\s*"((?:[^"\\]|\\.)*)"?')  # a name and a string in JSON that was cut
+
+Count = Annotated[int, typer.Option("--count", "-n", min=1, help="How many of the last lines.")]
+
+
+def command(log: LogFile = None, count: Count = 50, json: AsJson = False) -> int:
+    """For whom, and how it ended, too. The exit code is 2 if the log does not hold."""
+    opened = audit_log(log)
+    checked = check_log(opened)
+    try:
+        lines = opened.path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as problem:
+        raise Problem(f"{opened.path} cannot be read: {problem.strerror}") from problem
+    for line in lines[-count:]:
+        out(line if json else _readable(line))
+    if checked.broken is not None:
+        say(f"this log does not hold, and may not be what was written: {opened.path}: {checked.broken}")
+        return MISUSED
+    return DONE
+
+
+def _readable(line: str) -> str:
+    """Of a line of the log: when, what, who, and of what; what stands in it was masked when it was written."""
+    try:
+        item = loads(line)
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(item["at"]))
+        said = [f"{when}  {item['event']:<8} {on_one_line(str(item['tool']))}"]
+        said += [on_one_line(str(item["outcome"]), 40)] if item.get("outcome") else []
+        said += [_arguments(str(item["arguments"]))] if item.get("arguments") else []
+        said += [on_one_line(str(item["why"]), REASON)] if item.get("why") else []
+        if item.get("by") and item["event"] != "ended":
+            said.append(f"for {on_one_line(str(item['by']), 40)}")
+        return "  ".join(said)
+    except (ValueError, KeyError, TypeError, OverflowError):
+        return f"(not a line of this log) {on_one_line(line, 100)}"
+
+
+def _arguments(text: str) -> str:
+    """The beginning of a call's arguments, without what stands under the name of a credential."""
+    try:
+        value: Any = loads(text)
+    except ValueError:  # cut, or not JSON at all
+        return on_one_line(PAIR.sub(_pair, text), ARGUMENTS)
+    return (
+        arguments_shown(value, ARGUMENTS) if isinstance(value, dict | list) else on_one_line(text, ARGUMENTS)
+    )
+
+
+def _pair(match: re.Match[str]) -> str:
+    (value,) = without_credentials({match[1]: match[2]}).values()
+    return match[0] if value == match[2] else f'"{match[1]}": "{value}"'

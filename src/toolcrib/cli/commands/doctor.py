@@ -1,0 +1,254 @@
+"""`toolcrib doctor`: what is installed, what is configured, what is missing. Names of variables, never values."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolcrib import __version__
+from toolcrib.assembly import Assembly, assemble
+from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, quiet_logging
+from toolcrib.cli.loaded_tools import load_tools
+from toolcrib.cli.options import WorkspaceFolder
+from toolcrib.cli.rule_checks import unmatched_lines, untried_examples
+from toolcrib.cli.settings_in_effect import approvals_summary, rules_summary
+from toolcrib.cli.user_files import (
+    audit_log,
+    config_folder,
+    rules_file,
+    state_folder,
+    stored_secrets,
+    trust_store,
+)
+from toolcrib.cli.wording import counted
+from toolcrib.command.sandbox import SandboxError, choose, warnings
+from toolcrib.errors import ToolcribError
+from toolcrib.models.providers import ALIASES, PROVIDERS
+from toolcrib.models.resolve import resolve_model
+from toolcrib.rules.trust import PLACE, project_rules
+from toolcrib.visible import on_one_line, shown
+
+if TYPE_CHECKING:
+    from toolcrib.toolbox import Toolbox
+
+MODEL = "TOOLCRIB_MODEL"
+
+
+def command(workspace: WorkspaceFolder = Path()) -> int:
+    quiet_logging()
+    problems: list[str] = []
+    out(
+        f"toolcrib {__version__}, Python {platform.python_version()} ({sys.executable}), {platform.platform()}"
+    )
+    _dependencies(problems)
+    _models(problems)
+    _workspace(workspace, problems)
+    _sandbox(workspace, problems)
+    if workspace.is_dir():
+        assembly = assemble(workspace)
+        _rules(workspace, assembly.toolbox(autonomy="full"), problems)
+        _tools(assembly, problems)
+    out()
+    for problem in problems:
+        out(shown(f"! {problem}"))
+    out("Ready." if not problems else f"{len(problems)} to look at.")
+    return NOT_DONE if problems else DONE
+
+
+def _dependencies(problems: list[str]) -> None:
+    out("\nDependencies")
+    extras: dict[str, list[str]] = {}
+    for requirement in requires("toolcrib") or ():
+        needed, _, condition = requirement.partition(";")
+        name = _name_of(needed)
+        if "extra" in condition:
+            extra = condition.split("==")[-1].strip().strip("\"'")
+            extras.setdefault(extra, []).append(name)
+        elif _installed(name):
+            out(f"  {name:<20} {_installed(name)}")
+        else:
+            out(f"  {name:<20} MISSING")
+            problems.append(f"{name} is missing: pip install toolcrib")
+    out("\nExtras")
+    for extra, names in sorted(extras.items()):
+        missing = [name for name in names if not _installed(name)]
+        if missing:
+            out(f"  {extra:<20} not installed; to have it: pip install 'toolcrib[{extra}]'")
+        else:
+            out(f"  {extra:<20} " + ", ".join(f"{name} {_installed(name)}" for name in names))
+
+
+def _models(problems: list[str]) -> None:
+    out("\nModels")
+    keyed = [name for name, row in PROVIDERS.items() if row.keys and row.key()]
+    out(f"  keys are set for     {', '.join(keyed) or 'no provider'}")
+    out("  `toolcrib models` lists every provider and what it needs.")
+    spec = os.environ.get(MODEL)
+    if not spec:
+        out(f"  {MODEL:<20} not set: name a model with --model each time, or set it")
+        return
+    out(f"  {MODEL:<20} {_without_credentials(spec)}")
+    kind = spec.partition(":")[0]
+    row = PROVIDERS.get(ALIASES.get(kind, kind))
+    if row is not None and row.official and row.key() is None:
+        problems.append(f"{MODEL} is {spec}, and {row.keys[0]} is not set")
+    try:
+        resolve_model(spec)
+    except Exception as problem:  # an SDK says what it misses in its own exceptions
+        problems.append(f"{MODEL}: {problem}")
+
+
+def _workspace(workspace: Path, problems: list[str]) -> None:
+    out("\nWorkspace")
+    if not workspace.is_dir():
+        out(f"  {workspace}: no such folder")
+        problems.append(f"workspace: expected a folder that exists, got {workspace}")
+        return
+    writable = os.access(workspace, os.W_OK)
+    out(shown(f"  {workspace.resolve()}" + ("" if writable else " (cannot be written to)")))
+
+
+def _sandbox(workspace: Path, problems: list[str]) -> None:
+    """The sandbox that commands get here, after it was tried: what holds, what is weak, how to mend it."""
+    out("\nSandbox")
+    if not workspace.is_dir():
+        out("  not tried: there is no workspace")
+        return
+    try:
+        sandbox = choose(workspace)
+        report = sandbox.report()
+    except SandboxError as refused:
+        out(shown(f"  none for this workspace: {refused}"))
+        problems.append(f"sandbox: {refused}")
+        return
+    for line in report.lines():
+        out(shown(f"  {line}"))
+    if not report.confines:
+        out("  The file tools cannot leave the workspace; a shell command can do all that you can.")
+        out(shown(f"  {warnings(sandbox)[0]}"))
+        problems.append("no sandbox works here" + (f"; {report.fix}" if report.fix else ""))
+
+
+def _rules(workspace: Path, box: Toolbox, problems: list[str]) -> None:
+    """Print what counts here; what cannot be used is added to the problems."""
+    out("\nRules, approvals, secrets")
+    for label, said in (
+        ("your rules", _own_rules(box, problems)),
+        ("project's rules", _project(workspace, box, problems)),
+        ("approvals", approvals_summary(workspace)),
+        ("secrets", _secrets(problems)),
+        ("audit log", _audit(problems)),
+    ):
+        out(f"  {label:<20} {on_one_line(said)}")
+
+
+def _own_rules(box: Toolbox, problems: list[str]) -> str:
+    path = config_folder() / "policy.toml"
+    try:
+        file = rules_file(None)
+        if file is None:
+            return f"none ({path} does not exist)"
+        untried = untried_examples(file, box)
+    except Problem as problem:
+        problems.append(f"your rules: {problem}")
+        return f"{path} cannot be used, so no run begins"
+    for line in unmatched_lines(file, box):
+        out(f"  warning: {line}")
+    said = [f"{path}: {rules_summary(file)}", counted(len(file.examples), "example")]
+    said += [f"{len(untried)} not tried, as their tools are not there now"] if untried else []
+    said += [f"autonomy {file.autonomy}"] if file.autonomy is not None else []
+    return ", ".join(said)
+
+
+def _project(workspace: Path, box: Toolbox, problems: list[str]) -> str:
+    try:
+        found = project_rules(workspace)
+        if found is None:
+            return f"none (no {PLACE})"
+        trusted = trust_store().find(found.project)
+    except ToolcribError as problem:
+        problems.append(f"{PLACE}: {problem}")
+        return f"{PLACE} is not used: {problem}"
+    said = f"{PLACE}: {rules_summary(found.rules)}"
+    if trusted is None:
+        return f"{said}, not trusted and not used; toolcrib trust shows them"
+    if trusted.sha256 != found.sha256:
+        return f"{said}, changed since you trusted them, and not used; toolcrib trust shows them"
+    try:
+        untried_examples(found.rules, box)
+    except Problem as problem:
+        problems.append(f"the project's rules: {problem}")
+    unused = f", {len(found.widening)} not used, as a project allows nothing" if found.widening else ""
+    return f"{said}, trusted{unused}"
+
+
+def _secrets(problems: list[str]) -> str:
+    try:
+        store = stored_secrets()
+    except Problem as problem:
+        problems.append(f"secrets: {problem}")
+        return "cannot be read"
+    return counted(len(store.names()), "name") if store is not None else "none"
+
+
+def _audit(problems: list[str]) -> str:
+    path = state_folder() / "audit.jsonl"
+    if not path.exists():
+        return "none (toolcrib run --audit writes one)"
+    try:
+        log = audit_log()
+        checked = log.check()
+    except (Problem, ToolcribError, OSError) as problem:
+        problems.append(f"audit log: {problem}")
+        return f"{path} cannot be read"
+    if checked.broken is not None:
+        problems.append(f"audit log {path}: {checked.broken}")
+        return f"{path} does not hold"
+    return f"{path}: {counted(checked.lines, 'line')}, all hold"
+
+
+def _tools(assembly: Assembly, problems: list[str]) -> None:
+    out("\nTools")
+    items = load_tools(assembly)
+    built_in = sum(item.source == "built-in" for item in items)
+    out(f"  {built_in} built-in")
+    for plugin in assembly.plugins:
+        if plugin.problem:
+            out(shown(f"  plugin {plugin.source}: BROKEN"))
+        else:
+            mine = [item for item in items if item.source == plugin.source]
+            broken = sum(bool(item.problem) for item in mine)
+            out(
+                shown(
+                    f"  plugin {plugin.source}: {len(mine)} tool{'s' * (len(mine) != 1)}"
+                    + (f", {broken} BROKEN" if broken else "")
+                )
+            )
+    if not assembly.plugins:
+        out("  no plugins are installed (entry points of the group toolcrib.tools)")
+    problems += assembly.notes
+    problems += [f"tool {item.name} ({item.source}): {item.problem}" for item in items if item.problem]
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _name_of(requirement: str) -> str:
+    found = re.match(r"\s*([A-Za-z0-9._-]+)", requirement)
+    return found[1] if found else requirement.strip()
+
+
+def _without_credentials(spec: str) -> str:
+    """A model's string without a password that its address may hold."""
+    scheme, slashes, rest = spec.partition("://")
+    host, at, tail = rest.rpartition("@")
+    return f"{scheme}{slashes}…@{tail}" if slashes and at and host else spec

@@ -1,0 +1,37 @@
+"""`toolcrib policy check`: whether the rules do what their own examples say."""
+
+from __future__ import annotations
+
+from toolcrib.cli.console import DONE, out
+from toolcrib.cli.loaded_tools import load_assembly
+from toolcrib.cli.options import RulesFile, ToolOptions
+from toolcrib.cli.rule_checks import unmatched_lines, untried_examples
+from toolcrib.cli.sandbox_options import SandboxOptions
+from toolcrib.cli.settings_in_effect import rules_summary
+from toolcrib.cli.user_files import config_folder, rules_file
+from toolcrib.cli.wording import counted
+from toolcrib.visible import on_one_line
+
+
+def command(tools: ToolOptions, sandbox: SandboxOptions, policy: RulesFile = None) -> int:
+    """Examples of tools that are not there are named and not tried: --from brings your own, --allow-host brings fetch.
+    Warned of are rules about tools and servers that there are none of.
+    """
+    file = rules_file(policy)
+    if file is None:
+        out(f"no rules: {config_folder() / 'policy.toml'} does not exist")
+        return DONE
+    assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
+    box = assembly.toolbox(autonomy="full")
+    untried = untried_examples(file, box)
+    for line in unmatched_lines(file, box):
+        out(f"warning: {line}")
+    for number, text in untried:
+        out(f"not tried, as there is no such tool now: line {number}: {on_one_line(text, 120)}")
+    parts = [rules_summary(file), counted(len(file.examples), "example")]
+    if untried:
+        parts.append(f"{len(untried)} not tried")
+    elif file.examples:
+        parts.append("all as they say")
+    out(f"{file.path}: {', '.join(parts)}")
+    return DONE

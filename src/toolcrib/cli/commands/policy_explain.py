@@ -1,0 +1,55 @@
+"""`toolcrib policy explain`: what would become of one call."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from toolcrib.cli.console import DONE, Problem, out
+from toolcrib.cli.loaded_tools import load_assembly
+from toolcrib.cli.options import PolicyOptions, ToolOptions
+from toolcrib.cli.prediction import predict
+from toolcrib.cli.sandbox_options import SandboxOptions
+from toolcrib.cli.settings_in_effect import settings_in_effect
+from toolcrib.cli.user_files import approval_store
+from toolcrib.errors import ToolcribError
+from toolcrib.rules import NotThere
+from toolcrib.rules.file import call_from
+from toolcrib.visible import on_one_line
+
+Call = Annotated[str, typer.Argument(metavar="CALL", help='Such as: shell {"command": "ls"}')]
+Tainted = Annotated[
+    bool, typer.Option("--tainted", help="As if the run had taken in something from outside before.")
+]
+Said = Annotated[
+    list[str] | None, typer.Option(metavar="TEXT", help="What the user said before; may be repeated.")
+]
+
+
+def command(
+    call: Call,
+    policy: PolicyOptions,
+    tools: ToolOptions,
+    sandbox: SandboxOptions,
+    tainted: Tainted = False,
+    said: Said = None,
+) -> int:
+    """Nothing is run."""
+    assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
+    settings = settings_in_effect(policy, tools.workspace, assembly.toolbox(autonomy="full"))
+    box = assembly.toolbox(approvals=approval_store(), project=tools.workspace.resolve())
+    try:
+        prediction = asyncio.run(
+            predict(box, call_from(call), settings.policy, tainted=tainted, user_texts=said or ())
+        )
+    except NotThere as problem:
+        hint = " fetch comes with --allow-host and --network on." if call.split()[:1] == ["fetch"] else ""
+        raise Problem(f"{problem}{hint}") from problem
+    except ToolcribError as problem:
+        raise Problem(str(problem)) from problem
+    for line in prediction.lines():
+        out(line)
+    out(f"  autonomy    {settings.autonomy} ({on_one_line(settings.autonomy_from)})")
+    return DONE

@@ -1,0 +1,298 @@
+"""`toolcrib run`: a model works on a task in a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from toolcrib.agent import Agent, Budget, TranscriptFile, read_transcript
+from toolcrib.audit import AuditError, AuditLog
+from toolcrib.call import CallKey
+from toolcrib.cli.console import Problem, debugging, say, someone_is_there, stdout_reserved
+from toolcrib.cli.json_answers import JsonAnswers
+from toolcrib.cli.loaded_tools import load_assembly
+from toolcrib.cli.options import PolicyOptions, ToolOptions
+from toolcrib.cli.run_display import Display, JsonLines, show_run
+from toolcrib.cli.sandbox_options import SandboxOptions, sandbox_warnings
+from toolcrib.cli.settings_in_effect import settings_in_effect
+from toolcrib.cli.user_files import approval_store, audit_log, stored_secrets
+from toolcrib.command.sandbox.lease import ScratchFolder
+from toolcrib.command.sandbox.process.kernel import hide_own_process
+from toolcrib.events import Notice
+from toolcrib.messages import Message, ResultPart
+from toolcrib.models import resolve_model
+from toolcrib.sink import EventLog
+from toolcrib.tools import Workspace
+
+if TYPE_CHECKING:
+    from toolcrib.assembly import Assembly
+    from toolcrib.command.sandbox import Sandbox
+    from toolcrib.models import Model
+    from toolcrib.secrets import SecretFile
+    from toolcrib.toolbox import Toolbox
+
+INSTRUCTIONS = """\
+You work in a folder, the workspace, through tools. Paths are relative to it.
+Look before you change anything, and make the smallest change that does the job. After a change, check that it \
+works, for example by running the tests. Some calls are put to the user first; if they say no, respect it.
+When the task is done, or cannot be done, say plainly what you did, what you found and what is left open."""
+
+SECRETS = """
+Secrets may stand in shell commands as <secret_ref:NAME>; the values are put in where the command runs, and you never \
+see them. There are: {}."""
+
+NO_MODEL = """\
+no model is configured. Name one with --model or the variable TOOLCRIB_MODEL:
+  openai:NAME            with OPENAI_API_KEY set, and toolcrib[openai] installed
+  anthropic:NAME         with ANTHROPIC_API_KEY set, and toolcrib[anthropic] installed
+  ollama:NAME            a local Ollama; needs toolcrib[http]
+  http://HOST/v1#NAME    any server that speaks OpenAI's API (vLLM, llama.cpp, LM Studio)
+`toolcrib models` lists all providers, and which of them are configured.
+To watch a run without a key or a network first, try: toolcrib demo"""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What to do, with which model, and how far."""
+
+    task: Annotated[str, typer.Argument(help="What is to be done; - reads it from stdin.")] = ""
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", help="Such as openai:NAME or http://HOST/v1#NAME; several with commas."
+        ),
+    ] = None
+    max_turns: Annotated[int, typer.Option(min=1, help="How often the model is asked at most.")] = 50
+    budget_tokens: Annotated[int | None, typer.Option(min=1, help="Stop after this many tokens.")] = None
+    budget_seconds: Annotated[float | None, typer.Option(min=0, help="Stop after this many seconds.")] = None
+    answer_timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="SECONDS", help="A question that nobody answers for so long is nobody's yes."
+        ),
+    ] = None
+    early_start: Annotated[
+        bool, typer.Option("--early-start", help="Begin calls that only read while the model writes.")
+    ] = False
+    audit: Annotated[
+        bool, typer.Option("--audit", help="Note every decision and call in your audit log.")
+    ] = False
+    transcript: Annotated[
+        Path | None, typer.Option(help="Write the transcript to this file as it grows.")
+    ] = None
+    continue_: Annotated[
+        Path | None, typer.Option("--continue", help="Go on where the transcript in this file ends.")
+    ] = None
+    json: Annotated[bool, typer.Option("--json", help="Events as JSON lines on stdout, nothing else.")] = (
+        False
+    )
+    answers: Annotated[
+        bool, typer.Option("--answers", help="With --json: read answers to questions from stdin.")
+    ] = False
+
+    @property
+    def transcripts(self) -> list[Path]:
+        """The transcripts of this run: a later run reads in them what the user said and what came from outside."""
+        return [path for path in (self.transcript, self.continue_) if path is not None]
+
+
+def command(run: RunOptions, tools: ToolOptions, policy: PolicyOptions, sandbox: SandboxOptions) -> int:
+    """What changes something is asked about: y runs it, n does not, "n use pip instead" tells the model why, a
+    allows exactly this for the rest of the run, p commands that begin alike; "a project" and "a user" hold
+    beyond the run (toolcrib approvals). No answer is a no. Ctrl-C ends the run in good order.
+
+    Commands are confined by the best sandbox that works here. What it refuses is offered to you: with a yes the
+    command runs again with exactly that much more.
+
+    With --json every event is a JSON object on a line. Nobody is asked then, so what needs approval is
+    refused, unless --answers is given: each question_asked event is answered by a line on stdin such as
+    {"fingerprint": "…", "verdict": "yes"} (yes, no or always; "message" tells the model why).
+
+    Exit code: 0 finished, 1 not finished (a limit, a pause, the model failed), 2 wrong usage, 130 after Ctrl-C.
+    """
+    hide_own_process()  # the keys of providers stand in our environment
+    task = _task(run)
+    if run.answers and not run.json:
+        raise Problem("--answers is for --json; on a terminal, questions are asked there")
+    model = _model(run.model)
+    messages = _earlier_messages(run)
+    path = run.transcript or run.continue_
+    scratch = ScratchFolder()  # removed with this process, however it ends
+    # A transcript names the files of long outputs, so with a transcript they outlive the run.
+    overflow = Path(scratch.path() if path is None else tempfile.mkdtemp(prefix="toolcrib-outputs-"))
+    try:
+        chosen, assembly = _load_tools(run, tools, policy, sandbox, overflow)
+        settings = settings_in_effect(
+            policy, tools.workspace, assembly.toolbox(autonomy="full"), run.transcripts
+        )
+        say(settings.line(chosen, tools.workspace))
+        notices = sandbox_warnings(chosen)
+        with (
+            closing(TranscriptFile(path)) if path is not None else nullcontext() as transcript,
+            stdout_reserved() if run.json else nullcontext(sys.stdout) as stdout,
+        ):
+            if transcript is not None and path != run.continue_:
+                _copy(messages, transcript)
+            display, approver = _display(run, stdout)
+            secrets = stored_secrets()
+            box = assembly.toolbox(
+                policy=settings.policy,
+                limits=settings.limits or None,
+                approver=approver,
+                answer_timeout=run.answer_timeout,
+                overflow=overflow,
+                approvals=approval_store(),
+                project=tools.workspace.resolve(),
+                audit=_writable_audit_log() if run.audit else None,
+                secrets=secrets,
+            )
+            agent = Agent(
+                model,
+                toolbox=box,
+                instructions=_instructions(secrets),
+                max_turns=run.max_turns,
+                budget=Budget(tokens=run.budget_tokens, seconds=run.budget_seconds),
+                early_start=run.early_start,
+            )
+            if not debugging():  # a notice among the events says the same
+                warnings.filterwarnings("ignore", message="tool .* was set aside")
+            return asyncio.run(_work(agent, box, display, task, messages, transcript, notices))
+    except OSError as problem:
+        if path is None or isinstance(problem, BrokenPipeError):
+            raise
+        raise Problem(f"transcript {path} cannot be written: {problem.strerror or problem}") from problem
+    finally:
+        scratch.close()
+        _remove_if_empty(overflow)
+
+
+async def _work(
+    agent: Agent,
+    box: Toolbox,
+    display: Display,
+    task: str,
+    messages: list[Message],
+    transcript: TranscriptFile | None,
+    notices: Sequence[str],
+) -> int:
+    """Run the agent to its end in front of the person or program; the exit code."""
+    run = agent.start(task, messages=messages, transcript=transcript)
+    if isinstance(display, JsonLines):
+        _emit_first(notices, box, run.id, display)
+    else:
+        for line in notices:
+            say(line)
+    async with box:
+        ended = await show_run(run, display)
+    if not ended.reader_gone:
+        display.finish(ended)
+    return ended.exit_code
+
+
+def _emit_first(notices: Sequence[str], box: Toolbox, run_id: str, display: Display) -> None:
+    """Show notices as the first events of the run."""
+    log = EventLog()
+    box.subscribe(log)
+    for line in notices:
+        box.emit(run_id, Notice(line))
+    box.unsubscribe(log)
+    for event in log.events:
+        display.take(event)
+
+
+def _load_tools(
+    run: RunOptions, tools: ToolOptions, policy: PolicyOptions, sandbox: SandboxOptions, overflow: Path
+) -> tuple[Sandbox, Assembly]:
+    """The sandbox that commands run in, and the tools."""
+    if not tools.workspace.is_dir():
+        raise Problem(f"workspace: expected a folder that exists, got {tools.workspace}")
+    protected = [*run.transcripts, *([] if policy.policy is None else [policy.policy])]
+    chosen = sandbox.choose(tools.workspace, protected)
+    workspace = Workspace(tools.workspace, readable=[overflow])
+    return chosen, load_assembly(tools.references, workspace, chosen)
+
+
+def _display(run: RunOptions, stdout: TextIO) -> tuple[Display, Any]:
+    """Where the run is shown, and who answers its questions."""
+    if run.json:
+        return JsonLines(stdout), JsonAnswers() if run.answers else None
+    from toolcrib.cli.terminal_display import Asker, TerminalDisplay  # loads rich
+
+    asker = Asker() if someone_is_there() else None
+    return TerminalDisplay(stdout, asker, transcript=run.transcript or run.continue_), asker
+
+
+def _task(run: RunOptions) -> str:
+    task = sys.stdin.read() if run.task == "-" else run.task
+    if task.strip():
+        return task
+    if run.continue_ is not None and not run.task:
+        return "Continue."
+    raise Problem('say what is to be done: toolcrib run "make the tests pass"')
+
+
+def _model(name: str | None) -> Model:
+    if not name and not os.environ.get("TOOLCRIB_MODEL"):
+        raise Problem(NO_MODEL)
+    try:
+        return resolve_model(name)
+    except OSError as problem:
+        raise Problem(f"model {name}: {problem.filename}: {problem.strerror}") from problem
+    except (ValueError, ImportError) as problem:
+        raise Problem(f"model: {problem}") from problem
+
+
+def _instructions(secrets: SecretFile | None) -> str:
+    return INSTRUCTIONS + (SECRETS.format(", ".join(sorted(secrets.names()))) if secrets else "")
+
+
+def _writable_audit_log() -> AuditLog:
+    """The user's audit log. Raises Problem if it cannot be written, before anything is done unrecorded."""
+    log = audit_log()
+    try:
+        log.ready()
+    except AuditError as problem:
+        raise Problem(f"{problem}; nothing was run. See: toolcrib audit verify {log.path}") from problem
+    return log
+
+
+def _earlier_messages(run: RunOptions) -> list[Message]:
+    """The messages of the transcript that the run continues."""
+    path, earlier = run.transcript, run.continue_
+    if path is not None and path != earlier and path.exists() and path.stat().st_size:
+        raise Problem(
+            f"{path} holds a transcript already; go on with it by --continue {path}, or name another file"
+        )
+    if earlier is None:
+        return []
+    try:
+        return read_transcript(earlier)
+    except (OSError, ValueError, KeyError) as problem:
+        raise Problem(f"--continue {earlier}: not a transcript that can be read: {problem}") from problem
+
+
+def _copy(messages: list[Message], transcript: TranscriptFile) -> None:
+    for number, message in enumerate(messages):
+        transcript.message(message)
+        for index, part in enumerate(message.parts if message.role == "tool" else ()):
+            if isinstance(part, ResultPart):
+                transcript.result(CallKey("", number, index), part.result)
+
+
+def _remove_if_empty(overflow: Path) -> None:
+    if not overflow.is_dir():
+        return
+    if any(overflow.iterdir()):
+        say(f"long outputs are kept in {overflow}")
+    else:
+        overflow.rmdir()

@@ -1,0 +1,45 @@
+"""`toolcrib secrets set`: a value is kept under a name. It is never shown, nor taken from the command line."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from toolcrib.cli.console import DONE, Problem, say
+from toolcrib.cli.secret_options import SecretOptions
+from toolcrib.secrets import SecretError, unfit
+
+# A value on the command line is accepted by the parser, so that the answer can say what is wrong with it.
+CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+ON_THE_LINE = """\
+a name alone is expected: a value on the command line is seen by other programs and stays in your shell's history.
+Nothing was kept. Run toolcrib secrets set NAME and type the value, or pipe it in; if what you wrote was a value, \
+consider it known and make a new one."""
+
+
+def command(context: typer.Context, name: str, secrets: SecretOptions) -> int:
+    if context.args or "=" in name:  # this may be the value, so it is not repeated
+        raise Problem(ON_THE_LINE)
+    value = _read_value(name)
+    if (reason := unfit(value, name)) is not None:
+        raise Problem(f"{name}: this value cannot be a secret: {reason}")
+    try:
+        secrets.opened().set(name, value)
+    except (SecretError, ValueError) as problem:
+        raise Problem(str(problem)) from None
+    say(f"{name} is kept in {secrets.place}; models name it as <secret_ref:{name}>")
+    return DONE
+
+
+def _read_value(name: str) -> str:
+    """The value, typed unseen or piped in; a line break at its end is not part of it."""
+    if not sys.stdin.isatty():
+        return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    import getpass
+
+    first = getpass.getpass(f"Value of {name}: ")
+    if getpass.getpass("Once more: ") != first:
+        raise Problem("the two values differ; nothing is kept")
+    return first

@@ -1,0 +1,229 @@
+"""`toolcrib tools call`: one call by hand, along the path that a model's call takes."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from toolcrib.cli.console import (
+    DEBUG,
+    DONE,
+    INTERRUPTED,
+    NOT_DONE,
+    Problem,
+    asking_stream,
+    debugging,
+    out,
+    say,
+    someone_is_there,
+    stdout_reserved,
+)
+from toolcrib.cli.loaded_tools import find_tool, load_assembly, load_tools
+from toolcrib.cli.options import PolicyOptions, ToolOptions
+from toolcrib.cli.question_text import repair_lines
+from toolcrib.cli.sandbox_options import NetworkSwitch, SandboxOptions
+from toolcrib.cli.settings_in_effect import BY_DEFAULT, FLAG, SettingsInEffect, settings_in_effect
+from toolcrib.cli.tool_arguments import arguments_from, option_lines
+from toolcrib.cli.user_files import approval_store, stored_secrets
+from toolcrib.command.sandbox import Files
+from toolcrib.command.sandbox.process.kernel import hide_own_process
+from toolcrib.errors import ErrorCode
+from toolcrib.events import CallFinished, Event, Notice, StatusChanged
+from toolcrib.toolbox.policy import Autonomy
+from toolcrib.visible import on_one_line, shown
+
+if TYPE_CHECKING:
+    from toolcrib.assembly import Assembly
+    from toolcrib.question import Answer, Question
+    from toolcrib.result import ToolResult
+
+CONTEXT_SETTINGS = {"allow_interspersed_args": False, "ignore_unknown_options": True}
+
+# Our own options may also stand after the tool's name, unless the tool has a parameter of that name.
+OWN_OPTIONS = {
+    "--from": "from", "-f": "from", "--workspace": "workspace", "-w": "workspace", "--autonomy": "autonomy",
+    "--policy": "policy", "--sandbox": "sandbox", "--network": "network", "--allow-host": "allow_host",
+    "--outer-sandbox": "outer_sandbox",
+}  # fmt: skip
+
+Choice = TypeVar("Choice", bound=StrEnum)
+Arguments = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[JSON | --PARAMETER VALUE ...]", help="Arguments; - reads JSON from stdin."),
+]
+
+
+def command(
+    name: str, tools: ToolOptions, policy: PolicyOptions, sandbox: SandboxOptions, arguments: Arguments = None
+) -> int:
+    """Give the arguments as JSON, or as options made from the tool's parameters: --city Oslo --days 3. A list
+    is given by repeating its option, a boolean as --flag or --no-flag, anything nested as JSON. NAME --help
+    shows the tool's own options.
+
+    The result goes to stdout, everything else to stderr. The exit code is 1 if the call gave an error.
+    """
+    own, tokens = _parted(name, list(arguments or ()), tools)
+    tools, policy, sandbox = _with_own(own, tools, policy, sandbox)
+    hide_own_process()  # what runs must not read our environment
+    assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
+    _, spec = find_tool(load_tools(assembly), name)
+    if tokens in (["--help"], ["-h"]) and "help" not in spec.input_schema.get("properties", {}):
+        _print_help(name, spec.input_schema)
+        return DONE
+    given = _arguments(tokens, spec.input_schema)
+    settings = settings_in_effect(policy, tools.workspace, assembly.toolbox(autonomy="full"))
+    if settings.autonomy_from not in (FLAG, BY_DEFAULT):
+        say(f"autonomy {settings.autonomy} ({on_one_line(settings.autonomy_from)})")
+    with stdout_reserved():
+        result, problems = asyncio.run(_call(assembly, name, given, settings, tools.workspace.resolve()))
+    return _report(name, result, problems)
+
+
+async def _call(
+    assembly: Assembly, name: str, arguments: Any, settings: SettingsInEffect, project: Path
+) -> tuple[ToolResult, list[str]]:
+    """The call's result, and what the operator should know of it. Raises Problem when Ctrl-C cancelled it."""
+    problems: list[str] = []
+
+    def watch(event: Event) -> None:
+        if isinstance(event, CallFinished):
+            problems.append(event.problem)
+        elif isinstance(event, StatusChanged) and event.tip:
+            say(f"… {on_one_line(event.tip)}")
+        elif isinstance(event, Notice):
+            say(f"note: {on_one_line(event.message)}")
+
+    async def approver(question: Question) -> Answer | None:
+        if not someone_is_there():
+            return None
+        from toolcrib.cli.prompt import ask_on, console_on  # loads rich
+
+        return await ask_on(console_on(asking_stream()), question)
+
+    box = assembly.toolbox(
+        policy=settings.policy,
+        limits=settings.limits or None,
+        approver=approver,
+        approvals=approval_store(),
+        project=project,
+        secrets=stored_secrets(),
+    )
+    watching = box.subscribe(watch)
+    interrupted = False
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        interrupted = True
+        work.cancel()
+
+    async with box:
+        work = asyncio.create_task(box.call(name, arguments))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
+        try:
+            result = await work
+        except asyncio.CancelledError:
+            if not interrupted:
+                raise
+            raise Problem(f"{name} was cancelled", code=INTERRUPTED) from None
+    watching.flush(1.0)
+    return result, problems
+
+
+def _report(name: str, result: ToolResult, problems: list[str]) -> int:
+    """Print the result on stdout, or the error on stderr; the exit code."""
+    for line in repair_lines(result.edits):
+        say(f"repaired: {line}")
+    problem = next((text for text in problems if text), "")
+    if not result.is_error:
+        out(shown(result.text) if sys.stdout.isatty() else result.text)
+        if problem:
+            say(f"note: the result does not match the tool's declared result: {shown(problem)}")
+        say(f"{name}: success")
+        return DONE
+    say(shown(result.text))
+    if problem:
+        last = problem.strip().splitlines()[-1]
+        say(shown(problem) if debugging() else f"What happened: {on_one_line(last)} ({DEBUG}=1 shows where)")
+    if result.code is ErrorCode.NOBODY_TO_ASK:
+        say("Call it from a terminal to be asked, or with --autonomy full to run it unasked.")
+    say(f"{name}: error ({result.code.value if result.code is not None else 'tool_error'})")
+    return NOT_DONE
+
+
+def _print_help(name: str, schema: dict[str, Any]) -> None:
+    out(f"Usage: toolcrib tools call {name} [JSON | OPTIONS]\n")
+    out("\n".join(f"  {shown(line)}" for line in option_lines(schema)) or "  (no parameters)")
+
+
+def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any]:
+    """JSON text as it was given, for the call itself to decode and repair, or what the options say."""
+    if not tokens or tokens[0].startswith("--"):
+        return arguments_from(tokens, schema)
+    if len(tokens) > 1:
+        raise Problem(f"expected one JSON object or options; got {tokens[0]!r} and then {tokens[1]!r}")
+    return sys.stdin.read() if tokens[0] == "-" else tokens[0]
+
+
+def _parted(name: str, tokens: list[str], tools: ToolOptions) -> tuple[dict[str, list[str]], list[str]]:
+    """Our own options among the tokens after the tool's name, and the tokens that are the tool's."""
+    if not any(token.partition("=")[0] in OWN_OPTIONS for token in tokens):
+        return {}, tokens
+    try:
+        _, spec = find_tool(load_tools(load_assembly(tools.references, tools.workspace)), name)
+        parameters = set(spec.input_schema.get("properties", {}))
+    except Problem:
+        parameters = set()
+    own: dict[str, list[str]] = {}
+    others: list[str] = []
+    queue = list(tokens)
+    while queue:
+        token = queue.pop(0)
+        option, equals, value = token.partition("=")
+        label = OWN_OPTIONS.get(option)
+        if label is None or label.replace("_", "-") in parameters:
+            others.append(token)
+            continue
+        if not equals:
+            if not queue:
+                raise Problem(f"option {option} needs a value")
+            value = queue.pop(0)
+        own.setdefault(label, []).append(value)
+    return own, others
+
+
+def _with_own(
+    own: dict[str, list[str]], tools: ToolOptions, policy: PolicyOptions, sandbox: SandboxOptions
+) -> tuple[ToolOptions, PolicyOptions, SandboxOptions]:
+    """The options before the tool's name, with those after it. Raises Problem for a value that is not allowed."""
+    last = {label: values[-1] for label, values in own.items()}
+    if "from" in own:
+        tools = replace(tools, from_=[*tools.references, *own["from"]])
+    if "workspace" in last:
+        tools = replace(tools, workspace=Path(last["workspace"]))
+    if "autonomy" in last:
+        policy = replace(policy, autonomy=_one_of(Autonomy, "--autonomy", last["autonomy"]))
+    if "policy" in last:
+        policy = replace(policy, policy=Path(last["policy"]))
+    if "sandbox" in last:
+        sandbox = replace(sandbox, sandbox=_one_of(Files, "--sandbox", last["sandbox"]))
+    if "network" in last:
+        sandbox = replace(sandbox, network=_one_of(NetworkSwitch, "--network", last["network"]))
+    if "allow_host" in own:
+        sandbox = replace(sandbox, allow_host=[*(sandbox.allow_host or ()), *own["allow_host"]])
+    if "outer_sandbox" in last:
+        sandbox = replace(sandbox, outer_sandbox=last["outer_sandbox"])
+    return tools, policy, sandbox
+
+
+def _one_of(choices: type[Choice], option: str, value: str) -> Choice:
+    try:
+        return choices(value)
+    except ValueError:
+        raise Problem(f"{option}: expected {' or '.join(choices)}; got {value}") from None

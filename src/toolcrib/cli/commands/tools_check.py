@@ -1,0 +1,24 @@
+"""`toolcrib tools check`: which tools and plugins are broken."""
+
+from __future__ import annotations
+
+from toolcrib.cli.console import DONE, NOT_DONE, out
+from toolcrib.cli.loaded_tools import load_assembly, load_tools
+from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.wording import counted
+from toolcrib.visible import shown
+
+
+def command(tools: ToolOptions) -> int:
+    """The exit code is 1 if anything is."""
+    assembly = load_assembly(tools.references, tools.workspace)
+    loaded = load_tools(assembly)
+    broken = [tool for tool in loaded if tool.problem]
+    for tool in broken:
+        out(f"broken: {tool.name} ({tool.source}): {shown(tool.problem)}")
+    unloaded = [plugin for plugin in assembly.plugins if plugin.problem]
+    for plugin in unloaded:
+        out(f"broken: plugin {plugin.source}: {shown(plugin.problem)}")
+    number = len(broken) + len(unloaded)
+    out(f"{counted(len(loaded) - len(broken), 'tool')} fine, {number} broken")
+    return NOT_DONE if number else DONE

@@ -1,0 +1,29 @@
+"""`toolcrib tools lint`: what models will stumble over in the schemas of tools."""
+
+from __future__ import annotations
+
+from json import dumps
+
+from toolcrib.cli.console import DONE, NOT_DONE, out, say
+from toolcrib.cli.loaded_tools import load_assembly, load_tools
+from toolcrib.cli.options import AsJson, ToolOptions
+from toolcrib.cli.wording import counted
+from toolcrib.schema import lint
+from toolcrib.visible import shown
+
+
+def command(tools: ToolOptions, json: AsJson = False) -> int:
+    """Short descriptions, undocumented parameters, … The exit code is 1 if there is anything to say."""
+    loaded = load_tools(load_assembly(tools.references, tools.workspace))
+    findings = [finding for tool in loaded if tool.spec is not None for finding in lint(tool.spec)]
+    if json:
+        rows = [
+            {"tool": item.tool, "path": item.path, "code": item.code, "message": item.message}
+            for item in findings
+        ]
+        out(dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        for item in findings:
+            out(shown(f"{item.tool}{item.path}: {item.code}: {item.message}"))
+        say(f"{counted(len(loaded), 'tool')}, {counted(len(findings), 'finding')}")
+    return NOT_DONE if findings else DONE

@@ -1,0 +1,32 @@
+"""`toolcrib tools schema`: the input schema of a tool, as a provider is sent it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from toolcrib.cli.console import DONE, Problem, out, say
+from toolcrib.cli.loaded_tools import find_tool, load_assembly, load_tools
+from toolcrib.cli.options import ToolOptions
+from toolcrib.schema import DIALECTS, to_dialect
+from toolcrib.visible import shown
+
+Dialect = Annotated[
+    str | None, typer.Option("--dialect", "-d", help="openai, openai-strict, anthropic, gemini, …")
+]
+
+
+def command(name: str, tools: ToolOptions, dialect: Dialect = None) -> int:
+    """What a dialect cannot say is told on stderr."""
+    if dialect is not None and dialect not in DIALECTS:
+        raise Problem(f"no schema dialect is called {dialect!r}; there are {', '.join(DIALECTS)}")
+    _, spec = find_tool(load_tools(load_assembly(tools.references, tools.workspace)), name)
+    schema: Any = spec.input_schema
+    if dialect is not None:
+        schema, losses = to_dialect(schema, dialect)
+        for loss in losses:
+            say(shown(f"{dialect}: {loss.path or '(root)'}: {loss.keyword}: {loss.detail}"))
+    out(json.dumps(schema, ensure_ascii=False, indent=2))
+    return DONE

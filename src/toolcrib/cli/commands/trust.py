@@ -1,0 +1,135 @@
+"""`toolcrib trust`: a person reads the rules of a project, and says whether they count."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolcrib.cli.console import DONE, NOT_DONE, Problem, out
+from toolcrib.cli.user_files import trust_store
+from toolcrib.cli.wording import value_on_one_line
+from toolcrib.errors import ToolcribError
+from toolcrib.rules.policy import Rule
+from toolcrib.rules.trust import PLACE, ProjectRules, project_rules
+from toolcrib.visible import on_one_line
+
+Project = Annotated[Path, typer.Argument(metavar="[PATH]", help="The folder of the project.")]
+ListThem = Annotated[bool, typer.Option("--list", help="What you trust, and what changed since.")]
+Revoke = Annotated[bool, typer.Option("--revoke", help="Trust the rules of this folder no more.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="You have read them, and trust them.")]
+
+
+def command(path: Project = Path(), list_: ListThem = False, revoke: Revoke = False, yes: Yes = False) -> int:
+    """They lie in its .toolcrib/policy.toml. They can only forbid and ask; what they allow is not used. When the
+    file changes, you are the one to say so again.
+    """
+    if list_ + revoke + yes > 1:
+        raise typer.BadParameter("choose one of --list, --revoke and --yes")
+    try:
+        if list_:
+            return _list()
+        return _revoke(path) if revoke else _trust(path, yes=yes)
+    except ToolcribError as problem:
+        raise Problem(on_one_line(str(problem))) from problem
+
+
+def _trust(folder: Path, *, yes: bool) -> int:
+    """Show what a project's rules say and ask whether they count."""
+    if not folder.is_dir():
+        raise Problem(f"expected a folder, got {_shown(folder)}")
+    found = project_rules(folder)
+    store = trust_store()
+    if found is None:
+        out(f"{_shown(folder)} has no {PLACE}: there is nothing to trust")
+        return DONE
+    for line in _lines(found):
+        out(line)
+    if store.holds(found):
+        out("\nYou trust this already.")
+        return DONE
+    if not yes and not _person_agrees():
+        out("It is not trusted, and not used.")
+        return NOT_DONE
+    store.add(found, by=getpass.getuser())
+    out("It is trusted as it stands; when it changes, it is not until you say so again.")
+    return DONE
+
+
+def _list() -> int:
+    """Print what is trusted, and what changed since."""
+    trusted = trust_store().all()
+    for item in trusted:
+        try:
+            found = project_rules(item.project)
+        except ToolcribError as problem:
+            state = f"not used: {problem}"
+        else:
+            same = found is not None and found.sha256 == item.sha256
+            state = "used" if same else "gone" if found is None else "changed since, and not used"
+        out(f"{on_one_line(item.project)}  sha256 {on_one_line(item.sha256[:16])}…  {on_one_line(state)}")
+    if not trusted:
+        out("no project's rules are trusted")
+    return DONE
+
+
+def _revoke(folder: Path) -> int:
+    """Trust a project's rules no more."""
+    known = trust_store().revoke(os.path.realpath(folder))
+    out(f"{_shown(folder)}: {'trusted no more' if known else 'was not trusted'}")
+    return DONE if known else NOT_DONE
+
+
+def _person_agrees() -> bool:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Problem("nobody is at a terminal to say yes; a person who has read it may add --yes")
+    sys.stderr.write("Should these rules count when you work in this folder? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _lines(found: ProjectRules) -> list[str]:
+    lines = [f"{on_one_line(found.project)}/{PLACE}  (sha256 {found.sha256})"]
+    if found.rules.autonomy is not None:
+        lines.append(f"  autonomy at most {found.rules.autonomy.value}")
+    lines += [f"  {line}" for rule in found.narrowing for line in _rule_lines(rule)]
+    if found.widening:
+        lines.append("  not used, as a project allows nothing:")
+        lines += [f"    {line}" for rule in found.widening for line in _rule_lines(rule)]
+    lines += [f"  {on_one_line(str(limit))}" for limit in found.rules.limits]
+    if not found.rules.rules:
+        lines.append("  no rules")
+    return lines
+
+
+def _rule_lines(rule: Rule) -> list[str]:
+    """Every field of a rule: what it matches, and what the model and the person are told."""
+    fields = {
+        "tool": rule.tools,
+        "effect": tuple(effect.label for effect in sorted(rule.effects)),
+        "server": rule.servers,
+        "path": tuple(pattern.text for pattern in rule.paths),
+        "reach": tuple(sorted(rule.reach)),
+        "command": tuple(pattern.text for pattern in rule.commands),
+        "host": rule.hosts,
+        "argument": rule.arguments,
+        "tainted": rule.tainted,
+        "unsaid": rule.unsaid,
+        "reason": rule.reason,
+    }
+    lines = [f"{rule.verb.value:<5} {on_one_line(rule.name)}"]
+    for name, value in fields.items():
+        if value or value is False:
+            plain = value if isinstance(value, str | bool | dict) else ", ".join(map(str, value))
+            lines.append(
+                f"        {name}: {on_one_line(plain) if isinstance(plain, str) else value_on_one_line(plain)}"
+            )
+    return lines
+
+
+def _shown(folder: Path) -> str:
+    return on_one_line(str(folder))

@@ -1,0 +1,213 @@
+"""A run on a terminal, as a fold over its events: text as it comes, cards of calls, and what stays of them.
+
+On a terminal that can, calls that go on are redrawn at its lower end, and what is over scrolls away above.
+Elsewhere (a pipe, a file, a dumb terminal) only what is over is written, each line once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.text import Text
+
+from toolcrib.call import CallKey, CallState
+from toolcrib.cli.call_card import Card
+from toolcrib.cli.question_text import MARGIN, question_lines
+from toolcrib.cli.wrapped_text import WrappedText
+from toolcrib.errors import ErrorCode
+from toolcrib.events import (
+    AnswerRestarted,
+    ArgumentsDelta,
+    CallFinished,
+    Event,
+    Notice,
+    QuestionAnswered,
+    QuestionAsked,
+    ReasoningDelta,
+    RunFinished,
+    StatusChanged,
+    TextDelta,
+    ToolStatus,
+    TurnFinished,
+    TurnStarted,
+)
+from toolcrib.visible import on_one_line, shown
+
+HIDDEN = {"attempt_completion"}  # its text is the answer, which is shown as such
+FRAMES = 8  # a second
+# What a call that was not let run is answered with: nobody is to take it for one that failed at its work.
+NOT_RUN = {
+    ErrorCode.UNKNOWN_TOOL, ErrorCode.TOOL_CHANGED, ErrorCode.PRECHECK, ErrorCode.DENIED, ErrorCode.REJECTED,
+    ErrorCode.NOBODY_TO_ASK, ErrorCode.RATE_LIMITED,
+}  # fmt: skip
+
+
+class LiveView:
+    """Shows events on a console. `asks` says that a person answers questions, so that they are not shown here."""
+
+    def __init__(self, console: Console, *, asks: bool = False) -> None:
+        self.console = console
+        self.asks = asks
+        self.live_cards = console.is_terminal and not console.is_dumb_terminal
+        self.cards: dict[CallKey, Card] = {}
+        self.exited = 0  # commands that ended with an error of their own
+        self.calls = self.failed = self.repaired = self.refused = 0
+        self._live: Live | None = None
+        self._words = WrappedText(console)
+
+    def take(self, event: Event) -> None:
+        """Show one event."""
+        handle = _HANDLERS.get(type(event))
+        if handle is not None:
+            handle(self, event)
+
+    def pause(self) -> None:
+        """Take the cards that go on from the screen, so that something else can be written."""
+        self._words.end()
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def resume(self) -> None:
+        """Put them back."""
+        if self.live_cards and self.cards and self._live is None:
+            self._words.end()
+            live = self._live = Live(
+                Cards(self.cards), console=self.console, transient=True, refresh_per_second=FRAMES
+            )
+            live.start()
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """Write a line of our own."""
+        self._print(Text(text, style))
+
+    def _print(self, text: Text) -> None:
+        self._words.end()
+        if self.console.is_terminal and text.plain.startswith(MARGIN) and not text.no_wrap:
+            body = Text(text.plain.removeprefix(MARGIN), text.style)
+            for row in body.wrap(self.console, max(self.console.width - len(MARGIN), 10)):
+                self.console.print(Text(MARGIN, text.style).append_text(row))
+        elif self.console.is_terminal:
+            self.console.print(text, no_wrap=text.no_wrap, overflow=text.overflow)
+        else:
+            self.console.print(text, soft_wrap=True)
+
+    # -- one method an event
+
+    def _text(self, event: TextDelta) -> None:
+        self._said(event.text, "")
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        self._said(event.text, "dim italic")
+
+    def _restarted(self, event: AnswerRestarted) -> None:
+        self.pause()
+        self.cards.clear()
+        self.line(f"{MARGIN}the answer broke off and begins again: {on_one_line(event.why)}", "yellow")
+
+    def _said(self, text: str, style: str) -> None:
+        if self._live is not None:
+            self.pause()
+        self._words.write(shown(text), style)
+
+    def _arguments(self, event: ArgumentsDelta) -> None:
+        card = self.cards.get(event.key)
+        if card is not None:
+            card.grow(event)
+
+    def _status(self, event: StatusChanged) -> None:
+        if event.tool in HIDDEN:
+            return
+        card = self._card(event)
+        if event.state is CallState.DOING and card.status.state is CallState.WAIT:
+            card.since = time.monotonic()  # what the person took to answer is not the tool's time
+        card.status.apply(event)
+        self.resume()
+
+    def _finished(self, event: CallFinished) -> None:
+        if event.tool in HIDDEN and event.state is CallState.SUCCESS:
+            return
+        self.calls += 1
+        did_not_run = event.code in NOT_RUN
+        self.refused += did_not_run
+        self.failed += event.state is CallState.ERROR and not did_not_run
+        self.repaired += bool(event.repairs)
+        card = self._card(event)
+        card.status.apply(event)
+        card.finished = event
+        self.exited += bool(card.exit_code) and event.state is CallState.SUCCESS
+        del self.cards[event.key]
+        if not self.cards:
+            self.pause()
+        for line in card.final_lines():
+            self._print(line)
+
+    def _card(self, event: StatusChanged) -> Card:
+        card = self.cards.get(event.key)
+        if card is None:
+            card = self.cards[event.key] = Card(ToolStatus(event.key, event.tool))
+        return card
+
+    def _asked(self, event: QuestionAsked) -> None:
+        self.pause()
+        if not self.asks:
+            for style, line in question_lines(event.question)[0]:
+                self._print(Text(line, style))
+
+    def _answered(self, event: QuestionAnswered) -> None:
+        if not self.asks:
+            said = event.verdict or "nobody to ask, so it is refused"
+            by = f" (by {event.by})" if event.by else ""
+            self._print(Text(f"  → {said}{by}", "yellow"))
+        self.resume()
+
+    def _notice(self, event: Notice) -> None:
+        self._print(Text(f"note: {on_one_line(event.message)}", "yellow"))
+
+    def _turn_started(self, event: TurnStarted) -> None:
+        if event.turn > 1:
+            self.pause()
+            self.console.print()
+
+    def _turn_finished(self, event: TurnFinished) -> None:
+        self._words.end()
+
+    def _run_finished(self, event: RunFinished) -> None:
+        self.pause()
+        if event.reason == "completed" and event.text:
+            self._words.write(shown(event.text), "")
+        self._words.end()
+
+
+class Cards:
+    """The cards that go on, cut to the screen's size."""
+
+    def __init__(self, cards: dict[CallKey, Card]) -> None:
+        self._cards = cards
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        room = max(console.height - 2, 3)
+        for card in list(self._cards.values()):
+            lines = card.live_lines(options.max_width)[:room]
+            room -= len(lines)
+            yield from lines
+
+
+_HANDLERS: dict[type[Event], Callable[[LiveView, Any], None]] = {
+    TextDelta: LiveView._text,
+    AnswerRestarted: LiveView._restarted,
+    ReasoningDelta: LiveView._reasoning,
+    ArgumentsDelta: LiveView._arguments,
+    StatusChanged: LiveView._status,
+    CallFinished: LiveView._finished,
+    QuestionAsked: LiveView._asked,
+    QuestionAnswered: LiveView._answered,
+    Notice: LiveView._notice,
+    TurnStarted: LiveView._turn_started,
+    TurnFinished: LiveView._turn_finished,
+    RunFinished: LiveView._run_finished,
+}

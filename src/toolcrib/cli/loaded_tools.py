@@ -1,0 +1,103 @@
+"""The tools that a command has, loaded and compiled: yours, those of plugins, and the built-in ones."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.assembly import Assembly, assemble
+from toolcrib.cli.console import Problem, quiet_logging, say, stdout_reserved
+from toolcrib.plugins import PluginError, missing_arguments
+from toolcrib.toolset import ToolFactory
+from toolcrib.visible import shown
+
+if TYPE_CHECKING:
+    from toolcrib.command.sandbox import Sandbox
+    from toolcrib.facts import Facts
+    from toolcrib.spec import ToolSpec
+    from toolcrib.tools import Workspace
+
+
+@dataclass(slots=True)
+class LoadedTool:
+    """A tool as a person looks at it: where it comes from, and what it declares, or why it is broken."""
+
+    name: str
+    source: str
+    facts: Facts | None = None
+    spec: ToolSpec | None = None
+    problem: str = ""
+
+    @property
+    def effect(self) -> str:
+        """The tool's effect in a word."""
+        return self.facts.effect.label if self.facts is not None else "?"
+
+
+def load_assembly(
+    references: Sequence[str], workspace: Path | Workspace, sandbox: Sandbox | None = None
+) -> Assembly:
+    """The tools of a command; notes go to stderr. Raises Problem for what cannot be loaded."""
+    quiet_logging()
+    if isinstance(workspace, Path) and not workspace.is_dir():
+        raise Problem(f"workspace: expected a folder that exists, got {workspace}")
+    try:
+        with stdout_reserved():
+            assembly = assemble(workspace, named=references, sandbox=sandbox)
+    except PluginError as problem:
+        raise Problem(str(problem)) from problem
+    for note in assembly.notes:
+        say(f"note: {shown(note)}")
+    return assembly
+
+
+def load_tools(assembly: Assembly) -> list[LoadedTool]:
+    """All tools, sorted by name, each compiled."""
+    with stdout_reserved():
+        return asyncio.run(_load(assembly))
+
+
+def find_tool(tools: Sequence[LoadedTool], name: str) -> tuple[LoadedTool, ToolSpec]:
+    """The tool of that name and its spec. Raises Problem for a tool that is broken or does not exist."""
+    for tool in tools:
+        if tool.name == name:
+            if tool.spec is None or tool.problem:
+                raise Problem(f"{name} ({tool.source}) is broken: {tool.problem}", code=1)
+            return tool, tool.spec
+    near = get_close_matches(name, [tool.name for tool in tools], n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`toolcrib tools list` shows all;"
+    raise Problem(
+        f"no tool is named {name!r}; {hint} tools of your own are loaded with --from module:attribute"
+    )
+
+
+async def _load(assembly: Assembly) -> list[LoadedTool]:
+    tools: list[LoadedTool] = []
+    async with assembly.toolbox(autonomy="full") as box:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a tool that is set aside is listed, with the reason
+            tool_list = await box.tool_list()
+        specs = {spec.name: spec for spec in tool_list.specs}
+        for name in await box.names():
+            tool = LoadedTool(
+                name, assembly.sources.get(name, "toolset"), problem=tool_list.broken.get(name, "")
+            )
+            tools.append(tool)
+            entry = await box.registry.entry(name)
+            supplied: Any = entry.supplied if entry is not None else None
+            tool.facts = getattr(supplied, "facts", None)
+            needed = missing_arguments(supplied)
+            if not tool.problem and needed:
+                tool.problem = (
+                    f"class {supplied.__name__} cannot be made without {needed}: "
+                    "supply an instance of it, or a ToolFactory"
+                )
+            tool.spec = specs.get(name)
+            if tool.spec is None and not tool.problem and not isinstance(supplied, ToolFactory):
+                tool.spec = supplied.definition().spec  # a deferred tool is not listed for the model
+    return tools

@@ -1,0 +1,117 @@
+"""Asking a person on a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TextIO
+
+from rich.cells import cell_len, chop_cells
+from rich.console import Console
+from rich.text import Text
+
+from toolcrib.cli.answers import is_unclear, read_answer
+from toolcrib.cli.question_text import (
+    MARGIN,
+    SHOWN_LINES,
+    answer_help,
+    prompt_line,
+    question_lines,
+    remembered,
+)
+from toolcrib.question import Answer, Question, Verdict
+
+ASKED_AGAIN = 2  # how often an unclear answer is asked for again
+MAX_LINE = 1 << 16
+
+
+def console_on(stream: TextIO | None) -> Console:
+    """A console on a stream that prints text as it is; it knows whether the stream is a terminal."""
+    return Console(file=stream, highlight=False, markup=False, emoji=False)
+
+
+async def ask_on(console: Console, question: Question) -> Answer:
+    """Show a question on a terminal and read its answer from stdin."""
+    again = ASKED_AGAIN
+    cut = _show(console, question, SHOWN_LINES)
+    while True:
+        forget_typed_ahead()
+        prompt = prompt_line(question, console.width)
+        console.print(Text(prompt + ("  [s]how all" if cut else "") + ": "), end="", soft_wrap=True)
+        console.file.flush()
+        given = await read_line()
+        if given is None:
+            console.print()
+        said = (given or "").strip().lower()
+        if cut and said in ("s", "show"):
+            cut = _show(console, question, sys.maxsize)
+            continue
+        if said == "?" or (again and is_unclear(given)):
+            again -= said != "?"
+            console.print(Text(answer_help(question), "dim"))
+            continue
+        answer = read_answer(given)
+        if words := remembered(question, answer):
+            console.print(Text(words, "dim"))
+        elif answer.verdict is Verdict.NO and not answer.message and said not in ("n", "no"):
+            console.print(Text("Taken as a no.", "dim"))
+        return answer
+
+
+def _show(console: Console, question: Question, limit: int) -> bool:
+    """Put a question on the screen; whether something of it was left out."""
+    lines, cut = question_lines(question, limit)
+    for style, line in lines:
+        if not line.startswith(MARGIN):
+            console.print(Text(line, style))
+            continue
+        for piece in _folded(line, console.width):
+            console.print(Text(piece, style), soft_wrap=True)
+    return cut
+
+
+def _folded(line: str, width: int) -> list[str]:
+    """A line as rows of the terminal; continued arguments keep their margin, so that they cannot pose as ours."""
+    if cell_len(line) < width:
+        return [line]
+    first, *_ = chop_cells(line, max(width - 1, 10))
+    rest = chop_cells(line[len(first) :], max(width - 1 - len(MARGIN), 10))
+    return [first, *(MARGIN + piece for piece in rest)]
+
+
+async def read_line() -> str | None:
+    """A line of stdin without blocking the loop, None at its end; cancelling it leaves nothing behind."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[str | None] = loop.create_future()
+    descriptor = sys.stdin.fileno()
+    read = b""
+
+    def on_readable() -> None:
+        nonlocal read
+        try:
+            data = os.read(descriptor, MAX_LINE)
+        except OSError:
+            data = b""
+        read += data
+        if not ready.done() and (not data or b"\n" in read or len(read) > MAX_LINE):
+            # What input ended in the middle of was not sent off: that is no answer.
+            ready.set_result(read.decode("utf-8", "replace") if b"\n" in read else None)
+
+    loop.add_reader(descriptor, on_readable)
+    try:
+        return await ready
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def forget_typed_ahead() -> None:
+    """What was typed before a question was shown cannot be meant as its answer."""
+    try:
+        import termios
+
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    except (ImportError, OSError, ValueError):
+        pass
+    except Exception:  # termios.error is no OSError: stdin is no terminal
+        pass

@@ -1,0 +1,159 @@
+"""A question as lines of text: what exactly would run, and what can be answered."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import islice
+from typing import Any
+
+from toolcrib.cli.wording import local_minute, value_on_one_line
+from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
+from toolcrib.visible import on_one_line, shown
+
+SHOWN_LINES = 30  # lines of one argument that a question shows unasked
+ROW = 76  # characters that are taken for a row of the terminal
+MARGIN = "  │ "  # stands before every line whose text is not ours
+PROMPT = "Run it? [y]es  [n]o{always}  [?] more  [n WORDS] no, and tell the model"
+NARROW_PROMPT = "[y]es [n]o{always} [?], or n WORDS"
+MORE = """\
+  y               run it, this once
+  n, or nothing   do not; the model is told that you said no
+  n use c.txt     do not; the model is told why"""
+MORE_ALWAYS = """\
+  a               always, with exactly these arguments, in this run
+  a project       the same, in later runs in this folder too; a user: wherever you work
+  a user 7d       and for that long: 30m, 8h, 7d"""
+MORE_PREFIX = "  p, p project    always, for commands that begin with: {}"
+WHERE = {Lasting.RUN: "in this run", Lasting.PROJECT: "in this project", Lasting.USER: "wherever you work"}
+CHANGED = {"+": "green", "-": "red", "@": "cyan"}  # styles of the lines of a diff
+
+
+def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[tuple[str, str]], bool]:
+    """A question as (style, line) pairs: what would run, with every argument, and what was repaired.
+
+    The second value says whether something was left out for being longer than `limit` lines.
+    """
+    lines = [
+        (
+            "bold yellow",
+            f"? {on_one_line(question.action)}  ({question.effect}: {on_one_line(question.reason)})",
+        )
+    ]
+    cut = False
+    arguments = (
+        question.arguments if isinstance(question.arguments, dict) else {"arguments": question.arguments}
+    )
+    hidden = len(arguments) - limit
+    if hidden > 0:
+        cut = True
+        lines.append(("yellow", f"{MARGIN}… {hidden:,} more arguments; s shows all of them"))
+    for name, value in islice(arguments.items(), limit):
+        whole = _lines_of(value)
+        if question.preview and len(whole) > 1 and limit < sys.maxsize:
+            lines.append(
+                ("", f"{MARGIN}{on_one_line(str(name))}: {len(whole):,} lines; below is what changes")
+            )
+            cut = True
+            continue
+        if len(whole) == 1 and len(whole[0]) <= limit * ROW:
+            lines.append(("", f"{MARGIN}{on_one_line(str(name))}: {whole[0]}"))
+            continue
+        lines.append(("", f"{MARGIN}{on_one_line(str(name))}:"))
+        kept, left_out = _fitting(whole, limit)
+        lines += [("", f"{MARGIN}  {line}") for line in kept]
+        if left_out:
+            cut = True
+            lines.append(("yellow", f"{MARGIN}  … {left_out}; s shows all of them"))
+    lines += [("", f"{MARGIN}{on_one_line(pattern)}") for pattern in question.patterns]
+    if question.preview:
+        kept, left_out = _fitting(shown(question.preview).rstrip("\n").split("\n"), limit)
+        lines += [(CHANGED.get(line[:1], ""), f"{MARGIN}{line}") for line in kept]
+        if left_out:
+            cut = True
+            lines.append(("yellow", f"{MARGIN}… {left_out}; s shows all of them"))
+    lines += [("yellow", f"  ! repaired: {line}") for line in repair_lines(question.edits)]
+    return lines, cut
+
+
+def repair_lines(edits: Any) -> list[str]:
+    """Each repair of the arguments in a line: where, what, and from what to what."""
+    lines: list[str] = []
+    for edit in edits:
+        change = f"{value_on_one_line(edit.before, 60)} → {value_on_one_line(edit.after, 60)}"
+        lines.append(f"{on_one_line(str(edit))}" + ("" if edit.is_syntax else f": {change}"))
+    return lines
+
+
+def remembered(question: Question, answer: Answer) -> str:
+    """What of an "always" is remembered, in a line; "" for any other answer."""
+    if answer.verdict is not Verdict.ALWAYS:
+        return ""
+    if question.strict:
+        return "Taken as a yes, this once: a rule wants to be asked each time."
+    by_prefix = answer.scope is Scope.PREFIX and question.prefixes
+    what = f"commands that begin with {_prefixes(question)}" if by_prefix else "exactly this"
+    until = ""
+    if answer.expires is not None:
+        until = f", until {local_minute(answer.expires)}"
+    back = "" if answer.lasting is Lasting.RUN else " (toolcrib approvals takes it back)"
+    return f"Always: {what}, {WHERE[answer.lasting]}{until}{back}."
+
+
+def prompt_line(question: Question, width: int) -> str:
+    """What can be answered; "always" only where it would be remembered."""
+    always = "" if question.strict else "  [a]lways this (a project, a user 7d)"
+    narrow = "" if question.strict else " [a]lways"
+    if question.prefixes and not question.strict:
+        always += f"  [p] always {_prefixes(question)}"
+        narrow += " [p]refix"
+    whole = PROMPT.format(always=on_one_line(always))
+    return whole if width > len(whole) + 6 else NARROW_PROMPT.format(always=narrow)
+
+
+def answer_help(question: Question) -> str:
+    """What can be answered, a line each."""
+    lines = [MORE] if question.strict else [MORE, MORE_ALWAYS]
+    if question.prefixes and not question.strict:
+        lines.append(MORE_PREFIX.format(_prefixes(question)))
+    return "\n".join(lines)
+
+
+def _prefixes(question: Question) -> str:
+    return on_one_line(", ".join(" ".join(prefix) + " *" for prefix in question.prefixes))
+
+
+def _fitting(lines: list[str], limit: int) -> tuple[list[str], str]:
+    """What fits on `limit` rows, so that nothing is pushed off the screen, and in words what does not.
+
+    Of a line that is too long its beginning and its end are kept: what matters must not hide behind padding.
+    """
+    kept: list[str] = []
+    room = limit
+    for line in lines:
+        if room <= 0:
+            break
+        if len(line) > room * ROW:
+            end = room * ROW // 3
+            left = len(line) - 3 * end
+            more = len(lines) - len(kept) - 1
+            also = f" and {more:,} more lines" if more else ""
+            return [*kept, line[: 2 * end], line[-end:]], f"{left:,} characters between these two{also}"
+        kept.append(line)
+        room -= 1 + len(line) // ROW
+    return kept, f"{len(lines) - len(kept):,} more lines" if len(kept) < len(lines) else ""
+
+
+def _lines_of(value: Any) -> list[str]:
+    if isinstance(value, str):
+        text = shown(value)
+        if text != text.strip() or "\n" in text or not text:
+            if "\n" not in text:
+                return [value_on_one_line(value)]
+            lines = text.split("\n")
+            return lines[:-1] if lines[-1] == "" else [*lines, "(no line break at the end)"]
+        return [text]
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    if len(text) > 70 and isinstance(value, dict | list):
+        text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return shown(text).split("\n")

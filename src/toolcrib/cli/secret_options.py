@@ -1,0 +1,39 @@
+"""The options that say where a secret is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolcrib.cli.user_files import secrets_path
+from toolcrib.secrets import Keyring, SecretFile
+
+
+class SecretPlace(StrEnum):
+    """Where secrets can be kept."""
+
+    FILE = "file"
+    KEYRING = "keyring"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretOptions:
+    """Where secrets are kept: in a file, or in the system's keyring."""
+
+    store: Annotated[
+        SecretPlace, typer.Option("--store", help="file: only you may read it; keyring: the system's own.")
+    ] = SecretPlace.FILE
+    file: Annotated[Path | None, typer.Option(help="The file, if not the usual one under ~/.config.")] = None
+
+    def opened(self) -> SecretFile | Keyring:
+        """The file or keyring."""
+        return Keyring() if self.store is SecretPlace.KEYRING else SecretFile(self.file or secrets_path())
+
+    @property
+    def place(self) -> str:
+        """Where the secrets lie, in words."""
+        return "the system keyring" if self.store is SecretPlace.KEYRING else str(self.file or secrets_path())

@@ -1,0 +1,160 @@
+"""The settings that count in a workspace: rules, autonomy, limits and kept approvals, and a line that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolcrib.cli.console import say
+from toolcrib.cli.options import PolicyOptions
+from toolcrib.cli.own_files import protect_own_files
+from toolcrib.cli.rule_checks import check_notes
+from toolcrib.cli.user_files import approval_store, rules_file, trust_store
+from toolcrib.cli.wording import counted
+from toolcrib.errors import ToolcribError
+from toolcrib.rules import Limit, RuleFile, RulePolicy
+from toolcrib.rules.file import lowest
+from toolcrib.rules.trust import PLACE, ProjectRules, project_rules
+from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy
+from toolcrib.visible import on_one_line
+
+if TYPE_CHECKING:
+    from toolcrib.command.sandbox import Sandbox
+    from toolcrib.toolbox import Toolbox
+
+FLAG = "--autonomy"
+BY_DEFAULT = "the default"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsInEffect:
+    """What decides over calls in a workspace.
+
+    `autonomy_from` says who set the autonomy, `rule_files` which files of rules count.
+    """
+
+    policy: AutonomyPolicy | RulePolicy
+    autonomy: Autonomy
+    autonomy_from: str
+    rule_files: tuple[str, ...] = ()
+    limits: tuple[Limit, ...] = ()
+
+    def line(self, sandbox: Sandbox, workspace: Path) -> str:
+        """All settings on one line, for the person who starts a run."""
+        parts = [
+            f"autonomy {self.autonomy} ({self.autonomy_from})",
+            f"rules: {', '.join(self.rule_files) or 'none'}",
+            f"sandbox: {sandbox_summary(sandbox)}",
+            approvals_summary(workspace),
+        ]
+        return on_one_line("; ".join(parts))
+
+
+def settings_in_effect(
+    options: PolicyOptions, workspace: Path, box: Toolbox, named: Sequence[Path] = ()
+) -> SettingsInEffect:
+    """Join the rules that were named, or the user's own, with those of a trusted project.
+
+    A project can only narrow, and the lowest autonomy of all counts. `box` has the tools, to try the examples of
+    rules with; `named` are files that the run itself goes by. What a person should know of the rules is said on
+    stderr. Raises Problem for rules that cannot be used.
+    """
+    file, project = rules_file(options.policy), trusted_rules(workspace)
+    autonomies = {FLAG: options.autonomy}
+    rule_files: list[str] = []
+    limits: tuple[Limit, ...] = ()
+    policy: AutonomyPolicy | RulePolicy = AutonomyPolicy(options.autonomy or Autonomy.SUPERVISED)
+    if file is not None:
+        _say_notes(file, box)
+        policy = file.policy(options.autonomy)
+        autonomies[Path(file.path).name] = file.autonomy
+        rule_files.append(f"{_below_home(file.path)} ({rules_summary(file)})")
+        limits += file.limits
+    if project is not None:
+        _say_notes(project.rules, box)
+        policy = project.restricted(policy if isinstance(policy, RulePolicy) else RulePolicy(policy.autonomy))
+        autonomies["the project"] = project.rules.autonomy
+        number = _counts(len(project.narrowing), len(project.rules.limits))
+        rule_files.append(f"{project.rules.path} of the project ({number})")
+        limits += project.rules.limits
+    if options.policy is not None:
+        named = [*named, options.policy]
+    autonomy, autonomy_from = _lowest_autonomy(autonomies)
+    policy = protect_own_files(policy, workspace, named)
+    return SettingsInEffect(policy, autonomy, autonomy_from, tuple(rule_files), limits)
+
+
+def trusted_rules(workspace: Path) -> ProjectRules | None:
+    """The rules of the project in the workspace if they are trusted; if they are not, a line on stderr says so."""
+    try:
+        found = project_rules(workspace)
+        if found is None:
+            return None
+        trusted = trust_store().find(found.project)
+    except ToolcribError as problem:
+        say(f"{PLACE} of this folder is not used: {on_one_line(str(problem))}")
+        return None
+    if trusted is None or trusted.sha256 != found.sha256:
+        why = "it changed since you trusted it" if trusted is not None else "nobody trusted it"
+        folder = on_one_line(str(workspace))
+        say(f"{PLACE} of this folder is not used: {why}; see what it says: toolcrib trust {folder}")
+        return None
+    if found.widening:
+        names = ", ".join(on_one_line(rule.name, 40) for rule in found.widening)
+        say(f"{PLACE}: a project allows nothing; not used: {names}")
+    return found
+
+
+def rules_summary(file: RuleFile) -> str:
+    """How many rules and limits a file has."""
+    return _counts(len(file.rules), len(file.limits))
+
+
+def sandbox_summary(sandbox: Sandbox) -> str:
+    """Which sandbox commands run in, and at what level."""
+    report, level = sandbox.report(), sandbox.level
+    if not report.confines:
+        return f"{report.backend}, nothing limits commands"
+    network = ", ".join(level.hosts) if level.hosts else f"network {level.network}"
+    return f"{report.backend}, {level.files}, {network}"
+
+
+def approvals_summary(workspace: Path) -> str:
+    """How many kept approvals count in a workspace."""
+    try:
+        kept = approval_store().all()
+    except (OSError, ToolcribError) as problem:
+        return f"kept approvals are not used: {problem}"
+    project = str(workspace.resolve())
+    number = sum(item.where in ("", project) for item in kept)
+    if not number:
+        return "no kept approvals"
+    return f"{counted(number, 'kept approval')} {'counts' if number == 1 else 'count'}"
+
+
+def _say_notes(file: RuleFile, box: Toolbox) -> None:
+    for note in check_notes(file, box):
+        say(f"note: {note}")
+
+
+def _lowest_autonomy(autonomies: dict[str, Autonomy | None]) -> tuple[Autonomy, str]:
+    """The lowest autonomy that was set, and by whom; with those who set another."""
+    given = {who: autonomy for who, autonomy in autonomies.items() if autonomy is not None}
+    if not given:
+        return Autonomy.SUPERVISED, BY_DEFAULT
+    least = lowest(*given.values())
+    by = next(who for who, autonomy in given.items() if autonomy is least)
+    others = [f"{who} says {autonomy}" for who, autonomy in given.items() if autonomy is not least]
+    return least, f"{by}, while {' and '.join(others)}" if others else by
+
+
+def _counts(rules: int, limits: int) -> str:
+    return counted(rules, "rule") + (f", {counted(limits, 'limit')}" if limits else "")
+
+
+def _below_home(path: str) -> str:
+    """A path with `~` for the home folder."""
+    home = str(Path.home())
+    return f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path

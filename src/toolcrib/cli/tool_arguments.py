@@ -1,0 +1,149 @@
+"""Arguments from options: `--city Oslo --days 3`, read by the tool's own JSON Schema.
+
+Only what a command line cannot say is read here: that 3 is a number where a number is wanted. What does not
+fit is passed on as it came, so that it is judged, and perhaps repaired, where every call is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from toolcrib.cli.console import Problem
+from toolcrib.field_errors import resolve, step, variants
+from toolcrib.json_text.values import kind_of
+
+Schema = Mapping[str, Any]
+
+
+def arguments_from(tokens: Sequence[str], schema: Schema) -> dict[str, Any]:
+    """The arguments that options say, by the schema of the params. Raises Problem for what is no option.
+
+    >>> schema = {"properties": {"days": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}}}
+    >>> arguments_from(["--days", "3", "--tags", "a", "--tags", "b"], schema)
+    {'days': 3, 'tags': ['a', 'b']}
+    """
+    arguments: dict[str, Any] = {}
+    queue = list(tokens)
+    while queue:
+        token = queue.pop(0)
+        if not token.startswith("--") or token == "--":
+            raise Problem(f"expected an option such as --name VALUE, or one JSON object; got {token!r}")
+        written, equals, given = token[2:].partition("=")
+        name, negated = _parameter(written, schema)
+        node = step(schema, name, schema)
+        value: Any
+        if equals:
+            value = _value(given, node, schema)
+        elif negated:
+            value = False
+        elif "boolean" in _kinds(node, schema) and (not queue or queue[0] not in ("true", "false")):
+            value = True
+        elif queue:
+            value = _value(queue.pop(0), node, schema)
+        else:
+            raise Problem(f"option --{written} needs a value")
+        _put(arguments, name, value, node, schema)
+    return arguments
+
+
+def option_lines(schema: Schema) -> list[str]:
+    """The options that a tool's params give, a line each, for its --help."""
+    lines: list[str] = []
+    required = schema.get("required", ())
+    for name, node in schema.get("properties", {}).items():
+        kinds = _kinds(node, schema)
+        option = f"--{name}" if "boolean" not in kinds else f"--{name}/--no-{name}"
+        shape = "" if kinds == {"boolean"} else " " + _shape(node, kinds, schema)
+        need = "required" if name in required else "optional"
+        description = " ".join(str(node.get("description", "")).split()) if isinstance(node, Mapping) else ""
+        lines.append(f"{option}{shape}  ({need})" + (f"  {description}" if description else ""))
+    return lines
+
+
+def _parameter(written: str, schema: Schema) -> tuple[str, bool]:
+    """The parameter that an option means, and whether it is its --no- form."""
+    names = schema.get("properties", {})
+    for spelled in (written, written.replace("-", "_")):
+        if spelled in names:
+            return spelled, False
+    if written.startswith("no-"):
+        for spelled in (written[3:], written[3:].replace("-", "_")):
+            if "boolean" in _kinds(names.get(spelled), schema):
+                return spelled, True
+    return written, False  # unknown: the call's answer names it, and what there is
+
+
+def _put(arguments: dict[str, Any], name: str, value: Any, node: Any, schema: Schema) -> None:
+    takes_list = "array" in _kinds(node, schema)
+    if takes_list and not isinstance(value, list):
+        arguments[name] = [*arguments.get(name, ()), value]
+    elif takes_list and name in arguments:
+        arguments[name] = [*arguments[name], *value]
+    elif name in arguments:
+        raise Problem(f"option --{name} is given twice, and takes one value")
+    else:
+        arguments[name] = value
+
+
+def _value(text: str, node: Any, schema: Schema) -> Any:
+    """A value as the schema wants it; text stays text wherever text is allowed."""
+    kinds = _kinds(node, schema)
+    if "array" in kinds:
+        items = step(node, 0, schema)
+        if text.lstrip().startswith("[") and "string" not in _kinds(items, schema):
+            return _read(text, kinds)
+        return _value(text, items, schema) if not _takes_text(kinds) else text
+    allowed = _allowed(node, schema)
+    if text in allowed or _takes_text(kinds):
+        return text
+    return _read(text, kinds, allowed)
+
+
+def _read(text: str, kinds: set[str], allowed: Sequence[Any] = ()) -> Any:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    kind = kind_of(value)
+    fits = value in allowed or not kinds or kind in kinds or (kind == "integer" and "number" in kinds)
+    return value if fits or kind in ("object", "array") else text
+
+
+def _takes_text(kinds: set[str]) -> bool:
+    return "string" in kinds
+
+
+def _kinds(node: Any, schema: Schema) -> set[str]:
+    """The JSON types that a schema allows; empty where it says nothing of it."""
+    found: set[str] = set()
+    for place in variants(resolve(node, schema), schema):
+        given = place.get("type")
+        if isinstance(given, str):
+            found.add(given)
+        elif isinstance(given, list):
+            found.update(given)
+        elif "enum" in place or "const" in place:
+            found.update(kind_of(value) for value in _stated(place))
+    return found
+
+
+def _allowed(node: Any, schema: Schema) -> list[Any]:
+    return [value for place in variants(resolve(node, schema), schema) for value in _stated(place)]
+
+
+def _stated(place: Schema) -> Iterator[Any]:
+    yield from place.get("enum", ())
+    if "const" in place:
+        yield place["const"]
+
+
+def _shape(node: Any, kinds: set[str], schema: Schema) -> str:
+    if "array" in kinds:
+        items = step(node, 0, schema)
+        return f"{_shape(items, _kinds(items, schema), schema)} (repeat for more)"
+    values = _allowed(node, schema)
+    if values:
+        return "|".join(str(value) for value in values if value is not None)
+    return "JSON" if "object" in kinds else "|".join(sorted(kinds - {"null", "boolean"})).upper() or "VALUE"

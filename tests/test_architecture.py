@@ -2,6 +2,7 @@
 """The plan of the house: what may import what, and how short the way to a user's function is."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,24 +16,38 @@ from toolcrib.function import tool
 
 ROOT = Path(toolcrib.__file__).parent
 
-# From the ground up: a module may import from its own floor and from those below.
-FLOORS: list[tuple[str, set[str]]] = [
-    (
-        "ground",
-        {
-            "effect", "facts", "retry", "fingerprint", "prepared", "question", "spec", "tool", "compiling", "hooks", "parameter_names", "call", "access", "messages", "events", "sink", "context", "result", "toolset", "errors", "content",
-            "function", "explain", "schema", "jsonstream", "repair", "lenient_json",
-            "lenient_grammar", "json_shape", "json_values", "json_tokens", "visible", "lazy_names", "secrets", "net", "shell", "command", "audit",
-        },
-    ),
-    ("rooms", {"tools", "codecs"}),
-    ("box", {"toolbox", "rules"}),
-    ("doors", {"models", "mcp"}),
-    ("loop", {"agent"}),
-    ("assembly", {"assembly", "plugins", "testing", "samples"}),
-    ("faces", {"cli", "web", "__main__"}),
-]  # fmt: skip
+
+def modules() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+PLAN = ROOT.parents[1] / "ARCHITECTURE.md"
+
+
+def floors() -> list[tuple[str, set[str]]]:
+    """The floors of the table in ARCHITECTURE.md, from the ground up, each with its modules and packages."""
+    text = PLAN.read_text(encoding="utf-8")
+    table = text.partition("| floor | where |")[2].partition("\n\n")[0]
+    found: list[tuple[str, set[str]]] = []
+    for row in table.splitlines()[2:]:
+        floor, where = (cell.strip() for cell in row.split("|")[1:3])
+        if floor:
+            found.insert(0, (floor, set()))
+        found[0][1].update(
+            name.removesuffix("/").removesuffix(".py") for name in re.findall(r"`([^`]+)`", where)
+        )
+    return found
+
+
+# A module may import from its own floor and from those below.
+FLOORS = floors()
 LEVEL = {package: level for level, (_, packages) in enumerate(FLOORS) for package in packages}
+NAMES = {name_of(path): path for path in modules()}
 HOME_OF = {name: getattr(toolcrib, name).__module__ for name in toolcrib.__all__} | {
     "__version__": "toolcrib"
 }
@@ -53,75 +68,70 @@ IO_MODULES = {
 }
 
 
-def modules() -> list[Path]:
-    return sorted(ROOT.rglob("*.py"))
-
-
-def name_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(part for part in parts if part != "__init__")
-
-
-def imports(path: Path, *, typing_too: bool = False) -> Iterator[str]:
-    """Every imported module, also inside functions; what stands under TYPE_CHECKING only if asked for."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped: set[int] = set()
-    if not typing_too:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-                skipped.update(id(inner) for child in node.body for inner in ast.walk(child))
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, also inside functions and for type checkers."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                here = [*path.relative_to(ROOT).parent.parts]
-                above = here[: len(here) - node.level + 1]
-                yield ".".join(["toolcrib", *above, node.module or node.names[0].name])
-            elif node.module == "toolcrib":
-                yield from (HOME_OF.get(alias.name, f"toolcrib.{alias.name}") for alias in node.names)
-            elif node.module:
-                yield node.module
+            assert not node.level, f"{path.name}: write imports in full"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                if node.module == "toolcrib":
+                    yield HOME_OF.get(alias.name, inner)
+                else:
+                    yield inner if inner.removeprefix("toolcrib.") in NAMES else str(node.module)
 
 
 def package(module: str) -> str:
     return module.removeprefix("toolcrib.").split(".")[0]
 
 
-def upward(path: Path, *, typing_too: bool) -> list[str]:
-    own = package(name_of(path)) if name_of(path) else ""
-    if not own:  # toolcrib/__init__.py hands out names of all floors
-        return []
-    found = []
-    for imported in imports(path, typing_too=typing_too):
-        if not imported.startswith("toolcrib."):
-            continue
-        other = package(imported)
-        if other == own:
-            continue
-        if LEVEL.get(other, 99) > LEVEL[own] or {own, other} == STRANGERS:
-            found.append(f"{name_of(path)} -> {imported}")
-    return found
-
-
 def test_every_module_has_its_floor() -> None:
-    strays = {package(name_of(path)) for path in modules() if name_of(path)} - set(LEVEL)
-    assert not strays, f"not in the plan of the house: {sorted(strays)}"
+    unplanned = {package(name) for name in NAMES if name} - set(LEVEL)
+    assert unplanned == set(), "not in the table of ARCHITECTURE.md"
+    gone = set(LEVEL) - {package(name) for name in NAMES if name}
+    assert gone == set(), "in the table of ARCHITECTURE.md, but not in the tree"
 
 
 def test_imports_run_downwards_only() -> None:
-    assert [line for path in modules() for line in upward(path, typing_too=False)] == []
+    found = []
+    for name, path in NAMES.items():
+        own = package(name)
+        if not own:  # toolcrib/__init__.py hands out names of all floors
+            continue
+        for imported in imports(path):
+            other = package(imported)
+            if not imported.startswith("toolcrib.") or other == own:
+                continue
+            if LEVEL.get(other, 99) > LEVEL[own] or {own, other} == STRANGERS:
+                found.append(f"{name} -> {imported}")
+    assert found == []
 
 
-# What the ground names for type checkers alone, and nothing runs: protocols would need a copy of each.
-SEEN_FROM_BELOW: set[str] = set()
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    names = {f"toolcrib.{name}": path for name, path in NAMES.items() if name}
+    edges = {
+        name: {other for other in imports(path) if other in names} - {name} for name, path in names.items()
+    }
+    while leaves := {name for name, others in edges.items() if not others & edges.keys()}:
+        for name in leaves:
+            del edges[name]
+    circles = sorted(name for name in edges if _reaches(name, name, edges))
+    assert circles == []
 
 
-def test_types_run_downwards_too() -> None:
-    upwards = {line for path in modules() for line in upward(path, typing_too=True)}
-    assert upwards == SEEN_FROM_BELOW
+def _reaches(start: str, goal: str, edges: dict[str, set[str]]) -> bool:
+    """Whether imports lead from one module to another."""
+    seen: set[str] = set()
+    todo = [start]
+    while todo:
+        for other in edges.get(todo.pop(), set()) - seen:
+            if other == goal:
+                return True
+            seen.add(other)
+            todo.append(other)
+    return False
 
 
 def test_codecs_do_no_io() -> None:

@@ -1,10 +1,10 @@
 """The schema that a model is shown: a canonical form, a dialect per provider, and Markdown."""
 
-from .canonical import Loss, SchemaError, clean
-from .dialects import DIALECTS, Dialect
-from .linting import LintFinding, lint
-from .lower import to_dialect
-from .markdown import Described, to_markdown
+from toolcrib.schema.canonical import Loss, SchemaError, clean
+from toolcrib.schema.dialects import DIALECTS, Dialect
+from toolcrib.schema.linting import LintFinding, lint
+from toolcrib.schema.lower import to_dialect
+from toolcrib.schema.markdown import Described, to_markdown
 
 __all__ = [
     "DIALECTS",

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolcrib.json_text.values import escape
-
-from .combine import merge
-from .keywords import KINDS, NAMED, NODE, NODES, NOISE, Schema, accepts_null
-from .legacy import modern
-from .references import References, Resource
-from .shorten import nullable, shorten
-from .values import PLAIN
+from toolcrib.schema.combine import merge
+from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES, NOISE, Schema, accepts_null
+from toolcrib.schema.legacy import modern
+from toolcrib.schema.references import References, Resource
+from toolcrib.schema.shorten import nullable, shorten
+from toolcrib.schema.values import PLAIN
 
 MAX_REPEATED: Final = 10_000  # nodes that inlining may add to a document; beyond, large parts stay references
 MAX_DEPTH: Final = 100  # levels of nesting as written; what lies deeper is not shown

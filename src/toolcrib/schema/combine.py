@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from toolcrib.json_text.values import same_json
-
-from .keywords import ANNOTATIONS, Schema, ordered, types_of
+from toolcrib.schema.keywords import ANNOTATIONS, Schema, ordered, types_of
 
 # Keywords that are read together with others of their own node, so that moving one alone changes its meaning.
 _GROUPS: Final[tuple[frozenset[str], ...]] = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from .keywords import words
+from toolcrib.schema.keywords import words
 
 
 @dataclass(frozen=True, slots=True)

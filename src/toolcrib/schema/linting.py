@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolcrib.json_text.values import escape
-
-from .canonical import clean
-from .keywords import accepts_null, types_of
-from .markdown import Described
+from toolcrib.schema.canonical import clean
+from toolcrib.schema.keywords import accepts_null, types_of
+from toolcrib.schema.markdown import Described
 
 _SHORTEST: Final = 5  # words below which a tool's description is a phrase
 _MANY_VALUES: Final = 1_000

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from toolcrib.json_text.values import escape, kind_of
-
-from .canonical import Loss, clean_and_tell
-from .combine import meet
-from .dialects import ROOT_REFUSED, Dialect, dialect_named
-from .keywords import (
+from toolcrib.schema.canonical import Loss, clean_and_tell
+from toolcrib.schema.combine import meet
+from toolcrib.schema.dialects import ROOT_REFUSED, Dialect, dialect_named
+from toolcrib.schema.keywords import (
     ANNOTATIONS,
     KINDS,
     OF_TYPE,
@@ -22,11 +21,11 @@ from .keywords import (
     ordered,
     types_of,
 )
-from .recursion import Definitions
-from .roots import object_root
-from .shorten import shorten
-from .variants import apart, inferred, only, or_null, split
-from .words import phrase, sentence, told
+from toolcrib.schema.recursion import Definitions
+from toolcrib.schema.roots import object_root
+from toolcrib.schema.shorten import shorten
+from toolcrib.schema.variants import apart, inferred, only, or_null, split
+from toolcrib.schema.words import phrase, sentence, told
 
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!]|\\[1-9]")
 _BESIDE_UNION: Final = frozenset({"description", "nullable", "anyOf"})

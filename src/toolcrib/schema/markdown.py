@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from .canonical import clean
-from .keywords import KINDS, Schema
-from .words import phrase, quote, sentence
+from toolcrib.schema.canonical import clean
+from toolcrib.schema.keywords import KINDS, Schema
+from toolcrib.schema.words import phrase, quote, sentence
 
 _MAX_DEPTH: Final = 6  # levels of nested fields that are written out
 _SAID_ELSEWHERE: Final = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .keywords import Schema, children
+from toolcrib.schema.keywords import Schema, children
 
 DEEPEST: Final = 3  # times that a recursive definition is written out inside itself, at most
 MAX_NODES: Final = 3_000  # nodes that writing out may come to; recursion is cut earlier rather than exceed it

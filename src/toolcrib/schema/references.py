@@ -8,8 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from toolcrib.json_text.values import step_into
-
-from .keywords import children
+from toolcrib.schema.keywords import children
 
 
 @dataclass(slots=True, eq=False)

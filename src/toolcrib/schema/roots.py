@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from toolcrib.json_text.values import same_json
-
-from .combine import meet, merge
-from .keywords import OF_TYPE, Schema, types_of
-from .recursion import Definitions
-from .shorten import shorten
-from .words import quote
+from toolcrib.schema.combine import meet, merge
+from toolcrib.schema.keywords import OF_TYPE, Schema, types_of
+from toolcrib.schema.recursion import Definitions
+from toolcrib.schema.shorten import shorten
+from toolcrib.schema.words import quote
 
 _FORMS: Final = 8  # alternatives that are spelled out in the description
 _HOPS: Final = 8  # references that are followed to reach what stands at the root

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from toolcrib.json_text.values import same_json
-
-from .combine import merge
-from .keywords import ANNOTATIONS, OF_TYPE, Schema, accepts_null, ordered, types_of
+from toolcrib.schema.combine import merge
+from toolcrib.schema.keywords import ANNOTATIONS, OF_TYPE, Schema, accepts_null, ordered, types_of
 
 # Beside these, adding "null" to `type` lets null in: they say nothing of it, or are handled one by one.
 _BLIND_TO_NULL: Final = frozenset().union(*OF_TYPE.values()) | frozenset(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from . import keywords as kw
-from .keywords import KINDS, TYPES
-from .legacy import type_name
+from toolcrib.schema import keywords as kw
+from toolcrib.schema.keywords import KINDS, TYPES
+from toolcrib.schema.legacy import type_name
 
 _WIDTHS: Final = frozenset(
     (

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.json_text.values import kind_of, same_json
-
-from .keywords import OF_TYPE, TYPED, Schema, types_of
-from .shorten import nullable, shorten
+from toolcrib.schema.keywords import OF_TYPE, TYPED, Schema, types_of
+from toolcrib.schema.shorten import nullable, shorten
 
 
 def or_null(node: Schema) -> Schema:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from .keywords import types_of
+from toolcrib.schema.keywords import types_of
 
 _SHOWN = 12  # values of an enumeration that are listed before "and N more"
 _LONGEST = 160  # characters of JSON that are quoted before they are cut

@@ -18,8 +18,7 @@ from toolcrib.facts import Facts
 from toolcrib.function import FunctionTool
 from toolcrib.prepared import Pending, Ready, Refused
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
-from toolcrib.rules.patterns import CommandPattern, PathPattern
-from toolcrib.rules.policy import Rule, RulePolicy
+from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy
 from toolcrib.toolbox.policy import Autonomy, Decision, PolicyRequest, Verb
 
 RANK = {Verb.ALLOW: 0, Verb.ASK: 1, Verb.DENY: 2}

@@ -18,9 +18,9 @@ from toolcrib.errors import ErrorCode
 from toolcrib.facts import Facts
 from toolcrib.prepared import Refused
 from toolcrib.question import Answer, Verdict
-from toolcrib.rules.file import RuleError, read_rules
-from toolcrib.rules.patterns import CommandPattern, PathPattern, PatternError, host_matches
-from toolcrib.rules.policy import Rule, RulePolicy
+from toolcrib.rules import CommandPattern, PathPattern, PatternError, Rule, RulePolicy
+from toolcrib.rules.host_patterns import host_matches
+from toolcrib.rules.rule_file import RuleError, read_rules
 from toolcrib.toolbox.policy import Autonomy, PolicyRequest, Verb
 
 PATHS = [
@@ -77,7 +77,7 @@ SUBTREES = [
 
 @pytest.mark.parametrize(("pattern", "folder", "inner", "meet"), SUBTREES)
 def test_a_subtree_may_meet_a_pattern(pattern: str, folder: str, inner: str, meet: bool) -> None:
-    assert PathPattern(pattern).meets(folder, inner) is meet
+    assert PathPattern(pattern).may_match_below(folder, inner) is meet
 
 
 names = st.sampled_from(["a", "b", "c", "A", ".git"])
@@ -94,11 +94,11 @@ def test_what_is_meant_below_a_folder_is_seen_from_the_folder(pattern: str, path
     compiled = PathPattern(pattern)
     folder = "/".join(path.split("/")[:depth]) or "."
     if compiled.matches(path):
-        assert compiled.meets(folder, "")
+        assert compiled.may_match_below(folder)
         if depth < len(path.split("/")):
             rest = "/".join(path.split("/")[depth:])
-            assert compiled.meets(folder, rest)
-    if compiled.covers(folder):
+            assert compiled.may_match_below(folder, rest)
+    if compiled.matches(folder):
         assert compiled.matches(path)
 
 
@@ -429,7 +429,7 @@ def test_examples_are_tried() -> None:
         RuleError, match=r"line 7: rule 'build': .* is listed under match, but the rule does not"
     ):
         read_rules(good.replace('"build/x"}\']\n', '"lib/x"}\']\n', 1)).check(make_case)
-    with pytest.raises(RuleError, match=r"line 8: .*not_match, but match it"):
+    with pytest.raises(RuleError, match=r"line 8: .*not_match, but the rule matches it"):
         read_rules(good.replace("src/x", "build/y")).check(make_case)
 
 

@@ -112,7 +112,11 @@ WRONG = [
         "per must be one of run, minute, hour, day",
     ),
     ('tool = "read_file"\n[[limit]]\ncalls = 1\ntools = "shell"', 6, "unknown key 'tools' in a limit"),
-    ("""tool = "read_file"\nnot_match = [\n 'read_file {"path": "a"}',\n]""", 7, "not_match, but match it"),
+    (
+        """tool = "read_file"\nnot_match = [\n 'read_file {"path": "a"}',\n]""",
+        7,
+        "not_match, but the rule matches it",
+    ),
 ]
 
 

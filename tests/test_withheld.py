@@ -23,7 +23,7 @@ from toolcrib.command.sandbox.seatbelt import profile
 from toolcrib.context import Context
 from toolcrib.facts import Facts
 from toolcrib.rules import PathPattern, Rule, read_rules
-from toolcrib.rules.denied_paths import MOST_PLACES
+from toolcrib.rules.denied_paths import MAX_DENIED
 from toolcrib.toolbox.policy import PolicyRequest, Verb
 from toolcrib.tools import Shell, Workspace
 
@@ -354,11 +354,11 @@ async def test_what_was_decided_for_one_sandbox_is_not_run_without_it(root: Path
 
 
 def test_too_many_places_are_asked_about_or_refused(root: Path) -> None:
-    for number in range(MOST_PLACES + 1):
+    for number in range(MAX_DENIED + 1):
         (root / f"{number}.pem").write_text(SECRET)
     rules, sandbox = deny("*.pem"), backend("bubblewrap")(root)
     said = sh(box_of(root, rules, sandbox), python("print(open('1.pe' + 'm').read())"))
-    assert SECRET not in said and f"rules deny more than {MOST_PLACES} places" in said
+    assert SECRET not in said and f"rules deny more than {MAX_DENIED} places" in said
     asked: list[str] = []
 
     async def no(question: Question) -> Answer:
@@ -385,8 +385,8 @@ def places(rules: str, root: Path, others: Sequence[str] = ()) -> tuple[set[str]
         PolicyRequest(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE)
     )
     found = DeniedPaths() if asked is None else asked(str(root), others)
-    named = [{path.replace(f"{root}/", "") for path in part} for part in (found.hidden, found.kept)]
-    return named[0], named[1], found.beyond
+    named = [{path.replace(f"{root}/", "") for path in part} for part in (found.hidden, found.read_only)]
+    return named[0], named[1], found.incomplete
 
 
 # fmt: off
@@ -482,7 +482,7 @@ def test_the_places_are_what_the_rules_mean(patterns: list[str], but: list[str],
             if path.is_file():
                 named = str(path.relative_to(root))
                 taken = any(path == Path(one) or Path(one) in path.parents for one in hidden)
-                assert taken == bool(rule.means(Access(Reach.READ, named), case)), named
+                assert taken == bool(rule.match(Access(Reach.READ, named), case)), named
 
 
 # Other back ends, as far as they can be tried here.

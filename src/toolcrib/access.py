@@ -57,11 +57,11 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class DeniedPaths:
-    """Places that deny rules take from a call, absolute: `hidden` ones may not be read, `kept` ones not be changed.
+    """Absolute paths that deny rules take from a call: `hidden` ones may not be read, `read_only` ones not be changed.
 
-    `beyond` says in words why these are not all; "" where they are.
+    `incomplete` says in words why these are not all; "" if they are.
     """
 
     hidden: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
-    beyond: str = ""
+    read_only: tuple[str, ...] = ()
+    incomplete: str = ""

@@ -17,6 +17,10 @@ UNSHOWN = re.compile(
     "\U000e0000-\U000e007f\U000e0100-\U000e01ef\ud800-\udfff"
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0]"  # blanks that are no spaces
 )
+# What some file systems (HFS+) ignore in a name when they compare it.
+IGNORED_IN_FILE_NAMES = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Parameters whose value is a credential, by the words of their name; what tells about one is none (token_count).
 CREDENTIALS = frozenset(

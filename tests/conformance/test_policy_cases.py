@@ -17,8 +17,16 @@ from toolcrib.call import CallKey
 from toolcrib.net import NetworkRefused
 from toolcrib.net.urls import parse_url
 from toolcrib.prepared import Pending, Refused
-from toolcrib.rules import Limit, PathPattern, RateLimits, Rule, RuleError, RulePolicy, read_rules
-from toolcrib.rules.patterns import CommandPattern
+from toolcrib.rules import (
+    CommandPattern,
+    Limit,
+    PathPattern,
+    RateLimits,
+    Rule,
+    RuleError,
+    RulePolicy,
+    read_rules,
+)
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Workspace, workspace_tools
 

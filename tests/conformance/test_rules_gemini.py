@@ -314,7 +314,9 @@ def test_hidden_tools(case: dict[str, Any]) -> None:
         if theirs and not hidden:
             assert any("toolAnnotations" in rule for rule in given["config"]["rules"]), NOT_HIDDEN
             assert all(
-                rule.verb is not Verb.ALLOW for rule in policy.rules if rule.knows(facts) and rule.effects
+                rule.verb is not Verb.ALLOW
+                for rule in policy.rules
+                if rule.is_about_tool(facts) and rule.effects
             )
         elif hidden and not theirs:
             assert given.get("all_tools") is None, HIDDEN

@@ -20,7 +20,7 @@ from toolcrib.errors import ErrorCode, ToolError
 from toolcrib.facts import Facts
 from toolcrib.question import Answer, Lasting, Verdict
 from toolcrib.rules import ApprovalStore, CommandPattern, PathPattern, Rule, RulePolicy
-from toolcrib.rules.patterns import any_matches
+from toolcrib.rules.name_patterns import any_name_matches
 from toolcrib.shell import judge
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Workspace
@@ -225,7 +225,7 @@ def test_wildcards(case: dict[str, Any]) -> None:
     if " " in pattern or " " in text:
         assert command_of(pattern).matches(text.split()) == case["expected"]
     else:
-        assert any_matches((pattern,), text) == case["expected"]
+        assert any_name_matches((pattern,), text) == case["expected"]
 
 
 @of_api("wildcard", "most_specific_rule", "command_rules")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.errors import ToolcribError
 from toolcrib.prepared import Ready, Refused, ResolvedTool
-from toolcrib.rules import NotThere
+from toolcrib.rules import MissingTool
 from toolcrib.toolbox.policy import PolicyRequest
 from toolcrib.toolbox.prepare import Arguments, call_effect, decode
 from toolcrib.toolbox.resolve import resolve
@@ -20,11 +20,11 @@ KEY = CallKey("policy", 0, 0)
 
 
 async def read_call(box: Toolbox, call: ToolCall) -> tuple[ResolvedTool, Arguments]:
-    """The tool of a call and its arguments. Raises NotThere, or ToolcribError for a call that cannot be made."""
+    """The tool of a call and its arguments. Raises MissingTool, or ToolcribError for a call that cannot be made."""
     tool = await resolve(box, call, KEY, None, None, None)
     if isinstance(tool, Refused):
         known = await box.registry.entry(call.name) is not None
-        raise (ToolcribError if known else NotThere)(tool.result.text)
+        raise (ToolcribError if known else MissingTool)(tool.result.text)
     arguments = decode(call.name, call.arguments, tool.definition, None)
     if not isinstance(arguments, tuple):
         raise ToolcribError(arguments.text)

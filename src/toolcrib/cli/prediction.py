@@ -13,7 +13,7 @@ from toolcrib.cli.policy_request import KEY, policy_request, read_call
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.prepared import Pending, Refused, ResolvedTool
-from toolcrib.rules.policy import Explanation, RulePolicy
+from toolcrib.rules import Explanation, RulePolicy
 from toolcrib.toolbox.policy import AutonomyPolicy, PolicyRequest, Verb
 from toolcrib.toolbox.prepare import judged
 from toolcrib.toolbox.provenance import Provenance

@@ -15,7 +15,7 @@ from toolcrib.cli.user_files import approval_store, rules_file, trust_store
 from toolcrib.cli.wording import counted
 from toolcrib.errors import ToolcribError
 from toolcrib.rules import Limit, RuleFile, RulePolicy
-from toolcrib.rules.file import lowest
+from toolcrib.rules.policy import lowest_autonomy
 from toolcrib.rules.trust import PLACE, ProjectRules, project_rules
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy
 from toolcrib.visible import on_one_line
@@ -144,7 +144,7 @@ def _lowest_autonomy(autonomies: dict[str, Autonomy | None]) -> tuple[Autonomy, 
     given = {who: autonomy for who, autonomy in autonomies.items() if autonomy is not None}
     if not given:
         return Autonomy.SUPERVISED, BY_DEFAULT
-    least = lowest(*given.values())
+    least = lowest_autonomy(*given.values())
     by = next(who for who, autonomy in given.items() if autonomy is least)
     others = [f"{who} says {autonomy}" for who, autonomy in given.items() if autonomy is not least]
     return least, f"{by}, while {' and '.join(others)}" if others else by

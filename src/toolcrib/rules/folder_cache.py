@@ -1,48 +1,50 @@
 # ruff: noqa: PTH116 - paths are text here
-"""The names in folders, read again only where a folder changed."""
+"""Lists folders, and again only those that changed."""
 
 from __future__ import annotations
 
 import os
 import time
 
-from toolcrib.rules.patterns import folded
+from toolcrib.rules.comparable_paths import comparable_name
+
+__all__ = ["FILE", "FOLDER", "LINK", "FolderCache", "FolderEntry"]
 
 FILE, FOLDER, LINK = 0, 1, 2
-KEPT_NAMES = 100_000
-# A change that comes right after a look may leave the same times, on coarse file systems for as long as this.
+MAX_CACHED_NAMES = 100_000
+# A change right after a listing may leave the same time stamps, on coarse file systems for as long as this.
 SETTLED = 3_000_000_000  # nanoseconds
 
-Name = tuple[str, str, int]
-"""A name, the same as patterns compare it, and what it is."""
+FolderEntry = tuple[str, str, int]
+"""A name, the same name in comparable form, and its kind (FILE, FOLDER or LINK)."""
 
 
 class FolderCache:
-    """A cache by the times that the kernel keeps of each folder: what was added, removed or renamed changes them."""
+    """Listings of folders, valid while a folder's time stamps stay: adding, removing and renaming changes these."""
 
-    __slots__ = ("_kept", "_size")
+    __slots__ = ("_listings", "_size")
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[tuple[int, ...], list[Name]]] = {}
+        self._listings: dict[str, tuple[tuple[int, ...], list[FolderEntry]]] = {}
         self._size = 0
 
-    def names(self, path: str) -> list[Name]:
-        """What lies in a folder; OSError where that cannot be told."""
-        status = os.stat(path)  # before the look, so that a change during it shows
+    def entries(self, path: str) -> list[FolderEntry]:
+        """The entries of a folder. Raises OSError for a folder that cannot be listed."""
+        status = os.stat(path)  # before listing, so that a change during it is noticed
         stamp = (status.st_dev, status.st_ino, status.st_ctime_ns, status.st_mtime_ns)
-        kept = self._kept.get(path)
-        if kept is not None and kept[0] == stamp:
-            return kept[1]
-        begun = time.time_ns()
+        known = self._listings.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        started = time.time_ns()
         with os.scandir(path) as entries:
-            found = [(entry.name, folded(entry.name), _kind(entry)) for entry in entries]
-        if begun - max(status.st_ctime_ns, status.st_mtime_ns) > SETTLED:
-            if self._size + len(found) > KEPT_NAMES:
-                self._kept, self._size = {}, 0
-            self._kept[path] = stamp, found
+            found = [(entry.name, comparable_name(entry.name), _kind(entry)) for entry in entries]
+        if started - max(status.st_ctime_ns, status.st_mtime_ns) > SETTLED:
+            if self._size + len(found) > MAX_CACHED_NAMES:
+                self._listings, self._size = {}, 0
+            self._listings[path] = stamp, found
             self._size += len(found)
         else:
-            self._kept.pop(path, None)
+            self._listings.pop(path, None)
         return found
 
 

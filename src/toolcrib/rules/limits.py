@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolcrib.errors import as_tuple
-from toolcrib.rules.patterns import any_matches
+from toolcrib.rules.name_patterns import any_name_matches
 
 HOUR = 3600.0
 PER = {"run": None, "minute": 60.0, "hour": HOUR, "day": 24 * HOUR}
@@ -112,7 +112,7 @@ class RateLimits:
         return [
             (limit, counted)
             for limit, counted in zip(self.limits, self._counted, strict=True)
-            if not limit.tools or any_matches(limit.tools, tool)
+            if not limit.tools or any_name_matches(limit.tools, tool)
         ]
 
     def forget(self, run: str) -> None:

@@ -1,76 +1,88 @@
-"""What a running call is held to: what it was decided on, and for what it finds on its way, the same rules.
+"""What a running call may reach: what was decided on, and of what it comes upon, what the same policy permits.
 
-A tool is handed the answers alone: functions of one access, and of the folders that it works in.
+A tool is handed functions only, through its `Context`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from toolcrib.access import PATHS, Access, DeniedPaths, Reach
-from toolcrib.rules.patterns import compared
-from toolcrib.toolbox.policy import AutonomyPolicy
+from toolcrib.rules.comparable_paths import comparable_path
+from toolcrib.rules.policy import RulePolicy
+from toolcrib.toolbox.policy import AutonomyPolicy, Policy, PolicyRequest
 
-if TYPE_CHECKING:
-    from toolcrib.prepared import Ready
-    from toolcrib.toolbox.box import Toolbox
+__all__ = ["CallPermissions", "call_permissions", "covering"]
 
 Permits = Callable[[Access], bool]
-DeniedPathsFinder = Callable[[str, Iterable[str]], DeniedPaths]
 
 
-def held(box: Toolbox, ready: Ready) -> tuple[Permits, DeniedPathsFinder | None]:
-    """Whether a call that was let run may reach something, and which places deny rules take from it.
+class CallPermissions(NamedTuple):
+    """What a call may reach.
 
-    What a deny rule means never. Else what was decided on, and what may be read unasked.
+    `permits` says whether it may reach something. `denied_paths` finds what deny rules take away below a workspace and
+    other folders; it is None if no rule denies paths.
     """
-    from toolcrib.rules.policy import RulePolicy
 
-    assert ready.bound is not None
-    decided = covering(ready.accesses)
-    policy = box.policy
+    permits: Permits
+    denied_paths: Callable[[str, Iterable[str]], DeniedPaths] | None = None
+
+
+def call_permissions(policy: Policy, request: PolicyRequest) -> CallPermissions:
+    """The permissions of a call that was decided on.
+
+    A call never reaches what a deny rule matches. It may reach what was decided on, and what may be read unasked.
+    """
+    accesses = request.accesses
+    decided = covering(accesses)
     if isinstance(policy, RulePolicy):
-        case = box.case_of(ready)
-        return _unshown(policy.permits(case, decided), policy.autonomy, ready), policy.denied_paths(case)
+        permits = _without_secrets(policy.permits(request, decided), policy.autonomy, accesses)
+        return CallPermissions(permits, policy.denied_paths(request))
     if isinstance(policy, AutonomyPolicy):
-        return _unshown(lambda access: access.reach is Reach.READ or decided(access), policy, ready), None
-    return decided, None
+        return CallPermissions(
+            _without_secrets(lambda access: access.reach is Reach.READ or decided(access), policy, accesses)
+        )
+    return CallPermissions(decided)
 
 
-def _unshown(permits: Permits, autonomy: AutonomyPolicy, ready: Ready) -> Permits:
-    """The same without the contents of what may hold secrets, unless it was decided on by its own name."""
+def _without_secrets(
+    permits: Permits, autonomy: AutonomyPolicy, accesses: Sequence[Access] | None
+) -> Permits:
+    """The same, except for contents that may be secret and were not decided on by their own name."""
     if not autonomy.looks:
         return permits
-    named = covering([access for access in ready.accesses or () if access.secret])
+    named = covering([access for access in accesses or () if access.secret])
     return lambda access: (not access.secret or named(access)) and permits(access)
 
 
 def covering(accesses: Sequence[Access] | None) -> Permits:
-    """Whether an access is one of some, or lies below one of them; all are where nobody said which."""
+    """A function that says whether an access is one of these or lies below one. With None, every access does."""
     if accesses is None:
         return lambda access: True
     exact: dict[str, list[Reach]] = {}
     for one in accesses:
         exact.setdefault(_key(one), []).append(one.reach)
-    below = [(one.reach, compared(one.target)) for one in accesses if one.subtree and one.reach in PATHS]
+    subtrees = [
+        (one.reach, comparable_path(one.target)) for one in accesses if one.subtree and one.reach in PATHS
+    ]
 
     def covered(access: Access) -> bool:
         key = _key(access)
         if access.reach in exact.get(key, ()):
             return True
         return access.reach in PATHS and any(
-            reach is access.reach and _lies_below(key, folder) for reach, folder in below
+            reach is access.reach and _lies_below(key, folder) for reach, folder in subtrees
         )
 
     return covered
 
 
 def _key(access: Access) -> str:
-    return compared(access.target) if access.reach in PATHS else access.target
+    return comparable_path(access.target) if access.reach in PATHS else access.target
 
 
 def _lies_below(path: str, folder: str) -> bool:
-    if folder == "":  # the workspace, which nothing absolute lies below
+    if folder == "":  # the workspace, which no absolute path lies below
         return not path.startswith("/")
     return path.startswith(folder)

@@ -1,20 +1,20 @@
-"""Rules: who may run what, by tool, effect, arguments, paths, hosts, commands and where a tool comes from.
+"""Decides about calls by rules: who may run what, by tool, effect, arguments, paths, hosts and commands.
 
-What several rules say about one call is settled in this order, whatever order they stand in:
+Several rules about one call are settled in this order, whatever order they stand in:
 
 | what holds | decision |
 | --- | --- |
 | autonomy `read_only`, and the call does more than read | deny |
-| a deny rule means something that the call reaches | deny |
-| a deny rule may mean some of it (a subtree, a pattern, an opaque command) | ask, always |
-| an ask rule means, or may mean, something that it reaches | ask, always |
-| a person approved it before | allow |
-| allow rules mean all that it reaches | allow |
-| nothing of these | what `otherwise` says; without it the autonomy, by the effect; unknown means ask |
+| a deny rule matches something that the call reaches | deny |
+| a deny rule may match something, or a part of it (a subtree, a pattern, an opaque command) | ask, always |
+| an ask rule matches, or may match, something that the call reaches | ask, always |
+| a person approved the call before | allow |
+| allow rules together match everything that the call reaches | allow |
+| none of these | what `otherwise` says; without it the autonomy, by the effect; unknown means ask |
 
-A tool that leaves out what rules withhold (a `filtered` access) is not asked about for a part of what it searches.
-"Always" means that no earlier approval counts. A rule may have exceptions (`unless`): what one of them means for
-certain, a deny or ask rule does not mean; a call that one of them may mean, an allow rule does not allow.
+"Always" means that no earlier approval counts. A tool that by itself leaves out denied files (a `filtered` access) is
+not asked about for a part of what it searches. A rule may have exceptions (`unless`): a deny or ask rule does not
+match what an exception matches for certain; an allow rule does not allow a call that an exception may match.
 """
 
 from __future__ import annotations
@@ -26,28 +26,32 @@ from dataclasses import dataclass, replace
 from toolcrib.access import Access, DeniedPaths, Reach
 from toolcrib.facts import Facts
 from toolcrib.rules.folder_cache import FolderCache
-from toolcrib.rules.rule import NO, PARTLY, YES, Rule, within
+from toolcrib.rules.match import NO, PARTLY, YES, Match
+from toolcrib.rules.rule import Rule, with_relative_paths
 from toolcrib.rules.rule_index import RuleIndex
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Decision, PolicyRequest, Verb
 
-__all__ = ["NO", "Explanation", "Rule", "RulePolicy"]
+__all__ = ["Explanation", "RulePolicy", "lowest_autonomy"]
 
-KEPT_TOOLS = 1_000  # of which the rules about them are remembered
+MAX_CACHED_TOOLS = 1_000  # for which the rules about them are cached
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a policy decides as it does: the decision, the rule behind it (None: the autonomy), each rule's part."""
+    """A decision, the rule that decided (None: the autonomy), and a line for each rule that had a part in it."""
 
     decision: Decision
     rule: Rule | None
     steps: tuple[str, ...]
 
 
-class RulePolicy:
-    """Rules over an autonomy. `restricted` adds rules that may take away and never give.
+def lowest_autonomy(*autonomies: Autonomy) -> Autonomy:
+    """The autonomy under which least runs unasked."""
+    return min(autonomies, key=list(Autonomy).index)
 
-    `otherwise` is a decision, or None where the autonomy has the last word.
+
+class RulePolicy:
+    """Rules, and an autonomy for what no rule decides.
 
     >>> from toolcrib.tool import Effect
     >>> rules = [Rule(verb=Verb.DENY, tools=("shell",), reason="no commands here")]
@@ -62,11 +66,11 @@ class RulePolicy:
         *,
         otherwise: Verb | str | None = None,
     ) -> None:
-        """`otherwise` ("ask" or "deny") is what becomes of a call that no rule allows, also if it only reads."""
+        """`otherwise` ("ask" or "deny") decides about calls that no rule allows, also about those that only read."""
         self.autonomy = AutonomyPolicy(autonomy)
         self.otherwise = None if otherwise is None else _OTHERWISE[Verb(otherwise)]
         self.rules = tuple(rules)
-        self.tracks_taint = any(rule.marked for rule in self.rules)
+        self.tracks_taint = any(rule.needs_provenance for rule in self.rules)
         self._by_tool: dict[tuple[str, str], dict[Verb, RuleIndex]] = {}
         self._folders = FolderCache()
 
@@ -75,125 +79,142 @@ class RulePolicy:
 
         An added ask rule asks about what would have run, and not about what `otherwise` denies.
         """
-        order = list(Autonomy)
-        wanted = Autonomy(autonomy) if autonomy is not None else self.autonomy.autonomy
-        lower = min(wanted, self.autonomy.autonomy, key=order.index)
         added = (replace(rule, narrows=True) for rule in rules if rule.verb is not Verb.ALLOW)
-        kept = (*self.rules, *added)
-        return RulePolicy(lower, kept, otherwise=None if self.otherwise is None else self.otherwise.verb)
+        current = self.autonomy.autonomy
+        lower = lowest_autonomy(current, Autonomy(autonomy) if autonomy is not None else current)
+        return self._with((*self.rules, *added), lower)
 
     def within(self, *roots: str | os.PathLike[str]) -> RulePolicy:
-        """The same for tools whose paths are named from one of some folders: absolute patterns mean files there too."""
+        """The policy for tools whose paths are relative to given folders: absolute patterns mean files there too."""
         folders = {name for root in roots for name in (os.path.abspath(root), os.path.realpath(root))}  # noqa: PTH100
-        rules = [within(rule, sorted(folders)) for rule in self.rules]
+        rules = [with_relative_paths(rule, sorted(folders)) for rule in self.rules]
+        return self._with(rules, self.autonomy.autonomy)
+
+    def _with(self, rules: Iterable[Rule], autonomy: Autonomy) -> RulePolicy:
         otherwise = None if self.otherwise is None else self.otherwise.verb
-        return RulePolicy(self.autonomy.autonomy, rules, otherwise=otherwise)
+        return RulePolicy(autonomy, rules, otherwise=otherwise)
 
-    def decide(self, case: PolicyRequest) -> Decision:
-        """The decision alone; `explain` gives the reasons."""
-        return self._judged(case, None)[0]
+    def decide(self, request: PolicyRequest) -> Decision:
+        """The decision about a call; `explain` gives the reasons too."""
+        return self._decide(request, None)[0]
 
-    def explain(self, case: PolicyRequest) -> Explanation:
-        """The decision, with what every rule had to do with it."""
+    def explain(self, request: PolicyRequest) -> Explanation:
+        """The decision about a call, and what every rule had to do with it."""
         steps: list[str] = []
-        decision, rule = self._judged(case, steps)
+        decision, rule = self._decide(request, steps)
         return Explanation(decision, rule, tuple(steps))
 
     def shows(self, facts: Facts) -> bool:
-        """Whether a tool may ever be allowed: a rule that denies it whatever it is called with hides it."""
-        known = self._known(facts)
-        if not self.autonomy.shows(facts) or any(rule.hides(facts) for rule in known[Verb.DENY].rules):
+        """Whether a call of a tool can be allowed at all; the model is not shown other tools."""
+        rules = self._rules_about(facts)
+        denied = any(rule.denies_every_call(facts) for rule in rules[Verb.DENY].rules)
+        if denied or not self.autonomy.shows(facts):
             return False
-        if self.otherwise is None or self.otherwise.verb is not Verb.DENY:
+        if not self._denies_the_rest:
             return True
-        return bool(known[Verb.ALLOW].rules) or any(not rule.narrows for rule in known[Verb.ASK].rules)
+        return bool(rules[Verb.ALLOW].rules) or any(not rule.narrows for rule in rules[Verb.ASK].rules)
 
-    def permits(self, case: PolicyRequest, decided: Callable[[Access], bool]) -> Callable[[Access], bool]:
-        """Whether a call that runs may reach a thing: none that is denied; what was decided on, or is read unasked."""
-        known = self._known(case.facts)
-        denies = RuleIndex([rule for rule in known[Verb.DENY].rules if rule.looks and rule.fits(case)])
-        asks = RuleIndex([rule for rule in known[Verb.ASK].rules if rule.looks and rule.fits(case)])
+    @property
+    def _denies_the_rest(self) -> bool:
+        return self.otherwise is not None and self.otherwise.verb is Verb.DENY
 
-        def meant(rule: Rule, access: Access) -> int:
-            return rule.means(access, case) if rule.weighs_on(access) else NO
+    def permits(self, request: PolicyRequest, decided: Callable[[Access], bool]) -> Callable[[Access], bool]:
+        """A function that says whether a call that runs may reach something that it comes upon.
+
+        It must not be denied; and it must have been `decided` on before, or be something that is read unasked.
+        """
+        rules = self._rules_about(request.facts)
+        denies, asks = (
+            RuleIndex(
+                [rule for rule in rules[verb].rules if rule.needs_accesses and rule.conditions_hold(request)]
+            )
+            for verb in (Verb.DENY, Verb.ASK)
+        )
+
+        def matched(rule: Rule, access: Access) -> Match:
+            return rule.match(access, request) if rule.may_forbid(access) else NO
 
         def permitted(access: Access) -> bool:
-            one = (access,)
-            # A folder of which a part is denied may be entered: each thing in it is asked about.
-            entered = PARTLY if access.subtree and access.reach is Reach.READ else NO
-            if any(meant(rule, access) > entered for rule in denies.concerned(one)):
+            accesses = (access,)
+            # A folder of which a part is denied may be listed: the tool asks about each thing in it.
+            tolerated = PARTLY if access.subtree and access.reach is Reach.READ else NO
+            if any(matched(rule, access) > tolerated for rule in denies.candidates(accesses)):
                 return False
             if decided(access):
                 return True
             unasked = access.reach is Reach.READ and self.otherwise is None
-            return unasked and not any(meant(rule, access) for rule in asks.concerned(one))
+            return unasked and not any(matched(rule, access) for rule in asks.candidates(accesses))
 
         return permitted
 
-    def denied_paths(self, case: PolicyRequest) -> Callable[[str, Iterable[str]], DeniedPaths] | None:
-        """What deny rules take from a call below a workspace and some other folders; None where none is about paths."""
-        rules = [
-            rule for rule in self._known(case.facts)[Verb.DENY].rules if rule.takes_paths and rule.fits(case)
-        ]
+    def denied_paths(self, request: PolicyRequest) -> Callable[[str, Iterable[str]], DeniedPaths] | None:
+        """A function that finds the denied paths below a workspace and other folders; None if no rule denies paths."""
+        denies = self._rules_about(request.facts)[Verb.DENY].rules
+        rules = [rule for rule in denies if rule.may_deny_paths and rule.conditions_hold(request)]
         if not rules:
             return None
-        from toolcrib.rules.denied_paths import denied_paths
+        from toolcrib.rules.denied_paths import find_denied_paths
 
-        return lambda root, others: denied_paths(rules, case, root, others, self._folders)
+        return lambda root, others: find_denied_paths(rules, request, root, others, self._folders)
 
-    def _known(self, facts: Facts) -> dict[Verb, RuleIndex]:
-        """The rules about a tool."""
+    def _rules_about(self, facts: Facts) -> dict[Verb, RuleIndex]:
         key = (facts.name, facts.server)
-        known = self._by_tool.get(key)
-        if known is None:
-            about = [rule for rule in self.rules if rule.knows(facts)]
-            known = {verb: RuleIndex([rule for rule in about if rule.verb is verb]) for verb in Verb}
-            if len(self._by_tool) >= KEPT_TOOLS:
+        found = self._by_tool.get(key)
+        if found is None:
+            about = [rule for rule in self.rules if rule.is_about_tool(facts)]
+            found = {verb: RuleIndex([rule for rule in about if rule.verb is verb]) for verb in Verb}
+            if len(self._by_tool) >= MAX_CACHED_TOOLS:
                 self._by_tool.clear()
-            self._by_tool[key] = known
-        return known
+            self._by_tool[key] = found
+        return found
 
-    def _judged(self, case: PolicyRequest, steps: list[str] | None) -> tuple[Decision, Rule | None]:
-        default = self.autonomy.decide(case)
+    def _decide(self, request: PolicyRequest, steps: list[str] | None) -> tuple[Decision, Rule | None]:
+        """The decision and the rule behind it; what rules have to do with it is added to `steps`."""
+        default = self.autonomy.decide(request)
         if default.verb is Verb.DENY:
             return default, None
-        known = self._known(case.facts)
-        looks = any(sieve.looks for sieve in known.values())
-        accesses = case.accesses if looks else ()
-        decided = self._against(known[Verb.DENY], case, accesses, steps) if known[Verb.DENY].rules else None
+        rules = self._rules_about(request.facts)
+        needs_accesses = any(index.needs_accesses for index in rules.values())
+        accesses = request.accesses if needs_accesses else ()
+        decided = (
+            self._by_deny_rules(rules[Verb.DENY], request, accesses, steps)
+            if rules[Verb.DENY].rules
+            else None
+        )
         if decided is not None and decided[0].verb is Verb.DENY:
             return decided
-        lifted = self.otherwise is None or self.otherwise.verb is not Verb.DENY
-        if known[Verb.ASK].rules and (decided is None or not lifted):
-            for rule in known[Verb.ASK].concerned(accesses):
-                if self._found(rule, case, accesses, steps) is not NO:
+        # Whether the call is asked about even if no rule allows it and `otherwise` would deny it.
+        asked_at_all = not self._denies_the_rest
+        if rules[Verb.ASK].rules and (decided is None or not asked_at_all):
+            for rule in rules[Verb.ASK].candidates(accesses):
+                if self._match(rule, request, accesses, steps) is not NO:
                     decided = decided or (Decision(Verb.ASK, _why(rule), str(rule), True), rule)
-                    lifted = lifted or not rule.narrows
-                    if lifted:
+                    asked_at_all = asked_at_all or not rule.narrows
+                    if asked_at_all:
                         break
-        if decided is not None and lifted:
+        if decided is not None and asked_at_all:
             return decided
-        rest = self._allowed(known[Verb.ALLOW], case, accesses, default, steps)
+        rest = self._by_allow_rules(rules[Verb.ALLOW], request, accesses, default, steps)
         return rest if decided is None or rest[0].verb is Verb.DENY else decided
 
-    def _against(
+    def _by_deny_rules(
         self,
         denies: RuleIndex,
-        case: PolicyRequest,
+        request: PolicyRequest,
         accesses: Sequence[Access] | None,
         steps: list[str] | None,
     ) -> tuple[Decision, Rule | None] | None:
-        """What deny rules say: those that are met for certain before those that may be met."""
+        """A denial by a rule that matches for certain, else a question by a rule that may match, else None."""
         named = [access for access in accesses or () if not access.real]
         if accesses is not None and len(named) < len(accesses):
             # First by the names alone: the words of a denial must not tell where a link leads.
-            for rule in denies.concerned(named, filters=True):
-                if rule.found(case, named) is YES:
+            for rule in denies.candidates(named, skip_filtered=True):
+                if rule.match_call(request, named) is YES:
                     _note(steps, rule, "holds")
                     return Decision(Verb.DENY, _why(rule), rule=str(rule)), rule
         asked: tuple[Decision, Rule | None] | None = None
-        for rule in denies.concerned(accesses, filters=True):
-            found = self._found(rule, case, accesses, steps)
+        for rule in denies.candidates(accesses, skip_filtered=True):
+            found = self._match(rule, request, accesses, steps)
             if found is YES:
                 return Decision(Verb.DENY, _why(rule), rule=str(rule)), rule
             if found is PARTLY and asked is None:
@@ -201,25 +222,26 @@ class RulePolicy:
                 asked = Decision(Verb.ASK, reason, str(rule), True), rule
         return asked
 
-    def _allowed(
+    def _by_allow_rules(
         self,
         allows: RuleIndex,
-        case: PolicyRequest,
+        request: PolicyRequest,
         accesses: Sequence[Access] | None,
         default: Decision,
         steps: list[str] | None,
     ) -> tuple[Decision, Rule | None]:
-        waiting = [access for access in accesses or () if not access.free or self._is_named(access)]
+        """An allowance by rules that together match every access that needs one, else what decides about the rest."""
+        waiting = [access for access in accesses or () if not access.free or self._must_be_named(access)]
         by: Rule | None = None
-        for rule in allows.concerned(accesses):
+        for rule in allows.candidates(accesses):
             left = waiting
-            if rule.about_accesses:
-                left = [access for access in waiting if rule.means(access, case) is not YES]
+            if rule.names_accesses:
+                left = [access for access in waiting if rule.match(access, request) is not YES]
                 if len(left) == len(waiting):
                     continue
-            if not rule.fits(case) or (rule.unless and rule.excepts(case, accesses)):
+            if not rule.conditions_hold(request) or (rule.unless and rule.may_be_excepted(request, accesses)):
                 continue
-            if not rule.about_accesses:
+            if not rule.names_accesses:
                 _note(steps, rule, "allows the call")
                 return Decision(Verb.ALLOW, "", str(rule)), rule
             _note(steps, rule, f"allows {len(waiting) - len(left)} of the {len(waiting)} things it reaches")
@@ -230,14 +252,14 @@ class RulePolicy:
             steps.append(f"not allowed by a rule: {', '.join(map(str, waiting))}")
         return self.otherwise or default, None
 
-    def _is_named(self, access: Access) -> bool:
-        """Whether even what was proved harmless needs a rule that names it: a command, where `otherwise` is said."""
+    def _must_be_named(self, access: Access) -> bool:
+        """Whether a rule must name even what was proved harmless: with `otherwise`, every command."""
         return self.otherwise is not None and access.reach is Reach.RUN and not access.hint
 
-    def _found(
-        self, rule: Rule, case: PolicyRequest, accesses: Sequence[Access] | None, steps: list[str] | None
-    ) -> int:
-        found = rule.found(case, accesses)
+    def _match(
+        self, rule: Rule, request: PolicyRequest, accesses: Sequence[Access] | None, steps: list[str] | None
+    ) -> Match:
+        found = rule.match_call(request, accesses)
         if found:
             _note(steps, rule, "holds" if found is YES else "may hold")
         return found

@@ -1,39 +1,39 @@
-"""One rule: what it is about, and whether it means what a call reaches: not at all, in part, or for certain."""
+"""A rule: what it is about, and how far it matches what a call reaches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.effect import Effect
 from toolcrib.errors import as_tuple
 from toolcrib.facts import Facts
-from toolcrib.json_text.values import same_json
-from toolcrib.rules.patterns import (
-    CommandPattern,
-    PathPattern,
-    any_matches,
-    check_host,
-    host_matches,
-    reaches,
-)
-from toolcrib.rules.user_mentions import not_mentioned
+from toolcrib.rules.command_patterns import CommandPattern
+from toolcrib.rules.host_patterns import check_host
+from toolcrib.rules.keys import KEYS
+from toolcrib.rules.match import NO, PARTLY, YES, Match
+from toolcrib.rules.path_patterns import PathPattern
 from toolcrib.toolbox.policy import PolicyRequest, Verb
 
-NO, PARTLY, YES = 0, 1, 2
+__all__ = ["Rule", "with_relative_paths"]
+
+
+def _derived() -> Any:
+    return field(init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule; all that is given must hold for it to count.
+    """A rule of a policy. It counts for a call if everything that it names holds; what it leaves out is not looked at.
 
-    `tools` and `servers` are patterns of names. `paths` count for `reach` (all ways to reach a path if it is
-    empty), `commands` for commands that were proved plain, `hosts` for connections. `arguments` maps names
-    to a pattern of their text, to the very value, or to the same of an object's members; an argument that is
-    left out is its default. `tainted` counts only (True) or never (False) in a run that took in something from
-    outside. `unless` are exceptions, written as rules whose verb says nothing. A rule that `narrows` asks about
+    `tools` and `servers` are patterns of names. `paths` are matched for the ways in `reach` (for all ways to reach a
+    path if that is empty), `commands` for commands whose words are known, `hosts` for connections. `arguments` maps
+    the names of arguments to a pattern of a text, to a value, or to the same for the members of an object; an argument
+    that a call leaves out is its default. With `tainted` true the rule counts only in a run that took in something
+    from outside, with false only in other runs. `unsaid` names arguments, one of which must hold what the user did not
+    write. `unless` are exceptions, written as rules whose verb is not looked at. A rule that `narrows` asks about
     nothing that would be denied without it. `source` says where the rule is written.
     """
 
@@ -53,188 +53,145 @@ class Rule:
     unless: tuple[Rule, ...] = ()
     narrows: bool = False
     source: str = ""
+    # What follows from the fields above, by `KEYS`: functions, and the values that they are called with.
+    tool_conditions: tuple[tuple[Callable[[Any, Facts], bool], Any], ...] = _derived()
+    call_conditions: tuple[tuple[Callable[[Any, PolicyRequest, bool], bool], Any], ...] = _derived()
+    access_patterns: tuple[tuple[tuple[Reach, ...], Callable[[Any, Access], Match], Any], ...] = _derived()
 
     def __post_init__(self) -> None:
-        for name in ("tools", "servers", "paths", "commands", "hosts", "unsaid", "unless"):
+        for name in LISTS:
             object.__setattr__(self, name, as_tuple(name, getattr(self, name)))
         for pattern in self.hosts:
             check_host(pattern)
-        if self.verb is not Verb.ALLOW:  # who forbids "rm" does not mean to let "rm -r" run
-            object.__setattr__(self, "commands", tuple(pattern.opened() for pattern in self.commands))
+        if self.verb is not Verb.ALLOW:  # a rule that forbids "rm" forbids "rm -r" too
+            object.__setattr__(
+                self, "commands", tuple(pattern.with_any_more_words() for pattern in self.commands)
+            )
+        named = [(key, value) for key in KEYS if not key.says_nothing(value := getattr(self, key.field))]
+        derived: dict[str, tuple[Any, ...]] = {
+            "tool_conditions": tuple((key.of_tool, value) for key, value in named if key.of_tool),
+            "call_conditions": tuple((key.of_call, value) for key, value in named if key.of_call),
+            "access_patterns": tuple(
+                (key.reaches, key.of_access, value) for key, value in named if key.of_access
+            ),
+        }
+        for name, found in derived.items():
+            object.__setattr__(self, name, found)
+
+    # What the rule looks at
 
     @property
-    def about_accesses(self) -> bool:
-        return bool(self.paths or self.commands or self.hosts or self.reach)
+    def names_accesses(self) -> bool:
+        """Whether the rule itself says anything of what a call reaches."""
+        return bool(self.access_patterns or self.reach)
 
     @property
-    def always(self) -> bool:
-        """Whether nothing but the tool itself and its effect decides whether the rule counts."""
-        return not (self.about_accesses or self.arguments or self.unsaid or self.tainted is not None)
+    def needs_accesses(self) -> bool:
+        """Whether the rule or one of its exceptions says anything of what a call reaches."""
+        return self.names_accesses or any(other.needs_accesses for other in self.unless)
 
     @property
-    def marked(self) -> bool:
-        """Whether the rule or an exception looks at what came from outside, or at what the user said."""
-        return self.tainted is not None or bool(self.unsaid) or any(other.marked for other in self.unless)
-
-    def hides(self, facts: Facts) -> bool:
-        """Whether the rule, if it denies, leaves no call of a tool."""
-        effects = not self.effects or self.effects >= set(Effect)
-        return self.always and effects and self.knows(facts) and not any(o.knows(facts) for o in self.unless)
+    def needs_provenance(self) -> bool:
+        """Whether the rule or one of its exceptions looks at where the values of a call come from."""
+        named = any(key.provenance and not key.says_nothing(getattr(self, key.field)) for key in KEYS)
+        return named or any(other.needs_provenance for other in self.unless)
 
     @property
-    def looks(self) -> bool:
-        """Whether what a call reaches matters to the rule or to its exceptions."""
-        return self.about_accesses or any(other.looks for other in self.unless)
+    def may_deny_paths(self) -> bool:
+        """Whether the rule, if it denies, may take files away from a call that runs."""
+        named = (self,) if self.names_accesses else self.unless
+        return any(rule.paths or rule.reach.intersection(PATHS) for rule in named)
 
-    @property
-    def takes_paths(self) -> bool:
-        """Whether the rule, if it denies, may take files from a call that runs."""
-        about = (self,) if self.about_accesses else self.unless
-        return any(one.paths or one.reach.intersection(PATHS) for one in about)
+    def names(self, reach: Reach) -> bool:
+        """Whether the rule says anything of this way to reach something."""
+        return reach in self.reach or any(reach in reaches for reaches, _, _ in self.access_patterns)
 
-    def weighs_on(self, access: Access) -> bool:
-        """Whether the rule, if it denies or asks, says anything of such a way to reach something."""
-        return self.about_accesses or any(other.is_about(access) for other in self.unless)
+    def may_forbid(self, access: Access) -> bool:
+        """Whether the rule, if it denies or asks, says anything of an access; its exceptions may say it alone."""
+        return self.names_accesses or any(other.names(access.reach) for other in self.unless)
 
-    def knows(self, facts: Facts) -> bool:
-        """Whether the rule is about a tool."""
-        return (not self.tools or any_matches(self.tools, facts.name)) and (
-            not self.servers or (facts.server != "" and any_matches(self.servers, facts.server))
+    # Whether it counts for a call, whatever that reaches
+
+    def is_about_tool(self, facts: Facts) -> bool:
+        """Whether the rule counts for calls of a tool."""
+        return all(holds(value, facts) for holds, value in self.tool_conditions)
+
+    def denies_every_call(self, facts: Facts) -> bool:
+        """Whether the rule, if it denies, denies every call of a tool."""
+        return (
+            not (self.call_conditions or self.names_accesses)
+            and self.is_about_tool(facts)
+            and not any(other.is_about_tool(facts) for other in self.unless)
         )
 
-    def counts(self, case: PolicyRequest) -> bool:
-        """Whether the rule is about a call, whatever that reaches."""
-        return self.knows(case.facts) and self.fits(case)
+    def counts_for(self, request: PolicyRequest) -> bool:
+        """Whether the rule counts for a call."""
+        return self.is_about_tool(request.facts) and self.conditions_hold(request)
 
-    def fits(self, case: PolicyRequest) -> bool:
-        """The same, for a tool that the rule is known to be about."""
-        if self.effects and case.effect not in self.effects:
-            return False
-        if self.tainted is not None and self.tainted is not bool(case.taint):
-            return False
-        if self.arguments and not self._fits_arguments(case):
-            return False
-        if self.unsaid and not not_mentioned(self.unsaid, case.arguments, case.user_texts):
-            return False
-        return not any(not other.about_accesses and other.counts(case) for other in self.unless)
+    def conditions_hold(self, request: PolicyRequest) -> bool:
+        """The same for a call of a tool that the rule is known to be about."""
+        any_item = self.verb is not Verb.ALLOW
+        for holds, value in self.call_conditions:
+            if not holds(value, request, any_item):
+                return False
+        return not any(not other.names_accesses and other.counts_for(request) for other in self.unless)
 
-    def found(self, case: PolicyRequest, accesses: Sequence[Access] | None) -> int:
-        """Whether a rule about the call's tool, if it denies or asks, is about what the call reaches."""
-        if not self.fits(case):
-            return NO
-        looked_at = accesses
-        if not self.about_accesses:  # exceptions alone look at what is reached, each at its own kind
-            reaches = [a for a in accesses or () if any(o.is_about(a) for o in self.unless)]
-            if not reaches:
-                return YES
-            looked_at = reaches
-        elif accesses is None:  # a tool that does not say what it reaches may reach anything
-            return NO if case.facts.effect is Effect.READ and not self.tools else PARTLY
-        return max((self._weighs(access, case) for access in looked_at or ()), default=NO)
+    # How far it matches what the call reaches
 
-    def _weighs(self, access: Access, case: PolicyRequest) -> int:
-        found = self.means(access, case)
-        left_out = found is PARTLY and access.filtered and self.verb is Verb.DENY
-        return NO if left_out else found
-
-    def excepts(self, case: PolicyRequest, accesses: Sequence[Access] | None) -> bool:
-        """Whether an exception may be about a call; then an allow rule does not allow it."""
-        about = [other for other in self.unless if other.about_accesses and other.counts(case)]
-        return any(accesses is None or any(o.means(a, case) for a in accesses) for o in about)
-
-    def is_about(self, access: Access) -> bool:
-        """Whether the rule says anything of such a way to reach something."""
-        patterns = (
-            self.paths
-            if access.reach in PATHS
-            else self.commands
-            if access.reach is Reach.RUN
-            else self.hosts
-        )
-        return bool(patterns) or access.reach in self.reach
-
-    def means(self, access: Access, case: PolicyRequest) -> int:
-        """Whether the rule is about something that is reached: NO, PARTLY or YES."""
-        found = self._named(access)
+    def match(self, access: Access, request: PolicyRequest) -> Match:
+        """How far the rule matches an access, exceptions left out."""
+        found = self._match_without_exceptions(access)
         if found is not NO and self.verb is not Verb.ALLOW:
             for other in self.unless:
-                if other.about_accesses and other.counts(case):
-                    found = min(found, YES - other.means(access, case))
+                if other.names_accesses and other.counts_for(request):
+                    found = min(found, _REST[other.match(access, request)])
         return found
 
-    def _named(self, access: Access) -> int:
+    def _match_without_exceptions(self, access: Access) -> Match:
         if self.reach and access.reach not in self.reach:
             return NO
-        if self.paths and access.reach in PATHS:
-            whole, part = reaches(self.paths, access)
-            return YES if whole else PARTLY if part else NO
-        if self.commands and access.reach is Reach.RUN:
-            if not access.argv:
-                return PARTLY  # nobody knows what an opaque command runs
-            if any(pattern.surely_matches(access.argv) for pattern in self.commands):
-                return YES
-            return PARTLY if any(pattern.may_match(access.argv) for pattern in self.commands) else NO
-        if self.hosts and access.reach is Reach.CONNECT:
-            if any(host_matches(pattern, access.target) for pattern in self.hosts):
-                return YES
-            near = any(host_matches(pattern, access.target, any_port=True) for pattern in self.hosts)
-            return PARTLY if near else NO
-        # Another form of a listed command is not one more: a rule about all commands has met that already.
-        return NO if self.paths or self.commands or self.hosts or access.hint else YES
+        found: Match | None = None
+        for reaches, match, patterns in self.access_patterns:
+            if access.reach in reaches:
+                matched = match(patterns, access)
+                found = matched if found is None else min(found, matched)
+        if found is not None:
+            return found
+        # A hint is another form of a listed command, which a rule about all commands matches already.
+        return NO if self.access_patterns or access.hint else YES
 
-    def _fits_arguments(self, case: PolicyRequest) -> bool:
-        given = case.arguments
-        if not isinstance(given, dict):
-            return False
-        some = self.verb is not Verb.ALLOW
-        return all(
-            _fits(wanted, given[name] if name in given else _default(case, name), some)
-            or (some and _fits(wanted, _as_read(case, name), some))
-            for name, wanted in self.arguments.items()
-        )
+    def match_call(self, request: PolicyRequest, accesses: Sequence[Access] | None) -> Match:
+        """How far the rule, if it denies or asks, matches a call of a tool that it is about."""
+        if not self.conditions_hold(request):
+            return NO
+        if not self.names_accesses:  # only exceptions look at what is reached, each at its own ways
+            accesses = [one for one in accesses or () if any(o.names(one.reach) for o in self.unless)]
+            if not accesses:
+                return YES
+        elif accesses is None:  # a tool that does not say what it reaches may reach anything
+            return NO if request.facts.effect is Effect.READ and not self.tools else PARTLY
+        return max((self._match_unfiltered(access, request) for access in accesses), default=NO)
+
+    def _match_unfiltered(self, access: Access, request: PolicyRequest) -> Match:
+        """The same as `match`; but what a tool leaves out of its search by itself does not count."""
+        found = self.match(access, request)
+        return NO if found is PARTLY and access.filtered and self.verb is Verb.DENY else found
+
+    def may_be_excepted(self, request: PolicyRequest, accesses: Sequence[Access] | None) -> bool:
+        """Whether an exception may match a call; an allow rule does not allow such a call."""
+        counting = [other for other in self.unless if other.names_accesses and other.counts_for(request)]
+        return any(accesses is None or any(o.match(one, request) for one in accesses) for o in counting)
 
     def __str__(self) -> str:
         return f"{self.name or self.verb.value}{f' ({self.source})' if self.source else ''}"
 
 
-def _fits(wanted: Any, value: Any, some: bool) -> bool:
-    """Whether a value is as a rule says; of a list, `some` members or all."""
-    if isinstance(wanted, str) and isinstance(value, str):
-        return any_matches((wanted,), value)
-    if isinstance(wanted, Mapping) and wanted and isinstance(value, Mapping):
-        return all(name in value and _fits(inner, value[name], some) for name, inner in wanted.items())
-    if isinstance(value, list) and not isinstance(wanted, list):
-        return bool(value) and (any if some else all)(_fits(wanted, item, some) for item in value)
-    return same_json(value, wanted)
+_REST: dict[Match, Match] = {NO: YES, PARTLY: PARTLY, YES: NO}
+LISTS = tuple(item.name for item in fields(Rule) if item.default == ())
 
 
-_ABSENT = object()
-
-
-def _default(case: PolicyRequest, name: str) -> Any:
-    """What an argument is that was left out, as the tool's schema says."""
-    bound = case.prepared.bound if case.prepared is not None else None
-    if bound is None:
-        return _ABSENT
-    return bound.definition.params.schema.get("properties", {}).get(name, {}).get("default", _ABSENT)
-
-
-def _as_read(case: PolicyRequest, name: str) -> Any:
-    """What the tool is handed, as JSON: a UUID without its dashes is the same one."""
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
-
-    params = case.prepared.params if case.prepared is not None else None
-    value = params.get(name, _ABSENT) if isinstance(params, Mapping) else getattr(params, name, _ABSENT)
-    if value is _ABSENT or isinstance(value, str | int | float | None):
-        return value
-    try:
-        return to_jsonable_python(value, by_alias=True)
-    except PydanticSerializationError:
-        return _ABSENT
-
-
-def within(rule: Rule, roots: Sequence[str]) -> Rule:
-    """A rule whose absolute paths mean the files below some roots by their relative names, too."""
-    further = [inner for pattern in rule.paths for root in roots for inner in pattern.within(root)]
-    unless = tuple(within(other, roots) for other in rule.unless)
-    return replace(rule, paths=(*rule.paths, *further), unless=unless) if further or unless else rule
+def with_relative_paths(rule: Rule, roots: Sequence[str]) -> Rule:
+    """A rule whose absolute paths also match the files below some folders by their relative names."""
+    added = [inner for pattern in rule.paths for root in roots for inner in pattern.relative_to(root)]
+    unless = tuple(with_relative_paths(other, roots) for other in rule.unless)
+    return replace(rule, paths=(*rule.paths, *added), unless=unless) if added or unless else rule

@@ -17,10 +17,11 @@ from typing import Any
 
 from toolcrib.access import Reach
 from toolcrib.errors import ToolcribError
-from toolcrib.rules.file import RuleFile, read_rules
 from toolcrib.rules.locked_json import CAREFUL, LockedJsonFile
-from toolcrib.rules.patterns import PathPattern
-from toolcrib.rules.policy import Rule, RulePolicy
+from toolcrib.rules.path_patterns import PathPattern
+from toolcrib.rules.policy import RulePolicy
+from toolcrib.rules.rule import Rule
+from toolcrib.rules.rule_file import RuleFile, read_rules
 from toolcrib.toolbox.policy import Verb
 
 FOLDER, NAME = ".toolcrib", "policy.toml"

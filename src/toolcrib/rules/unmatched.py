@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 from toolcrib.rules.limits import Limit
-from toolcrib.rules.patterns import any_matches
+from toolcrib.rules.name_patterns import any_name_matches
 from toolcrib.rules.rule import Rule
 from toolcrib.toolbox.policy import Verb
 
@@ -34,7 +34,9 @@ def unmatched_rules(
 
 
 def _lines(kind: str, patterns: Sequence[str], known: Collection[str]) -> Iterator[str]:
-    missing = [pattern for pattern in patterns if not any(any_matches((pattern,), name) for name in known)]
+    missing = [
+        pattern for pattern in patterns if not any(any_name_matches((pattern,), name) for name in known)
+    ]
     for pattern in missing:
         near = get_close_matches(pattern.lower(), known, n=1, cutoff=NEAR)
         if near:

@@ -86,9 +86,9 @@ class Execution(Deadline):
             self.ctx._deadline = self
             self.ctx.approved = ready.approved
             if ready.accesses is not ...:
-                from toolcrib.rules.permissions import held
+                from toolcrib.rules.permissions import call_permissions
 
-                self.ctx._permits, self.ctx.denied_paths = held(box, ready)
+                self.ctx._permits, self.ctx.denied_paths = call_permissions(box.policy, box.case_of(ready))
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
         closing = False

@@ -72,17 +72,17 @@ class Withholding:
             return sandbox
         found = await asyncio.to_thread(ctx.denied_paths, self.root, _opened(sandbox))
         if not holds:
-            if any(_is_inside(path, (self.root,)) for path in (*found.hidden, *found.kept)):
+            if any(_is_inside(path, (self.root,)) for path in (*found.hidden, *found.read_only)):
                 raise ToolError(CHANGED)
             return sandbox
         if self.root in found.hidden:
             raise ToolError(NOT_READ)
-        if found.beyond:
-            await ctx.ask(f"{BEYOND}: {found.beyond}", [command], person_only=True)
-        if self.root in found.kept:
+        if found.incomplete:
+            await ctx.ask(f"{BEYOND}: {found.incomplete}", [command], person_only=True)
+        if self.root in found.read_only:
             level = replace(level, files=Files.READ_ONLY)
-        kept = tuple(path for path in found.kept if path != self.root)
-        level = replace(level, hidden=found.hidden, read_only=kept)
+        read_only = tuple(path for path in found.read_only if path != self.root)
+        level = replace(level, hidden=found.hidden, read_only=read_only)
         return sandbox if level == sandbox.level else sandbox.at(level)
 
     def _holds(self, sandbox: Sandbox, judgement: Judgement) -> bool:

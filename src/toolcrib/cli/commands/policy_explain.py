@@ -15,8 +15,8 @@ from toolcrib.cli.sandbox_options import SandboxOptions
 from toolcrib.cli.settings_in_effect import settings_in_effect
 from toolcrib.cli.user_files import approval_store
 from toolcrib.errors import ToolcribError
-from toolcrib.rules import NotThere
-from toolcrib.rules.file import call_from
+from toolcrib.rules import MissingTool
+from toolcrib.rules.examples import call_from
 from toolcrib.visible import on_one_line
 
 Call = Annotated[str, typer.Argument(metavar="CALL", help='Such as: shell {"command": "ls"}')]
@@ -44,7 +44,7 @@ def command(
         prediction = asyncio.run(
             predict(box, call_from(call), settings.policy, tainted=tainted, user_texts=said or ())
         )
-    except NotThere as problem:
+    except MissingTool as problem:
         hint = " fetch comes with --allow-host and --network on." if call.split()[:1] == ["fetch"] else ""
         raise Problem(f"{problem}{hint}") from problem
     except ToolcribError as problem:

@@ -14,7 +14,7 @@ from toolcrib.cli.console import DONE, NOT_DONE, Problem, out
 from toolcrib.cli.user_files import trust_store
 from toolcrib.cli.wording import value_on_one_line
 from toolcrib.errors import ToolcribError
-from toolcrib.rules.policy import Rule
+from toolcrib.rules import Rule
 from toolcrib.rules.trust import PLACE, ProjectRules, project_rules
 from toolcrib.visible import on_one_line
 

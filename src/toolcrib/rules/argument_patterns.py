@@ -1,0 +1,62 @@
+"""What a rule says of the arguments of a call, by name: a pattern, a value, or the same for members of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolcrib.json_text.values import same_json
+from toolcrib.rules.name_patterns import name_matches
+from toolcrib.toolbox.policy import PolicyRequest
+
+__all__ = ["arguments_match"]
+
+_ABSENT = object()
+
+
+def arguments_match(wanted: Mapping[str, Any], request: PolicyRequest, any_item: bool) -> bool:
+    """Whether every named argument is as wanted. An argument that is left out is its default.
+
+    Of a list, `any_item` is enough; else all items must match. With `any_item` an argument may also match in the form
+    in which the tool is handed it.
+    """
+    given = request.arguments
+    if not isinstance(given, dict):
+        return False
+    return all(
+        _matches(value, given[name] if name in given else _default(request, name), any_item)
+        or (any_item and _matches(value, _as_handed(request, name), any_item))
+        for name, value in wanted.items()
+    )
+
+
+def _matches(wanted: Any, value: Any, any_item: bool) -> bool:
+    if isinstance(wanted, str) and isinstance(value, str):
+        return name_matches(wanted, value)
+    if isinstance(wanted, Mapping) and wanted and isinstance(value, Mapping):
+        return all(name in value and _matches(inner, value[name], any_item) for name, inner in wanted.items())
+    if isinstance(value, list) and not isinstance(wanted, list):
+        return bool(value) and (any if any_item else all)(_matches(wanted, item, any_item) for item in value)
+    return same_json(value, wanted)
+
+
+def _default(request: PolicyRequest, name: str) -> Any:
+    """The value of an argument that was left out, as the tool's schema says."""
+    bound = request.prepared.bound if request.prepared is not None else None
+    if bound is None:
+        return _ABSENT
+    return bound.definition.params.schema.get("properties", {}).get(name, {}).get("default", _ABSENT)
+
+
+def _as_handed(request: PolicyRequest, name: str) -> Any:
+    """An argument as the tool is handed it, as JSON: a UUID that was written without dashes has them here."""
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    params = request.prepared.params if request.prepared is not None else None
+    value = params.get(name, _ABSENT) if isinstance(params, Mapping) else getattr(params, name, _ABSENT)
+    if value is _ABSENT or isinstance(value, str | int | float | None):
+        return value
+    try:
+        return to_jsonable_python(value, by_alias=True)
+    except PydanticSerializationError:
+        return _ABSENT

@@ -1,0 +1,72 @@
+"""Patterns of one name, such as a tool's name, a word of a command or a piece of a path.
+
+`*` stands for any characters, `?` for one, `[abc]`, `[a-z]` and `[!abc]` for one of a set. Case counts.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+
+__all__ = ["WILDCARD", "PatternError", "any_name_matches", "name_expression", "name_matches"]
+
+WILDCARD = re.compile(r"[*?\[]")
+
+
+class PatternError(ValueError):
+    """A pattern that cannot mean what its author thinks; the text says why."""
+
+
+def any_name_matches(patterns: Iterable[str], name: str) -> bool:
+    """Whether at least one of several patterns matches a name."""
+    return any(name_matches(pattern, name) for pattern in patterns)
+
+
+def name_matches(pattern: str, name: str) -> bool:
+    """Whether a pattern matches a whole name.
+
+    >>> name_matches("mcp_*", "mcp_search"), name_matches("mcp_*", "MCP_search"), name_matches("[!a]?", "bc")
+    (True, False, True)
+    """
+    expression = _compiled(pattern)
+    return pattern == name if expression is None else expression.fullmatch(name) is not None
+
+
+@functools.lru_cache(4096)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """The regular expression of a pattern; None for a pattern without wildcards."""
+    try:
+        return re.compile(name_expression(pattern), re.DOTALL) if WILDCARD.search(pattern) else None
+    except re.error as problem:
+        raise PatternError(f"{pattern!r} cannot be read: {problem}") from None
+
+
+def name_expression(pattern: str, char: str = ".") -> str:
+    """A pattern as a regular expression, in which `char` matches any character.
+
+    Each text between two stars is matched where it first occurs and never looked for again (`(?>...)`), so that the
+    time grows with pattern times name.
+    """
+    chunks = [""]  # the texts between the stars
+    position = 0
+    while position < len(pattern):
+        mark = pattern[position]
+        position += 1
+        if mark == "*":
+            chunks.append("")
+        elif mark == "?":
+            chunks[-1] += char
+        elif mark == "[" and (end := pattern.find("]", position + 1)) > 0:
+            inner = pattern[position:end]
+            negated = "^" if inner[:1] in ("!", "^") else ""
+            members = inner[1:] if negated else inner
+            safe = "".join(one if one.isalnum() or one == "-" else re.escape(one) for one in members)
+            chunks[-1] += f"[{negated and '^/'}{safe}]"
+            position = end + 1
+        else:
+            chunks[-1] += re.escape(mark)
+    first, *rest = chunks
+    if not rest:
+        return first
+    return first + "".join(f"(?>{char}*?{chunk})" for chunk in rest[:-1] if chunk) + f"{char}*{rest[-1]}"

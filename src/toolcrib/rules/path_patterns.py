@@ -1,0 +1,209 @@
+"""Patterns of paths.
+
+A piece is what stands between two slashes. `*`, `?` and `[...]` stand for characters within a piece, `**` for any
+number of pieces, `{a,b}` for `a` or `b`. A pattern without a slash matches that name in any folder. A pattern that
+matches a folder matches everything below it. Paths are compared as `comparable_paths.py` says.
+
+The time of a comparison grows with pattern times path: a text between two `*`, or pieces between two `**`, are matched
+where they first occur, and never looked for again.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+
+from toolcrib.access import Access
+from toolcrib.rules.comparable_paths import MAX_CACHED, comparable_path, path_pieces
+from toolcrib.rules.match import NO, PARTLY, YES, Match
+from toolcrib.rules.name_patterns import WILDCARD, PatternError, name_expression, name_matches
+
+__all__ = ["PathPattern", "Pieces", "expand_braces", "match_paths"]
+
+MAX_ALTERNATIVES = 64  # that the braces of a pattern may stand for
+BRACES = re.compile(r"\{([^{}]*)\}")
+
+Pieces = tuple[str, ...]
+"""The pieces of a pattern, after "/" if it is absolute."""
+
+
+class PathPattern:
+    """A compiled pattern of paths. Raises PatternError for a text that cannot be meant as one.
+
+    >>> keys = PathPattern("config/*.key")
+    >>> keys.matches("config/a.key"), keys.may_match_below("config"), keys.matches("config")
+    (True, True, False)
+    """
+
+    __slots__ = ("_match", "alternatives", "expression", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        if not text.strip():
+            raise PatternError("an empty path pattern matches nothing")
+        if "\\" in text:
+            raise PatternError(f"{text!r}: write / between the pieces of a path, not \\")
+        if ".." in text.split("/"):
+            raise PatternError(f"{text!r}: a pattern must not contain '..'")
+        if "~" in text.split("/")[1:]:
+            raise PatternError(f"{text!r}: '~' means the home folder only at the beginning")
+        self.alternatives = tuple(map(_pattern_pieces, expand_braces(text)))
+        self.expression = "|".join(map(_path_expression, self.alternatives))
+        try:
+            self._match = re.compile(self.expression).match
+        except re.error as problem:
+            raise PatternError(f"{text!r} cannot be read: {problem}") from None
+
+    def matches(self, path: str) -> bool:
+        """Whether the pattern matches a path, or a folder above it."""
+        return self.matches_comparable(comparable_path(path))
+
+    def matches_comparable(self, path: str) -> bool:
+        """The same for the result of `comparable_path`."""
+        return self._match(path) is not None
+
+    def may_match_below(self, folder: str, pattern: str = "") -> bool:
+        """Whether the pattern may match something in a folder that another pattern matches there ("": anything)."""
+        overlaps = _overlaps if len(folder) + len(pattern) <= MAX_CACHED else _overlaps.__wrapped__
+        return overlaps(self, folder, pattern) or self.matches(folder)
+
+    def relative_to(self, root: str) -> tuple[PathPattern, ...]:
+        """Patterns that mean, relative to an absolute folder, what this pattern means there.
+
+        >>> PathPattern("/home/*/shop/*.key").relative_to("/home/ann/shop")
+        (PathPattern('./*.key'),)
+        >>> PathPattern("src/**").relative_to("/home/ann")
+        ()
+        """
+        folder = path_pieces(root)
+        rests = {rest for pieces in self.alternatives for rest in _rests_below(pieces, folder)}
+        return tuple(PathPattern("./" + "/".join(rest) if rest else "**") for rest in sorted(rests))
+
+    def __repr__(self) -> str:
+        return f"PathPattern({self.text!r})"
+
+
+def match_paths(patterns: Sequence[PathPattern], access: Access) -> Match:
+    """How far several patterns together match the path of an access."""
+    path = comparable_path(access.target)
+    for pattern in patterns:
+        if pattern.matches_comparable(path):
+            return YES
+    if access.subtree and any(p.may_match_below(access.target, access.pattern) for p in patterns):
+        return PARTLY
+    return NO
+
+
+def expand_braces(text: str) -> list[str]:
+    """The patterns without braces that a pattern stands for. Raises PatternError for too many."""
+    expanded: list[str] = []
+    waiting = [text]
+    while waiting:
+        pattern = waiting.pop()
+        found = BRACES.search(pattern)
+        if found is None:
+            expanded.append(pattern)
+        else:
+            waiting += [
+                pattern[: found.start()] + part + pattern[found.end() :] for part in found[1].split(",")
+            ]
+        if len(expanded) + len(waiting) > MAX_ALTERNATIVES:
+            raise PatternError(f"{text!r}: its braces stand for more than {MAX_ALTERNATIVES} patterns")
+    return expanded
+
+
+def _pattern_pieces(text: str) -> Pieces:
+    trimmed = text.rstrip("/")
+    if not trimmed:
+        return ("/",)
+    pieces = path_pieces(trimmed)
+    anywhere = "/" not in trimmed and not trimmed.startswith("~")
+    return ("**", *pieces) if anywhere else pieces
+
+
+def _path_expression(pieces: Pieces) -> str:
+    """A pattern as a regular expression that matches the beginning of a comparable path."""
+    chunks = [""]  # the pieces between two `**`
+    for piece in pieces:
+        if piece == "**":
+            chunks.append("")
+        else:
+            chunks[-1] += "/" if piece == "/" else name_expression(piece, "[^/]") + "/"
+    first, *rest = chunks
+    return first + "".join(f"(?>(?:[^/]*/)*?{chunk})" for chunk in rest if chunk)
+
+
+def _rests_below(pieces: Pieces, folder: Pieces) -> Iterator[Pieces]:
+    """What remains of an absolute pattern below a folder; `()` where the pattern matches the folder itself."""
+    positions = {1} if pieces[:1] == ("/",) else set[int]()
+    for name in folder[1:]:
+        after: set[int] = set()
+        for position in sorted(positions):
+            while pieces[position : position + 1] == ("**",):
+                after.add(position)
+                position += 1
+            if position == len(pieces):
+                after.add(position)
+            elif name_matches(pieces[position], name):
+                after.add(position + 1)
+        positions = after
+    yield from (pieces[position:] for position in positions)
+
+
+@functools.lru_cache(4096)
+def _overlaps(pattern: PathPattern, folder: str, other: str) -> bool:
+    """Whether a pattern may match a path that another pattern matches below a folder."""
+    if ".." in other.split("/"):  # that may lead anywhere
+        return True
+    start = path_pieces(folder)
+    below = [(*start, *pieces) for pieces in _tool_pattern_pieces(other)]
+    return any(_may_overlap(pieces, inner) for pieces in pattern.alternatives for inner in below)
+
+
+def _tool_pattern_pieces(pattern: str) -> list[Pieces]:
+    """The pieces of a pattern that a tool was given; one that cannot be read may match anything."""
+    if not pattern.strip("/"):
+        return [("**",)]
+    try:
+        return [_pattern_pieces(text) for text in expand_braces(pattern.lstrip("/"))]
+    except PatternError:
+        return [("**",)]
+
+
+def _may_overlap(pieces: Pieces, other: Pieces) -> bool:
+    """Whether a pattern may match a path that another pattern matches, or a folder above such a path."""
+    reached = {(0, 0)}
+    waiting = [(0, 0)]
+    while waiting:
+        i, j = waiting.pop()
+        if i == len(pieces):
+            return True
+        if j == len(other):
+            if all(piece == "**" for piece in pieces[i:]):
+                return True
+            continue
+        a, b = pieces[i], other[j]
+        following: list[tuple[int, int]] = []
+        if a == "**" or b == "**":
+            following = [(i + 1, j), (i, j + 1)]
+        elif _names_may_overlap(a, b):
+            following = [(i + 1, j + 1)]
+        for place in following:
+            if place not in reached:
+                reached.add(place)
+                waiting.append(place)
+    return False
+
+
+def _names_may_overlap(one: str, other: str) -> bool:
+    """Whether two patterns of names may match the same name. Of two with wildcards only the ends are compared."""
+    wild_one, wild_other = WILDCARD.search(one), WILDCARD.search(other)
+    if wild_one is None:
+        return name_matches(other, one)
+    if wild_other is None:
+        return name_matches(one, other)
+    start_one, start_other = one[: wild_one.start()], other[: wild_other.start()]
+    end_one, end_other = re.split(r"[*?\[\]]", one)[-1], re.split(r"[*?\[\]]", other)[-1]
+    starts = start_one.startswith(start_other) or start_other.startswith(start_one)
+    return starts and (end_one.endswith(end_other) or end_other.endswith(end_one))

@@ -1,0 +1,57 @@
+"""Makes a rule of a `[[rule]]` table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from toolcrib.rules import toml_values
+from toolcrib.rules.breadth import check_breadth
+from toolcrib.rules.keys import KEYS
+from toolcrib.rules.rule import Rule
+from toolcrib.toolbox.policy import Verb
+
+__all__ = ["TOP_LEVEL", "rule_from"]
+
+TOP_LEVEL = ("autonomy", "otherwise")  # keys of the whole file
+CONDITIONS = frozenset(key.name for key in KEYS)
+ALL_KEYS = CONDITIONS | {"name", "reason", "except", "match", "not_match", *(verb.value for verb in Verb)}
+
+
+def rule_from(table: Any, number: int, source: str) -> Rule:
+    """The rule that a table describes. Raises ValueError for a table that is none, or that allows too much."""
+    if not isinstance(table, dict):
+        raise ValueError("a rule is a table of keys and values")
+    if misplaced := [key for key in TOP_LEVEL if key in table]:
+        raise ValueError(f"{misplaced[0]} is said of the whole file: write it above the first [[rule]]")
+    _check_keys(table, ALL_KEYS)
+    verbs = [verb for verb in Verb if table.get(verb.value) is True]
+    if len(verbs) != 1 or any(table.get(verb.value) not in (None, True) for verb in Verb):
+        raise ValueError("a rule says one of: allow = true, ask = true, deny = true")
+    rule = replace(
+        _conditions(table, verbs[0]),
+        name=toml_values.text(table, "name") or f"rule {number}",
+        reason=toml_values.text(table, "reason"),
+        unless=tuple(_exception(inner, verbs[0]) for inner in toml_values.tables(table, "except")),
+        source=source,
+    )
+    check_breadth(rule)
+    return rule
+
+
+def _exception(table: Mapping[str, Any], verb: Verb) -> Rule:
+    """An exception. A deny or ask rule leaves out what it matches for certain, an allow rule what it may match."""
+    _check_keys(table, CONDITIONS, " in except")
+    if not table:
+        raise ValueError("an exception names what it is about")
+    return _conditions(table, Verb.DENY if verb is Verb.ALLOW else Verb.ALLOW)
+
+
+def _check_keys(table: Mapping[str, Any], known: Collection[str], where: str = "") -> None:
+    if unknown := sorted(set(table) - set(known)):
+        raise ValueError(f"unknown key {unknown[0]!r}{where}; known are {', '.join(sorted(known))}")
+
+
+def _conditions(table: Mapping[str, Any], verb: Verb) -> Rule:
+    return Rule(verb=verb, **{key.field: key.read(table, key.name) for key in KEYS})

@@ -18,7 +18,7 @@ from toolcrib.codecs.catalog import CODECS, codec_named
 from toolcrib.codecs.codec import Features
 from toolcrib.codecs.openai_chat_servers import OTHERS, SERVERS
 from toolcrib.codecs.pairing import IdRule
-from toolcrib.codecs.text.catalog import FALLBACK, formats
+from toolcrib.codecs.text.formats import FALLBACK, formats
 from toolcrib.compiling.docstring import parse_docstring
 from toolcrib.facts import FactOptions, Facts, ListedFacts
 from toolcrib.hooks import HOOKS
@@ -190,12 +190,11 @@ def server_table() -> str:
 def text_format_table() -> str:
     """The text formats, in the order in which a model's name is held against them."""
     known = formats()
-    fallback = next(name for name in FALLBACK if name in known)
     head = ["format", "models whose name holds", "a call", "constraints"]
     rows = (
         [
             f"`{name}`",
-            ", ".join(map(code, format.models)) or ("all others" if name == fallback else "by hand"),
+            ", ".join(map(code, format.models)) or ("all others" if name == FALLBACK else "by hand"),
             code(format.write_calls(SAMPLE_CALLS)),
             ", ".join(f"`{kind}`" for kind in format.constraints) or "none",
         ]

@@ -10,9 +10,8 @@ import pytest
 
 from toolcrib.codecs import Codec, Decoder, ModelError, OpenAIChatCodec
 from toolcrib.codecs.catalog import CODECS, codec_named
-from toolcrib.codecs.text import TextCodec
-from toolcrib.codecs.text.json_blocks import Blocks
-from toolcrib.codecs.text.json_formats import Row
+from toolcrib.codecs.text import Form, TextCodec
+from toolcrib.codecs.text.delimiters import Delimiters
 from toolcrib.messages import Chunk, Request, Response, TextChunk
 from toolcrib.testing import Scripted, check_codec
 
@@ -174,9 +173,8 @@ def test_a_recorded_error_is_no_finding() -> None:
     ],
 )
 def test_a_text_format_that_does_not_read_what_it_teaches(begin: str, end: str, words: str) -> None:
-    mine = Row(
-        name="mine", blocks=Blocks(begin=(begin,), end=(end,)), before="<call>", after="</call>"
-    ).format()
+    looked_for = Delimiters(sections={begin: end}, section_ends=(end,))
+    mine = Form(name="mine", call="<call>{call}</call>", own_delimiters=looked_for)
     said = " ".join(map(str, check_codec(TextCodec(OpenAIChatCodec("s"), mine), count=3).findings))
     assert words in said
     assert bool(said) == bool(words)

@@ -143,7 +143,15 @@ def test_bytes_one_by_one(reader: type[JSONEvents | JSONLines], line: bytes) -> 
 
 TOOLS: dict[str, Any] = {"f": {"type": "object", "properties": {"a": {"type": "string"}}}}
 # One format for each parser, and rows of a table that are read in ways of their own.
-KINDS = {getattr(format.parse, "__func__", format.parse): name for name, format in formats().items()}
+KINDS = {
+    (
+        getattr(form.read, "__func__", form.read),
+        bool(form.parameter),
+        "{call}" in form.call,
+        form.special_tokens,
+    ): name
+    for name, form in formats().items()
+}
 ROWS = {
     "apertus",
     "command_r_plus",

@@ -189,7 +189,6 @@ UNMARKED = frozenset(
         "granite",
         "lfm2",
         "tool_call",
-        "zeroclaw_mixed",
     }  # read such a beginning too, as servers take their markers off
 )
 

@@ -14,7 +14,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs import OpenAIChatCodec
 from toolcrib.codecs.text import ResultText, format_named, formats, parse_text
 from toolcrib.codecs.text.codec import TextCodec
-from toolcrib.codecs.text.escaping import escape_markers, escape_markers_in_json
+from toolcrib.codecs.text.escaping import escape_json, escape_markers
 from toolcrib.content import Text
 from toolcrib.messages import Message, Request, ResultPart
 from toolcrib.result import ToolResult
@@ -149,7 +149,7 @@ def test_code_and_markup_stay_as_they_are(text: str) -> None:
 def test_json_that_was_guarded_reads_back(value: Any) -> None:
     import json
 
-    text = escape_markers_in_json(value if not isinstance(value, str) else json.dumps(value))
+    text = escape_json(value if not isinstance(value, str) else json.dumps(value))
     assert json.loads(text) == value
 
 

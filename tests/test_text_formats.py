@@ -11,7 +11,7 @@ import pytest
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text import ResultText, format_for, format_named, formats, parse_text, text_parser
-from toolcrib.codecs.text.escaping import escape_markers, escape_markers_in_json
+from toolcrib.codecs.text.escaping import escape_json, escape_markers
 from toolcrib.messages import CallChunk, ReasoningChunk, RestartChunk, TextChunk
 from toolcrib.spec import ToolSpec
 
@@ -288,7 +288,7 @@ def test_thinking(text: str, reasoning: str, said: str) -> None:
 )  # fmt: skip
 def test_words_with_a_meaning_are_broken_in_results(text: str, safe: str) -> None:
     assert escape_markers(text) == safe
-    assert json.loads(escape_markers_in_json({"x": text})) == {"x": text}
+    assert json.loads(escape_json({"x": text})) == {"x": text}
 
 
 @pytest.mark.parametrize(

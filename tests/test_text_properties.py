@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.growth import growth
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text import Parsed, format_named, formats, parse_text, text_parser
-from toolcrib.codecs.text.escaping import escape_markers, escape_markers_in_json
-from toolcrib.codecs.text.python_calls import literal
+from toolcrib.codecs.text.escaping import escape_json, escape_markers
+from toolcrib.codecs.text.python_literals import literal
 from toolcrib.codecs.text.scanner import Scanner, Steps, drive
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, RestartChunk, TextChunk
 
@@ -185,8 +185,8 @@ def test_literals_are_those_of_python(source: str) -> None:
 def test_what_is_guarded_stays_guarded(text: str) -> None:
     once = escape_markers(text)
     assert escape_markers(once) == once
-    assert json.loads(escape_markers_in_json(json.dumps(text))) == text
-    assert json.loads(escape_markers_in_json({"a": text}, ("functools[", ">>>"))) == {"a": text}
+    assert json.loads(escape_json(json.dumps(text))) == text
+    assert json.loads(escape_json({"a": text}, ("functools[", ">>>"))) == {"a": text}
 
 
 PATTERNS: dict[str, str] = {
@@ -215,9 +215,15 @@ def work(name: str, text: str, size: int) -> Callable[[], object]:
     return lambda: streamed(name, pieces)
 
 
-# One format for each parser: rows of a table differ in their words alone.
+# One format for each way of reading: the others differ in their words alone.
 PARSERS = {
-    getattr(format.parse, "__func__", format.parse): name for name, format in sorted(formats().items())
+    (
+        getattr(form.read, "__func__", form.read),
+        bool(form.parameter),
+        "{call}" in form.call,
+        form.special_tokens,
+    ): name
+    for name, form in sorted(formats().items())
 }
 
 

@@ -13,7 +13,7 @@ from tests.growth import growth
 from tests.tagged_formats import ALL, DSML, SPECS, TEXTUAL, TOOLS, calls, read, written
 from toolcrib.codecs.text import format_for, format_named, parse_text, text_parser
 from toolcrib.codecs.text.escaping import SPECIAL, escape_markers
-from toolcrib.codecs.text.format import ResultText
+from toolcrib.codecs.text.form import ResultText
 from toolcrib.codecs.text.scanner import Markers
 from toolcrib.messages import CallChunk, Reasoning, TextChunk
 

@@ -116,11 +116,11 @@ class _Bench:
 
     def rereads(self) -> None:
         """For a text format: the calls of a turn, written in its own format, are read back as the same calls."""
-        from toolcrib.codecs.text.format import TextFormat
+        from toolcrib.codecs.text.form import Form
         from toolcrib.codecs.text.parser import parse_text
 
         format = getattr(self.codec, "format", None)
-        if not isinstance(format, TextFormat):
+        if not isinstance(format, Form):
             return
         specs = [ToolSpec(name, "Does it.", SCHEMA) for name in ("search", "read_file")]
         calls = [

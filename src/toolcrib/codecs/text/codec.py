@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Codec, Decoder, ModelError
-from toolcrib.codecs.text.catalog import format_for, format_named
-from toolcrib.codecs.text.format import TextFormat
+from toolcrib.codecs.text.form import Form
+from toolcrib.codecs.text.formats import format_for, format_named
 from toolcrib.codecs.text.history import system_with, written
 from toolcrib.codecs.text.parser import TextParser
-from toolcrib.codecs.text.prose import plain
+from toolcrib.codecs.text.prose import read_no_calls
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import with_extras
 from toolcrib.content import Text
@@ -50,7 +50,7 @@ class TextCodec:
     def __init__(
         self,
         base: Codec,
-        format: str | TextFormat | None = None,
+        format: str | Form | None = None,
         model: str = "",
         *,
         thinking: bool = False,
@@ -115,7 +115,7 @@ class TextCodec:
     def parser(self, request: Request | None) -> TextParser:
         """A parser for one answer; without tools nothing is a call."""
         if request is not None and not request.tools:
-            return TextParser(replace(self.format, parse=plain), {}, thinking=self.thinking)
+            return TextParser(replace(self.format, read=read_no_calls), {}, thinking=self.thinking)
         specs = _specs(request, wire_names(request)) if request is not None else ()
         return TextParser(self.format, {s.name: s.input_schema for s in specs}, thinking=self.thinking)
 

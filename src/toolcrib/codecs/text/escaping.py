@@ -49,15 +49,30 @@ def escape_markers(text: str, reserved: tuple[str, ...] = ()) -> str:
     return _pattern(reserved).sub(_entity, text)
 
 
-def escape_markers_in_json(value: Any, reserved: tuple[str, ...] = ()) -> str:
+def escape_json(value: Any, reserved: tuple[str, ...] = ()) -> str:
     """JSON on one line in which no word means anything but what it says; it reads back as the same value."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return _pattern(reserved).sub(_escape, text)
 
 
+@lru_cache(maxsize=128)
+def _words(words: tuple[str, ...]) -> re.Pattern[str]:
+    own = (f"{re.escape(word[0])}(?={re.escape(word[1:])})" for word in words)
+    return re.compile("|".join([SPECIAL, *own]))
+
+
+def escape_words(text: str, words: tuple[str, ...]) -> str:
+    """A model's own string in which none of these words, and no special token, means anything.
+
+    >>> escape_words("a<b></parameter>", ("</parameter>",))
+    'a<b>&lt;/parameter>'
+    """
+    return _words(words).sub(_entity, text)
+
+
 def _entity(match: re.Match[str]) -> str:
-    return "&lt;" if match.group()[0] == "<" else f"&#{ord(match.group()[0])};" + match.group()[1:]
+    return "&lt;" if match[0] == "<" else f"&#{ord(match[0])};"
 
 
 def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match.group()[0]):04x}" + match.group()[1:]
+    return f"\\u{ord(match[0]):04x}"

@@ -8,21 +8,13 @@ call from what is said: there, all is thinking or text.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.format import ResultText, TextFormat, Tools
-from toolcrib.codecs.text.harmony_types import namespace
-from toolcrib.codecs.text.json_calls import NO_JSON
+from toolcrib.codecs.text.call_objects import NO_JSON
+from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
-from toolcrib.codecs.text.tag_forms import NAME_BREAKERS
-from toolcrib.codecs.text.teaching import call_arguments_text
-
-if TYPE_CHECKING:
-    from toolcrib.spec import ToolSpec
 
 START, END, MESSAGE = "<|start|>", "<|end|>", "<|message|>"
 CHANNEL, CONSTRAIN, CALL, RETURN = "<|channel|>", "<|constrain|>", "<|call|>", "<|return|>"
@@ -55,7 +47,7 @@ def _header(text: str) -> _Header:
     return _Header(channels[-1] if channels else "", name.removeprefix("functions."))
 
 
-def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+def read(_form: Form, scan: Scanner, answer: Answer, _tools: Tools) -> Steps[None]:
     """Read an answer to its end."""
     if answer.in_thinking:
         answer.in_thinking = False
@@ -131,42 +123,3 @@ def _stripped(scan: Scanner, answer: Answer, found: str | None) -> Steps[None]:
     while found is not None:
         answer.end_reasoning()
         found = yield from scan.until(known, answer.reasoning if _NEXT[found] else answer.text)
-
-
-def _written(call: ToolCall) -> str:
-    name = NAME_BREAKERS.sub("_", call.name)
-    return (
-        f"{CHANNEL}commentary to=functions.{name} {CONSTRAIN}json{MESSAGE}{call_arguments_text(call)}{CALL}"
-    )
-
-
-def write_calls(calls: Sequence[ToolCall]) -> str:
-    return "".join(f"{START}assistant{_written(call)}" for call in calls)
-
-
-def write_result(result: ResultText) -> str:
-    name = NAME_BREAKERS.sub("_", result.name)
-    return f"{START}functions.{name} to=assistant{CHANNEL}commentary{MESSAGE}{result.text}{END}"
-
-
-def teach(specs: Sequence[ToolSpec]) -> str:
-    return (
-        f"# Tools\n\n## functions\n\n{namespace(specs)}\n\n"
-        "Calls to these tools must go to the commentary channel, each as:\n"
-        f"{_written(ToolCall('NAME', {'PARAMETER': 'VALUE'}))}\n"
-        "The message is one JSON object. After your calls, stop: the results come with the next message."
-    )
-
-
-FORMATS: tuple[TextFormat, ...] = (
-    TextFormat(
-        name="harmony",
-        parse=parse,
-        teach=teach,
-        write_calls=write_calls,
-        write_result=write_result,
-        models=(r"gpt-?oss",),
-        reserved=WORDS,
-        thinking=(f"{CHANNEL}analysis{MESSAGE}", END),
-    ),
-)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from toolcrib.call import ToolCall
 from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
 from toolcrib.codecs.text.escaping import escape_markers
-from toolcrib.codecs.text.format import ResultText, TextFormat
+from toolcrib.codecs.text.form import Form, ResultText
 from toolcrib.content import Media, Text
 from toolcrib.messages import Message, MessagePart, Reasoning
 
@@ -30,7 +30,7 @@ def system_with(messages: list[Message], section: str) -> list[Message]:
 
 def written(
     messages: Iterable[Message],
-    format: TextFormat,
+    format: Form,
     names: dict[str, str],
     provider: str,
     tools: Iterable[str] = (),
@@ -57,7 +57,7 @@ def written(
     return told
 
 
-def _assistant(step: Step, format: TextFormat, names: dict[str, str], provider: str, recent: bool) -> Message:
+def _assistant(step: Step, format: Form, names: dict[str, str], provider: str, recent: bool) -> Message:
     """What the model said, its calls written as it would have written them."""
     parts: list[MessagePart] = []
     for part in step.parts:
@@ -80,7 +80,7 @@ def _assistant(step: Step, format: TextFormat, names: dict[str, str], provider: 
 
 
 def _results(
-    answers: list[Answered], format: TextFormat, names: dict[str, str], reserved: tuple[str, ...]
+    answers: list[Answered], format: Form, names: dict[str, str], reserved: tuple[str, ...]
 ) -> Message:
     texts: list[str] = []
     media: list[MessagePart] = []

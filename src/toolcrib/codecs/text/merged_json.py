@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import Answer
-from toolcrib.codecs.text.constraints import json_schema
-from toolcrib.codecs.text.escaping import escape_markers_in_json
-from toolcrib.codecs.text.format import ResultText, TextFormat, Tools
-from toolcrib.codecs.text.json_calls import CallObject, Found, loaded, read_string
+from toolcrib.codecs.text.call_objects import CallObject, Found, loaded, read_string
+from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.prose import Prose
 from toolcrib.codecs.text.scanner import Scanner, Steps
-from toolcrib.codecs.text.teaching import call_arguments, json_tools
-
-if TYPE_CHECKING:
-    from toolcrib.spec import ToolSpec
 
 PLAIN_RUN = re.compile(r'[^"\\]+')
 ESCAPED = {"u": 6}  # characters of an escape; all others have two
 HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB]")
 
 
-def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+def read(_form: Form, scan: Scanner, answer: Answer, _tools: Tools) -> Steps[None]:
     """Read an answer; one that is no such object is text."""
     prose = Prose(scan, answer, (), at_beginning=lambda: _object(scan, answer))
     yield from prose.until_marker()
@@ -94,34 +85,3 @@ def _calls(scan: Scanner, answer: Answer) -> Steps[bool]:
         else:
             scan.skip(1 if mark == "]" else 0)
             return mark == "]"
-
-
-def _teach(specs: Sequence[ToolSpec]) -> str:
-    return (
-        f"# Tools\n\nYou may call these tools:\n<tools>\n{json_tools(specs, wrapped=False)}\n</tools>\n\n"
-        "Your whole answer is one JSON object: the text for the user, and the calls, none or several:\n"
-        '{"content": "TEXT", "tool_calls": [{"name": "NAME", "arguments": {"PARAMETER": "VALUE"}}]}\n'
-        "The results of calls come in <tool_response> with the next message."
-    )
-
-
-def _write_calls(calls: Sequence[ToolCall]) -> str:
-    said = [{"name": call.name, "arguments": call_arguments(call)} for call in calls]
-    return escape_markers_in_json({"content": "", "tool_calls": said})
-
-
-def _write_result(result: ResultText) -> str:
-    failed = ' error="true"' if result.is_error else ""
-    return f'<tool_response name="{result.name}"{failed}>\n{result.text}\n</tool_response>'
-
-
-FORMATS = (
-    TextFormat(
-        name="merged_json",
-        parse=parse,
-        teach=_teach,
-        write_calls=_write_calls,
-        write_result=_write_result,
-        constraints={"json_schema": json_schema},
-    ),
-)

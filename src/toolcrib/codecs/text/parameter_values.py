@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolcrib.codecs.text.format import Tools
 from toolcrib.json_text.lenient_grammar import Unreadable
 from toolcrib.json_text.lenient_reader import read_json
 from toolcrib.json_text.schema_shape import KINDS, Shape, Shapes
 from toolcrib.json_text.values import kind_of
 
+Tools = Mapping[str, Mapping[str, Any]]  # wire name to input schema; empty where the tools are not known
 Kinds = frozenset[str]
 ANYTHING: Final = KINDS
 TEXT: Final[Kinds] = frozenset({"string"})

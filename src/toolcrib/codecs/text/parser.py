@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import Answer
-from toolcrib.codecs.text.catalog import format_named
-from toolcrib.codecs.text.format import TextFormat, Tools
+from toolcrib.codecs.text.engine import Engine
+from toolcrib.codecs.text.form import Form, Tools
+from toolcrib.codecs.text.formats import format_named
 from toolcrib.codecs.text.scanner import Scanner, Steps, drive
+from toolcrib.codecs.text.tagged_calls import TaggedEngine
 from toolcrib.content import Text
 from toolcrib.messages import Chunk, MessagePart, Reasoning
 
@@ -44,7 +46,7 @@ class TextParser:
     `thinking` says that the prompt has opened a block of thinking, in which the answer then begins.
     """
 
-    def __init__(self, format: TextFormat, tools: Tools, *, thinking: bool = False) -> None:
+    def __init__(self, format: Form, tools: Tools, *, thinking: bool = False) -> None:
         self.answer = Answer(in_thinking=thinking)
         self._scan = Scanner()
         self._steps = _steps(format, self._scan, self.answer, tools)
@@ -69,7 +71,7 @@ class TextParser:
 
 
 def text_parser(
-    format: str | TextFormat, tools: Iterable[ToolSpec] | Tools = (), *, thinking: bool = False
+    format: str | Form, tools: Iterable[ToolSpec] | Tools = (), *, thinking: bool = False
 ) -> TextParser:
     """A parser for one answer in a format; ValueError for an unknown name.
 
@@ -82,7 +84,7 @@ def text_parser(
 
 def parse_text(
     text: str,
-    format: str | TextFormat,
+    format: str | Form,
     tools: Iterable[ToolSpec] | Tools = (),
     *,
     thinking: bool = False,
@@ -106,6 +108,10 @@ def schemas(tools: Iterable[ToolSpec] | Tools) -> Tools:
     return {spec.name: spec.input_schema for spec in tools}
 
 
-def _steps(format: TextFormat, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
-    yield from format.parse(scan, answer, tools)
+def _steps(form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+    if form.read is not None:
+        yield from form.read(form, scan, answer, tools)
+    else:
+        engine = TaggedEngine if form.parameter else Engine
+        yield from engine(form, scan, answer, tools).read()
     yield from scan.until((), answer.text)  # a parser that stopped early loses no text

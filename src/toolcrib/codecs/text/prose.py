@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from toolcrib.codecs.text.answer import Answer
-from toolcrib.codecs.text.format import Tools
+from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
 from toolcrib.codecs.text.surroundings import CODE, PARAGRAPH, Code, Surroundings
 
@@ -143,6 +143,6 @@ class Prose:
         self._around.called()
 
 
-def plain(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+def read_no_calls(_form: Form, scan: Scanner, answer: Answer, _tools: Tools) -> Steps[None]:
     """Read an answer in which nothing is a call."""
     yield from Prose(scan, answer, ()).until_marker()

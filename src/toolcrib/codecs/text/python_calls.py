@@ -1,40 +1,141 @@
-"""Calls that are written as Python: `[f(a=1, b='x'), g()]`; read as text with literals only, never evaluated."""
+"""Calls in Python's syntax: `[f(a=1, b='x'), g()]`, between delimiters or where an answer begins."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from typing import Any, Final
 
+from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.json_calls import Found
-from toolcrib.codecs.text.scanner import Into, Scanner, Steps
+from toolcrib.codecs.text.call_objects import CallObject, Found
+from toolcrib.codecs.text.escaping import escape_json
+from toolcrib.codecs.text.form import Form, Tools
+from toolcrib.codecs.text.prose import Prose
+from toolcrib.codecs.text.python_literals import literal
+from toolcrib.codecs.text.scanner import Scanner, Steps
+from toolcrib.codecs.wire_json import arguments_object
 
-NAME = re.compile(r"[^\W\d][\w.-]*")
-NAME_RUN = re.compile(r"[\w.-]+")
-KEYWORD_RUN = re.compile(r"\w+")
-NUMBER_RUN = re.compile(r"[\w.+-]+")
-NAMED = re.compile(r"\s*(\w+)\s*=(?!=)")
-# A number or a string of one reading, with what must follow it.
-SIMPLE = re.compile(r"""(?:(-?(?:0|[1-9][0-9]{0,15}))|"([^"\\\n]*)"|'([^'\\\n]*)')(?=\s*[,)\]}])""")
-PLAIN = {quote: re.compile(rf"[^\\{quote}]+") for quote in "'\""}
-CONSTANTS = {
-    "True": "true",
-    "False": "false",
-    "None": "null",
-    "true": "true",
-    "false": "false",
-    "null": "null",
-}
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v", "0": "\0", "\n": ""}
-CODES = {"x": 2, "u": 4, "U": 8}
-CLOSING = {"[": "]", "(": ")", "{": "}"}
+__all__ = ["read", "write_call"]
 
-NO_LITERAL = (
+NAME: Final = re.compile(r"[^\W\d][\w.-]*")
+NAME_RUN: Final = re.compile(r"[\w.-]+")
+KEYWORD: Final = re.compile(r"[^\W\d]\w*")
+KEYWORD_RUN: Final = re.compile(r"\w+")
+NAMED: Final = re.compile(r"\s*(\w+)\s*=(?!=)")
+BETWEEN: Final = "[],;"
+
+NO_LITERAL: Final = (
     "the value of {} is no Python literal; write the call again with numbers, strings, lists or dicts"
 )
-NO_KEYWORD = "an argument has no name; write the call again with all of them named, as in {}(name=value)"
-NO_CALL = "what was written is no call; write it again as name(parameter=value)"
+NO_KEYWORD: Final = (
+    "an argument has no name; write the call again with all of them named, as in {}(name=value)"
+)
+NO_CALL: Final = "what was written is no call; write it again as name(parameter=value)"
+
+
+def write_call(form: Form, call: ToolCall) -> str:
+    """A call in Python's syntax; a JSON object where an argument's name is no name in Python."""
+    arguments = arguments_object(call.arguments)
+    if not all(KEYWORD.fullmatch(name) for name in arguments):
+        return escape_json({"name": call.name, "arguments": dict(arguments)}, form.reserved)
+    written = ", ".join(f"{name}={_literal(value, form)}" for name, value in arguments.items())
+    return f"{call.name}({written})"
+
+
+def _literal(value: Any, form: Form) -> str:
+    """A value as a Python literal; strings as in JSON, whose escapes Python knows."""
+    if isinstance(value, str):
+        return escape_json(json.dumps(value, ensure_ascii=False), form.reserved)
+    if isinstance(value, dict):
+        return (
+            "{" + ", ".join(f"{_literal(str(k), form)}: {_literal(v, form)}" for k, v in value.items()) + "}"
+        )
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_literal(item, form) for item in value) + "]"
+    return repr(value)
+
+
+def read(form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+    """Read an answer to its end."""
+    reader = _Reader(form, scan, answer)
+    at_beginning = reader.unmarked if form.unmarked else None
+    prose = Prose(scan, answer, form.delimiters.words, at_beginning=at_beginning)
+    while (marker := (yield from prose.until_marker())) is not None:
+        if marker in form.delimiters.sections:
+            yield from reader.section()
+
+
+class _Reader:
+    def __init__(self, form: Form, scan: Scanner, answer: Answer) -> None:
+        self._delimiters = form.delimiters
+        self._scan = scan
+        self._answer = answer
+
+    def section(self) -> Steps[None]:
+        """What follows the beginning of a section: Python, or JSON objects, which some models write too."""
+        scan, some = self._scan, False
+        while True:
+            space: list[str] = []
+            mark = yield from scan.mark(space.append)
+            if (yield from scan.accept(self._delimiters.section_ends)):
+                return
+            if mark and mark in BETWEEN:
+                scan.skip(1)
+                continue
+            if not mark:
+                if not some:
+                    self._answer.fail_call(CUT_OFF)
+                return
+            if not some or mark == "{" or mark == "_" or mark.isalpha():
+                found = yield from self._one(mark)
+            elif self._delimiters.section_ends:
+                self._answer.fail_call(NO_CALL)
+                found = Found.FAILED
+            else:
+                self._answer.text("".join(space))
+                return
+            some = True
+            if (
+                found is not Found.CALL
+                and (yield from scan.until(self._delimiters.all)) not in self._delimiters.sections
+            ):
+                return
+
+    def _one(self, mark: str) -> Steps[Found]:
+        if mark == "{":
+            call = CallObject(self._scan, self._answer, self._delimiters.words, certain=True)
+            return (yield from call.read())
+        return (yield from PythonCalls(self._scan, self._answer).call(certain=True))
+
+    def unmarked(self) -> Steps[None]:
+        """A list of calls with which an answer begins; what is none is text."""
+        start = self._scan.offset
+        if (yield from self._scan.mark()) == "[":
+            self._scan.skip(1)
+            yield from self._scan.skip_space()
+            found = yield from self._list(self._answer)
+            if found is Found.FAILED:
+                yield from self._scan.until(self._delimiters.all)
+            if found is not Found.NOTHING:
+                return
+        self._answer.text(self._scan.since(start))
+
+    def _list(self, answer: Answer) -> Steps[Found]:
+        """The calls of a list up to its bracket, the first of which must look like one."""
+        calls = PythonCalls(self._scan, answer)
+        found = yield from calls.call(certain=False)
+        while found is Found.CALL:
+            mark = yield from self._scan.mark()
+            if mark == "]":
+                self._scan.skip(1)
+                return found
+            if mark != ",":
+                return found
+            self._scan.skip(1)
+            if (yield from self._scan.mark()) != "]":
+                found = yield from calls.call(certain=True)
+        return found
 
 
 class PythonCalls:
@@ -104,134 +205,3 @@ class PythonCalls:
             self._answer.doubt_what_follows()
         self._answer.fail_call(CUT_OFF if cut_off else problem, name)
         return Found.FAILED
-
-
-def literal(scan: Scanner, into: Into) -> Steps[bool]:
-    """Read one Python literal and write it as JSON; whether it was one, and whole."""
-    open_: list[str] = []  # the brackets around, "{:" for a dict whose value comes next
-    while True:
-        mark = yield from scan.mark()
-        if mark in ("[", "{", "("):
-            if open_ and open_[-1] == "{":
-                return False  # no key
-            scan.skip(1)
-            into("{" if mark == "{" else "[")
-            open_.append(mark)
-            if (yield from scan.mark()) != CLOSING[mark]:
-                continue
-        elif open_ and open_[-1] == "{":
-            if mark not in ("'", '"') or not (yield from _strings(scan, into)):
-                return False
-            if (yield from scan.mark()) != ":":
-                return False
-            scan.skip(1)
-            into(": ")
-            open_[-1] = "{:"
-            continue
-        elif not (yield from _scalar(scan, into, mark)):
-            return False
-        # A value is complete: close what it completes.
-        while open_:
-            if open_[-1] == "{:":
-                open_[-1] = "{"
-            mark = yield from scan.mark()
-            if mark == ",":
-                scan.skip(1)
-                if (yield from scan.mark()) != CLOSING[open_[-1]]:
-                    into(", ")
-                    break
-                mark = CLOSING[open_[-1]]
-            if mark != CLOSING[open_[-1]]:
-                return False
-            scan.skip(1)
-            into("}" if mark == "}" else "]")
-            open_.pop()
-        else:
-            return True
-
-
-def _scalar(scan: Scanner, into: Into, mark: str) -> Steps[bool]:
-    if (simple := scan.take(SIMPLE)) is not None:
-        number, *quoted = simple.groups()
-        into(number or json.dumps(next(text for text in quoted if text is not None), ensure_ascii=False))
-        return True
-    if mark in ("'", '"'):
-        return (yield from _strings(scan, into))
-    pieces: list[str] = []
-    yield from scan.take_while(NUMBER_RUN, pieces.append)
-    word = "".join(pieces)
-    if word in ("r", "u", "R", "U") and (yield from scan.peek()) in ("'", '"') and not scan.at_end:
-        return (yield from _strings(scan, into, raw=word in "rR"))
-    value = CONSTANTS.get(word) or _number(word)
-    if value is None or (scan.ended and scan.at_end):
-        return False
-    into(value)
-    return True
-
-
-def _number(word: str) -> str | None:
-    """A Python number as JSON."""
-    for read in _READERS:
-        try:
-            number = read(word)
-        except ValueError:
-            continue
-        return json.dumps(number) if abs(number) < float("inf") else None
-    return None
-
-
-_READERS: tuple[Callable[[str], int | float], ...] = (
-    lambda word: int(word, 0) if len(word) < 4000 else float("inf"),
-    float,
-)
-
-
-def _strings(scan: Scanner, into: Into, *, raw: bool = False) -> Steps[bool]:
-    """A string, or several side by side, as one JSON string."""
-    into('"')
-    while True:
-        quote = yield from scan.peek(3)
-        if quote not in ("'''", '"""'):
-            quote = quote[:1]
-        scan.skip(len(quote))
-        if not (yield from _string(scan, into, quote, raw)):
-            return False
-        if (yield from scan.mark()) not in ("'", '"') or scan.at_end:
-            into('"')
-            return True
-
-
-def _string(scan: Scanner, into: Into, quote: str, raw: bool) -> Steps[bool]:
-    def said(text: str) -> None:
-        into(json.dumps(text, ensure_ascii=False)[1:-1])
-
-    plain = PLAIN[quote[0]]
-    while True:
-        yield from scan.take_while(plain, said)
-        ahead = yield from scan.peek(len(quote))
-        if ahead == quote:
-            scan.skip(len(quote))
-            return True
-        if ahead[:1] != "\\":
-            if not ahead:
-                return False
-            said(ahead[0])  # a quote inside a string of three
-            scan.skip(1)
-            continue
-        ahead = yield from scan.peek(2)
-        if len(ahead) < 2:
-            return False
-        scan.skip(2)
-        if raw:
-            said(ahead)
-        elif (length := CODES.get(ahead[1])) is not None:
-            digits = yield from scan.peek(length)
-            try:
-                said(chr(int(digits, 16)))
-                scan.skip(length)
-            except (ValueError, OverflowError):
-                said(ahead)
-        elif ahead[1] in "\\'\"":
-            said(ahead[1])
-        else:
-            said(ESCAPES.get(ahead[1], ahead))

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from toolcrib.codecs.text.answer import CUT_OFF
-from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
+from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue, Trim
+from toolcrib.codecs.text.delimiters import Delimiters
+from toolcrib.codecs.text.form import Form
 from toolcrib.codecs.text.parameter_values import Parameters
-from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
-from toolcrib.codecs.text.tag_headers import Header
-from toolcrib.codecs.text.tags import Tags
+from toolcrib.codecs.text.scanner import Scanner, Steps
+from toolcrib.codecs.text.tag_headers import Header, call_header, parameter_header
 
 WRAPPERS = frozenset({"arguments", "input", "parameters"})
 AMBIGUOUS = (
@@ -45,20 +46,20 @@ class ParameterValue:
     __slots__ = ("_name", "_value", "_wraps", "_writer", "add")
 
     def __init__(
-        self, tags: Tags, parameters: Parameters, tool: str, header: Header, writer: ArgumentWriter
+        self, form: Form, parameters: Parameters, tool: str, header: Header, writer: ArgumentWriter
     ) -> None:
         root = parameters.of(tool)
         self._name = header.name
         self._writer = writer
-        first_of_all = tags.unwraps and not writer.names and header.name in WRAPPERS
+        first_of_all = form.says_which_are_strings and not writer.names and header.name in WRAPPERS
         self._wraps = first_of_all and root.is_known and not root.declares(header.name)
         if not self._wraps:
             writer.name(header.name)
         self._value = TextValue(
             writer,
             frozenset({"object"}) if self._wraps else parameters.place(tool, header.name).kinds,
-            tags.trim,
-            untyped_json=tags.untyped_json,
+            form.trim,
+            untyped_json=form.untyped_json,
             as_json=header.as_json,
         )
         self.add = self._value.add
@@ -80,39 +81,39 @@ class ParameterValue:
 
 
 class ValueReader:
-    """Reads one value; `words` are all markers of the format."""
+    """Reads one value."""
 
-    __slots__ = ("_doubtful", "_opened", "_scan", "_tags", "_value", "_words")
+    __slots__ = ("_delimiters", "_doubtful", "_opened", "_scan", "_trim", "_value")
 
-    def __init__(self, tags: Tags, scan: Scanner, words: Markers, value: ParameterValue) -> None:
-        self._tags = tags
+    def __init__(self, trim: Trim, delimiters: Delimiters, scan: Scanner, value: ParameterValue) -> None:
+        self._trim = trim
+        self._delimiters = delimiters
         self._scan = scan
-        self._words = words
         self._value = value
         self._opened = {"parameter": 0, "call": 0, "section": 0}  # by the value itself, and not yet closed
         self._doubtful = False  # whether tags of parameters stand in the value
 
     def read(self, is_next: Callable[[str], bool]) -> Steps[End]:
         """Read to the end of the value. `is_next` knows the parameters that may come now."""
-        tags, add = self._tags, self._value.add
+        delimiters, add = self._delimiters, self._value.add
         found: str | None = None
         while True:
-            found = found or (yield from self._scan.until(self._words, add))
+            found = found or (yield from self._scan.until(self._delimiters.in_value, add))
             if found is None:
                 return End(problem=CUT_OFF)
-            if found in (tags.parameter, tags.call):
+            if found in (delimiters.parameter, delimiters.call):
                 tag = [found]
-                reads = tags.parameter_header if found == tags.parameter else tags.call_header
-                header = yield from reads(self._scan, tag.append)
+                reads = parameter_header if found == delimiters.parameter else call_header
+                header = yield from reads(delimiters, self._scan, tag.append)
                 if header is not None and header.closed:
-                    if found == tags.parameter and self._may_end() and is_next(header.name):
+                    if found == delimiters.parameter and self._may_end() and is_next(header.name):
                         self._value.end(closed=False)
                         return End(next=header)
-                    self._opened["parameter" if found == tags.parameter else "call"] += 1
-                    self._doubtful = self._doubtful or found == tags.parameter
+                    self._opened["parameter" if found == delimiters.parameter else "call"] += 1
+                    self._doubtful = self._doubtful or found == delimiters.parameter
                 add("".join(tag))
                 found = None
-            elif found in tags.sections:
+            elif found in delimiters.sections:
                 self._opened["section"] += 1
                 add(found)
                 found = None
@@ -124,25 +125,31 @@ class ValueReader:
 
     def _may_end(self) -> bool:
         clear = not self._doubtful and not any(self._opened.values())
-        return clear and (self._tags.trim == "none" or self._value.at_line_start)
+        return clear and (self._trim == "none" or self._value.at_line_start)
 
     def _closer(self, found: str) -> Steps[End | str | None]:
         """A closing tag: the end of the value, or text of it; then perhaps the marker that follows."""
-        tags, scan = self._tags, self._scan
-        kind = "parameter" if found == tags.parameter_end else "call" if found == tags.call_end else "section"
+        delimiters, scan = self._delimiters, self._scan
+        kind = (
+            "parameter"
+            if found == delimiters.parameter_end
+            else "call"
+            if found == delimiters.call_end
+            else "section"
+        )
         if self._opened[kind]:
             self._opened[kind] -= 1
             self._value.add(found)
             return None
         space: list[str] = []
         yield from scan.skip_space(space.append)
-        follows = yield from scan.accept(self._words)
+        follows = yield from scan.accept(self._delimiters.in_value)
         at_end = follows is None and (yield from scan.peek()) == ""
         if at_end or self._goes_on(kind, follows):
             if kind != "parameter" and self._doubtful:
                 return End(problem=AMBIGUOUS)
             self._value.end(closed=kind == "parameter")
-            ahead = [marker for marker in (found, follows) if marker and marker != tags.parameter_end]
+            ahead = [marker for marker in (found, follows) if marker and marker != delimiters.parameter_end]
             return End(ahead, closed=kind == "parameter")
         self._doubtful = self._doubtful or kind == "parameter"
         self._value.add(found + "".join(space))
@@ -150,8 +157,8 @@ class ValueReader:
 
     def _goes_on(self, kind: str, follows: str | None) -> bool:
         """Whether the format can go on like this after a closing tag."""
-        tags = self._tags
-        around = (tags.call, *tags.sections)
+        delimiters = self._delimiters
+        around = (delimiters.call, *delimiters.sections)
         if kind == "parameter":
-            return follows is not None and follows != tags.parameter_end
-        return follows in around or (kind == "call" and follows in tags.sections.values())
+            return follows is not None and follows != delimiters.parameter_end
+        return follows in around or (kind == "call" and follows in delimiters.sections.values())

@@ -9,17 +9,12 @@ are declared, or as JSON in the middle of prose.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.escaping import escape_markers_in_json
-from toolcrib.codecs.text.format import ResultText, TextFormat, Tools
-from toolcrib.codecs.text.json_calls import read_string
+from toolcrib.codecs.text.call_objects import read_string
+from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.scanner import Scanner, Steps
-from toolcrib.codecs.text.teaching import call_arguments, json_tools
 from toolcrib.codecs.text.tolerant_blocks import (
     Bodies,
     begins_json,
@@ -40,9 +35,6 @@ from toolcrib.codecs.text.tolerant_tags import Tags
 from toolcrib.json_text.lenient_grammar import Unreadable
 from toolcrib.json_text.lenient_reader import read_json
 
-if TYPE_CHECKING:
-    from toolcrib.spec import ToolSpec
-
 ENVELOPE_KEYS: Final = frozenset({"tool_calls", "toolcalls", "function_call", "content", "role", "function"})
 CALL_KEYS: Final = frozenset({"name", "type", "id", *ARGUMENT_KEYS})
 END_TOKENS: Final = ("<eom>", "<|eom|>", "<|im_end|>", "<|eot_id|>", "</s>")
@@ -53,7 +45,7 @@ ENVELOPE: Final = re.compile(
 )
 
 
-def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+def read(_form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
     """Read an answer to its end."""
     yield from _Reader(scan, answer, tools).run()
 
@@ -196,35 +188,4 @@ def _loaded(text: str) -> Any:
         return None
 
 
-def teach(specs: Sequence[ToolSpec]) -> str:
-    """The section of the prompt that declares the tools and the form of a call."""
-    return (
-        "# Tools\n\nYou may call these tools:\n"
-        f"{json_tools(specs, wrapped=False)}\n\n"
-        "To call one, write JSON in a tag, outside of code and of your thinking, one tag for each call:\n"
-        '<tool_call>{"name": "NAME", "arguments": {"PARAMETER": "VALUE"}}</tool_call>\n'
-        "Then stop; the results come in the next message."
-    )
-
-
-def write_calls(calls: Sequence[ToolCall]) -> str:
-    return "\n".join(
-        f"<tool_call>{escape_markers_in_json({'name': call.name, 'arguments': call_arguments(call)})}</tool_call>"
-        for call in calls
-    )
-
-
-def write_result(result: ResultText) -> str:
-    failed = ' error="true"' if result.is_error else ""
-    return f'<tool_result name="{result.name}"{failed}>\n{result.text}\n</tool_result>'
-
-
-TOLERANT: Final = TextFormat(
-    name="tool_call",
-    parse=parse,
-    teach=teach,
-    write_calls=write_calls,
-    write_result=write_result,
-    reserved=(BRACKET, "```tool ", *(f"```{language}" for language in sorted(FENCES))),
-)
-FORMATS: tuple[TextFormat, ...] = (TOLERANT, replace(TOLERANT, name="zeroclaw_mixed"))
+RESERVED: Final = (BRACKET, "```tool ", *(f"```{language}" for language in sorted(FENCES)))

@@ -7,8 +7,8 @@ from typing import Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, UNCLEAR, Answer
 from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
-from toolcrib.codecs.text.format import Tools
-from toolcrib.codecs.text.json_calls import NO_JSON
+from toolcrib.codecs.text.call_objects import NO_JSON
+from toolcrib.codecs.text.form import Tools
 from toolcrib.codecs.text.parameter_values import Parameters
 from toolcrib.codecs.text.scanner import Into, Scanner, Steps, markers_of
 from toolcrib.codecs.text.tolerant_marks import CLOSER_MARKS, CLOSERS, OPENERS, STOPS

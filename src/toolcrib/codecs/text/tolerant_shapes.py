@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolcrib.codecs.text.json_calls import DECLARATION, NO_JSON
+from toolcrib.codecs.text.call_objects import DECLARATION, NO_JSON
 from toolcrib.codecs.text.parameter_values import Place, read_value
 from toolcrib.codecs.wire_json import as_list, as_str, compact
 from toolcrib.json_text.lenient_grammar import Unreadable

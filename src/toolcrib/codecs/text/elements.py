@@ -7,37 +7,62 @@ is an `item` that the schema does not name; else an object.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from toolcrib.codecs.text.answer import CUT_OFF
+from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
+from toolcrib.codecs.text.delimiters import Delimiters
+from toolcrib.codecs.text.escaping import escape_json
+from toolcrib.codecs.text.form import Form, Tools, safe_name
 from toolcrib.codecs.text.parameter_values import Place
-from toolcrib.codecs.text.scanner import Markers, Steps
-from toolcrib.codecs.text.tag_headers import Header, attributes, element, read_header, tag
-from toolcrib.codecs.text.tagged_parameters import NO_PARAMETER, TagReader
-from toolcrib.codecs.text.tags import Tags
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.codecs.text.tag_headers import Header, attributes, read_tag
+from toolcrib.codecs.text.tagged_calls import NO_PARAMETER, TaggedEngine
+
+__all__ = ["DELIMITERS", "MARK", "read", "write_parameter"]
 
 MARK: Final = "]<]minimax[>["
 MAX_DEPTH: Final = 50
+ELEMENT: Final = re.compile(r"\s*([^\s/]+)\s*")
 CROSSED = (
     "the elements of the call are not closed in the order in which they were opened; "
     "write it again, each closing tag for the last that is open"
 )
 TOO_DEEP = f"the arguments nest deeper than {MAX_DEPTH} levels; write the call again with flatter ones"
 
-TAGS = Tags(
+DELIMITERS: Final = Delimiters(
     sections={f"{MARK}<tool_call>": f"{MARK}</tool_call>"},
+    section_ends=(f"{MARK}</tool_call>",),
     call=f"{MARK}<invoke",
     call_end=f"{MARK}</invoke>",
-    call_header=tag(attributes),
+    call_name="attribute",
     parameter=f"{MARK}<",
     parameter_end=f"{MARK}</",
-    parameter_header=tag(element),
-    bare=True,
 )
-_MARKS = Markers((MARK,))
-_TAG = Markers(("</", "<"))
+_MARKS: Final = Markers((MARK,))
+_TAG: Final = Markers(("</", "<"))
+
+
+def write_parameter(form: Form, name: str, value: Any) -> str:
+    """An argument as an element on a line of its own."""
+    try:
+        return f"{_element(form, name, value)}\n"
+    except RecursionError:  # deeper than a model would write
+        return f"{_element(form, name, escape_json(value, form.reserved))}\n"
+
+
+def _element(form: Form, name: str, value: Any) -> str:
+    tag = safe_name(name)
+    if isinstance(value, Mapping):
+        inner = "".join(_element(form, str(key), item) for key, item in value.items())
+    elif isinstance(value, list):
+        inner = "".join(_element(form, "item", item) for item in value)
+    else:
+        inner = form.value(value)
+    return f"{MARK}<{tag}>{inner}{MARK}</{tag}>"
 
 
 @dataclass(slots=True)
@@ -86,15 +111,20 @@ class _Element:
             self.value.end()
 
 
+def _name_in_tag(text: str) -> Header | None:
+    match = ELEMENT.fullmatch(text)
+    return Header(match[1]) if match else None
+
+
 def _opening(text: str) -> Header | None:
     """`NAME`, or `parameter name="NAME"` as the family's earlier models wrote it."""
     kind, _, rest = text.partition(" ")
     if kind == "parameter" and rest:
         return attributes(f" {rest}")
-    return element(text)
+    return _name_in_tag(text)
 
 
-class ElementReader(TagReader):
+class ElementEngine(TaggedEngine):
     """Reads a call whose arguments are elements."""
 
     def body(self, tool: str) -> Steps[None]:
@@ -113,7 +143,7 @@ class ElementReader(TagReader):
             yield from scan.skip_space(read.append)
             kind = (yield from scan.accept(_TAG)) or ""
             read.append(kind)
-            header = (yield from read_header(scan, _opening, read.append)) if kind else None
+            header = (yield from read_tag(scan, _opening, read.append)) if kind else None
             if header is None or not header.closed:
                 open[-1].add("".join(read))
                 continue
@@ -126,7 +156,7 @@ class ElementReader(TagReader):
                         self.answer.fail_call(problem)
                         self.answer.doubt_what_follows()
                     self.answer.close_call()
-                    self.ahead += [] if header.name == "invoke" else list(self.tags.sections.values())
+                    self.ahead += [] if header.name == "invoke" else list(self.delimiters.section_ends)
                     return
             if problem:
                 self.answer.doubt_what_follows()  # for what is left of the values may look like calls
@@ -156,3 +186,8 @@ class ElementReader(TagReader):
             return NO_PARAMETER
         open.pop().end(writer)
         return ""
+
+
+def read(form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+    """Read an answer to its end."""
+    yield from ElementEngine(form, scan, answer, tools).read()

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
-from toolcrib.codecs.text.format import ResultText, TextFormat, Tools
+from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.parameter_values import Parameters, Place, read_value
 from toolcrib.codecs.text.scanner import Into, Scanner, Steps, markers_of
-from toolcrib.codecs.text.teaching import call_arguments, markdown_tools
 from toolcrib.codecs.text.tolerant_prose import ShownProse
-
-if TYPE_CHECKING:
-    from toolcrib.spec import ToolSpec
+from toolcrib.codecs.wire_json import arguments_object
 
 VERBATIM: Final = frozenset(
     {"content"}
@@ -42,7 +39,7 @@ NESTED: Final = "a call stands in another call; write them one after the other"
 TWICE: Final = "the parameter {name!r} stands twice; write the call again with each of them once"
 
 
-def parse(scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+def read(_form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
     """Read an answer to its end."""
     yield from _Reader(scan, answer, tools).run()
 
@@ -203,20 +200,9 @@ def _elements(text: str) -> list[tuple[str, str]] | None:
     return found
 
 
-def teach(specs: Sequence[ToolSpec]) -> str:
-    """The section of the prompt that declares the tools and the form of a call."""
-    return (
-        f"# Tools\n\n{markdown_tools(specs)}\n\n"
-        "To call a tool, write its name as a tag and each parameter as a tag in it, outside of code and of "
-        "your thinking:\n"
-        "<TOOL><PARAMETER>value</PARAMETER></TOOL>\n"
-        f"A value that holds tags goes into {CDATA}…{CDATA_END}; one that is no text is JSON. "
-        "Then stop; the results come in the next message."
-    )
-
-
-def write_calls(calls: Sequence[ToolCall]) -> str:
-    return "\n".join(f"<{call.name}>{_members(call_arguments(call))}</{call.name}>" for call in calls)
+def write_call(_form: Form, call: ToolCall) -> str:
+    """A call as an element with an element for each argument."""
+    return f"<{call.name}>{_members(arguments_object(call.arguments))}</{call.name}>"
 
 
 def _members(arguments: Mapping[str, Any]) -> str:
@@ -228,20 +214,3 @@ def _written(value: Any) -> str:
     if "<" not in text and text == text.strip():
         return text
     return CDATA + text.replace(CDATA_END, f"]]{CDATA_END}{CDATA}>") + CDATA_END
-
-
-def write_result(result: ResultText) -> str:
-    failed = ' error="true"' if result.is_error else ""
-    return f'<tool_result name="{result.name}"{failed}>\n{result.text}\n</tool_result>'
-
-
-FORMATS: tuple[TextFormat, ...] = (
-    TextFormat(
-        name="schoober",
-        parse=parse,
-        teach=teach,
-        write_calls=write_calls,
-        write_result=write_result,
-        named_tags=True,
-    ),
-)

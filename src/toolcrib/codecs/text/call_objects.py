@@ -250,3 +250,30 @@ def _unwrapped(text: str) -> str:
         return "{}"
     inner = loaded(text)
     return inner if isinstance(inner, str) and inner.lstrip().startswith("{") else text
+
+
+def read_keyed_calls(scan: Scanner, answer: Answer, stops: tuple[str, ...]) -> Steps[Found]:
+    """Read the calls in an object whose keys are the tools' names: `{"get_weather": {...}}`."""
+    start = scan.offset
+    scan.skip(1)
+    while True:
+        mark = yield from scan.mark()
+        if mark == "}":
+            scan.skip(1)
+            return Found.CALL
+        if mark == ",":
+            scan.skip(1)
+            continue
+        name = (yield from read_string(scan, mark)) if mark == '"' else None
+        if name is not None:
+            yield from scan.skip_space()
+        if name is None or (yield from scan.peek()) != ":":
+            answer.fail_call(CUT_OFF if scan.ended else NO_JSON, scan.since(start))
+            return Found.FAILED
+        scan.skip(1)
+        answer.open_call(name)
+        if not (yield from scan.json_value(answer.arguments, stops)):
+            answer.fail_call(CUT_OFF if scan.ended else NO_JSON)
+            answer.doubt_what_follows()
+            return Found.FAILED
+        answer.close_call()

@@ -1,0 +1,288 @@
+"""The engine: reads an answer in any format that is a row of templates (`Form`).
+
+An answer is prose, in which a delimiter begins a section of calls or a single call. A call is a JSON object,
+or a name with a JSON object behind it, or a name with a tag for each parameter (`tagged_calls.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.call_objects import NO_JSON, NO_NAME, CallObject, Found, read_keyed_calls
+from toolcrib.codecs.text.form import Callee, Form, Tools
+from toolcrib.codecs.text.prose import Prose
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
+from toolcrib.codecs.text.tag_headers import call_header
+
+__all__ = ["FENCES", "Engine", "ignore"]
+
+FENCES: Final = Markers(("```json", "```JSON", "```"))
+LAYOUT: Final = "[],;}"  # what stands around the objects of a section
+NAME: Final = re.compile(r"[^\s\[\]{}()<>\"'`,;:=]+")
+NAME_ON_A_LINE: Final = re.compile(r"[^\s`{<]+")
+ID: Final = re.compile(r"[\w-]+")
+
+
+class Engine:
+    """Reads one answer."""
+
+    no_call = "in the block of calls stands none; write the calls in it again, each between its own tokens"
+
+    def __init__(self, form: Form, scan: Scanner, answer: Answer, tools: Tools) -> None:
+        self.form = form
+        self.scan = scan
+        self.answer = answer
+        self.delimiters = form.delimiters
+        self.ahead: list[str] = []  # delimiters that were read already and come next
+        self.prose = Prose(
+            scan,
+            answer,
+            self.looked_for(),
+            ends_thinking=form.calls_end_thinking,
+            at_beginning=self._unmarked if form.unmarked else None,
+        )
+
+    def looked_for(self) -> tuple[str, ...]:
+        """What is no text in prose."""
+        delimiters = self.delimiters
+        if self.form.special_tokens:
+            return delimiters.words
+        return (*delimiters.outer.words, *delimiters.ends.words, *delimiters.others)
+
+    def read(self) -> Steps[None]:
+        """Read the answer to its end."""
+        while (marker := (yield from self.next_delimiter())) is not None:
+            if marker in self.delimiters.sections:
+                yield from self.section(marker)
+            elif marker == self.delimiters.call:
+                yield from self.call_alone()
+
+    def next_delimiter(self) -> Steps[str | None]:
+        return self.ahead.pop(0) if self.ahead else (yield from self.prose.until_marker())
+
+    # Sections
+
+    def section(self, opening: str) -> Steps[None]:
+        """What follows the beginning of a section: calls, or text that only mentions it."""
+        delimiters, scan, some = self.delimiters, self.scan, False
+        if not delimiters.call:
+            yield from self._objects()
+            return
+        pending = self.prose.pending
+        outer = markers_of((*delimiters.outer.words, *pending)) if pending else delimiters.outer
+        space = [opening]
+        while True:
+            if self.ahead:
+                marker: str | None = self.ahead.pop(0)
+            else:
+                yield from scan.skip_space(space.append)
+                marker = yield from scan.accept(outer)
+            if marker == delimiters.call:
+                some = True
+                yield from self.call()
+            elif marker is not None and marker in pending:
+                self.prose.closed_behind(marker)
+                return
+            elif marker in delimiters.section_ends:
+                return
+            elif marker is not None:
+                continue
+            elif (first := (yield from scan.peek())) == "":
+                if not some:
+                    self.answer.fail_call(CUT_OFF)
+                return
+            elif first == "{" and not self.form.special_tokens:
+                some = True
+                yield from self.call_object(outer)
+            elif some or self.form.silent:
+                found = yield from scan.until(outer, None if self.form.silent else self.answer.text)
+                self.ahead += [found] if found else []
+                if not some and found in delimiters.section_ends:
+                    self.answer.fail_call(self.no_call)
+            else:
+                self.answer.text("".join(space))
+                return
+
+    def call_object(self, stops: Markers) -> Steps[Found]:
+        """A JSON object that a delimiter announced as a call."""
+        call = CallObject(self.scan, self.answer, stops.words, certain=True)
+        return (yield from call.read(needs_arguments=self.form.arguments_needed))
+
+    # Calls that are JSON objects
+
+    def _objects(self) -> Steps[None]:
+        """JSON objects up to the end of their section, or to what is none."""
+        scan, delimiters, some = self.scan, self.delimiters, False
+        start = scan.offset
+        while True:
+            space: list[str] = []
+            mark = yield from scan.mark(space.append)
+            if mark == "{":
+                some = True
+                found = yield from self._object(certain=True)
+                if found is Found.FAILED:
+                    stop = yield from scan.until(delimiters.all)
+                    if stop not in delimiters.sections and stop != (delimiters.call or None):
+                        return
+            elif mark and mark in LAYOUT:
+                some = some or mark == "]"
+                scan.skip(1)
+            elif mark == "`" and (yield from scan.accept(FENCES)):
+                pass
+            elif (yield from scan.accept(delimiters.section_ends)):
+                return
+            else:
+                break
+        if some:
+            self.answer.text("".join(space))
+        else:
+            yield from self._unreadable(start)
+
+    def _object(self, *, certain: bool) -> Steps[Found]:
+        stops = self.delimiters.all
+        if not self.form.keys:
+            return (yield from read_keyed_calls(self.scan, self.answer, stops.words))
+        call = CallObject(self.scan, self.answer, stops.words, certain=certain)
+        return (yield from call.read(needs_arguments=self.form.arguments_needed))
+
+    def _unreadable(self, start: int) -> Steps[None]:
+        """What is announced as a call and is none, with the rest of it."""
+        found = yield from self.scan.until(self.delimiters.all)
+        text = self.scan.since(start)
+        self.answer.open_call("")
+        self.answer.arguments((text[: -len(found)] if found else text).strip())
+        self.answer.fail_call(CUT_OFF if found is None and not text.strip() else NO_JSON)
+
+    def _unmarked(self) -> Steps[None]:
+        """Objects with which an answer begins and that nothing announces; what is no call is text."""
+        scan, start, some = self.scan, self.scan.offset, False
+        yield from scan.skip_space()
+        fenced = self.form.fenced and (yield from scan.peek()) == "`" and (yield from scan.accept(FENCES))
+        yield from scan.skip_space()
+        listed = (yield from scan.peek()) == "["
+        if listed:
+            scan.skip(1)
+            yield from scan.skip_space()
+        while (yield from scan.peek()) == "{":
+            found = yield from self._object(certain=some and listed)
+            if found is not Found.CALL:
+                break
+            some = True
+            start = scan.offset
+            if (yield from scan.mark()) in (",;" if listed else ";") and not scan.at_end:
+                scan.skip(1)
+                start = scan.offset
+                yield from scan.skip_space()
+        else:
+            found = Found.CALL if some else Found.NOTHING
+        if found is Found.FAILED:
+            yield from scan.until(self.delimiters.all)
+            return
+        self.answer.text(scan.since(start))
+        if found is Found.CALL:
+            if listed and (yield from scan.peek()) == "]":
+                scan.skip(1)
+                yield from scan.skip_space(self.answer.text)
+            if fenced:
+                yield from scan.accept(FENCES)
+
+    # Calls whose name stands before a JSON object
+
+    def call_alone(self) -> Steps[None]:
+        """A call that stands in no section, whose delimiter was read."""
+        if not self.form.special_tokens and (yield from self.scan.mark()) in ("[", "{"):
+            yield from self._objects()
+        else:
+            yield from self.call()
+
+    def call(self) -> Steps[None]:
+        """A call whose delimiter was read."""
+        if self.form.special_tokens:
+            yield from self._call_between_tokens()
+            return
+        scan, answer, delimiters = self.scan, self.answer, self.delimiters
+        start = scan.offset
+        callee = yield from self._callee()
+        yield from scan.skip_space()
+        if callee.name and (yield from scan.peek()) == "{":
+            answer.open_call(callee.name, callee.id)
+            if (yield from scan.json_value(answer.arguments, delimiters.all.words)):
+                answer.close_call()
+            else:
+                answer.fail_call(CUT_OFF if scan.ended else NO_JSON)
+                answer.doubt_what_follows()
+            return
+        cut_off = scan.ended and scan.at_end
+        stop = yield from scan.until(delimiters.ends)
+        sure_of_name = cut_off or delimiters.call_name != "plain"
+        answer.open_call(callee.name if sure_of_name else "", callee.id)
+        answer.arguments("" if cut_off else scan.since(start).removesuffix(stop or ""))
+        answer.fail_call(CUT_OFF if cut_off else NO_JSON)
+
+    def _callee(self) -> Steps[Callee]:
+        """The name before the arguments, with what separates it from them."""
+        scan, delimiters = self.scan, self.delimiters
+        if delimiters.call_name != "plain":
+            header = yield from call_header(delimiters, scan, ignore)
+            return Callee(header.name) if header is not None and header.closed else Callee("")
+        name, id = list[str](), list[str]()
+        yield from scan.take_while(NAME, name.append)
+        if self.form.id_mark and (yield from scan.accept((self.form.id_mark,))):
+            yield from scan.take_while(ID, id.append)
+        yield from scan.accept((delimiters.separator,))
+        return Callee("".join(name), "".join(id))
+
+    # Calls between special tokens
+
+    def _call_between_tokens(self) -> Steps[None]:
+        """A call up to the token that ends it: no text holds such a token."""
+        scan, answer, delimiters = self.scan, self.answer, self.delimiters
+        head: list[str] = []
+        marker = yield from scan.until(delimiters.all, head.append)
+        callee = self.form.callee("".join(head).strip())
+        if marker == delimiters.separator and (yield from scan.mark()) not in ("{", "<", ""):
+            named: list[str] = []
+            if callee.name == "function":  # the type of the tool; its name follows on a line of its own
+                yield from scan.take_while(NAME_ON_A_LINE, named.append)
+                callee = Callee("".join(named))
+                yield from scan.skip_space()
+        answer.open_call(callee.name, callee.id)
+        if marker != delimiters.separator or callee.problem or not callee.name:
+            answer.fail_call(CUT_OFF if marker is None else callee.problem or NO_NAME)
+        else:
+            marker = yield from self._arguments_between_tokens()
+        if marker == delimiters.separator:
+            marker = yield from scan.until(delimiters.all)
+        if marker == delimiters.call or marker in delimiters.section_ends:
+            self.ahead += [marker]
+
+    def _arguments_between_tokens(self) -> Steps[str | None]:
+        """The arguments of the open call, in a fence or not; gives the token behind them."""
+        scan, answer, tokens = self.scan, self.answer, self.delimiters.all
+        yield from scan.accept(FENCES)
+        yield from scan.skip_space()
+        whole = False
+        begun = (yield from scan.peek()) == "{"
+        if begun:
+            whole = yield from scan.json_value(answer.arguments, tokens.words)
+            yield from scan.skip_space()
+            if whole:
+                yield from scan.accept(FENCES)
+                yield from scan.skip_space()
+        pieces: list[str] = []
+        marker = yield from scan.until(tokens, pieces.append)
+        rest = "".join(pieces)
+        answer.arguments(rest)
+        in_thinking = any(closer in rest for closer in self.prose.pending)
+        if marker is None and (rest or not whole):
+            answer.fail_call(CUT_OFF)
+        elif (not whole and (begun or rest)) or in_thinking:
+            answer.fail_call(NO_JSON)
+        answer.close_call()
+        return marker
+
+
+def ignore(_text: str) -> None:
+    """For text that is not needed, or is read again from the scanner."""

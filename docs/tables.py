@@ -23,6 +23,7 @@ from toolcrib.compiling.docstring import parse_docstring
 from toolcrib.facts import FactOptions, Facts, ListedFacts
 from toolcrib.hooks import HOOKS
 from toolcrib.models.providers import ALIASES, CLASSES, PROVIDERS, Provider
+from toolcrib.rules.keys import KEYS
 from toolcrib.tool import Tool
 
 PAGES = Path(__file__).parent
@@ -96,6 +97,12 @@ def claim(features: Features, name: str, *, instead: bool = False) -> str:
     if name == "media_in_results" and not features.images:
         return "no"
     return f"no: {INSTEAD[name]}"
+
+
+def rule_key_table() -> str:
+    """The keys of a rule that say what it is about."""
+    exceptions = [code("except"), "what the rule is not about, as a table of these keys, or several"]
+    return table(("key", "what it is about"), [*([code(key.name), key.doc] for key in KEYS), exceptions])
 
 
 def fact_table() -> str:
@@ -210,6 +217,7 @@ def _gemini() -> str:
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "define-tools.md": {"hooks": hook_table, "facts": fact_table},
     "models.md": {"features": feature_table, "providers": provider_table},
+    "policy.md": {"rule keys": rule_key_table},
     "text-models.md": {"formats": text_format_table},
     "providers/openai-responses.md": {"supported": lambda: supported("openai_responses")},
     "providers/openai-chat.md": {"supported": lambda: supported("openai_chat"), "servers": server_table},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import fields
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -18,9 +19,9 @@ from toolcrib.errors import ErrorCode
 from toolcrib.facts import Facts
 from toolcrib.prepared import Refused
 from toolcrib.question import Answer, Verdict
-from toolcrib.rules import CommandPattern, PathPattern, PatternError, Rule, RulePolicy
+from toolcrib.rules import CommandPattern, PathPattern, PatternError, Rule, RuleError, RulePolicy, read_rules
 from toolcrib.rules.host_patterns import host_matches
-from toolcrib.rules.rule_file import RuleError, read_rules
+from toolcrib.rules.keys import KEYS
 from toolcrib.toolbox.policy import Autonomy, PolicyRequest, Verb
 
 PATHS = [
@@ -568,3 +569,14 @@ def test_a_value_is_denied_in_whatever_spelling_it_comes(name: str, denied: str,
     box = Toolbox([pay], policy=read_rules(rules).policy("full"))
     assert box.call_sync("pay", {name: written}).code == "denied"
     assert box.call_sync("pay", {}).text == "paid"
+
+
+def test_every_condition_of_a_rule_is_a_row_of_keys() -> None:
+    """What is no row cannot be written in TOML, is not matched and not documented."""
+    about_the_rule = {"verb", "name", "reason", "unless", "narrows", "source"}
+    conditions = {field.name for field in fields(Rule) if field.init} - about_the_rule
+    assert conditions == {key.field for key in KEYS}
+    for key in KEYS:
+        assert key.says_nothing(getattr(Rule(verb=Verb.DENY), key.field)), key.name
+        looks_at = [key.of_tool, key.of_call, key.of_access]
+        assert sum(looks is not None for looks in looks_at) == (key.name != "reach"), key.name

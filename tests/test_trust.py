@@ -205,6 +205,14 @@ def test_what_is_shown_hides_nothing(project: Path, capsys: pytest.CaptureFixtur
     assert "reason: a\\x1b[2Jb\\u202e⏎new line" in shown
 
 
+def test_exceptions_are_shown(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rule = '[[rule]]\ndeny = true\npath = "keys/**"\nexcept = { path = "keys/public", tool = "read_file" }\n'
+    (project / ".toolcrib" / "policy.toml").write_text(rule)
+    main(["trust"])
+    shown = capsys.readouterr().out
+    assert 'except: [{"tool": ["read_file"], "path": ["keys/public"]}]' in shown, shown
+
+
 def test_nobody_at_a_terminal_trusts_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trust"]) == 2
     assert "nobody is at a terminal" in capsys.readouterr().err

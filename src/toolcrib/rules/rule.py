@@ -182,6 +182,14 @@ class Rule:
         counting = [other for other in self.unless if other.names_accesses and other.counts_for(request)]
         return any(accesses is None or any(o.match(one, request) for one in accesses) for o in counting)
 
+    def written(self) -> dict[str, Any]:
+        """What the rule is about, as JSON data under the names of the TOML keys."""
+        values = {key.name: (key, getattr(self, key.field)) for key in KEYS}
+        data = {name: key.write(value) for name, (key, value) in values.items() if value or value is False}
+        if self.unless:
+            data["except"] = [other.written() for other in self.unless]
+        return data
+
     def __str__(self) -> str:
         return f"{self.name or self.verb.value}{f' ({self.source})' if self.source else ''}"
 

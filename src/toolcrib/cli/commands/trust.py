@@ -107,27 +107,15 @@ def _lines(found: ProjectRules) -> list[str]:
 
 
 def _rule_lines(rule: Rule) -> list[str]:
-    """Every field of a rule: what it matches, and what the model and the person are told."""
-    fields = {
-        "tool": rule.tools,
-        "effect": tuple(effect.label for effect in sorted(rule.effects)),
-        "server": rule.servers,
-        "path": tuple(pattern.text for pattern in rule.paths),
-        "reach": tuple(sorted(rule.reach)),
-        "command": tuple(pattern.text for pattern in rule.commands),
-        "host": rule.hosts,
-        "argument": rule.arguments,
-        "tainted": rule.tainted,
-        "unsaid": rule.unsaid,
-        "reason": rule.reason,
-    }
+    """What a rule matches, and what the model and the person are told."""
+    fields = {**rule.written(), **({"reason": rule.reason} if rule.reason else {})}
     lines = [f"{rule.verb.value:<5} {on_one_line(rule.name)}"]
     for name, value in fields.items():
-        if value or value is False:
-            plain = value if isinstance(value, str | bool | dict) else ", ".join(map(str, value))
-            lines.append(
-                f"        {name}: {on_one_line(plain) if isinstance(plain, str) else value_on_one_line(plain)}"
-            )
+        plain = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        text = ", ".join(value) if plain else value
+        lines.append(
+            f"        {name}: {on_one_line(text) if isinstance(text, str) else value_on_one_line(text)}"
+        )
     return lines
 
 

@@ -5,10 +5,11 @@ Names are loaded when they are first used, so that importing the package costs a
 
 from __future__ import annotations
 
-import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from toolcrib.agent import Agent, Budget, Outcome, Reason, TranscriptFile
@@ -32,26 +33,24 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "toolcrib.agent": ("Agent", "Budget", "Outcome", "Reason", "TranscriptFile"),
-    "toolcrib.call": ("ToolCall",),
-    "toolcrib.content": ("Audio", "File", "Image", "Text"),
-    "toolcrib.context": ("Context",),
-    "toolcrib.effect": ("Effect",),
-    "toolcrib.errors": ("ErrorCode", "ToolDefinitionError", "ToolError"),
-    "toolcrib.function": ("tool",),
-    "toolcrib.messages": ("Message",),
-    "toolcrib.models": ("resolve_model",),
-    "toolcrib.question": ("Answer", "Question", "Verdict"),
-    "toolcrib.repair": ("repair",),
-    "toolcrib.result": ("ToolResult",),
-    "toolcrib.retry": ("Retry",),
-    "toolcrib.schema": ("to_dialect",),
-    "toolcrib.tool": ("Tool",),
-    "toolcrib.toolbox": ("Toolbox",),
-    "toolcrib.toolset": ("ToolFactory", "Toolset"),
+    "agent": ("Agent", "Budget", "Outcome", "Reason", "TranscriptFile"),
+    "call": ("ToolCall",),
+    "content": ("Audio", "File", "Image", "Text"),
+    "context": ("Context",),
+    "effect": ("Effect",),
+    "errors": ("ErrorCode", "ToolDefinitionError", "ToolError"),
+    "function": ("tool",),
+    "messages": ("Message",),
+    "models": ("resolve_model",),
+    "question": ("Answer", "Question", "Verdict"),
+    "repair": ("repair",),
+    "result": ("ToolResult",),
+    "retry": ("Retry",),
+    "schema": ("to_dialect",),
+    "tool": ("Tool",),
+    "toolbox": ("Toolbox",),
+    "toolset": ("ToolFactory", "Toolset"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
 __all__ = [
     "Agent",
     "Answer",
@@ -85,25 +84,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'toolcrib' has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)
 
 
 class _Package(ModuleType):
-    """Importing a submodule binds it to its package; `tool` and `repair` must stay the functions they are."""
+    """Importing a submodule binds it to its package. `tool` and `repair` must stay the functions of these names."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and name in _HOME_OF):
+        if not (isinstance(value, ModuleType) and name in __all__):
             super().__setattr__(name, value)
 
 
 sys.modules[__name__].__class__ = _Package
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolcrib.plugins import Plugin, PluginError, entry_points, load_named
-from toolcrib.toolset import ToolLike, Toolset, filtered, name_of
+from toolcrib.toolset import ToolLike, Toolset, filtered, is_toolset, name_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -77,7 +77,10 @@ def assemble(
     claimed: dict[str, ToolLike] = {}
     for reference in named:
         for tool in load_named(reference).tools:
-            name = _name(tool)
+            if is_toolset(tool):
+                found.named.append(tool)
+                continue
+            name = name_of(tool)
             if name in claimed and claimed[name] is not tool:
                 other = found.sources[name]
                 both = f"{reference} and {other} both supply a tool"
@@ -88,8 +91,7 @@ def assemble(
             if name in claimed:
                 continue
             found.named.append(tool)
-            if name:
-                claimed[name], found.sources[name] = tool, reference
+            claimed[name], found.sources[name] = tool, reference
     if plugins:
         found.plugins = entry_points()
         for plugin in found.plugins:
@@ -101,19 +103,15 @@ def _add_installed(found: Assembly, plugin: Plugin) -> None:
     if plugin.problem:
         found.notes.append(f"plugin {plugin.source} was left out: {plugin.problem}")
     for tool in plugin.tools:
-        name = _name(tool)
+        if is_toolset(tool):
+            found.named.append(filtered(tool, lambda name: name not in found.sources))
+            continue
+        name = name_of(tool)
         if name in found.sources:
             found.notes.append(
                 f"plugin {plugin.source} was left out where it supplies {name}: "
                 f"{found.sources[name]} has that name. To use it instead, name it with --from"
             )
-        elif not name:
-            found.named.append(filtered(tool, lambda name: name not in found.sources))
         else:
             found.builtin.append(tool)
             found.sources[name] = plugin.source
-
-
-def _name(tool: ToolLike | Toolset) -> str:
-    """The name of one tool; "" for a toolset, which is asked later."""
-    return "" if not hasattr(tool, "facts") and isinstance(tool, Toolset) else name_of(tool)

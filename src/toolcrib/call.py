@@ -26,7 +26,7 @@ FORMAT = 1  # of everything that is saved as JSON: transcripts, prepared calls, 
 
 
 class CallKey(NamedTuple):
-    """Our own identity of a call; providers' ids are missing, repeated or shared."""
+    """Our own identity of a call. The ids of providers are missing, repeated or shared."""
 
     run: str
     turn: int
@@ -38,12 +38,11 @@ class CallKey(NamedTuple):
 
 @dataclass(slots=True)
 class ToolCall:
-    """What a model asked for, as it wrote it.
+    """A call as the model wrote it.
 
-    `arguments` is the text (or, from providers that send one, the object) of the arguments, unvalidated;
-    `id` is the provider's and may be empty; `extras` are opaque provider data, by provider name. A
-    `problem` says, in words for the model, why what it wrote can never be run (its text broke off, say):
-    such a call is answered with it.
+    `arguments` are unvalidated: a JSON text, or an object from providers that send one. `id` is the provider's
+    and may be empty. `extras` are opaque data, by provider name. `problem` says, in words for the model, why
+    the call cannot be run (its text broke off, for example); the call is then answered with it.
     """
 
     name: str
@@ -54,7 +53,7 @@ class ToolCall:
 
 
 class CallState(StrEnum):
-    """The four states that a person is shown."""
+    """The state of a call, as a person is shown it."""
 
     WAIT = "wait"
     DOING = "doing"
@@ -63,4 +62,5 @@ class CallState(StrEnum):
 
     @property
     def terminal(self) -> bool:
+        """Whether the call has ended."""
         return self in (CallState.SUCCESS, CallState.ERROR)

@@ -1,4 +1,4 @@
-"""Content parts: what messages and results are made of, the same for every provider."""
+"""Content parts: what messages and results consist of, the same for every provider."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
+__all__ = ["Audio", "File", "Image", "Json", "Media", "Part", "Text", "part_from_dict", "part_to_dict"]
+
 MEDIA_TYPE = re.compile(r"(image|audio|application|text|video)/[\w.+;=-]+")
-BEGINNINGS = {  # of base64, and what it is then
+BEGINNINGS = {  # of the base64 of a file, and its media type
     "iVBORw0KGgo": "image/png",
     "/9j/": "image/jpeg",
     "R0lGODdh": "image/gif",
@@ -44,10 +46,10 @@ class Json:
 
 @dataclass(slots=True)
 class Media:
-    """Bytes or an address of something that is not text; `data` is base64, `url` an address.
+    """A picture, sound or document, as `data` (base64) or as a `url`.
 
-    `of` takes bytes. What an address of the kind `data:` holds becomes data. The `media_type` of PNG, JPEG, GIF,
-    WebP and PDF is seen in the data, if none is said.
+    `of` takes bytes. A `data:` URL is turned into data. Without a `media_type`, that of PNG, JPEG, GIF, WebP
+    and PDF is recognised from the data.
 
     >>> Image.of(b"GIF89a, and so on").media_type
     'image/gif'
@@ -62,14 +64,12 @@ class Media:
 
     @classmethod
     def of(cls, data: bytes | str, media_type: str = "", *, name: str = "") -> Self:
-        """A picture, sound or document of its bytes, or of their base64; its type is seen, if none is said."""
+        """A part made of bytes or of their base64."""
         return cls(data if isinstance(data, str) else base64.b64encode(data).decode(), "", media_type, name)
 
     def __post_init__(self) -> None:
         raw: Any = self.data
-        if isinstance(
-            raw, (bytes, bytearray)
-        ):  # what no type checker lets through is understood all the same
+        if isinstance(raw, bytes | bytearray):  # wrong for a type checker, but clear enough
             self.data = base64.b64encode(raw).decode()
         for field_name in ("data", "url"):
             address: Any = getattr(self, field_name)
@@ -87,7 +87,9 @@ class Media:
     def _see_type(self, data: Any, url: Any) -> None:
         if not data or not isinstance(data, str):
             return
-        if isinstance(url, str) and MEDIA_TYPE.fullmatch(url):  # where many expect to say the type
+        if isinstance(url, str) and MEDIA_TYPE.fullmatch(
+            url
+        ):  # many expect the media type to be the second argument
             self.media_type, self.url = url, ""
         elif data.startswith("UklGR") and data[11:16] == "XRUJQ":  # RIFF....WEBP
             self.media_type = "image/webp"
@@ -127,13 +129,13 @@ PART_TYPES: dict[str, type[Text | Json | Media]] = {cls.kind: cls for cls in (Te
 
 
 def part_to_dict(part: Any) -> dict[str, Any]:
-    """A part as plain JSON data, with its kind; empty fields are left out."""
+    """A part as plain JSON data with its kind. Empty fields are left out."""
     data = {f.name: getattr(part, f.name) for f in fields(part)}
     return {"kind": part.kind, **{name: value for name, value in data.items() if value not in ("", {}, None)}}
 
 
 def part_from_dict(data: dict[str, Any]) -> Any:
-    """The part that `part_to_dict` described; ValueError for an unknown kind."""
+    """The part that `part_to_dict` wrote. Raises ValueError for an unknown kind."""
     cls = PART_TYPES.get(data.get("kind", ""))
     if cls is None:
         raise ValueError(f"unknown kind of content part {data.get('kind')!r}; known are {sorted(PART_TYPES)}")

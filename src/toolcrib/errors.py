@@ -1,4 +1,4 @@
-"""What can go wrong, as stable codes and as exceptions. What a model is told of them: `toolbox/model_messages.py`."""
+"""What can go wrong: stable codes, and exceptions. `toolbox/model_messages.py` has the words for the model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+__all__ = [
+    "Cancelled",
+    "ErrorCode",
+    "FieldError",
+    "ToolDefinitionError",
+    "ToolError",
+    "ToolcribError",
+    "as_tuple",
+    "traceback_text",
+]
+
 
 class ErrorCode(StrEnum):
-    """Why a call did not give what was asked for; stable, so that programs and prompts may rely on them."""
+    """Why a call failed. The codes are stable: programs and prompts may rely on them."""
 
     UNKNOWN_TOOL = "unknown_tool"
     TOOL_CHANGED = "tool_changed"
@@ -37,8 +48,8 @@ class ToolDefinitionError(ToolcribError, TypeError):
 class ToolError(ToolcribError):
     """Raise it in a tool to tell the model, in your words, what went wrong and what to do next.
 
-    `transient=True` says that the same call may succeed a moment later (see `Retry`);
-    `retry_after` is the number of seconds that the other side asked to wait.
+    `transient=True` says that the same call may succeed a moment later (see `Retry`); `retry_after` is the
+    number of seconds that the service asked to wait.
     """
 
     def __init__(self, message: str, *, transient: bool = False, retry_after: float | None = None) -> None:
@@ -54,7 +65,7 @@ class Cancelled(ToolcribError):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One argument that does not fit: where, what was expected, what came, and what is allowed."""
+    """One argument that does not fit: its path, what was expected, what was given, and which values are allowed."""
 
     path: str
     expected: str
@@ -63,14 +74,14 @@ class FieldError:
 
 
 def as_tuple(name: str, given: Any) -> tuple[Any, ...]:
-    """The members of a list that was given; TypeError for a single text, which would be read as its letters."""
+    """The members of a list. Raises TypeError for a single string, which would be taken as a list of letters."""
     if isinstance(given, str | bytes):
         raise TypeError(f"{name} is a list of names, got the string {given!r}: write [{given!r}]")
     return tuple(given)
 
 
 def traceback_text(error: BaseException) -> str:
-    """An error with its traceback, for the operator; also of one whose own words fail."""
+    """An error with its traceback, for the operator. Works also where `str(error)` raises."""
     import traceback
 
     return "".join(traceback.format_exception(error))

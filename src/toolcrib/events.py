@@ -1,8 +1,8 @@
-"""What happens, as plain data: one tagged union, from which statuses, statistics, logs and pages are folds.
+"""Events: everything that happens in a run, as plain data. Statuses, statistics, logs and pages are built from them.
 
-Every event carries the run it belongs to, its number in that run (from 0, without gaps), the run that is
-its parent (a delegated run's caller) and the time in seconds since the epoch. Events are built only when
-somebody listens.
+Every event has the run it belongs to, its number in that run (from 0, without gaps), the parent of that run
+(the caller of a delegated run) and the time in seconds since the epoch. Events are built only when somebody
+listens.
 """
 
 from __future__ import annotations
@@ -14,10 +14,31 @@ from typing import Any, ClassVar
 from toolcrib.call import CallKey, CallState
 from toolcrib.question import Question
 
+__all__ = [
+    "AnswerRestarted",
+    "ArgumentsDelta",
+    "CallFinished",
+    "CallRetried",
+    "Event",
+    "Notice",
+    "QuestionAnswered",
+    "QuestionAsked",
+    "ReasoningDelta",
+    "RunFinished",
+    "RunStarted",
+    "StatusBoard",
+    "StatusChanged",
+    "TextDelta",
+    "ToolStatus",
+    "TurnFinished",
+    "TurnStarted",
+    "event_to_dict",
+]
+
 
 @dataclass(slots=True)
 class Event:
-    """The head that all events share; the sink fills it in when the event is emitted."""
+    """The fields that all events share. The sink sets them when the event is emitted."""
 
     run: str = field(init=False, repr=False, compare=False)
     seq: int = field(init=False, repr=False, compare=False)
@@ -61,7 +82,7 @@ class ReasoningDelta(Event):
 
 @dataclass(slots=True)
 class AnswerRestarted(Event):
-    """The answer of this turn broke off and begins anew: its text and calls so far are void."""
+    """The answer of this turn broke off and begins again. Its text and calls so far do not count."""
 
     turn: int
     why: str
@@ -70,7 +91,7 @@ class AnswerRestarted(Event):
 
 @dataclass(slots=True)
 class ArgumentsDelta(Event):
-    """A piece of a call's arguments: `path` says where; `delta` is text of a growing string or a finished value."""
+    """A piece of a call's arguments at `path`: `delta` is more text of a string, or a finished value."""
 
     key: CallKey
     tool: str
@@ -82,7 +103,7 @@ class ArgumentsDelta(Event):
 
 @dataclass(slots=True)
 class StatusChanged(Event):
-    """A step in a call's life, or what its tool reports; only what changed is set (see `ToolStatus`)."""
+    """A call changed its state, or its tool reported something. Only what changed is set (see `ToolStatus`)."""
 
     key: CallKey
     tool: str
@@ -97,9 +118,9 @@ class StatusChanged(Event):
 
 @dataclass(slots=True)
 class CallFinished(StatusChanged):
-    """The last step: a call has its result, a ToolResult, and its state is SUCCESS or ERROR.
+    """A call has its ToolResult as `result`, and its state is SUCCESS or ERROR.
 
-    `duration` is in seconds. `problem` is for the operator alone: the whole error, never shown to the model.
+    `duration` is in seconds. `problem` is the whole error, for the operator; the model is never shown it.
     """
 
     duration: float = 0.0
@@ -118,7 +139,7 @@ class QuestionAsked(Event):
 
 @dataclass(slots=True)
 class QuestionAnswered(Event):
-    """A person answered, or nobody could be asked (an empty verdict)."""
+    """A person answered. The verdict is empty if nobody could be asked."""
 
     key: CallKey
     verdict: str
@@ -129,7 +150,7 @@ class QuestionAnswered(Event):
 
 @dataclass(slots=True)
 class CallRetried(Event):
-    """An idempotent tool failed in passing and is tried again; `attempt` is the one that failed, from 1."""
+    """A transient failure of an idempotent tool, which is tried again; `attempt`, from 1, is the failed one."""
 
     key: CallKey
     tool: str
@@ -161,7 +182,7 @@ class TurnFinished(Event):
 
 @dataclass(slots=True)
 class RunFinished(Event):
-    """A run ended or pauses; `reason` is an `Outcome`'s."""
+    """A run ended or paused; `reason` is a `Reason` of the agent."""
 
     reason: str
     text: str = ""
@@ -170,7 +191,7 @@ class RunFinished(Event):
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
-    """An event as plain JSON data: its kind, its head, and its own fields."""
+    """An event as plain JSON data: its kind, the fields of all events, and its own."""
     data: dict[str, Any] = {"kind": event.kind}
     for item in fields(event):
         value = getattr(event, item.name, None)
@@ -185,9 +206,10 @@ def event_to_dict(event: Event) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class ToolStatus:
-    """What a person is shown of one call: params merge by key, the result replaces, a terminal state ends it.
+    """What a person is shown of one call, built from its events.
 
-    Times are seconds since the epoch; `duration` is known once the state is terminal.
+    New params are merged by key; a new result replaces the last. Times are seconds since the epoch; `duration`
+    is known once the call has ended.
     """
 
     key: CallKey
@@ -202,10 +224,11 @@ class ToolStatus:
 
     @property
     def duration(self) -> float | None:
+        """Seconds from start to end; None while the call runs."""
         return None if self.ended is None else self.ended - self.started
 
     def apply(self, event: StatusChanged) -> bool:
-        """Take a change in; False, and nothing changes, when the state is terminal already."""
+        """Apply a change. Returns False, and changes nothing, if the call has ended."""
         if self.state.terminal:
             return False
         time = getattr(event, "time", 0.0)
@@ -218,7 +241,7 @@ class ToolStatus:
         if event.params is not None:
             self.params = {**self.params, **event.params}
         if isinstance(event, CallFinished):
-            # What the tool showed the person stays; without it, the model's result is what there is to show.
+            # What the tool itself reported stays; otherwise the person is shown the model's result.
             self.result = event.result.text if self.result is None else self.result
         elif event.result is not None:
             self.result = event.result
@@ -228,7 +251,7 @@ class ToolStatus:
 
 
 class StatusBoard:
-    """The statuses of many calls, folded from their events.
+    """The statuses of many calls, built from their events.
 
     >>> board = StatusBoard()
     >>> board.apply(StatusChanged(CallKey("r", 1, 0), "shell", CallState.DOING, tip="pytest"))
@@ -242,6 +265,7 @@ class StatusBoard:
             self.apply(event)
 
     def apply(self, event: Event) -> None:
+        """Apply an event; events that are about no call's status are ignored."""
         if isinstance(event, StatusChanged):
             status = self.statuses.get(event.key)
             if status is None:

@@ -9,7 +9,7 @@ __all__ = ["fingerprint"]
 
 
 def fingerprint(tool_identity: str, arguments: Any) -> str:
-    """The sha256 of a tool's identity and the canonical form of its validated arguments (JSON data)."""
+    """The sha256 of a tool's identity and the canonical JSON of its validated arguments."""
     import hashlib
 
     canonical = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)

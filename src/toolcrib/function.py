@@ -1,4 +1,4 @@
-"""Tools from plain functions: `@tool(...)`, and `tool(fn, ...)` at run time."""
+"""A tool as a function: `@tool(...)`, or `tool(fn, ...)` at run time."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from toolcrib.facts import Facts
     from toolcrib.spec import ToolSpec
 
+__all__ = ["FunctionTool", "ToolOptions", "tool"]
+
 A = ParamSpec("A")
 R_co = TypeVar("R_co", covariant=True)
 R = TypeVar("R")
@@ -33,7 +35,7 @@ class ToolOptions(FactOptions, FunctionHooks, total=False):
 
 
 class FunctionTool(Generic[A, R_co]):
-    """A tool made of a function; calling it calls the function, so that it can be unit-tested alone."""
+    """A tool made from a function. Calling it calls the function, so that it can be unit-tested alone."""
 
     aclose = None
 
@@ -57,7 +59,7 @@ class FunctionTool(Generic[A, R_co]):
         return self.fn(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> FunctionTool[Any, R_co]:
-        """A decorated method becomes a tool of its object, without `self` among the parameters."""
+        """Make a decorated method a tool of its object, without `self` among the parameters."""
         if instance is None:
             return self
         bound: FunctionTool[Any, R_co] = FunctionTool(
@@ -69,12 +71,12 @@ class FunctionTool(Generic[A, R_co]):
         )
         try:
             instance.__dict__[self.fn.__name__] = bound
-        except AttributeError:  # an object with slots: made anew at each access
+        except AttributeError:  # an object with slots: a new tool at each access
             pass
         return bound
 
     def definition(self) -> Definition:
-        """The compiled tool; worked out at first use. Raises ToolDefinitionError, naming the parameter."""
+        """The compiled tool, made at the first use. Raises ToolDefinitionError with the name of the parameter."""
         if self._definition is None:
             from toolcrib.compiling.compile import compile_function
 
@@ -96,7 +98,7 @@ class FunctionTool(Generic[A, R_co]):
         return self.definition().spec
 
     def check(self) -> None:
-        """Compile now, so that a broken definition is found in a test and not in a run."""
+        """Compile now, so that a test finds a broken definition before a run does."""
         self.definition()
 
     def __repr__(self) -> str:
@@ -119,12 +121,13 @@ def tool(
     secrets: Collection[str],
     **options: Unpack[ToolOptions],
 ) -> Any:
-    """Make a function a tool; name, description, schema and parser follow from its signature and docstring.
+    """Make a function a tool. Its signature and docstring give the name, description, schema and parser.
 
-    `effect` and `secrets` must be given. `params=` replaces the signature by a Pydantic model, a dataclass,
-    a TypedDict or a raw JSON Schema; the function then takes `(params)` or `(params, ctx)`. A parameter
-    annotated `Context` is handed the context and not shown to the model. Raises TypeError for a declaration
-    that cannot be right; types are looked at when the tool is first used, or by `check()`.
+    `effect` and `secrets` must be given; `ToolOptions` lists the other options. `params=` replaces the
+    signature by a Pydantic model, a dataclass, a TypedDict or a raw JSON Schema; the function then takes
+    `(params)` or `(params, ctx)`. A parameter annotated `Context` is handed the context and is not shown to
+    the model. Raises TypeError for a declaration that cannot be right. Types are looked at when the tool is
+    first used, or by `check()`.
 
     >>> @tool(effect=Effect.READ, secrets=())
     ... def add(a: int, b: int) -> int:
@@ -160,7 +163,7 @@ def _make(
 
 
 def _name_of(fn: Any) -> str:
-    """The function's own name, a partial's function's, or an object's class's in snake case."""
+    """The name of a function, of a partial's function, or of a callable object's class in snake case."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     name = getattr(fn, "__name__", None)

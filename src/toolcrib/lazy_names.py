@@ -23,5 +23,5 @@ def lazy_names(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callable[[
         return value
 
     module = sys.modules[package]
-    module.__dir__ = lambda: sorted({*vars(module), *home_of})
+    vars(module)["__dir__"] = lambda: sorted({*vars(module), *home_of})
     return load

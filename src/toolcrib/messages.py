@@ -1,4 +1,4 @@
-"""Neutral messages: a conversation as every codec understands it, and what a model answers."""
+"""Messages that no provider owns: a conversation, a request to a model, its answer, and the pieces of a stream."""
 
 from __future__ import annotations
 
@@ -13,13 +13,35 @@ from toolcrib.result import ToolResult
 if TYPE_CHECKING:
     from toolcrib.spec import ToolSpec
 
+__all__ = [
+    "CallChunk",
+    "Chunk",
+    "Message",
+    "MessagePart",
+    "Opaque",
+    "Reasoning",
+    "ReasoningChunk",
+    "Request",
+    "Response",
+    "RestartChunk",
+    "ResultPart",
+    "Role",
+    "StopReason",
+    "TextChunk",
+    "TokenLogprob",
+    "ToolChoice",
+    "Usage",
+    "messages_from_json",
+    "messages_to_json",
+]
+
 Role = Literal["system", "user", "assistant", "tool"]
 StopReason = Literal["end", "tool_calls", "length", "refusal", "filter", "pause", "other"]
 
 
 @dataclass(slots=True)
 class Reasoning:
-    """A model's thinking, kept with its signature so that it can be sent back unchanged.
+    """A model's thinking, kept so that it can be sent back unchanged.
 
     `extras` (by provider name) hold what only that provider understands: signatures, encrypted blocks, ids.
     """
@@ -34,7 +56,7 @@ class Reasoning:
 
 @dataclass(slots=True)
 class Opaque:
-    """An item that only one provider understands (a server-side tool's call or result), kept verbatim."""
+    """An item that only one provider understands, such as a call of its own server-side tool; kept as it is."""
 
     provider: str
     data: Any
@@ -46,7 +68,7 @@ class Opaque:
 
 @dataclass(slots=True)
 class ResultPart:
-    """One call's result in a message of role "tool"."""
+    """The result of one call, in a message of role "tool"."""
 
     call: ToolCall
     result: ToolResult
@@ -61,7 +83,7 @@ MessagePart = Part | Reasoning | Opaque | ToolCall | ResultPart
 
 @dataclass(slots=True)
 class Message:
-    """One message. "assistant" may hold text, reasoning and calls; "tool" holds one ResultPart a call."""
+    """One message. Those of "assistant" have text, reasoning and calls; those of "tool" one ResultPart per call."""
 
     role: Role
     parts: list[MessagePart] = field(default_factory=list)
@@ -69,11 +91,12 @@ class Message:
 
     @classmethod
     def system(cls, text: str) -> Message:
+        """A message with instructions."""
         return cls("system", [Text(text)])
 
     @classmethod
     def user(cls, *content: str | Part) -> Message:
-        """A message of texts and parts; TypeError for anything else."""
+        """A message of texts and content parts. Raises TypeError for anything else."""
         for part in content:
             if not hasattr(part, "as_text") and not isinstance(part, str):
                 raise TypeError(f"a message holds text and content parts, got {part!r}")
@@ -86,19 +109,21 @@ class Message:
 
     @property
     def calls(self) -> list[ToolCall]:
+        """The calls that the model asks for."""
         return [part for part in self.parts if isinstance(part, ToolCall)]
 
     @property
     def results(self) -> list[ToolResult]:
+        """The results of calls."""
         return [part.result for part in self.parts if isinstance(part, ResultPart)]
 
 
 @dataclass(slots=True)
 class Usage:
-    """Tokens of one request or a sum of many; `cost` in US dollars, None when the price of a part is not known.
+    """The tokens of one request, or the sum of many; `cost` is in US dollars, None if a price is unknown.
 
-    Whatever a provider counts apart, tokens read from or written to a cache are part of `input_tokens`, and
-    thinking is part of `output_tokens`.
+    For every provider, tokens that are read from or written to a cache are part of `input_tokens`, and tokens
+    of thinking are part of `output_tokens`.
     """
 
     input_tokens: int = 0
@@ -110,6 +135,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
+        """Input and output together."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -126,7 +152,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """One token that was written, its log-probability, and the likeliest others as (token, log-probability)."""
+    """A written token with its log-probability; `top` has the likeliest tokens as (token, log-probability)."""
 
     token: str
     logprob: float
@@ -135,9 +161,9 @@ class TokenLogprob:
 
 @dataclass(slots=True)
 class Response:
-    """A model's whole answer: the assistant message, why it stopped, what it cost.
+    """A model's whole answer: the assistant message, why it stopped, and its tokens.
 
-    `logprobs` are those of the answer's text, where they were asked for and the provider gives them.
+    `logprobs` are those of the answer's text, if they were asked for and the provider sends them.
     """
 
     message: Message
@@ -164,10 +190,10 @@ class ReasoningChunk:
 
 @dataclass(frozen=True, slots=True)
 class CallChunk:
-    """A piece of a call as it streams: `index` counts the calls of this answer from 0.
+    """A piece of a call as it streams; `index` counts the calls of this answer from 0.
 
-    The first chunk of a call carries its name (and id, if the provider has one) and perhaps no arguments yet;
-    `done` says that its arguments are complete.
+    The first chunk of a call has its name, its id if the provider sends one, and perhaps no arguments yet.
+    `done` says that the arguments are complete.
     """
 
     index: int
@@ -179,7 +205,7 @@ class CallChunk:
 
 @dataclass(frozen=True, slots=True)
 class RestartChunk:
-    """What came before it in this stream is void: the answer begins again, from this model or from another."""
+    """The answer begins again, from this model or another: the chunks before this one do not count."""
 
     reason: str
 
@@ -192,9 +218,9 @@ MODES = ("auto", "none", "required")
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """Whether the model may, must or must not call; `names` narrows it to some tools.
+    """Whether the model may, must or must not call tools; `names` limits the choice to these tools.
 
-    Raises ValueError for a mode that there is not, TypeError for names that are one text.
+    Raises ValueError for an unknown mode, and TypeError for names that are a single string.
     """
 
     mode: Literal["auto", "none", "required"] = "auto"
@@ -213,10 +239,10 @@ class ToolChoice:
 
 @dataclass(slots=True)
 class Request:
-    """What is asked of a model, neutral. `extras` (by provider name) go into that provider's body as they are.
+    """What is asked of a model. `extras` (by provider name) are added to that provider's request as they are.
 
-    `logit_bias` (token id to -100..100), `logprobs` and `top_logprobs` are sent where the provider has them
-    and left out where it has not; `Codec.features` says which.
+    `logit_bias` (token id to -100..100), `logprobs` and `top_logprobs` are sent to providers that take them;
+    `Codec.features` says which do.
     """
 
     messages: list[Message]
@@ -238,7 +264,7 @@ def messages_to_json(messages: Iterable[Message]) -> dict[str, Any]:
 
 
 def messages_from_json(data: dict[str, Any]) -> list[Message]:
-    """The conversation that `messages_to_json` wrote; ValueError for a format that this version cannot read."""
+    """The conversation that `messages_to_json` wrote. Raises ValueError for a format that is not known here."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise ValueError(f"expected a transcript of format {FORMAT}, got {found!r}")

@@ -16,12 +16,13 @@ __all__ = ["Answer", "Doubt", "Lasting", "Preview", "Question", "Scope", "Verdic
 
 @dataclass(slots=True)
 class Question:
-    """What a person is asked before a call may run; data, so that it can be stored and answered elsewhere.
+    """What a person is asked before a call may run. It is data: it can be stored, and answered elsewhere.
 
     `fingerprint` binds the answer to exactly this tool and these arguments. `preview` shows what the call
-    would do (a diff, say); `digest` stands for what that rests on: if it is another after the wait, the
-    question is asked again. `prefixes` are what an answer of scope "prefix" would remember; empty: none is
-    possible. When `strict`, no answer is remembered.
+    would do (a diff, for example), and `digest` identifies the state that the preview was made from: if that
+    has changed when the answer comes, the question is asked again. `prefixes` are the beginnings of commands
+    that an answer of scope "prefix" would allow; if empty, that scope is not offered. If `strict`, no answer
+    is remembered.
     """
 
     key: CallKey
@@ -59,7 +60,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a person is shown of a call before it runs, and a digest of what that rests on."""
+    """What a person is shown of a call before it runs, and a digest of the state that it was made from."""
 
     text: str
     digest: str = ""
@@ -67,9 +68,9 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why a call should be looked at, in one line for the person who is asked.
+    """A tool's own reason why a person should look at a call, in one line.
 
-    With `must_ask` a person is asked whatever the policy allows.
+    With `must_ask` a person is asked even if the policy allows the call.
     """
 
     reason: str
@@ -77,7 +78,7 @@ class Doubt:
 
 
 class Scope(StrEnum):
-    """What "always" is said of: these arguments, commands that begin with the same words, or the whole tool."""
+    """What an "always" covers: these arguments, commands that begin with the same words, or the whole tool."""
 
     ARGUMENTS = "arguments"
     PREFIX = "prefix"
@@ -85,7 +86,7 @@ class Scope(StrEnum):
 
 
 class Lasting(StrEnum):
-    """How long "always" holds: in this run, in this project, or wherever this user works."""
+    """How long an "always" holds: in this run, in this project, or in all projects of this user."""
 
     RUN = "run"
     PROJECT = "project"
@@ -93,7 +94,7 @@ class Lasting(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a question can be answered; ALWAYS means what the answer's scope says, as long as it says."""
+    """How a question is answered. What ALWAYS covers, and for how long, the answer's scope and lasting say."""
 
     YES = "yes"
     NO = "no"
@@ -102,12 +103,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A person's answer; `message` is told to the model when the verdict is NO.
+    """A person's answer to a question. The model is told the `message` of a NO.
 
-    The verdict may be given as its word ("yes", "no", "always"); whatever is no such word is NO. ALWAYS is
-    remembered within `scope` and as long as `lasting` says, at most until `expires` (seconds since the
-    epoch); an unknown scope, lasting or time counts as the narrowest. `arguments` replace the call's: they are
-    validated and decided on anew, and the model is told.
+    The verdict may be given as its word ("yes", "no", "always"); any other word is NO. ALWAYS is remembered
+    for `scope` and `lasting`, at most until `expires` (seconds since the epoch); an unknown scope, lasting or
+    time counts as the narrowest. `arguments` replace those of the call: they are validated and decided on
+    anew, and the model is told.
     """
 
     verdict: Verdict
@@ -119,7 +120,7 @@ class Answer:
     arguments: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        # from JSON, a form or a terminal they come as text, or as anything
+        # JSON, a form or a terminal may give any text, or any value
         for name, kind, narrowest in (
             ("verdict", Verdict, Verdict.NO),
             ("scope", Scope, Scope.ARGUMENTS),
@@ -130,7 +131,7 @@ class Answer:
                 known = isinstance(given, str) and given in list(kind)
                 object.__setattr__(self, name, kind(given) if known else narrowest)
         if self.expires is not None and not _is_time(self.expires):
-            object.__setattr__(self, "expires", 0.0)  # what is no time has passed
+            object.__setattr__(self, "expires", 0.0)  # an invalid time counts as passed
         if self.message:
             from toolcrib.visible import spoken
 
@@ -138,6 +139,7 @@ class Answer:
 
     @property
     def allows(self) -> bool:
+        """Whether the call may run."""
         return self.verdict is not Verdict.NO
 
 

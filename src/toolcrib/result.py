@@ -1,4 +1,4 @@
-"""What a call gives back to the model: content parts, whether it is an error, and a structured value."""
+"""The result of a call, as the model is told it: content parts, whether it is an error, a structured value."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from toolcrib.errors import ErrorCode
 if TYPE_CHECKING:
     from toolcrib.repair import Edit
 
+__all__ = ["JsonText", "ToolResult"]
+
 
 class JsonText:
-    """JSON text that becomes data when somebody looks; most results are only ever read as text."""
+    """JSON text that is parsed only when its data is needed; most results are only read as text."""
 
     __slots__ = ("text",)
 
@@ -22,12 +24,13 @@ class JsonText:
 
 
 class ToolResult:
-    """What the model is told back; a tool may also return one itself.
+    """What the model is told of a call. A tool may also return a ToolResult itself.
 
-    `parts` is the content. `structured` is the value as JSON data when the tool has an output schema and the
+    `parts` are the content. `structured` is the value as JSON data, if the tool has an output schema and the
     value fits it. `code` says why a call failed. `edits` are the repairs that its arguments needed.
-    `full_output` is the path of the file that holds what the caps cut away. `is_data` says that the text is
-    JSON, which is never cut in the middle. `outside` marks what strangers may have written, where a policy asks.
+    `full_output` is the path of the file with the whole output, if the model was shown a part. `is_data` says
+    that the text is JSON, which is never cut in the middle. `outside` says that strangers may have written the
+    content; it is set only if the policy looks at that.
     """
 
     __slots__ = (
@@ -67,13 +70,14 @@ class ToolResult:
 
     @property
     def structured(self) -> Any:
+        """The value as JSON data; None without an output schema, or if the value does not fit it."""
         if type(self._structured) is JsonText:
             self._structured = json.loads(self._structured.text)
         return self._structured
 
     @classmethod
     def of(cls, text: str, *, code: ErrorCode | None = None) -> ToolResult:
-        """A result of one text; an error when a code is given."""
+        """A result of one text. With a code it is an error."""
         return cls((Text(text),), is_error=code is not None, code=code)
 
     @property
@@ -117,7 +121,7 @@ class ToolResult:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ToolResult:
-        """The result that `to_dict` described; the repairs stay behind, they were told already."""
+        """The result that `to_dict` wrote, without the repairs, which the model was told before."""
         return cls(
             parts=tuple(part_from_dict(part) for part in data.get("parts", ())),
             is_error=bool(data.get("is_error")),

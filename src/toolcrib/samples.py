@@ -1,4 +1,4 @@
-"""Generates arguments from a JSON Schema, some that fit it and some that do not; the same for the same seed."""
+"""Makes arguments from a JSON Schema, valid and invalid ones; the same seed gives the same arguments."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 from toolcrib.field_errors import resolve, variants
 
+__all__ = ["invalid_samples", "samples"]
+
 Schema = Mapping[str, Any]
 
-MAX_DEPTH = 5  # levels of optional things in optional things
-MAX_TRIES = 20  # per sample, where a schema says more than the generator reads
+MAX_DEPTH = 5  # levels of optional values in optional values
+MAX_TRIES = 20  # per sample, for schemas with keywords that the generator does not know
 WORDS = ("a", "alpha", "notes.txt", "two words", "Zürich ✓", "123", "line one\nline two", "{}", "x" * 40)
 FORMATS: dict[str, tuple[str, ...]] = {
     "date": ("2026-02-28", "1999-12-31"),
@@ -29,7 +31,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "base64": ("aGVsbG8=",),
     "regex": ("a+b",),
 }
-# Tried where a pattern is wanted: making text for any regular expression is a science of its own.
+# Tried for a pattern: making a text for any regular expression is not worth its code here.
 PATTERNED = (
     "a",
     "A",

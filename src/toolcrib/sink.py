@@ -1,6 +1,6 @@
-"""Where events go: the sink that numbers them, and the ways to listen.
+"""Where events go: a sink that numbers them, and the listeners that it hands them to.
 
-A listener has its own queue or thread, so that a slow or broken one neither delays nor breaks a call.
+Each listener has its own queue or thread, so that a slow or broken one neither delays nor breaks a call.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
 
-class Subscription:
-    """One listener's own queue, so that a slow or broken listener delays nobody.
+__all__ = ["CallbackSubscription", "EventLog", "EventSink", "Subscription"]
 
-    As an async iterator it is read in the loop that iterates it. Past `limit` waiting events, neighbouring
-    deltas of the same kind are joined; events that are not deltas are never dropped.
+
+class Subscription:
+    """A listener that is read as an async iterator, in the loop that iterates it.
+
+    While more than `limit` events wait, a delta is joined with the one before it if both are of the same text.
+    No event is dropped.
     """
 
     def __init__(self, limit: int = 1_000) -> None:
         self._events: deque[Event] = deque()
-        self._joined: list[Event] = []  # deltas that continue the last event, and are not written into it yet
+        self._joined: list[Event] = []  # deltas to be joined with the last event
         self._limit = limit
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -36,7 +39,7 @@ class Subscription:
         self._closed = False
 
     def put(self, event: Event) -> None:
-        """Take an event in; called by the sink, from any thread."""
+        """Add an event. Called by the sink, from any thread."""
         with self._lock:
             if len(self._events) >= self._limit and _continues(self._events[-1], event):
                 self._joined.append(event)
@@ -46,7 +49,7 @@ class Subscription:
             self._wake()
 
     def _settle(self) -> None:
-        """Write what was joined into one event in the place of the last: once, however many there were."""
+        """Replace the last event by one with all joined deltas; once, so that the cost is linear."""
         if self._joined:
             whole = copy.copy(self._events[-1])  # the events themselves belong to all listeners
             name = "delta" if isinstance(whole, ArgumentsDelta) else "text"
@@ -62,7 +65,7 @@ class Subscription:
             return self._events.popleft() if self._events else None
 
     def close(self) -> None:
-        """No more events will come; the iteration ends after those that wait."""
+        """End the iteration after the events that wait now."""
         with self._lock:
             self._closed = True
             self._wake()
@@ -100,7 +103,7 @@ def _continues(last: Event, event: Event) -> bool:
 
 
 class CallbackSubscription:
-    """Hands events to a plain function on a thread of its own; what it raises is logged, once."""
+    """A listener that hands events to a plain function, on a thread of its own. Its first exception is logged."""
 
     def __init__(self, callback: Callable[[Event], Any]) -> None:
         from queue import SimpleQueue
@@ -114,17 +117,18 @@ class CallbackSubscription:
         weakref.finalize(self, self._queue.put, None)  # the thread ends with the box that it listened to
 
     def flush(self, timeout: float) -> bool:
-        """Wait until all events so far were handed over; False when the time ran out."""
+        """Wait until all events so far were handed over. Returns False if that took longer than `timeout` seconds."""
         mark = threading.Event()
         self._queue.put(mark)
         return mark.wait(timeout)
 
     def close(self) -> None:
+        """End the thread after the events that wait now."""
         self._queue.put(None)
 
 
 def _drain(queue: SimpleQueue[Any], callback: Callable[[Event], Any]) -> None:
-    """Hand over what comes, until None does."""
+    """Hand over events until None comes."""
     complained = False
     while (event := queue.get()) is not None:
         if isinstance(event, threading.Event):
@@ -143,22 +147,22 @@ def _drain(queue: SimpleQueue[Any], callback: Callable[[Event], Any]) -> None:
 
 
 class EventLog:
-    """Keeps events, so that a listener that comes late or comes back can catch up from any point."""
+    """A listener that keeps all events, so that a page that is opened later can catch up from any point."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.put = self.events.append
 
     def since(self, seq: int, run: str = "") -> list[Event]:
-        """The events of `run` (of all runs when empty) numbered `seq` and later."""
+        """The events of `run` (if empty, of all runs) with the number `seq` and higher."""
         return [event for event in self.events if event.seq >= seq and run in ("", event.run)]
 
     def close(self) -> None:
-        """Nothing to end: what was kept stays readable."""
+        """Do nothing: the events stay readable."""
 
 
 class EventSink:
-    """Numbers events and hands them to whoever listens; false while nobody does, so that none are built."""
+    """Numbers events and hands them to the listeners. It is false without listeners, so that no event is built."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -166,22 +170,23 @@ class EventSink:
         self._seq: dict[str, int] = {}
         self._lock = threading.Lock()
         self.parents: dict[str, str] = {}
-        self.mask: Callable[[str, Event], list[Event]] | None = (
-            None  # what may be handed on in an event's place
-        )
+        # Gives the events that are handed on in the place of one, without secrets; None: every event itself.
+        self.mask: Callable[[str, Event], list[Event]] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.listeners)
 
     def add(self, listener: Any) -> None:
+        """Hand further events to a listener too."""
         self.listeners = (*self.listeners, listener)
 
     def remove(self, listener: Any) -> None:
+        """Close a listener, and hand no more events to it."""
         self.listeners = tuple(other for other in self.listeners if other is not listener)
         listener.close()
 
     def emit(self, run: str, event: Event) -> None:
-        """Number and hand over an event of a run; a listener that raises is logged and passed over."""
+        """Number an event of a run and hand it to all listeners. What a listener raises is logged."""
         with self._lock:
             if self.mask is None:
                 self._put(run, event)
@@ -217,6 +222,6 @@ class EventSink:
         return run
 
     def forget(self, run: str) -> None:
-        """A run ended: its counter is not needed any more."""
+        """Drop the counter of a run that has ended."""
         self._seq.pop(run, None)
         self.parents.pop(run, None)

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from toolcrib.question import Doubt, Preview
     from toolcrib.spec import ToolSpec
 
+__all__ = ["Tool"]
+
 P = TypeVar("P")
 R = TypeVar("R")
 
 
 class _class_property:
-    """A property of the class, so that `EditFile.spec` needs no instance."""
+    """A property that is read on the class: `EditFile.spec` needs no instance."""
 
     def __init__(self, read: Callable[[Any], ToolSpec]) -> None:
         self._read = read
@@ -39,7 +41,7 @@ class _class_property:
 
 
 class Tool(Generic[P, R]):
-    """A tool as a class: its params `P`, what it gives back `R`, and its facts as class keywords.
+    """A tool as a class: `P` is the type of its params, `R` that of its result; its facts are class keywords.
 
     `P` is a Pydantic model, a dataclass or a TypedDict. `execute` may be sync (it then runs on a worker
     thread, unless `inline=True`), async, or a generator whose values stream as progress.
@@ -70,7 +72,7 @@ class Tool(Generic[P, R]):
     def execute(
         self, params: P, ctx: Context[Any], /
     ) -> R | Awaitable[R] | AsyncIterator[Any] | Iterator[Any]:
-        """Do the work. What is returned goes to the model; `ctx.report(...)` goes to the person."""
+        """Do the work. The model is told what this returns; the person is shown what `ctx.report(...)` is given."""
         raise NotImplementedError
 
     def precheck(self, params: P, /) -> str | None:
@@ -125,13 +127,13 @@ class Tool(Generic[P, R]):
         return schema
 
     async def aclose(self) -> None:
-        """Called once after the call, on tools that were given as a class or a factory."""
+        """Close the tool. Called once after the call, if the toolbox was given a class or a factory."""
 
     @classmethod
     def definition(cls) -> Definition:
-        """The compiled tool: params, description, output; worked out at first use.
+        """The compiled tool: params, description, output. Made at the first use.
 
-        Raises ToolDefinitionError, naming the parameter that cannot be compiled.
+        Raises ToolDefinitionError with the name of the parameter that cannot be compiled.
         """
         compiled = cls.__dict__.get("_definition")
         if compiled is None:
@@ -154,7 +156,7 @@ class Tool(Generic[P, R]):
 
     @classmethod
     def check(cls) -> None:
-        """Compile now, so that a broken definition is found in a test and not in a run."""
+        """Compile now, so that a test finds a broken definition before a run does."""
         cls.definition()
 
     def __repr__(self) -> str:

@@ -1,23 +1,42 @@
-"""Anything that can list and supply tools; and the wrappers that filter, rename, prefix and combine it."""
+"""Toolsets list and supply tools: the protocol, and functions that filter, rename, prefix and combine toolsets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from toolcrib.facts import Facts
 
 if TYPE_CHECKING:
-    from toolcrib.context import Context
+    from typing_extensions import TypeIs
 
-ToolLike = Any  # a Tool class, a Tool instance, a FunctionTool or a ToolFactory
+    from toolcrib.context import Context
+    from toolcrib.function import FunctionTool
+    from toolcrib.tool import Tool
+
+__all__ = [
+    "Renamed",
+    "StaticToolset",
+    "ToolFactory",
+    "ToolLike",
+    "Toolset",
+    "as_toolset",
+    "combined",
+    "filtered",
+    "is_toolset",
+    "name_of",
+    "prefixed",
+    "renamed",
+]
+
+ToolLike: TypeAlias = "type[Tool[Any, Any]] | Tool[Any, Any] | FunctionTool[..., Any] | ToolFactory | Renamed"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFactory:
-    """Makes a tool for one call: `build(ctx)`, sync or async, gives a Tool that is closed after the call."""
+    """Makes a tool for each call: `build(ctx)`, sync or async, gives a Tool that is closed after the call."""
 
     name: str
     build: Callable[[Context[Any]], Any]
@@ -32,7 +51,7 @@ class ToolFactory:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """A tool under another name; everything else is the tool's own."""
+    """A tool under another name."""
 
     name: str
     tool: ToolLike
@@ -42,7 +61,7 @@ class Renamed:
 
 
 def name_of(supplied: ToolLike) -> str:
-    """The name under which a supplied tool is registered; TypeError for what is no tool."""
+    """The name under which a tool is registered. Raises TypeError for anything else than a tool."""
     if isinstance(supplied, ToolFactory | Renamed):
         return supplied.name
     facts = getattr(supplied, "facts", None)
@@ -56,9 +75,9 @@ def name_of(supplied: ToolLike) -> str:
 
 @runtime_checkable
 class Toolset(Protocol):
-    """Lists tools and supplies them by name; it is entered before its first use and left at the end.
+    """Lists tools and supplies them by name. It is entered before its first use, and left at the end.
 
-    `version` changes whenever the list does, so that a box need not list again to know.
+    `version` changes whenever the list changes, so that a toolbox knows when to list again.
     """
 
     @property
@@ -69,8 +88,13 @@ class Toolset(Protocol):
     async def __aexit__(self, *exc: object) -> None: ...
 
 
+def is_toolset(tools: ToolLike | Toolset) -> TypeIs[Toolset]:
+    """Whether this is a toolset, and not a single tool."""
+    return not hasattr(tools, "facts") and isinstance(tools, Toolset)
+
+
 class StaticToolset:
-    """A toolset of tools that are known now."""
+    """A toolset of given tools."""
 
     def __init__(self, tools: Iterable[ToolLike]) -> None:
         self._changes = 0
@@ -79,7 +103,7 @@ class StaticToolset:
             self.add(supplied)
 
     def add(self, supplied: ToolLike) -> None:
-        """Add a tool; ValueError when its name is taken."""
+        """Add a tool. Raises ValueError if its name is taken."""
         name = name_of(supplied)
         if name in self._tools:
             raise ValueError(f"two tools are named {name!r}; rename one or pass override=True to the toolbox")
@@ -87,7 +111,7 @@ class StaticToolset:
         self._changes += 1
 
     def remove(self, name: str) -> None:
-        """Remove a tool; KeyError when there is none of that name."""
+        """Remove a tool. Raises KeyError if there is none of that name."""
         del self._tools[name]
         self._changes += 1
 
@@ -108,7 +132,7 @@ class StaticToolset:
         return None
 
 
-class _Wrapper:
+class _RenamingToolset:
     """A toolset under other names: `outer(inner name)` gives the shown name, or None to hide the tool."""
 
     def __init__(self, inner: Toolset, outer: Callable[[str], str | None]) -> None:
@@ -143,7 +167,7 @@ class _Wrapper:
         supplied = await self._inner.get(inner)
         return supplied if supplied is None or inner == name else Renamed(name, supplied)
 
-    async def __aenter__(self) -> _Wrapper:
+    async def __aenter__(self) -> _RenamingToolset:
         await self._inner.__aenter__()
         return self
 
@@ -152,26 +176,28 @@ class _Wrapper:
 
 
 def as_toolset(tools: Toolset | Iterable[ToolLike]) -> Toolset:
-    """A toolset as it is, or one of the given tools."""
+    """A toolset unchanged, or a new toolset of the given tools."""
     return tools if isinstance(tools, Toolset) else StaticToolset(tools)
 
 
 def filtered(tools: Toolset | Iterable[ToolLike], keep: Callable[[str], bool]) -> Toolset:
-    """Only the tools whose name `keep` accepts."""
-    return _Wrapper(as_toolset(tools), lambda name: name if keep(name) else None)
+    """The tools whose name `keep` accepts."""
+    return _RenamingToolset(as_toolset(tools), lambda name: name if keep(name) else None)
 
 
 def renamed(tools: Toolset | Iterable[ToolLike], names: Mapping[str, str]) -> Toolset:
-    """Tools under other names: `names` maps old to new, the rest keep theirs."""
-    return _Wrapper(as_toolset(tools), lambda name: names.get(name, name))
+    """The tools under other names: `names` maps old to new; the others keep theirs."""
+    return _RenamingToolset(as_toolset(tools), lambda name: names.get(name, name))
 
 
 def prefixed(tools: Toolset | Iterable[ToolLike], prefix: str) -> Toolset:
-    """All tools with a prefix before their names."""
-    return _Wrapper(as_toolset(tools), lambda name: prefix + name)
+    """The tools with a prefix before their names."""
+    return _RenamingToolset(as_toolset(tools), lambda name: prefix + name)
 
 
-class _Combined:
+class _CombinedToolset:
+    """Several toolsets as one. A name is looked up in their order."""
+
     def __init__(self, toolsets: list[Toolset]) -> None:
         self._toolsets = toolsets
         self._stack = AsyncExitStack()
@@ -198,7 +224,7 @@ class _Combined:
                 return supplied
         return None
 
-    async def __aenter__(self) -> _Combined:
+    async def __aenter__(self) -> _CombinedToolset:
         async with AsyncExitStack() as stack:
             for toolset in self._toolsets:
                 await stack.enter_async_context(toolset)
@@ -210,5 +236,5 @@ class _Combined:
 
 
 def combined(*tools: Toolset | Iterable[ToolLike]) -> Toolset:
-    """Several toolsets as one; a name that two of them supply is a ValueError when they are listed."""
-    return _Combined([as_toolset(item) for item in tools])
+    """Several toolsets as one. Listing raises ValueError if two of them supply the same name."""
+    return _CombinedToolset([as_toolset(item) for item in tools])

@@ -14,6 +14,8 @@ from typing import Any, Union, get_args, get_origin
 from toolcrib.context import Context
 from toolcrib.errors import ToolDefinitionError
 
+__all__ = ["Parameter", "Signature", "is_context", "is_nullable", "read_signature", "unresolvable"]
+
 Kind = inspect._ParameterKind
 POSITIONAL_ONLY, VAR_POSITIONAL, VAR_KEYWORD = Kind.POSITIONAL_ONLY, Kind.VAR_POSITIONAL, Kind.VAR_KEYWORD
 MISSING: Any = inspect.Parameter.empty
@@ -35,9 +37,9 @@ class Parameter:
 
 @dataclass(slots=True)
 class Signature:
-    """A function's parameters that a model gives, those that take the context, and what it returns.
+    """A function's parameters that a model gives, the names of those that take the context, and its result.
 
-    `order` has both, as they stand.
+    `order` has all of these parameters in the order of the signature.
     """
 
     parameters: list[Parameter]
@@ -54,7 +56,7 @@ class Signature:
         }
 
     def caller(self, fn: Callable[..., Any]) -> Callable[[Any, dict[str, Any], Any], Any]:
-        """The function of (tool, validated arguments, context) that makes the call; worked out once."""
+        """A function of (tool, validated arguments, context) that calls `fn`; made once per tool."""
         made = {
             p.name: functools.partial(p.default.get_default, call_default_factory=True)
             for p in self.parameters
@@ -87,11 +89,11 @@ def _call_placed(
     values: dict[str, Any],
     ctx: Any,
 ) -> Any:
-    """Call with positional-only parameters and *args in their places."""
+    """Call a function with positional-only parameters and *args in their places."""
     args: list[Any] = []
     named = {**values, **dict.fromkeys(contexts, ctx)}
     rest = any(p.kind is VAR_POSITIONAL and named.get(p.name) for p in order)
-    gap = False  # after a positional parameter that was left out, the rest must be named
+    gap = False  # whether a positional parameter was left out: those after it must be named
     for p in order:
         if p.kind is VAR_POSITIONAL:
             args.extend(named.pop(p.name, ()))
@@ -161,7 +163,7 @@ def _hints(fn: Any, tool: str, names: Mapping[str, Any] | None) -> dict[str, Any
 
 
 def unresolvable(annotated: Any, names: Mapping[str, Any] | None = None) -> str:
-    """The first parameter of a function or class whose annotation names what does not exist, or ""."""
+    """The first parameter of a function or class whose annotation cannot be resolved, or ""."""
     scope = getattr(annotated, "__globals__", None)
     if scope is None:
         scope = vars(sys.modules.get(getattr(annotated, "__module__", ""), typing))
@@ -185,7 +187,7 @@ def is_context(hint: Any) -> bool:
 
 
 def is_nullable(hint: Any) -> bool:
-    """Whether None is one of the values: `X | None`, `Optional[X]`, also inside Annotated."""
+    """Whether a type includes None: `X | None`, `Optional[X]`, also inside Annotated."""
     origin = get_origin(hint)
     if origin is typing.Annotated:
         return is_nullable(get_args(hint)[0])

@@ -35,7 +35,7 @@ from toolcrib.toolbox.resolve import resolve
 from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.stats import ToolStats, hint
 from toolcrib.toolbox.tool_list import ToolList, make_tool_list
-from toolcrib.toolset import ToolLike, Toolset
+from toolcrib.toolset import ToolLike, Toolset, is_toolset
 
 if TYPE_CHECKING:
     import asyncio
@@ -163,7 +163,7 @@ class Toolbox:
 
     def add(self, tool: ToolLike | Toolset, *, override: bool = False) -> None:
         """Add a tool or a toolset; ValueError when the name is taken, unless `override`."""
-        if not hasattr(tool, "facts") and isinstance(tool, Toolset):
+        if is_toolset(tool):
             self.registry.add_toolset(tool)
         else:
             self.registry.add(tool, override=override)

@@ -163,7 +163,7 @@ class Registry:
         return self._tools.get(name) or self._builtin.get(name)
 
 
-def _unwrapped(supplied: ToolLike) -> ToolLike:
+def _unwrapped(supplied: ToolLike) -> Any:
     """The tool itself, without the names that toolsets gave it."""
     while isinstance(supplied, Renamed):
         supplied = supplied.tool

@@ -144,6 +144,8 @@ class C10(Tool[P, str], name="c10", effect=Effect.READ, secrets=()):
     def resources(self, params: int) -> None: ...  # WRONG: other params
 
 
+Toolbox([plain])  # WRONG: a function that is not a tool
+Toolbox(["shell"])  # WRONG: a name is not a tool
 right("x")  # WRONG: the function's own types hold
 right(1, 2)  # WRONG: the function's own types hold
 Context[dict[str, int]]({"a": "b"})  # WRONG: dependencies are typed

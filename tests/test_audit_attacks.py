@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from toolcrib import Effect, Toolbox, tool
 from toolcrib.audit import AuditError, AuditLog, read_key
 from toolcrib.call import CallKey, ToolCall
@@ -260,8 +261,8 @@ ATTACKS: dict[str, Callable[[AuditLog], Any]] = {
 }
 
 
-@pytest.mark.parametrize("fresh", [True, False], ids=["opened anew", "already open"])
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+@each("fresh", [True, False], ids=["opened anew", "already open"])
+@each("attack", ATTACKS.values(), ids=ATTACKS)
 async def test_a_log_that_is_not_what_it_was_is_not_gone_on_with(
     attack: Callable[[AuditLog], Any], fresh: bool, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
+from tests.cases import each
 from toolcrib.codecs.catalog import codec_named
 from toolcrib.codecs.codec import ModelError, last_chunks
 from toolcrib.codecs.sse import END
@@ -176,7 +177,7 @@ def known_reasons() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("name", "reason"), known_reasons())
+@each(("name", "reason"), known_reasons())
 def test_every_reason_to_stop_has_a_word(name: str, reason: str) -> None:
     bodies: dict[str, dict[str, Any]] = {
         "anthropic_messages": {"content": [{"type": "text", "text": SAID}], "stop_reason": reason},

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.growth import growth
 from toolcrib.codecs import Codec
 from toolcrib.codecs.catalog import codec_named
@@ -158,8 +159,8 @@ def whole(name: str, arguments: str) -> Response:
     return CODECS[name].response(ANSWERS[name](arguments))
 
 
-@pytest.mark.parametrize("name", CODECS)
-@pytest.mark.parametrize(
+@each("name", CODECS)
+@each(
     ("text", "expected"),
     [
         (A + B + C, [A, B, C]),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.growth import growth
 from tests.test_fuzz_codecs import decoded
 from tests.wire_streams import STREAMS, Event
@@ -199,14 +200,14 @@ def reading(name: str, head: str, text: str, length: int, size: int) -> Callable
     return work
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@each("name", FORMATS)
 def test_a_text_at_once(name: str) -> None:
     for pattern, (head, text) in hostile(name).items():
         ratio = growth(lambda n: reading(name, head, text, n, 10**9), 3_000, 24_000, AT_MOST, floor=0.002)  # noqa: B023
         assert ratio < AT_MOST, (pattern, head, text)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@each("name", FORMATS)
 def test_a_text_one_character_a_piece(name: str) -> None:
     head = heads(name)[1]
     for text in ("x", "<", " \n"):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.legal_bodies import CHECKERS
 from toolcrib.call import ToolCall
 from toolcrib.codecs.catalog import codec_named
@@ -233,8 +234,8 @@ def full_conversation(origin: str) -> list[Message]:
 ORIGIN_MARK = "k7"
 
 
-@pytest.mark.parametrize("destination", ROUTES)
-@pytest.mark.parametrize("origin", ROUTES)
+@each("destination", ROUTES)
+@each("origin", ROUTES)
 def test_a_conversation_moves_between_any_two_providers(origin: str, destination: str) -> None:
     conversation = full_conversation(origin)
     body = body_for(destination, conversation, SPECS)
@@ -255,8 +256,8 @@ def test_signatures_go_back_to_whom_they_came_from(route: str) -> None:
     assert json.dumps(body).count("secret k71") >= 1
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize(
+@each("route", ROUTES)
+@each(
     "conversation",
     [
         [],

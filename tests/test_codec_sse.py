@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.growth import growth
 from toolcrib.codecs import JSONEvents, ModelError, ServerEvent, SSEReader
 
@@ -38,8 +39,8 @@ def read(data: bytes, size: int) -> list[ServerEvent]:
     return [event for piece in pieces for event in reader.feed(piece)] + reader.finish()
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@each("name", CASES)
+@each("size", [1, 2, 3, 7, 1000])
 def test_cases(name: str, size: int) -> None:
     data, events = CASES[name]
     assert read(data, size) == events

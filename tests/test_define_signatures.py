@@ -18,6 +18,7 @@ from typing import Annotated, Any, Generic, Literal, Optional, TypeVar, Union
 import pytest
 from pydantic import BaseModel, Field
 
+from tests.cases import each
 from toolcrib import Context, Effect, Toolbox, ToolDefinitionError
 from toolcrib.function import tool
 
@@ -337,7 +338,7 @@ CALLS: list[tuple[str, Callable[..., Any], dict[str, Any], Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fn", "arguments", "expected"), [c[1:] for c in CALLS], ids=[c[0] for c in CALLS])
+@each(("fn", "arguments", "expected"), [c[1:] for c in CALLS], ids=[c[0] for c in CALLS])
 async def test_any_callable_is_called_as_it_was_written(
     fn: Any, arguments: dict[str, Any], expected: Any
 ) -> None:

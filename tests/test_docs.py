@@ -23,6 +23,7 @@ from types import ModuleType
 import pytest
 
 import toolcrib
+from tests.cases import each
 from toolcrib.agent import Reason
 from toolcrib.errors import ErrorCode
 from toolcrib.json_text.lenient_grammar import FIXES
@@ -227,7 +228,7 @@ def test_the_plan_of_the_house_names_files_that_are_there() -> None:
         assert list((ROOT / "src" / "toolcrib").rglob(name)), f"{name} is not there"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)\s]+)\)", text):

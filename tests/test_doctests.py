@@ -4,9 +4,8 @@ import doctest
 import importlib
 import pkgutil
 
-import pytest
-
 import toolcrib
+from tests.cases import each
 
 MODULES = [
     found.name
@@ -35,7 +34,7 @@ def test_main_doors_show_how_they_are_used() -> None:
     }
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+@each("example", EXAMPLES, ids=lambda example: example.name)
 def test_example(example: doctest.DocTest) -> None:
     failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)
     assert tried and not failed

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text import Parsed, format_named, formats, parse_text, text_parser
 from toolcrib.codecs.text.scanner import Scanner, Steps, drive
@@ -143,7 +144,7 @@ def hold(name: str, text: str, dice: random.Random) -> None:
     assert {at for at, call in enumerate(once.calls) if not call.problem} <= done, text
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_spoiled_calls(name: str) -> None:
     dice = random.Random(name)
     for _ in range(MUTATED):
@@ -151,7 +152,7 @@ def test_spoiled_calls(name: str) -> None:
         hold(name, spoiled(dice, before + written(name, dice.choices(VALUES, k=dice.randint(1, 3)))), dice)
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_soup(name: str) -> None:
     """Markers of all formats, and of this one alone, in any order."""
     dice = random.Random(f"soup {name}")
@@ -162,7 +163,7 @@ def test_soup(name: str) -> None:
         hold(name, "".join(dice.choices(own, k=dice.randint(1, 25))), dice)
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_an_answer_that_breaks_off_runs_no_more_than_what_was_whole(name: str) -> None:
     for values in (VALUES[:1], VALUES[1:2], VALUES[2:5:2]):
         text = written(name, values)
@@ -193,7 +194,7 @@ UNMARKED = frozenset(
 )
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name not in UNMARKED])
+@each("name", [name for name in ALL if name not in UNMARKED])
 def test_without_its_markers_there_is_no_call(name: str) -> None:
     for values in (VALUES[:1], VALUES[2:4]):
         text = written(name, values)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from toolcrib import Context, Effect, Toolbox, ToolError, tool
 from toolcrib.call import ToolCall
 from toolcrib.content import Image, Json, Text
@@ -187,8 +188,8 @@ WRONG: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("act", WRONG.values(), ids=WRONG)
-@pytest.mark.parametrize("inline", [True, False], ids=["inline", "thread"])
+@each("act", WRONG.values(), ids=WRONG)
+@each("inline", [True, False], ids=["inline", "thread"])
 async def test_whatever_a_tool_does_its_call_has_a_result_that_can_be_sent(
     act: Callable[[], Any], inline: bool
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.growth import growth
 from toolcrib.jsonstream import JsonEvent, JsonStream, JsonStreamError
 
@@ -78,8 +79,8 @@ SHOWN_AFTER = [
 ]
 
 
-@pytest.mark.parametrize(("text", "value"), SHOWN_AFTER)
-@pytest.mark.parametrize("step", [1, 2, 1000])
+@each(("text", "value"), SHOWN_AFTER)
+@each("step", [1, 2, 1000])
 def test_shows_what_no_later_character_can_contradict(text: str, value: Any, step: int) -> None:
     stream = JsonStream()
     for at in range(0, len(text), step):
@@ -214,8 +215,8 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "position"), REFUSED)
-@pytest.mark.parametrize("step", [1, 3, 1000])
+@each(("text", "position"), REFUSED)
+@each("step", [1, 3, 1000])
 def test_refuses_at_the_first_impossible_character(text: str, position: int, step: int) -> None:
     stream = JsonStream()
     with pytest.raises(JsonStreamError) as refusal:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from toolcrib import Toolbox
 from toolcrib.command.sandbox import Bubblewrap, Landlock, Level, Seatbelt, environment
 from toolcrib.command.sandbox.egress import allowlist_guard
@@ -49,7 +50,7 @@ TAKERS: list[tuple[str, Callable[[Any], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "taken"), TAKERS)
+@each(("name", "taken"), TAKERS)
 def test_one_string_is_no_list(name: str, taken: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError, match=rf"{name} is a list of names, got the string '/ab': write \['/ab'\]"):
         taken("/ab")

@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from tests.cases import each
 from toolcrib import Agent, Answer, Context, Effect, Toolbox, ToolCall, ToolError, ToolResult, Verdict, tool
 from toolcrib.agent import TranscriptFile
 from toolcrib.audit import AuditLog
@@ -161,7 +162,7 @@ def listening(folder: Path, *tools: Any, **named: Any) -> Generator[Listening]:
     ear.check()
 
 
-@pytest.mark.parametrize(("name", "shape"), CASES, ids=[f"{i}-{name}" for i, (name, _) in enumerate(CASES)])
+@each(("name", "shape"), CASES, ids=[f"{i}-{name}" for i, (name, _) in enumerate(CASES)])
 async def test_no_channel_has_it_in_any_shape(name: str, shape: str, tmp_path: Path) -> None:
     @tool(effect=Effect.READ, secrets=())
     async def leak(how: str, ctx: Context) -> Any:

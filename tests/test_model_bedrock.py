@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.bedrock_wire import FRAMES, STREAM, answer, delta, frame, framed, read
+from tests.cases import each
 from tests.growth import growth
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
 from toolcrib.codecs.codec import ModelError
@@ -30,7 +31,7 @@ def test_frames_may_be_cut_anywhere(cuts: list[int]) -> None:
     assert read(FRAMES, cuts) == STREAM
 
 
-@pytest.mark.parametrize("at", range(0, len(FRAMES), 7))
+@each("at", range(0, len(FRAMES), 7))
 def test_no_damage_goes_unnoticed(at: int) -> None:
     damaged = FRAMES[:at] + bytes([FRAMES[at] ^ 0x41]) + FRAMES[at + 1 :]
     decoder = CODEC.decoder()

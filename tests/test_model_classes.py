@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from toolcrib.messages import Message, Request
 from toolcrib.models import AnthropicMessages, ModelError, OpenAIChat
 from toolcrib.models.bedrock import BedrockConverse, BedrockMessages
@@ -129,9 +130,9 @@ async def test_a_compressed_answer_is_read(name: str, stream: bool) -> None:
     assert response.message.text == "Hello."
 
 
-@pytest.mark.parametrize("name", CLASSES)
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("kind", ["application/json", "text/plain", "text/event-stream"])
+@each("name", CLASSES)
+@each("stream", [False, True])
+@each("kind", ["application/json", "text/plain", "text/event-stream"])
 async def test_a_failure_that_is_said_with_status_200(name: str, stream: bool, kind: str) -> None:
     if name in FRAMED and stream and kind != "application/json":
         pytest.skip("what is no frame is told as that")
@@ -175,8 +176,8 @@ async def test_who_is_cancelled_leaves_the_connection(name: str, stream: bool) -
         await asyncio.wait_for(peer.left.wait(), 5)
 
 
-@pytest.mark.parametrize("name", CLASSES)
-@pytest.mark.parametrize(
+@each("name", CLASSES)
+@each(
     ("headers", "wait"),
     [
         ({"retry-after": "7"}, 7.0),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from toolcrib.codecs.cohere import CohereCodec
 from toolcrib.messages import CallChunk, Message, Request, Response, TextChunk
 from toolcrib.models import ModelError
@@ -236,8 +237,8 @@ STATUSES = {
 
 
 @every
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("status", STATUSES)
+@each("streaming", [False, True])
+@each("status", STATUSES)
 async def test_errors_of_the_server(case: Case, streaming: bool, status: int) -> None:
     said = {"message": f"no {KEY}", "error": f"no {KEY}"}
     async with serving(as_json(said, status=status, headers={"retry-after": "7", "location": "/"})) as peer:

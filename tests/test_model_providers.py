@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.test_model_transports import HELLO, MESSAGE, REQUEST, serving
 from toolcrib.codecs.openai_chat_servers import SERVERS
 from toolcrib.messages import Message, Request
@@ -60,7 +61,7 @@ def test_names(name: str, cls: str, shown: str, address: str | None) -> None:
     assert address is None or model.base_url == address
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@each("name", PROVIDERS)
 def test_every_provider_makes_a_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com")
     model: Any = resolve_model(f"{name}:some-model")

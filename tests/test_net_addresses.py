@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from toolcrib.net import Kind, judge, kind_of, parse_address
 from toolcrib.net.addresses import nat64_inner, nat64_prefix
 
@@ -35,12 +36,12 @@ CLOSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("address", OPEN)
+@each("address", OPEN)
 def test_the_open_internet_is_open(address: str) -> None:
     assert judge(address) is None
 
 
-@pytest.mark.parametrize(("kind", "address"), [(kind, address) for kind, all_ in CLOSED for address in all_])
+@each(("kind", "address"), [(kind, address) for kind, all_ in CLOSED for address in all_])
 def test_everything_else_says_what_it_is(kind: Kind, address: str) -> None:
     assert judge(address) == kind.value
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from toolcrib.net import NetGuard, NetworkRefused, parse_url
 
 PUBLIC = "93.184.216.34"
@@ -55,7 +56,7 @@ INSIDE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("url", "words"), REFUSED_URLS)
+@each(("url", "words"), REFUSED_URLS)
 def test_a_url_that_can_be_read_in_two_ways_is_refused(url: str, words: str) -> None:
     with pytest.raises(NetworkRefused, match=words):
         guard(allow_private=["*"]).check_url(url)
@@ -168,7 +169,7 @@ RULES: list[tuple[dict[str, Any], str, int, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "host", "port", "allowed"), RULES)
+@each(("settings", "host", "port", "allowed"), RULES)
 def test_lists_of_hosts(settings: dict[str, Any], host: str, port: int, allowed: bool) -> None:
     try:
         guard(**settings).check_host(f"[{host}]" if ":" in host else host, port)

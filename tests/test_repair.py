@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from toolcrib.json_text.lenient_grammar import FIXES
 from toolcrib.json_text.lenient_reader import read_json
 from toolcrib.repair import EDITS, Edit, Repaired, Unrepairable, drop_empty_optionals, repair
@@ -144,7 +145,7 @@ VALUES: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "came", "becomes"), VALUES, ids=str)
+@each(("schema", "came", "becomes"), VALUES, ids=str)
 def test_a_value_with_one_reading_becomes_it(schema: Any, came: Any, becomes: Any) -> None:
     value = value_of({"v": came}, one(schema))["v"]
     assert json.dumps(value) == json.dumps(becomes)
@@ -202,7 +203,7 @@ LEFT_ALONE: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "came"), LEFT_ALONE, ids=lambda item: str(item)[:60])
+@each(("schema", "came"), LEFT_ALONE, ids=lambda item: str(item)[:60])
 def test_a_value_without_one_reading_stays_for_the_validator(schema: Any, came: Any) -> None:
     result = repair({"v": came}, one(schema))
     assert isinstance(result, Repaired)
@@ -324,7 +325,7 @@ REFUSED: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("raw", REFUSED.values(), ids=REFUSED)
+@each("raw", REFUSED.values(), ids=REFUSED)
 def test_what_has_no_single_reading_is_refused_in_words(raw: str) -> None:
     result = repair(raw, {"type": "object"})
     assert isinstance(result, Unrepairable), result

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.conformance.rules_of_others import ordered
 from tests.sandbox_runs import backend
 from toolcrib import Effect, Toolbox, ToolCall, tool
@@ -300,7 +301,7 @@ NARROW = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", TOO_BROAD)
+@each("command", TOO_BROAD)
 def test_a_command_that_lets_anything_run(command: str) -> None:
     with pytest.raises(RuleError, match=r"line 1: .*too broad"):
         read_rules(f"[[rule]]\nallow = true\ncommand = {command!r}")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib.command.sandbox import (
     Bubblewrap,
@@ -269,7 +270,7 @@ X86, ARM = 0xC000003E, 0xC00000B7
 REFUSE, LACKS = seccomp.ERRNO | 1, seccomp.ERRNO | 38
 
 
-@pytest.mark.parametrize(
+@each(
     ("machine", "arch", "number", "arguments", "expected"),
     [
         ("x86_64", X86, 0, (), seccomp.ALLOW),  # read

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from toolcrib.schema import DIALECTS, SchemaError, to_dialect
 
 ALL = tuple(DIALECTS)
@@ -197,8 +198,8 @@ def test_what_is_dropped_is_told_and_listed(dialect: str) -> None:
             ]
 
 
-@pytest.mark.parametrize("dialect", ALL)
-@pytest.mark.parametrize(
+@each("dialect", ALL)
+@each(
     "schema",
     [
         {"type": ["string", "null"]},

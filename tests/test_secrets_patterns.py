@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from toolcrib.secrets import PATTERNS, Pattern, Redactor
 
 CHANCE = random.Random(11)
@@ -72,10 +73,8 @@ KEYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "key"), KEYS, ids=lambda value: str(value)[:12])
-@pytest.mark.parametrize(
-    "around", ["{}", "key={}", '{{"key": "{}"}}', "({}),", "export K='{}'\n", "see {}. Then", "a\n{}\nb"]
-)
+@each(("kind", "key"), KEYS, ids=lambda value: str(value)[:12])
+@each("around", ["{}", "key={}", '{{"key": "{}"}}', "({}),", "export K='{}'\n", "see {}. Then", "a\n{}\nb"])
 def test_keys_are_masked_and_what_stands_around_them_is_not(kind: str, key: str, around: str) -> None:
     done = REDACTOR.redact_text(around.format(key))
     assert done.found == (kind,)

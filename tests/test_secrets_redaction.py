@@ -16,6 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from toolcrib.secrets import Redactor, UnfitSecret, unfit
 
 VALUES = {
@@ -81,8 +82,8 @@ def redactor(request: pytest.FixtureRequest) -> Redactor:
     return Redactor(VALUES, automaton=request.param)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", VALUES)
+@each("form", FORMS)
+@each("name", VALUES)
 def test_every_form_is_masked(redactor: Redactor, name: str, form: str) -> None:
     written = FORMS[form](VALUES[name])
     done = redactor.redact_text(f"before {written} after")
@@ -92,8 +93,8 @@ def test_every_form_is_masked(redactor: Redactor, name: str, form: str) -> None:
     assert f"[secret {name}]" in done.value
 
 
-@pytest.mark.parametrize("form", LONG_FORMS)
-@pytest.mark.parametrize("name", ["TOKEN", "PHRASE", "PLAIN", "UMLAUT"])
+@each("form", LONG_FORMS)
+@each("name", ["TOKEN", "PHRASE", "PLAIN", "UMLAUT"])
 def test_a_long_value_is_found_in_more_forms(redactor: Redactor, name: str, form: str) -> None:
     written = LONG_FORMS[form](VALUES[name])
     done = redactor.redact_text(f"before\n{written}\nafter")
@@ -101,8 +102,8 @@ def test_a_long_value_is_found_in_more_forms(redactor: Redactor, name: str, form
     assert written not in done.value
 
 
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode, base64.encodebytes])
-@pytest.mark.parametrize("before", range(7))
+@each("encode", [base64.b64encode, base64.urlsafe_b64encode, base64.encodebytes])
+@each("before", range(7))
 def test_base64_at_every_offset(redactor: Redactor, before: int, encode: Callable[[bytes], bytes]) -> None:
     for name, value in VALUES.items():
         written = encode(b"x" * before * 11 + value.encode() + b"y" * before).decode()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from toolcrib.shell import judge
 
 pytest.importorskip("tree_sitter_bash")
@@ -20,28 +21,28 @@ def written(name: str) -> list[Any]:
     return [line.replace("␤", "\n") for line in lines if line.strip() and not line.startswith("## ")]
 
 
-@pytest.mark.parametrize("command", written("must_not_run_unasked"))
+@each("command", written("must_not_run_unasked"))
 def test_a_bypass_is_not_plain(command: str) -> None:
     assert judge(command).verdict != "plain"
 
 
-@pytest.mark.parametrize("command", written("ruins_the_host"))
+@each("command", written("ruins_the_host"))
 def test_ruin_is_denied(command: str) -> None:
     assert judge(command).catastrophic
 
 
-@pytest.mark.parametrize("command", written("harmless"))
+@each("command", written("harmless"))
 def test_what_is_harmless_does_not_ask(command: str) -> None:
     found = judge(command)
     assert (found.verdict, found.reason) == ("plain", "")
 
 
-@pytest.mark.parametrize("command", written("no_ruin"))
+@each("command", written("no_ruin"))
 def test_what_only_resembles_ruin_is_not_denied(command: str) -> None:
     assert judge(command).verdict != "deny"
 
 
-@pytest.mark.parametrize(
+@each(
     "sign",
     [*range(9), *range(11, 32), *range(127, 161), 0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x1680, 0x17B4, 0x180B, 0x180E,
      *range(0x2000, 0x2010), *range(0x2028, 0x2030), *range(0x205F, 0x2070), 0x2800, 0x3000, 0x3164, 0xD800, 0xDFFF,

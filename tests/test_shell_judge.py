@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.growth import growth
 from toolcrib.shell import Operand, Plan, judge
 from toolcrib.shell.gate import Stopped
@@ -36,7 +37,7 @@ PLAIN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", PLAIN)
+@each("command", PLAIN)
 def test_plain(command: str) -> None:
     found = judge(command)
     assert (found.verdict, found.reason) == ("plain", "")
@@ -68,7 +69,7 @@ ASKS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "why"), ASKS.items())
+@each(("command", "why"), ASKS.items())
 def test_asks_and_says_why_in_one_line(command: str, why: str) -> None:
     found = judge(command)
     assert found.verdict == "ask"
@@ -92,7 +93,7 @@ RUIN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", RUIN)
+@each("command", RUIN)
 def test_what_ruins_a_host_is_denied_however_it_is_written(command: str) -> None:
     found = judge(command)
     assert found.verdict == "deny"
@@ -163,7 +164,7 @@ def test_variables_that_load_or_are_unknown_ask(name: str) -> None:
     assert judge("ls", env={name: "x"}).verdict == "ask"
 
 
-@pytest.mark.parametrize("name", FORMS)
+@each("name", FORMS)
 def test_every_row_of_the_tables_can_be_read(name: str) -> None:
     for option in ("--not-an-option-of-anything", "-\u00e9"):
         stage = parse(f"x {option}").steps[0].pipeline.stages[0]

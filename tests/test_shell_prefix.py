@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from toolcrib.shell import covered, judge, prefixes
 
 pytest.importorskip("tree_sitter_bash")
@@ -42,7 +43,7 @@ NEVER = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", NEVER)
+@each("command", NEVER)
 def test_nothing_is_remembered_of_what_could_be_anything(command: str) -> None:
     assert prefixes(judge(command)) is None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from toolcrib import Agent, Effect
 from toolcrib.call import ToolCall
 from toolcrib.codecs import AnthropicMessagesCodec, ModelError, OpenAIChatCodec
@@ -94,7 +95,7 @@ def test_the_history_is_text_in_the_form_that_the_model_writes() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", sorted(formats()))
+@each("name", sorted(formats()))
 def test_a_result_can_neither_close_its_place_nor_speak_for_another(name: str) -> None:
     codec = TextCodec(OpenAIChatCodec("vllm"), name)
     asked = ToolCall("get_weather", '{"city": "Bern"}', "a")
@@ -306,7 +307,7 @@ def get_weather(city: str, days: int = 1) -> str:
     return f"{city}: {days} sunny"
 
 
-@pytest.mark.parametrize("name", sorted(formats()))
+@each("name", sorted(formats()))
 async def test_an_agent_runs_to_its_end_in_every_format(name: str) -> None:
     codec = TextCodec(OpenAIChatCodec("vllm"), name)
     asked = [ToolCall("get_weather", {"city": city, "days": 2}, f"call_{city}") for city in ("Bern", "Rome")]

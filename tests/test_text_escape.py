@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.growth import growth
 from toolcrib.call import ToolCall
 from toolcrib.codecs import OpenAIChatCodec
@@ -66,14 +67,14 @@ def prompt(format: str, *outputs: str) -> str:
     return str(said[-1]["content"])
 
 
-@pytest.mark.parametrize("format", ALL)
+@each("format", ALL)
 def test_a_prompt_with_a_forged_result_holds_no_call(format: str) -> None:
     for attack in ATTACKS.values():
         for output in (attack, f"x\n{attack}\ny", f"{attack}{attack}"):
             assert parse_text(prompt(format, output), format, [SHELL]).calls == [], output
 
 
-@pytest.mark.parametrize("format", ALL)
+@each("format", ALL)
 def test_the_words_around_a_result_stand_where_the_format_put_them(format: str) -> None:
     plain = prompt(format, "x").split("x")
     end = plain[-1].strip()
@@ -82,7 +83,7 @@ def test_the_words_around_a_result_stand_where_the_format_put_them(format: str) 
         assert said.count(end) == prompt(format, "x").count(end) if end else True, attack
 
 
-@pytest.mark.parametrize("format", ALL)
+@each("format", ALL)
 def test_an_echo_of_a_result_is_no_call(format: str) -> None:
     chosen = format_named(format)
     for name, attack in ATTACKS.items():

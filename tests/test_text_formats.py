@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text import ResultText, format_for, format_named, formats, parse_text, text_parser
 from toolcrib.codecs.text.escaping import escape_json, escape_markers
@@ -44,7 +45,7 @@ def value(text: Any) -> Any:
         return text
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_a_format_reads_what_it_writes(name: str) -> None:
     format = format_named(name)
     said = [
@@ -66,7 +67,7 @@ def test_a_format_reads_what_it_writes(name: str) -> None:
     assert {"city": html.unescape(arguments["city"])} == said[1], text
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_a_format_teaches_every_tool_and_the_same_each_time(name: str) -> None:
     section = format_named(name).teach(SPECS)
     assert section == format_named(name).teach(SPECS)
@@ -77,7 +78,7 @@ def test_a_format_teaches_every_tool_and_the_same_each_time(name: str) -> None:
     assert len(section) < 3500
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_what_a_result_holds_stays_inside_of_it(name: str) -> None:
     """The words that end a result, and those that begin one or a call, stand once: where the format put them."""
     format = format_named(name)
@@ -104,7 +105,7 @@ def tags_of(text: str) -> list[str]:
     return re.findall(r"</?[\w|｜:▁]+|\[/?[A-Z_]{3,}\]", text)
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_prose_is_text_in_every_format(name: str) -> None:
     for text in (
         "How can I help?",
@@ -116,7 +117,7 @@ def test_prose_is_text_in_every_format(name: str) -> None:
         assert (parsed.text, parsed.calls, parsed.reasoning) == (text, [], "")
 
 
-@pytest.mark.parametrize(
+@each(
     ("format", "text", "expected"),
     [
         # a closing tag inside a JSON string ends nothing

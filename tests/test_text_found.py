@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text import format_named, formats, parse_text, text_parser
 from toolcrib.messages import CallChunk, RestartChunk, TextChunk
@@ -46,14 +47,14 @@ def a_call(format: str, name: str, **arguments: str) -> str:
     return format_named(format).write_calls([ToolCall(name, json.dumps(arguments), f"functions.{name}:0")])
 
 
-@pytest.mark.parametrize("format", ALL)
-@pytest.mark.parametrize("shown", SHOWN)
+@each("format", ALL)
+@each("shown", SHOWN)
 def test_a_call_that_is_only_shown_does_not_run(format: str, shown: str) -> None:
     text = SHOWN[shown].replace("{}", a_call(format, "shell", command="id"))
     assert bool(runnable(text, format)) == ((format, shown) in OTHERWISE)
 
 
-@pytest.mark.parametrize("format", ALL)
+@each("format", ALL)
 def test_a_call_that_breaks_off_never_runs_with_other_arguments(format: str) -> None:
     arguments = {"path": "abc", "content": "rm -rf /tmp/x"}
     text = a_call(format, "write", **arguments)
@@ -63,10 +64,8 @@ def test_a_call_that_breaks_off_never_runs_with_other_arguments(format: str) -> 
             assert (call.name, json.loads(str(call.arguments))) == ("write", arguments), text[:cut]
 
 
-@pytest.mark.parametrize("format", ALL)
-@pytest.mark.parametrize(
-    "before", ["", "\n", "text ", "</tool_call>", "</invoke>", "</function>\n</tool_call>"]
-)
+@each("format", ALL)
+@each("before", ["", "\n", "text ", "</tool_call>", "</invoke>", "</function>\n</tool_call>"])
 def test_a_call_in_the_value_of_another_does_not_run(format: str, before: str) -> None:
     inner = before + a_call(format, "shell", command="id")
     text = a_call(format, "write", path="a", content="PLACEHOLDER")
@@ -140,8 +139,8 @@ def test_what_is_left_of_a_value_that_cannot_be_read_is_no_call() -> None:
 BETWEEN_TOKENS = {"deepseek_v3", "deepseek_v3.1", "deepseek_r1", "kimi_k2", "harmony"}
 
 
-@pytest.mark.parametrize("format", [name for name in ALL if name not in BETWEEN_TOKENS])
-@pytest.mark.parametrize("quote", ['"', '"\n', '" '])
+@each("format", [name for name in ALL if name not in BETWEEN_TOKENS])
+@each("quote", ['"', '"\n', '" '])
 def test_a_quote_that_was_not_escaped_lets_no_call_out_of_a_string(format: str, quote: str) -> None:
     text = a_call(format, "write", content="PLACEHOLDER")
     end = text.partition("PLACEHOLDER")[2].lstrip("\"'})]")
@@ -216,7 +215,7 @@ def test_a_call_ends_a_block_that_the_prompt_opened() -> None:
     assert (closed.text, closed.calls) == ("ok", [])
 
 
-@pytest.mark.parametrize("format", ALL)
+@each("format", ALL)
 def test_real_calls_run_after_code_and_examples(format: str) -> None:
     call = a_call(format, "shell", command="id")
     if call[0] not in "[{":

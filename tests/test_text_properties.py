@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.growth import growth
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text import Parsed, format_named, formats, parse_text, text_parser
@@ -227,8 +228,8 @@ PARSERS = {
 }
 
 
-@pytest.mark.parametrize("name", PARSERS.values())
-@pytest.mark.parametrize("size", [1, 10**9], ids=["by character", "whole"])
+@each("name", PARSERS.values())
+@each("size", [1, 10**9], ids=["by character", "whole"])
 def test_the_cost_is_linear(name: str, size: int) -> None:
     """All patterns together: a single one that costs the square of its length outweighs the others."""
     own = format_named(name).write_calls([ToolCall("f", {"a": 1, "b": "x"}, "c1")])

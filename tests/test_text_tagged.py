@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.growth import growth
 from tests.tagged_formats import ALL, DSML, SPECS, TEXTUAL, TOOLS, calls, read, written
 from toolcrib.codecs.text import format_for, format_named, parse_text, text_parser
@@ -133,8 +134,8 @@ def one_value(format: str, name: str, value: str) -> str:
     return written(format, ("write", {name: "@@"})).replace("@@", value)
 
 
-@pytest.mark.parametrize("format", [name for name in TEXTUAL if name not in DSML])
-@pytest.mark.parametrize(("name", "text", "value"), VALUES)
+@each("format", [name for name in TEXTUAL if name not in DSML])
+@each(("name", "text", "value"), VALUES)
 def test_text_becomes_another_value_only_where_the_schema_asks_for_it(
     format: str, name: str, text: str, value: Any
 ) -> None:
@@ -310,11 +311,9 @@ def raw_or_call(format: str, value: str) -> str:
     return written(format, ("write", {"content": "@@"})).replace("@@", value)
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.parametrize(
-    "format", ["qwen3_coder_xml", "invoke", "glm47", "minimax_m3", "kimi_k2", "gemma4", "harmony"]
-)
-@pytest.mark.parametrize("step", [7, 10**9], ids=["in pieces", "at once"])
+@each("kind", HOSTILE)
+@each("format", ["qwen3_coder_xml", "invoke", "glm47", "minimax_m3", "kimi_k2", "gemma4", "harmony"])
+@each("step", [7, 10**9], ids=["in pieces", "at once"])
 def test_reading_costs_no_more_than_the_text_is_long(format: str, kind: str, step: int) -> None:
     def make(size: int) -> Any:
         text = HOSTILE[kind](format, size)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.tagged_formats import calls, read, written
 
 # A call of two parameters: what may stand in the first, for formats that mark only the ends of text.
@@ -314,7 +315,7 @@ ODD: list[tuple[str, str, list[tuple[str, Any]], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("format", "text", "expected", "shown"), ODD)
+@each(("format", "text", "expected", "shown"), ODD)
 def test_odd_but_clear(format: str, text: str, expected: list[tuple[str, Any]], shown: str) -> None:
     parsed = read(format, marked(format, text))
     assert calls(parsed) == expected

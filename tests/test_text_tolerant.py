@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.growth import growth
 from toolcrib.codecs.text import Parsed, format_for, format_named, parse_text, text_parser
 from toolcrib.messages import CallChunk, TextChunk
@@ -145,7 +146,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("text, calls", CALLS.values(), ids=CALLS.keys())
+@each("text, calls", CALLS.values(), ids=CALLS.keys())
 def test_a_call_is_read_in_whatever_shape_it_comes(text: str, calls: list[tuple[str, Any]]) -> None:
     parsed = read(text)
     assert runnable(parsed) == calls
@@ -202,7 +203,7 @@ INERT = {
 }
 
 
-@pytest.mark.parametrize("text", INERT.values(), ids=INERT.keys())
+@each("text", INERT.values(), ids=INERT.keys())
 def test_what_is_only_shown_is_no_call(text: str) -> None:
     parsed = read(text)
     assert parsed.calls == []
@@ -508,8 +509,8 @@ ENDLESS = [
 ]
 
 
-@pytest.mark.parametrize("format", ["tool_call", "schoober"])
-@pytest.mark.parametrize("piece", ENDLESS)
+@each("format", ["tool_call", "schoober"])
+@each("piece", ENDLESS)
 def test_reading_is_linear(format: str, piece: str) -> None:
     def work(size: int) -> Callable[[], object]:
         text = piece * (size // len(piece))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.growth import growth
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError
@@ -39,7 +40,7 @@ def grep(ws: Workspace, pattern: str, **named: Any) -> str:
 # Patterns.
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "fits", "does_not"),
     [
         ("*.py", ["a.py", "x/a.py", ".x/a.py"], ["a.pyc", ".a.py"]),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.tools import (
@@ -121,7 +122,7 @@ OUTSIDE = [
 ]
 
 
-@pytest.mark.parametrize("path", OUTSIDE)
+@each("path", OUTSIDE)
 def test_outside_is_not_read(ws: Workspace, path: str) -> None:
     with pytest.raises(ToolError) as refused:
         read(ws, path.format(root=ws.root.path))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from tests.test_cli_terminal import PROMPT, Pty
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
@@ -29,7 +30,7 @@ from toolcrib.toolbox.policy import Autonomy
 
 def cases(relative: str, *starts: str) -> Any:
     found = [c for c in load_cases(f"cases/{relative}") if not starts or c["name"].startswith(starts)]
-    return pytest.mark.parametrize("case", found, ids=[c["name"] for c in found])
+    return each("case", found, ids=[c["name"] for c in found])
 
 
 def quoted(text: str) -> str:

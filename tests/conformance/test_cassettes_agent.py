@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.cassettes import cassettes
 from toolcrib import Agent, Effect, tool
 from toolcrib.agent import Reason
@@ -44,7 +45,7 @@ def check_transcript(messages: list[Message]) -> None:
             assert len(after.results) == len(message.calls)
 
 
-@pytest.mark.parametrize("group", [case for api in APIS for case in conversations(api)])
+@each("group", [case for api in APIS for case in conversations(api)])
 async def test_a_recorded_conversation_runs_to_its_end(group: list[dict[str, Any]]) -> None:
     seen: list[str] = []
     model = Replay(group)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.cassettes import check_answer, check_chunks, decode, event_feeds, records
 from toolcrib.codecs import AnthropicMessagesCodec, Codec, ModelError, OpenAIChatCodec
 from toolcrib.messages import Response
@@ -85,7 +86,7 @@ def check(record: dict[str, Any], response: Response) -> None:
     check_answer(record, response, calls=expected_calls(record))
 
 
-@pytest.mark.parametrize("record", load(streamed=False))
+@each("record", load(streamed=False))
 def test_whole_answers(record: dict[str, Any]) -> None:
     codec, body = CODECS[record["api"]], record["response"]["body"]
     if differs(record) == "no answer" or (record["response"]["status"] or 200) >= 400:
@@ -99,7 +100,7 @@ def test_whole_answers(record: dict[str, Any]) -> None:
     check_usage(record, response, body.get("usage") or {})
 
 
-@pytest.mark.parametrize("record", load(streamed=True))
+@each("record", load(streamed=True))
 def test_streamed_answers(record: dict[str, Any]) -> None:
     codec, feeds = CODECS[record["api"]], event_feeds(record)
     if differs(record) == "broken off":

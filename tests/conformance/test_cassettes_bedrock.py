@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.cassettes import (
     all_records,
     cassettes,
@@ -120,7 +121,7 @@ def test_whole_answers(record: dict[str, Any]) -> None:
     check_usage(response, body.get("usage") or {})
 
 
-@pytest.mark.parametrize("record", records("converse", streamed=True))
+@each("record", records("converse", streamed=True))
 def test_streamed_answers(record: dict[str, Any]) -> None:
     feeds: dict[str, Callable[[], Iterator[dict[str, Any]]]] = dict(event_feeds(record))
     if "body_base64" in record["response"]:
@@ -209,14 +210,14 @@ def plain(block: dict[str, Any]) -> dict[str, Any] | None:
 REQUESTS = [record for api in ("converse", "invoke") for record in all_records(api) if own_body(record)]
 
 
-@pytest.mark.parametrize("record", [pytest.param(record, id=record["id"]) for record in REQUESTS])
+@each("record", [pytest.param(record, id=record["id"]) for record in REQUESTS])
 def test_requests(record: dict[str, Any]) -> None:
     """A recorded body, read into the neutral form and written again, says the same."""
     body = record["request"]["body"]
     assert canonical(rebuilt(record, read_converse(body))) == canonical(body)
 
 
-@pytest.mark.parametrize("record", [pytest.param(record, id=record["id"]) for record in REQUESTS])
+@each("record", [pytest.param(record, id=record["id"]) for record in REQUESTS])
 def test_tools_are_declared_as_they_were(record: dict[str, Any]) -> None:
     """Recorded schemas lie within the dialect, so that they are sent as they came."""
     body = record["request"]["body"]
@@ -340,7 +341,7 @@ def on_the_wire() -> list[Any]:
 REQUEST = Request([Message.user("Hi")], [ToolSpec("f", "Does f.", {"type": "object", "properties": {}})])
 
 
-@pytest.mark.parametrize("record", on_the_wire())
+@each("record", on_the_wire())
 async def test_recorded_bytes_over_a_socket(
     record: dict[str, Any], server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.cassettes import (
     all_records,
     cassettes,
@@ -103,7 +104,7 @@ def check_error(record: dict[str, Any], error: ModelError) -> None:
         assert error.message == noted["message"]
 
 
-@pytest.mark.parametrize("record", records(API, streamed=False))
+@each("record", records(API, streamed=False))
 def test_whole_answers(record: dict[str, Any]) -> None:
     body = record["response"].get("body", record["response"].get("body_text"))
     if not is_answer(body):
@@ -116,7 +117,7 @@ def test_whole_answers(record: dict[str, Any]) -> None:
     check_usage(response, body.get("usageMetadata") or {})
 
 
-@pytest.mark.parametrize("record", records(API, streamed=True))
+@each("record", records(API, streamed=True))
 def test_streamed_answers(record: dict[str, Any]) -> None:
     events = list(recorded_events(record["response"]))
     if record.get("error"):
@@ -214,7 +215,7 @@ def canonical_part(part: dict[str, Any], *, bare: bool) -> dict[str, Any]:
     return part
 
 
-@pytest.mark.parametrize("record", [pytest.param(record, id=record["id"]) for record in ASKED])
+@each("record", [pytest.param(record, id=record["id"]) for record in ASKED])
 def test_requests(record: dict[str, Any]) -> None:
     body = body_of(record)
     assert body is not None
@@ -247,7 +248,7 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize("record", [pytest.param(record, id=record["id"]) for record in ANSWERS])
+@each("record", [pytest.param(record, id=record["id"]) for record in ANSWERS])
 def test_every_part_goes_back_as_it_came(record: dict[str, Any]) -> None:
     """Signatures on exactly their parts, thinking, pictures, and what only Gemini understands."""
     if record["finish_reason"] in REFUSED:
@@ -288,7 +289,7 @@ def signed(parts: list[dict[str, Any]]) -> list[Any]:
 STEPS = [pair for group in cassettes(API) for pair in itertools.pairwise(group)]
 
 
-@pytest.mark.parametrize(("before", "after"), [pytest.param(*step, id=step[1]["id"]) for step in STEPS])
+@each(("before", "after"), [pytest.param(*step, id=step[1]["id"]) for step in STEPS])
 def test_the_next_request_is_written_from_the_answer(before: dict[str, Any], after: dict[str, Any]) -> None:
     """The answer that we decoded, sent back with its results, is what the recording client sent back."""
     body = body_of(after)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tests.cases import each
 from tests.conformance.cassettes import check_chunks, records
 from tests.conformance.test_cassettes_gemini import check
 from tests.conformance.test_cassettes_transports import Server, server
@@ -36,7 +35,7 @@ def sample() -> list[Any]:
     return [param for group in chosen.values() for param in group]
 
 
-@pytest.mark.parametrize("record", sample())
+@each("record", sample())
 async def test_recorded_bytes_through_the_transport(record: dict[str, Any], server: Server) -> None:
     server.answer = record["response"]
     model = Gemini("gemini-3-pro", base_url=f"http://127.0.0.1:{server.server_port}", api_key="a-key-of-ours")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import shared_dir
 from tests.conformance.wire_reader import blocks, plain, read_chat, read_messages, without
 from toolcrib.codecs import AnthropicMessagesCodec, Codec, OpenAIChatCodec
@@ -143,7 +144,7 @@ def anthropic_block(block: dict[str, Any]) -> dict[str, Any]:
     return {**block, "content": content}
 
 
-@pytest.mark.parametrize("record", [pytest.param(record, id=record["id"]) for record in RECORDS])
+@each("record", [pytest.param(record, id=record["id"]) for record in RECORDS])
 def test_requests(record: dict[str, Any]) -> None:
     request = neutral(record)
     if beyond_us(request):
@@ -152,7 +153,7 @@ def test_requests(record: dict[str, Any]) -> None:
     assert ours == canonical(record["request"]["body"], record["api"])
 
 
-@pytest.mark.parametrize("record", [pytest.param(record, id=record["id"]) for record in AFTER_RESULTS])
+@each("record", [pytest.param(record, id=record["id"]) for record in AFTER_RESULTS])
 def test_an_answer_goes_back_as_it_came(record: dict[str, Any]) -> None:
     """The answer that we decoded, sent back with its results, is what the recording client sent back."""
     request = neutral(record)
@@ -213,7 +214,7 @@ ANSWERS = [record for record in recorded() if not record.get("error")]
 WHOLE = [record for record in ANSWERS if record["response"]["framing"] == "json"]
 
 
-@pytest.mark.parametrize("record", [pytest.param(r, id=r["id"]) for r in WHOLE if r["api"] == "messages"])
+@each("record", [pytest.param(r, id=r["id"]) for r in WHOLE if r["api"] == "messages"])
 def test_every_block_goes_back_as_it_came(record: dict[str, Any]) -> None:
     """Thinking with its signature, calls with their caller, server-side tools and what they found."""
     blocks = [
@@ -229,7 +230,7 @@ def test_every_block_goes_back_as_it_came(record: dict[str, Any]) -> None:
     assert ours == [*blocks, *([{"type": "text", "text": NO_ANSWER}] if only_thought else [])]
 
 
-@pytest.mark.parametrize("record", [pytest.param(r, id=r["id"]) for r in WHOLE if r["api"] == "chat"])
+@each("record", [pytest.param(r, id=r["id"]) for r in WHOLE if r["api"] == "chat"])
 def test_thinking_goes_back_in_the_fields_it_came_in(record: dict[str, Any]) -> None:
     choices = record["response"]["body"].get("choices")
     if not choices or isinstance(choices[0]["message"].get("content"), list):
@@ -243,7 +244,7 @@ def test_thinking_goes_back_in_the_fields_it_came_in(record: dict[str, Any]) -> 
     assert back.get("reasoning_details", []) == (said.get("reasoning_details") or [])
 
 
-@pytest.mark.parametrize(
+@each(
     "record",
     [
         pytest.param(r, id=r["id"])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.cassettes import cassettes, wire_bytes
 from tests.conformance.test_cassettes_agent import check_transcript, tools_of
 from tests.legal_bodies import CHECKERS
@@ -123,7 +124,7 @@ def model_for(group: list[dict[str, Any]], server: Server) -> Any:
     return APIS[api][0]("m", base_url=address, api_key="a-key-of-ours", max_retries=0, **more)
 
 
-@pytest.mark.parametrize("group", sample())
+@each("group", sample())
 async def test_the_agent_finishes_its_run(group: list[dict[str, Any]], server: Server) -> None:
     server.group, server.bodies = group, []
     seen: list[str] = []

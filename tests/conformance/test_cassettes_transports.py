@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.cassettes import check_chunks, wire_bytes
 from tests.conformance.test_cassettes_answers import check, load
 from toolcrib.messages import Message, Request, Response
@@ -82,7 +83,7 @@ def sample() -> list[Any]:
 REQUEST = Request([Message.user("Hi")], [ToolSpec("f", "Does f.", {"type": "object", "properties": {}})])
 
 
-@pytest.mark.parametrize("record", sample())
+@each("record", sample())
 async def test_recorded_bytes_through_the_sdks(record: dict[str, Any], server: Server) -> None:
     server.answer = record["response"]
     model = model_for(record, server)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from tests.conformance.test_tools_paths import build
 from toolcrib import Toolbox, ToolCall
@@ -33,7 +34,7 @@ OTHER_SHELLS = "a grammar of PowerShell or cmd: our tool runs bash, wherever it 
 
 def cases(relative: str) -> Any:
     found = [c for c in load_cases(f"cases/{relative}") if c["input"].get("shell", "Posix") == "Posix"]
-    return pytest.mark.parametrize("case", [c for c in found if "command" in c["input"] or "argv" in c["input"]],
+    return each("case", [c for c in found if "command" in c["input"] or "argv" in c["input"]],
                                    ids=lambda case: case["name"])  # fmt: skip
 
 

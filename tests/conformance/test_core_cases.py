@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from toolcrib import Agent, Answer, Effect, Message, Retry, Toolbox, ToolCall, ToolError, ToolFactory, Verdict
 from toolcrib.agent import Budget, Reason
@@ -39,7 +40,7 @@ EFFECTS = {
 def cases(relative: str, *starts: str) -> Any:
     """The cases of a file as parameters, those whose name begins with one of `starts` (all, when none)."""
     found = [c for c in load_cases(f"cases/{relative}") if not starts or c["name"].startswith(starts)]
-    return pytest.mark.parametrize("case", found, ids=[c["name"] for c in found])
+    return each("case", found, ids=[c["name"] for c in found])
 
 
 def named_tool(name: str, effect: Effect = Effect.READ, ran: list[Any] | None = None) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import any_tool, shell_in
 from toolcrib import Effect, Toolbox
@@ -40,7 +41,7 @@ def kept(variables: dict[str, str], passed: list[str], added: dict[str, str] | N
 
 
 def by_name(cases: list[Any]) -> Any:
-    return pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in cases])
+    return each("case", [pytest.param(case, id=case["name"]) for case in cases])
 
 
 @by_name(CODEX)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from toolcrib.jsonstream import JsonStream, JsonStreamError
 
@@ -67,9 +68,7 @@ REFUSED_WHERE_OPEN = {
 }
 
 
-@pytest.mark.parametrize(
-    "case", load_cases("corpora/json-test-suite/parsing.jsonl"), ids=lambda case: case["name"]
-)
+@each("case", load_cases("corpora/json-test-suite/parsing.jsonl"), ids=lambda case: case["name"])
 def test_json_test_suite(case: dict[str, Any]) -> None:
     text = _text(case)
     outcomes = {_outcome(chunks) for chunks in _cuts(text)}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases, shared_dir
 from toolcrib.net import Kind, NetGuard, NetworkRefused, judge, kind_of
 from toolcrib.net.addresses import nat64_inner, nat64_prefix
@@ -28,7 +29,7 @@ URLS = json.loads((shared_dir() / "cases/ssrf/urls.json").read_text(encoding="ut
 
 
 def by_name(cases: list[Any]) -> Any:
-    return pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in cases])
+    return each("case", [pytest.param(case, id=case["name"]) for case in cases])
 
 
 def in_url(host: str) -> str:
@@ -45,7 +46,7 @@ def refusal(guard: NetGuard, url: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("kind", ["sync", "async"])
+@each("kind", ["sync", "async"])
 @by_name(URLS)
 async def test_the_corpus_of_urls(case: dict[str, Any], kind: str, server: int) -> None:  # noqa: F811
     """With a real client: what is to be blocked reaches no address but the public one, and fails."""

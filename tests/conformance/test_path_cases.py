@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from toolcrib import Toolbox, ToolError
 from toolcrib.result import ToolResult
@@ -24,7 +25,7 @@ NO_HOME = "a workspace has no home folder: '~' lies outside"
 
 def cases(relative: str) -> Any:
     found = load_cases(f"cases/{relative}")
-    return pytest.mark.parametrize("case", found, ids=[c["name"] for c in found])
+    return each("case", found, ids=[c["name"] for c in found])
 
 
 READERS = {

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from toolcrib import Effect, Toolbox, ToolCall, ToolError, tool
 from toolcrib.access import Access, Reach
@@ -33,7 +34,7 @@ from toolcrib.tools import Workspace, workspace_tools
 
 def cases(relative: str) -> Any:
     found = load_cases(f"cases/{relative}")
-    return pytest.mark.parametrize("case", found, ids=[c["name"] for c in found])
+    return each("case", found, ids=[c["name"] for c in found])
 
 
 def named(name: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from toolcrib.json_text.values import same_json
 from toolcrib.repair import Repaired, Unrepairable, drop_empty_optionals, repair
@@ -24,7 +25,7 @@ ROOT_TYPES = {
 
 
 def named(cases: list[Any]) -> Any:
-    return pytest.mark.parametrize("case", cases, ids=[case["name"] for case in cases])
+    return each("case", cases, ids=[case["name"] for case in cases])
 
 
 WILD = load_cases("cases/json-repair/wild_tool_args.json")

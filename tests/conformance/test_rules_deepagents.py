@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import any_tool, ordered, shell_in
 from toolcrib import Effect, Toolbox, ToolCall, ToolResult, tool
@@ -41,7 +42,7 @@ def of_api(*apis: str) -> Any:
     cases = [
         case for case in load_cases("cases/deepagents/fs_permissions.json") if case["input"]["api"] in apis
     ]
-    return pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in cases])
+    return each("case", [pytest.param(case, id=case["name"]) for case in cases])
 
 
 async def decided(rules: tuple[Rule, ...], access: Access) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import any_tool, at_least, command, ordered, shell_in, verdict
 from toolcrib import Effect, Toolbox
@@ -261,9 +262,7 @@ def is_cyclic(value: Any) -> bool:
     return "<<cycle>>" in str(value) or "[Circular" in str(value)
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(c, id=c["name"]) for c in CASES if c["input"]["api"] == "check"]
-)
+@each("case", [pytest.param(c, id=c["name"]) for c in CASES if c["input"]["api"] == "check"])
 async def test_decisions(case: dict[str, Any], tmp_path: Path) -> None:
     given, expected = case["input"], case["expected"]
     if is_cyclic(given["call"]):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import STRICTNESS, any_tool, ordered, shell_in, verdict
 from toolcrib import Effect, Toolbox, ToolCall
@@ -101,7 +102,7 @@ def of_api(file: str, *apis: str) -> Any:
     cases = [
         case for case in load_cases(f"cases/opencode/{file}.json") if case["input"].get("api", "") in apis
     ]
-    return pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in cases])
+    return each("case", [pytest.param(case, id=case["name"]) for case in cases])
 
 
 @of_api("permission", "evaluate", "ask")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from tests.test_schema_dialects import nodes, violations
 from toolcrib.schema import SchemaError, clean, lint, to_dialect, to_markdown
@@ -141,7 +142,7 @@ TOLD_INSTEAD = {
 }
 
 
-@pytest.mark.parametrize("case", cases("zeroclaw/schema_cleaner"))
+@each("case", cases("zeroclaw/schema_cleaner"))
 def test_a_strategy_of_zeroclaw(case: Any) -> None:
     dialect = case["input"]["strategy"]
     ours, root = in_dialect(case["input"]["schema"], dialect)
@@ -248,7 +249,7 @@ def every_object(node: Any) -> Iterator[dict[str, Any]]:
     return (child for _, child in nodes(node) if "object" in child.get("type", ""))
 
 
-@pytest.mark.parametrize("case", cases("beyond/schema_adversarial"))
+@each("case", cases("beyond/schema_adversarial"))
 def test_hostile_schemas(case: Any) -> None:
     schema, dialect, expected = case["input"]["schema"], case["input"]["strategy"], case["expected"]
     before = copy.deepcopy(schema)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from toolcrib.secrets import Environment, Redactor, as_variables, check, reveal
 from toolcrib.secrets.redact import unfit
@@ -29,7 +30,7 @@ DIFFERENT_LEAKS = {"entropy_off": ENTROPY}
 
 
 def by_name(cases: list[Any]) -> Any:
-    return pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in cases])
+    return each("case", [pytest.param(case, id=case["name"]) for case in cases])
 
 
 @by_name(REFERENCES)

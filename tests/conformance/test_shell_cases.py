@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases, shared_dir
 from toolcrib.shell import Judgement, judge
 from toolcrib.shell.gate import Stopped
@@ -50,7 +51,7 @@ def bypasses() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("case", bypasses())
+@each("case", bypasses())
 def test_no_bypass_is_plain_and_no_harmless_command_is_stopped(case: dict[str, Any]) -> None:
     if case["name"] in DIFFERENT:
         pytest.skip(DIFFERENT[case["name"]])
@@ -61,7 +62,7 @@ def test_no_bypass_is_plain_and_no_harmless_command_is_stopped(case: dict[str, A
     assert verdict == case["expected"], found.reason
 
 
-@pytest.mark.parametrize("case", named("beyond/shell_policy_gaps.json"))
+@each("case", named("beyond/shell_policy_gaps.json"))
 def test_gaps_of_an_allow_list(case: dict[str, Any]) -> None:
     command = case["input"]["command"]
     if "must_not_auto_allow" in case["expected"]:
@@ -110,7 +111,7 @@ def test_scripts_decomposed(case: dict[str, Any]) -> None:
     assert (plain_words(plan) if plan is not None else None) == expected
 
 
-@pytest.mark.parametrize("case", named("codex/is_safe_command.json"))
+@each("case", named("codex/is_safe_command.json"))
 def test_known_safe(case: dict[str, Any]) -> None:
     found = judge(line(case["input"]["argv"]))
     assert (found.verdict == "plain") == (case["expected"] == "safe"), found.reason
@@ -135,7 +136,7 @@ READS_BUT_ASKS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", named("codex/parse_command.json"))
+@each("case", named("codex/parse_command.json"))
 def test_what_reads_is_plain(case: dict[str, Any]) -> None:
     argv = case["input"]["argv"]
     found = judge(line(argv, operators=True))
@@ -210,7 +211,7 @@ def test_substitutions_are_understood_and_not_refused(case: dict[str, Any]) -> N
         assert all(judge(str(Plan((step,)))).verdict == "plain" for step in found.plan.steps)
 
 
-@pytest.mark.parametrize("case", named("gemini-cli/shell_utils.json"))
+@each("case", named("gemini-cli/shell_utils.json"))
 def test_roots_and_redirections(case: dict[str, Any]) -> None:
     given, expected, note = case["input"], case["expected"], case.get("note") or ""
     if "win32" in note or not given["args"] or not isinstance(given["args"][0], str):
@@ -257,7 +258,7 @@ def refused_by_list(given: dict[str, Any], found: Judgement) -> bool:
     return "*" not in allowed and not {name.lower() for name in found.programs} <= allowed
 
 
-@pytest.mark.parametrize("case", named("zeroclaw/shell_command_allowed.json"))
+@each("case", named("zeroclaw/shell_command_allowed.json"))
 def test_an_allow_list_against_proof(case: dict[str, Any]) -> None:
     given = of_posix(case)["input"]
     found = judge(given["command"])
@@ -305,7 +306,7 @@ def test_redirections(case: dict[str, Any]) -> None:
         assert not [r for one in commands(plan) for r in one.redirects if r.kind in ("write", "append")]
 
 
-@pytest.mark.parametrize("case", named("zeroclaw/shell_forbidden_path_argument.json"))
+@each("case", named("zeroclaw/shell_forbidden_path_argument.json"))
 def test_forbidden_paths(case: dict[str, Any]) -> None:
     given = of_posix(case)["input"]
     if "command" not in given:

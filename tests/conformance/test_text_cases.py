@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from toolcrib.codecs.text import Parsed, ResultText, format_named, formats, parse_text, text_parser
 from toolcrib.codecs.text.escaping import escape_markers
@@ -116,13 +117,13 @@ INERT = [
 ]
 
 
-@pytest.mark.parametrize("case", ZEROCLAW, ids=lambda case: case["name"])
+@each("case", ZEROCLAW, ids=lambda case: case["name"])
 def test_recorded_replies(case: dict[str, Any]) -> None:
     expected = case["expected"]
     check(case["name"], case["input"], expected["calls"], expected.get("text"))
 
 
-@pytest.mark.parametrize("case", MIXED, ids=lambda case: case["id"])
+@each("case", MIXED, ids=lambda case: case["id"])
 def test_recorded_mixed_forms(case: dict[str, Any]) -> None:
     check(case["id"], case["text"], case["expected"], case["expected_content"], inert=bool(case["inert"]))
     shown = parse_text(case["text"], "tool_call", tools_of(case["expected"])).text
@@ -132,8 +133,8 @@ def test_recorded_mixed_forms(case: dict[str, Any]) -> None:
         assert word not in shown
 
 
-@pytest.mark.parametrize("format", sorted(formats()))
-@pytest.mark.parametrize("case", INERT, ids=lambda case: case["id"])
+@each("format", sorted(formats()))
+@each("case", INERT, ids=lambda case: case["id"])
 def test_what_must_stay_inert_runs_in_no_format(case: dict[str, Any], format: str) -> None:
     assert runnable(parse_text(case["text"], format, KNOWN)) == []
 
@@ -254,10 +255,8 @@ def test_adversarial_replies(case: dict[str, Any]) -> None:
     assert bool(case["expected"].get("issue")) == any(call.problem for call in parsed.calls)
 
 
-@pytest.mark.parametrize("format", sorted(formats()))
-@pytest.mark.parametrize(
-    "case", [case for case in ATTACKS if "output" in case["input"]], ids=lambda case: case["name"]
-)
+@each("format", sorted(formats()))
+@each("case", [case for case in ATTACKS if "output" in case["input"]], ids=lambda case: case["name"])
 def test_a_result_cannot_leave_its_tag(case: dict[str, Any], format: str) -> None:
     chosen, output = format_named(format), case["input"]["output"]
     said = escape_markers(output, chosen.reserved)

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
+from tests.cases import each
 from tests.conformance.conftest import load_cases
 from toolcrib.codecs.text import Parsed, formats, parse_text, text_parser
 from toolcrib.json_text.values import same_json
@@ -137,7 +136,7 @@ def test_every_format_is_built() -> None:
     assert not missing, f"formats without a parser, with their cases: {dict(missing)}"
 
 
-@pytest.mark.parametrize("case", BUILT, ids=lambda case: case["id"])
+@each("case", BUILT, ids=lambda case: case["id"])
 def test_calls(case: dict[str, Any]) -> None:
     parsed = parse_text(case["text"], case["format"], tools(case))
     got, wanted = runnable(parsed), expected(case)
@@ -151,7 +150,7 @@ def test_calls(case: dict[str, Any]) -> None:
             assert call.id == want["id"]
 
 
-@pytest.mark.parametrize("case", BUILT, ids=lambda case: case["id"])
+@each("case", BUILT, ids=lambda case: case["id"])
 def test_text_and_thinking(case: dict[str, Any]) -> None:
     parsed = parse_text(case["text"], case["format"], tools(case))
     wanted = case.get("complete_content", case.get("expected_content"))
@@ -164,7 +163,7 @@ def test_text_and_thinking(case: dict[str, Any]) -> None:
         assert parsed.reasoning.split() == case["expected_reasoning"].split()
 
 
-@pytest.mark.parametrize("case", BUILT, ids=lambda case: case["id"])
+@each("case", BUILT, ids=lambda case: case["id"])
 def test_cut_anywhere_it_says_the_same(case: dict[str, Any]) -> None:
     text = case["text"]
     whole = parse_text(text, case["format"], tools(case))

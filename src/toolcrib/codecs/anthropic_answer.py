@@ -7,15 +7,15 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.concatenated_calls import StreamedArguments, split_concatenated
-from toolcrib.codecs.pairing import MISSING_IDS
+from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.wire_json import (
+    arguments_as_written,
     as_count,
     as_dict,
     as_index,
     as_list,
     as_str,
-    compact,
     dicts,
     joined,
     json_object,
@@ -130,7 +130,7 @@ class MessagesDecoder:
         if block.kind == "tool_use":
             block.number = self._calls
             self._calls += 1
-            name, id = as_str(content.get("name")), _id(content)
+            name, id = as_str(content.get("name")), known_id(content.get("id"))
             return block, [CallChunk(block.number, self._names.get(name, name), id)]
         text = as_str(content.get("text")) if block.kind == "text" else ""
         thought = as_str(content.get("thinking")) if block.kind == "thinking" else ""
@@ -282,20 +282,13 @@ def _part(block: dict[str, Any], arguments: Any, provider: str, names: dict[str,
         own = {
             key: value for key, value in block.items() if key not in ("type", "id", "name", "input") and value
         }
-        return ToolCall(names.get(name, name), _given(arguments), _id(block), {provider: own} if own else {})
+        return ToolCall(
+            names.get(name, name),
+            arguments_as_written(arguments),
+            known_id(block.get("id")),
+            {provider: own} if own else {},
+        )
     return Opaque(provider, block)
-
-
-def _given(arguments: Any) -> str | dict[str, Any]:
-    """Arguments as the model wrote them. A value that is neither text nor object is kept as JSON text, which
-    the toolbox refuses.
-    """
-    return arguments if isinstance(arguments, str | dict) else "" if arguments is None else compact(arguments)
-
-
-def _id(block: dict[str, Any]) -> str:
-    id = as_str(block.get("id"))
-    return "" if id in MISSING_IDS else id
 
 
 def _response(

@@ -7,8 +7,15 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.concatenated_calls import split_concatenated
-from toolcrib.codecs.pairing import MISSING_IDS
-from toolcrib.codecs.wire_json import as_count, as_dict, as_index, as_str, compact, dicts
+from toolcrib.codecs.pairing import known_id
+from toolcrib.codecs.wire_json import (
+    arguments_as_written,
+    as_count,
+    as_dict,
+    as_index,
+    as_str,
+    dicts,
+)
 from toolcrib.content import Image, Text
 from toolcrib.messages import (
     Message,
@@ -91,23 +98,16 @@ def _part_of(block: dict[str, Any], arguments: Any, provider: str, names: dict[s
         name = as_str(use.get("name"))
         own = {k: v for k, v in use.items() if k not in ("toolUseId", "name", "input", "type")}
         given = use.get("input") if arguments is None else arguments
-        return ToolCall(names.get(name, name), _given(given), id_of(use), {provider: own} if own else {})
+        return ToolCall(
+            names.get(name, name),
+            arguments_as_written(given),
+            known_id(use.get("toolUseId")),
+            {provider: own} if own else {},
+        )
     picture = as_dict(block.get("image"))
     if data := as_str(as_dict(picture.get("source")).get("bytes")):
         return Image(data=data, media_type=f"image/{as_str(picture.get('format')) or 'png'}")
     return Opaque(provider, block)
-
-
-def _given(arguments: Any) -> str | dict[str, Any]:
-    """Arguments as the model wrote them. A value that is neither text nor object is kept as JSON text, which
-    the toolbox refuses.
-    """
-    return arguments if isinstance(arguments, str | dict) else "" if arguments is None else compact(arguments)
-
-
-def id_of(block: dict[str, Any]) -> str:
-    id = as_str(block.get("toolUseId"))
-    return "" if id in MISSING_IDS else id
 
 
 def response_of(parts: list[MessagePart], fields: dict[str, Any], provider: str) -> Response:

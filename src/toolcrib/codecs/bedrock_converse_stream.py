@@ -12,13 +12,13 @@ from toolcrib.codecs.bedrock_converse_answer import (
     ERROR_ENDINGS,
     SERVER_TOOL,
     finished,
-    id_of,
     parts_of,
     read_error,
     response_of,
 )
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.concatenated_calls import StreamedArguments
+from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.wire_json import as_dict, as_index, as_list, as_str, compact, joined, json_object
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, Response, TextChunk
 
@@ -71,7 +71,9 @@ class ConverseDecoder:
             block.number = self._calls
             self._calls += 1
             name = as_str(start.get("name"))
-            chunks.append(CallChunk(block.number, self._names.get(name, name), id_of(start)))
+            chunks.append(
+                CallChunk(block.number, self._names.get(name, name), known_id(start.get("toolUseId")))
+            )
         return chunks
 
     def _block_delta(self, data: dict[str, Any]) -> list[Chunk]:

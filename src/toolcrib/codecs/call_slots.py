@@ -11,7 +11,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.concatenated_calls import StreamedArguments
-from toolcrib.codecs.pairing import MISSING_IDS
+from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.wire_json import as_dict, as_index, as_str, compact, json_object
 from toolcrib.messages import CallChunk
 
@@ -179,8 +179,3 @@ def call_extras(call: dict[str, Any]) -> dict[str, Any]:
         and not (name == "type" and value in ("function", ""))
         and name != "custom"
     }
-
-
-def known_id(value: Any) -> str:
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else as_str(value)
-    return "" if text in MISSING_IDS else text

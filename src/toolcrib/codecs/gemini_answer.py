@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
-from toolcrib.codecs.gemini_parts import Call, Words, call_id, read_media, without
+from toolcrib.codecs.gemini_parts import Call, Words, read_media, without
+from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.wire_json import as_count, as_dict, as_list, as_money, as_str, dicts
 from toolcrib.messages import (
@@ -175,7 +176,7 @@ class GeminiDecoder:
         return [ReasoningChunk(text) if thought else TextChunk(text)] if text else []
 
     def _call(self, call: dict[str, Any], own: dict[str, Any]) -> list[Chunk]:
-        name, id = as_str(call.get("name")), call_id(call)
+        name, id = as_str(call.get("name")), known_id(call.get("id"))
         chunks: list[Chunk] = []
         current = self._continued(name, id)
         if current is None:

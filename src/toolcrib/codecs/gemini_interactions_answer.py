@@ -7,7 +7,8 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.gemini_answer import read_error
-from toolcrib.codecs.gemini_parts import call_id, without
+from toolcrib.codecs.gemini_parts import without
+from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.wire_json import as_count, as_dict, as_index, as_list, as_str, compact, dicts, joined
 from toolcrib.content import Audio, File, Image, Text
@@ -102,7 +103,7 @@ class InteractionsDecoder:
         if step.kind == "function_call":
             self._calls += 1
             name = as_str(content.get("name"))
-            return [CallChunk(step.number, self._names.get(name, name), call_id(content))]
+            return [CallChunk(step.number, self._names.get(name, name), known_id(content.get("id")))]
         whole = read_step(content, self._provider, self._names)
         said = [part for part in whole if isinstance(part, Text | Reasoning) and part.text]
         return [
@@ -195,7 +196,11 @@ def read_step(step: dict[str, Any], provider: str, names: dict[str, str]) -> lis
         given, name = step.get("arguments"), as_str(step.get("name"))
         own = {k: v for k, v in without(step, "type", "id", "name", "arguments").items() if v}
         arguments = given if isinstance(given, str | dict) else {} if given is None else compact(given)
-        return [ToolCall(names.get(name, name), arguments, call_id(step), {provider: own} if own else {})]
+        return [
+            ToolCall(
+                names.get(name, name), arguments, known_id(step.get("id")), {provider: own} if own else {}
+            )
+        ]
     return [Opaque(provider, step)]
 
 

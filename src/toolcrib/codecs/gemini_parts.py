@@ -6,7 +6,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.gemini_partial import PartialArguments
-from toolcrib.codecs.pairing import MISSING_IDS
+from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.wire_json import as_dict, as_list, as_str, compact, joined
 from toolcrib.content import Audio, File, Image, Text
 from toolcrib.messages import CallChunk, Chunk, MessagePart, Reasoning
@@ -46,7 +46,7 @@ class Call:
 
     def take(self, call: dict[str, Any]) -> str:
         """Takes a piece and returns the argument text that it adds."""
-        self.name, self.id = self.name or as_str(call.get("name")), self.id or call_id(call)
+        self.name, self.id = self.name or as_str(call.get("name")), self.id or known_id(call.get("id"))
         said = ""
         if (args := call.get("args")) not in (None, {}, ""):
             said = _as_text(args) if self.args is None and self.partial is None else ""
@@ -97,11 +97,6 @@ def read_media(part: dict[str, Any], provider: str) -> Image | Audio | File | No
     if kind.startswith("audio/"):
         return Audio(data, url, kind, name, extras)
     return File(data, url, kind, name, extras)
-
-
-def call_id(call: dict[str, Any]) -> str:
-    id = as_str(call.get("id"))
-    return "" if id in MISSING_IDS else id
 
 
 def _as_text(args: Any) -> str:

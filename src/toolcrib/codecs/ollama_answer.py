@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.call_slots import known_id
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.concatenated_calls import split_concatenated
+from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.wire_json import (
     as_count,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.call_slots import CallSlots, arguments_text, call_extras, called_function, known_id
+from toolcrib.codecs.call_slots import CallSlots, arguments_text, call_extras, called_function
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.openai_chat_parts import Speech, picture_of, pictures, token_logprobs
+from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.wire_json import as_count, as_dict, as_money, as_str, dicts, joined
 from toolcrib.content import Image, Text

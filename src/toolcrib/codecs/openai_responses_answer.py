@@ -12,7 +12,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.openai_chat_answer import read_error
-from toolcrib.codecs.pairing import MISSING_IDS
+from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.wire_json import as_count, as_dict, as_list, as_str, compact, dicts
 from toolcrib.content import Image, Text
 from toolcrib.messages import (
@@ -125,11 +125,6 @@ def texts_of(item: dict[str, Any]) -> list[tuple[tuple[str, int], str]]:
     return found
 
 
-def call_id(item: dict[str, Any]) -> str:
-    id = as_str(item.get("call_id"))
-    return "" if id in MISSING_IDS else id
-
-
 def _message(item: dict[str, Any], provider: str) -> list[MessagePart]:
     about = {name: value for name, value in item.items() if name not in ("type", "role", "content")}
     parts: list[MessagePart] = []
@@ -160,7 +155,10 @@ def _call(item: dict[str, Any], kind: str, provider: str, names: dict[str, str])
     raw = item.get(field)
     arguments = raw if isinstance(raw, str | dict) else "" if raw is None else compact(raw)
     return ToolCall(
-        names.get(name, name), arguments, call_id(item), {kept_by(provider): kept} if kept else {}
+        names.get(name, name),
+        arguments,
+        known_id(item.get("call_id")),
+        {kept_by(provider): kept} if kept else {},
     )
 
 

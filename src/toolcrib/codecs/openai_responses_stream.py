@@ -16,12 +16,12 @@ from toolcrib.codecs.openai_chat_answer import read_error
 from toolcrib.codecs.openai_responses_answer import (
     CALLS,
     TEXTS,
-    call_id,
     failure,
     kind_of,
     texts_of,
     to_response,
 )
+from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.wire_json import as_dict, as_index, as_list, as_str, compact, dicts, joined
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, Response, TextChunk
@@ -201,7 +201,7 @@ class ResponsesDecoder:
     def _register(self, slot: _Slot) -> None:
         if id := as_str(slot.item.get("id")):
             self._by_id[id] = slot
-        if slot.kind in CALLS and (id := call_id(slot.item)):
+        if slot.kind in CALLS and (id := known_id(slot.item.get("call_id"))):
             self._by_call[id] = slot
 
     def _announce(self, slot: _Slot) -> list[Chunk]:
@@ -212,7 +212,7 @@ class ResponsesDecoder:
         slot.number = len(self._calls)
         self._calls.append(slot)
         came = "".join(slot.arguments.pieces)
-        return [CallChunk(slot.number, self._names.get(name, name), call_id(slot.item), came)]
+        return [CallChunk(slot.number, self._names.get(name, name), known_id(slot.item.get("call_id")), came)]
 
     def _settle(self, slot: _Slot, item: dict[str, Any]) -> list[Chunk]:
         """Takes a finished item and hands out the text that its pieces did not contain."""
@@ -278,7 +278,11 @@ class ResponsesDecoder:
     def _match(self, item: dict[str, Any], index: int | None) -> _Slot | None:
         """The slot of a finished item, whose ids may differ from those it started with."""
         kind = kind_of(item)
-        if kind in CALLS and (slot := self._by_call.get(call_id(item))) is not None and slot.kind == kind:
+        if (
+            kind in CALLS
+            and (slot := self._by_call.get(known_id(item.get("call_id")))) is not None
+            and slot.kind == kind
+        ):
             return slot
         slot = self._find(kind, as_str(item.get("id")), index)
         return None if slot is not None and slot.done and not _repeats(slot, item) else slot
@@ -315,8 +319,8 @@ def _count(slot: _Slot) -> tuple[bool, int]:
 
 def _repeats(slot: _Slot, item: dict[str, Any]) -> bool:
     """Whether an item may be the one in a slot, judging by their ids."""
-    if slot.kind in CALLS and call_id(slot.item) and call_id(item):
-        return call_id(slot.item) == call_id(item)
+    if slot.kind in CALLS and known_id(slot.item.get("call_id")) and known_id(item.get("call_id")):
+        return known_id(slot.item.get("call_id")) == known_id(item.get("call_id"))
     ours, theirs = as_str(slot.item.get("id")), as_str(item.get("id"))
     return bool(ours) and ours == theirs
 

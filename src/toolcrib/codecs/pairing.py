@@ -13,6 +13,7 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.messages import Message, MessagePart, ResultPart
@@ -20,6 +21,13 @@ from toolcrib.result import ToolResult
 
 NO_RESULT = "No result was recorded for this call: it was interrupted, and whether it ran is not known."
 MISSING_IDS = frozenset({"", "null", "None"})  # Mistral's default id is the word "null"
+
+
+def known_id(value: Any) -> str:
+    """A call's id in an answer, which some servers send as a number; "" where the server sent none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) and value not in MISSING_IDS else ""
 
 
 @dataclass(frozen=True, slots=True)

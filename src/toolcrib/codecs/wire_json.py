@@ -63,6 +63,13 @@ def json_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def arguments_as_written(arguments: Any) -> str | dict[str, Any]:
+    """A call's arguments as the model wrote them. A value that is neither text nor object is kept as JSON
+    text, which the toolbox refuses.
+    """
+    return arguments if isinstance(arguments, str | dict) else "" if arguments is None else compact(arguments)
+
+
 def arguments_object(arguments: str | dict[str, Any]) -> dict[str, Any]:
     """A call's arguments as an object, for providers that take nothing else back.
 

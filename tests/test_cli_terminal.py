@@ -21,7 +21,7 @@ from toolcrib.call import CallKey
 from toolcrib.cli.answers import read_answer
 from toolcrib.cli.question_text import question_lines, remembered
 from toolcrib.question import Question, Verdict
-from toolcrib.visible import UNSHOWN, on_one_line, shown
+from toolcrib.visible import INVISIBLE, escape_invisible, on_one_line
 
 WRITES = """
 - text: I write twice.
@@ -256,7 +256,7 @@ def ask(arguments: object, limit: int = 5) -> tuple[str, bool]:
 @given(st.dictionaries(st.text(max_size=10), st.text(max_size=60), max_size=3))
 def test_a_question_shows_no_control_character(arguments: dict[str, str]) -> None:
     text, _ = ask(arguments)
-    assert not UNSHOWN.search(text)
+    assert not INVISIBLE.search(text)
     assert all(line.startswith(("? ", "  │ ")) for line in text.split("\n"))
 
 
@@ -297,10 +297,10 @@ def test_long_arguments_are_cut_with_a_note_and_whole_on_request() -> None:
 
 @given(st.text(max_size=200))
 def test_shown_text_is_safe_and_says_all_that_was_there(text: str) -> None:
-    assert not UNSHOWN.search(shown(text))
+    assert not INVISIBLE.search(escape_invisible(text))
     assert "\n" not in on_one_line(text)
-    plain = "".join(char for char in text if not UNSHOWN.match(char))
-    assert all(char in shown(text) for char in plain)
+    plain = "".join(char for char in text if not INVISIBLE.match(char))
+    assert all(char in escape_invisible(text) for char in plain)
 
 
 def test_nothing_that_has_to_be_set_is_cut_off(tmp_path: Path) -> None:

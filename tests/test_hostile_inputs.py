@@ -23,7 +23,7 @@ from toolcrib.models import ModelError, Scripted
 from toolcrib.models.anthropic import AnthropicMessages
 from toolcrib.models.openai import OpenAIChat
 from toolcrib.sink import EventLog
-from toolcrib.visible import shown
+from toolcrib.visible import escape_invisible
 
 
 @pytest.fixture
@@ -287,4 +287,4 @@ async def test_whatever_a_tool_reports_a_listener_can_take_it(report: dict[str, 
 
 @pytest.mark.parametrize("blank", ["\u034f", "\u115f", "\u2800", "\u3164", "\ufe00", "\uffa0", "\U000e0100"])
 def test_a_blank_that_is_no_space_is_spelled_out(blank: str) -> None:
-    assert shown(f"rm{blank}x") == f"rm{ascii(blank)[1:-1]}x"
+    assert escape_invisible(f"rm{blank}x") == f"rm{ascii(blank)[1:-1]}x"

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from toolcrib import Answer, Effect, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
 from toolcrib.call import CallKey
+from toolcrib.credentials import without_credentials
 from toolcrib.errors import ErrorCode
 from toolcrib.mcp import answer_to, elicitation, elicited
 from toolcrib.prepared import Pending
 from toolcrib.question import Lasting, Question, Scope
 from toolcrib.rules import read_rules
-from toolcrib.visible import UNSHOWN, without_credentials
+from toolcrib.visible import INVISIBLE
 
 
 def question(arguments: Any = None, **named: Any) -> Question:
@@ -81,7 +82,7 @@ def test_the_message_shows_the_exact_thing() -> None:
 @given(st.text())
 def test_nothing_in_a_message_is_invisible_or_begins_a_line_of_its_own(text: str) -> None:
     message = elicitation(question({"x": text}, reason=text))["message"]
-    assert UNSHOWN.search(message) is None
+    assert INVISIBLE.search(message) is None
     assert all(line.startswith(("run save", "x: ", "  | ")) for line in message.split("\n"))
 
 

@@ -19,7 +19,7 @@ from toolcrib.question import Answer, Question, Verdict
 from toolcrib.secrets import Environment
 from toolcrib.sink import EventLog
 from toolcrib.tools import Shell, ShellParams, Workspace
-from toolcrib.visible import shown
+from toolcrib.visible import escape_invisible
 
 VALUE = 'corr\'ect "horse" $42; touch injected'
 STORE = Environment(["API_KEY"], environ={"API_KEY": VALUE})
@@ -72,7 +72,7 @@ def test_it_asks_although_its_program_is_harmless(tmp_path: Path) -> None:
         assert box.call_sync("shell", {"command": command}).code is ErrorCode.REJECTED
     (first, *_) = asked
     assert len(asked) == 3 and "<secret_ref:API_KEY>" in first.arguments["command"]
-    assert all("horse" not in shown(str(question.to_dict())) for question in asked)
+    assert all("horse" not in escape_invisible(str(question.to_dict())) for question in asked)
 
 
 def test_nobody_is_shown_the_value(tmp_path: Path, sandbox: Sandbox) -> None:

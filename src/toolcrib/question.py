@@ -133,9 +133,9 @@ class Answer:
         if self.expires is not None and not _is_time(self.expires):
             object.__setattr__(self, "expires", 0.0)  # an invalid time counts as passed
         if self.message:
-            from toolcrib.visible import spoken
+            from toolcrib.visible import without_controls
 
-            object.__setattr__(self, "message", spoken(self.message))
+            object.__setattr__(self, "message", without_controls(self.message))
 
     @property
     def allows(self) -> bool:

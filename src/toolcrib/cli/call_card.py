@@ -11,7 +11,7 @@ from rich.text import Text
 from toolcrib.call import CallState
 from toolcrib.cli.question_text import repair_lines
 from toolcrib.cli.wording import arguments_on_one_line
-from toolcrib.visible import on_one_line, shown
+from toolcrib.visible import escape_invisible, on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.events import ArgumentsDelta, CallFinished, ToolStatus
@@ -128,7 +128,7 @@ def _of(result: Any, name: str) -> Any:
 
 def _looked_at(text: str, limit: int, style: str, *, from_end: bool = False) -> list[Text]:
     """A few lines of a text, with a note of how many there are."""
-    lines = shown(text).rstrip().split("\n") if text.strip() else []
+    lines = escape_invisible(text).rstrip().split("\n") if text.strip() else []
     left = len(lines) - limit
     if left <= 1:
         kept, note = lines, []
@@ -141,7 +141,7 @@ def _looked_at(text: str, limit: int, style: str, *, from_end: bool = False) -> 
 
 
 def _diff_lines(diff: str) -> list[Text]:
-    lines = shown(diff).splitlines()
+    lines = escape_invisible(diff).splitlines()
     if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
         lines = lines[2:]  # the file is named above
     body = [

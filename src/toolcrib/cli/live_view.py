@@ -35,7 +35,7 @@ from toolcrib.events import (
     TurnFinished,
     TurnStarted,
 )
-from toolcrib.visible import on_one_line, shown
+from toolcrib.visible import escape_invisible, on_one_line
 
 HIDDEN = {"attempt_completion"}  # its text is the answer, which is shown as such
 FRAMES = 8  # a second
@@ -112,7 +112,7 @@ class LiveView:
     def _said(self, text: str, style: str) -> None:
         if self._live is not None:
             self.pause()
-        self._words.write(shown(text), style)
+        self._words.write(escape_invisible(text), style)
 
     def _arguments(self, event: ArgumentsDelta) -> None:
         card = self.cards.get(event.key)
@@ -179,7 +179,7 @@ class LiveView:
     def _run_finished(self, event: RunFinished) -> None:
         self.pause()
         if event.reason == "completed" and event.text:
-            self._words.write(shown(event.text), "")
+            self._words.write(escape_invisible(event.text), "")
         self._words.end()
 
 

@@ -14,7 +14,7 @@ from toolcrib.assembly import Assembly, assemble
 from toolcrib.cli.console import Problem, quiet_logging, say, stdout_reserved
 from toolcrib.plugins import PluginError, missing_arguments
 from toolcrib.toolset import ToolFactory
-from toolcrib.visible import shown
+from toolcrib.visible import escape_invisible
 
 if TYPE_CHECKING:
     from toolcrib.command.sandbox import Sandbox
@@ -52,7 +52,7 @@ def load_assembly(
     except PluginError as problem:
         raise Problem(str(problem)) from problem
     for note in assembly.notes:
-        say(f"note: {shown(note)}")
+        say(f"note: {escape_invisible(note)}")
     return assembly
 
 

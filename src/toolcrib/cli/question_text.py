@@ -9,7 +9,7 @@ from typing import Any
 
 from toolcrib.cli.wording import local_minute, value_on_one_line
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
-from toolcrib.visible import on_one_line, shown
+from toolcrib.visible import escape_invisible, on_one_line
 
 SHOWN_LINES = 30  # lines of one argument that a question shows unasked
 ROW = 76  # characters that are taken for a row of the terminal
@@ -67,7 +67,7 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[t
             lines.append(("yellow", f"{MARGIN}  … {left_out}; s shows all of them"))
     lines += [("", f"{MARGIN}{on_one_line(pattern)}") for pattern in question.patterns]
     if question.preview:
-        kept, left_out = _fitting(shown(question.preview).rstrip("\n").split("\n"), limit)
+        kept, left_out = _fitting(escape_invisible(question.preview).rstrip("\n").split("\n"), limit)
         lines += [(CHANGED.get(line[:1], ""), f"{MARGIN}{line}") for line in kept]
         if left_out:
             cut = True
@@ -146,7 +146,7 @@ def _fitting(lines: list[str], limit: int) -> tuple[list[str], str]:
 
 def _lines_of(value: Any) -> list[str]:
     if isinstance(value, str):
-        text = shown(value)
+        text = escape_invisible(value)
         if text != text.strip() or "\n" in text or not text:
             if "\n" not in text:
                 return [value_on_one_line(value)]
@@ -156,4 +156,4 @@ def _lines_of(value: Any) -> list[str]:
     text = json.dumps(value, ensure_ascii=False, default=str)
     if len(text) > 70 and isinstance(value, dict | list):
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
-    return shown(text).split("\n")
+    return escape_invisible(text).split("\n")

@@ -16,7 +16,7 @@ from toolcrib.command.sandbox import Bubblewrap, Files, Level, Sandbox, SandboxE
 from toolcrib.command.sandbox.egress import guarded
 from toolcrib.command.sandbox.files.known_paths import PROTECTED
 from toolcrib.command.sandbox.files.paths import within
-from toolcrib.visible import shown
+from toolcrib.visible import escape_invisible
 
 
 class NetworkSwitch(StrEnum):
@@ -96,4 +96,4 @@ class SandboxOptions:
 
 def sandbox_warnings(sandbox: Sandbox) -> list[str]:
     """What a person should know of a sandbox that is weak, missing or switched off, a line each; mostly nothing."""
-    return [shown(f"sandbox: {line}") for line in warnings(sandbox)]
+    return [escape_invisible(f"sandbox: {line}") for line in warnings(sandbox)]

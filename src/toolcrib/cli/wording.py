@@ -6,7 +6,8 @@ import json
 import time
 from typing import Any
 
-from toolcrib.visible import on_one_line, without_credentials
+from toolcrib.credentials import without_credentials
+from toolcrib.visible import on_one_line
 
 
 def counted(number: int, word: str) -> str:

@@ -18,9 +18,10 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from toolcrib.credentials import without_credentials
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.toolbox.policy import Approver
-from toolcrib.visible import on_one_line, shown, without_credentials
+from toolcrib.visible import escape_invisible, on_one_line
 
 Send = Callable[[dict[str, Any]], Awaitable[Mapping[str, Any]]]
 
@@ -141,4 +142,4 @@ def _message(question: Question) -> str:
 
 
 def _set_in(text: str) -> str:
-    return shown(text).replace("\n", "\n  | ")
+    return escape_invisible(text).replace("\n", "\n  | ")

@@ -9,12 +9,12 @@ import re
 import unicodedata
 from typing import Literal
 
+from toolcrib.visible import WITHOUT_GLYPH
+
 LONGEST = 10_000  # bytes; nobody reviews more
 PADDING = re.compile(r"[ \t]{60,}|(?:[ \t]*\n){20,}")  # pushes the rest off the screen
 # Marks and letters that are drawn as nothing, or as a blank.
-SHAPELESS = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
-)
+SHAPELESS = re.compile(f"[{WITHOUT_GLYPH}\ufe0f]")
 PLAIN = re.compile(r"[\n\t -~]*")
 
 REFUSED = {

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from toolcrib.visible import BIDIRECTIONAL, CONTROLS, LINE_SEPARATORS, ZERO_WIDTH
+
 VERSION = 1
 
 Join = Literal[";", "&&", "||"]
@@ -175,7 +177,7 @@ def commands(plan: Plan) -> Iterator[Command]:
 
 # --- shown to a person ------------------------------------------------------------------------------------
 
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_UNSEEN = re.compile(f"[{CONTROLS}{ZERO_WIDTH}{BIDIRECTIONAL}{LINE_SEPARATORS}]")
 
 
 def show(plan: Plan) -> str:

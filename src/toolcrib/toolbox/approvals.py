@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from toolcrib.access import Access, Reach
+from toolcrib.credentials import arguments_on_one_line
 from toolcrib.errors import ToolcribError
 from toolcrib.question import Answer, Lasting, Question, Scope
-from toolcrib.visible import arguments_shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _shown(question: Question, scope: Scope) -> str:
     if scope is Scope.PREFIX:
         return ", ".join(" ".join(prefix) + " *" for prefix in question.prefixes)
     return (
-        arguments_shown(question.arguments)
+        arguments_on_one_line(question.arguments)
         if question.arguments or not question.patterns
         else question.action
     )

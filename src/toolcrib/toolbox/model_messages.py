@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 
+from toolcrib.credentials import without_credentials
 from toolcrib.errors import ErrorCode, FieldError
 from toolcrib.result import ToolResult
-from toolcrib.visible import without_credentials
 
 MAX_FIELDS = 20  # failing fields that are told one by one
 MAX_NAME = 128  # characters of a name

@@ -13,7 +13,8 @@ from toolcrib.cli.audit_reading import LogFile, check_log
 from toolcrib.cli.console import DONE, MISUSED, Problem, out, say
 from toolcrib.cli.options import AsJson
 from toolcrib.cli.user_files import audit_log
-from toolcrib.visible import arguments_shown, on_one_line, without_credentials
+from toolcrib.credentials import arguments_on_one_line, without_credentials
+from toolcrib.visible import on_one_line
 
 ARGUMENTS = 80  # characters of a call's arguments in a line
 REASON = 100  # characters of a reason
@@ -61,7 +62,9 @@ def _arguments(text: str) -> str:
     except ValueError:  # cut, or not JSON at all
         return on_one_line(PAIR.sub(_pair, text), ARGUMENTS)
     return (
-        arguments_shown(value, ARGUMENTS) if isinstance(value, dict | list) else on_one_line(text, ARGUMENTS)
+        arguments_on_one_line(value, ARGUMENTS)
+        if isinstance(value, dict | list)
+        else on_one_line(text, ARGUMENTS)
     )
 
 

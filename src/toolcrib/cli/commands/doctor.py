@@ -31,7 +31,7 @@ from toolcrib.errors import ToolcribError
 from toolcrib.models.providers import ALIASES, PROVIDERS
 from toolcrib.models.resolve import resolve_model
 from toolcrib.rules.trust import PLACE, project_rules
-from toolcrib.visible import on_one_line, shown
+from toolcrib.visible import escape_invisible, on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox
@@ -55,7 +55,7 @@ def command(workspace: WorkspaceFolder = Path()) -> int:
         _tools(assembly, problems)
     out()
     for problem in problems:
-        out(shown(f"! {problem}"))
+        out(escape_invisible(f"! {problem}"))
     out("Ready." if not problems else f"{len(problems)} to look at.")
     return NOT_DONE if problems else DONE
 
@@ -110,7 +110,7 @@ def _workspace(workspace: Path, problems: list[str]) -> None:
         problems.append(f"workspace: expected a folder that exists, got {workspace}")
         return
     writable = os.access(workspace, os.W_OK)
-    out(shown(f"  {workspace.resolve()}" + ("" if writable else " (cannot be written to)")))
+    out(escape_invisible(f"  {workspace.resolve()}" + ("" if writable else " (cannot be written to)")))
 
 
 def _sandbox(workspace: Path, problems: list[str]) -> None:
@@ -123,14 +123,14 @@ def _sandbox(workspace: Path, problems: list[str]) -> None:
         sandbox = choose(workspace)
         report = sandbox.report()
     except SandboxError as refused:
-        out(shown(f"  none for this workspace: {refused}"))
+        out(escape_invisible(f"  none for this workspace: {refused}"))
         problems.append(f"sandbox: {refused}")
         return
     for line in report.lines():
-        out(shown(f"  {line}"))
+        out(escape_invisible(f"  {line}"))
     if not report.confines:
         out("  The file tools cannot leave the workspace; a shell command can do all that you can.")
-        out(shown(f"  {warnings(sandbox)[0]}"))
+        out(escape_invisible(f"  {warnings(sandbox)[0]}"))
         problems.append("no sandbox works here" + (f"; {report.fix}" if report.fix else ""))
 
 
@@ -219,12 +219,12 @@ def _tools(assembly: Assembly, problems: list[str]) -> None:
     out(f"  {built_in} built-in")
     for plugin in assembly.plugins:
         if plugin.problem:
-            out(shown(f"  plugin {plugin.source}: BROKEN"))
+            out(escape_invisible(f"  plugin {plugin.source}: BROKEN"))
         else:
             mine = [item for item in items if item.source == plugin.source]
             broken = sum(bool(item.problem) for item in mine)
             out(
-                shown(
+                escape_invisible(
                     f"  plugin {plugin.source}: {len(mine)} tool{'s' * (len(mine) != 1)}"
                     + (f", {broken} BROKEN" if broken else "")
                 )

@@ -37,7 +37,7 @@ from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished, Event, Notice, StatusChanged
 from toolcrib.toolbox.policy import Autonomy
-from toolcrib.visible import on_one_line, shown
+from toolcrib.visible import escape_invisible, on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
@@ -142,15 +142,19 @@ def _report(name: str, result: ToolResult, problems: list[str]) -> int:
         say(f"repaired: {line}")
     problem = next((text for text in problems if text), "")
     if not result.is_error:
-        out(shown(result.text) if sys.stdout.isatty() else result.text)
+        out(escape_invisible(result.text) if sys.stdout.isatty() else result.text)
         if problem:
-            say(f"note: the result does not match the tool's declared result: {shown(problem)}")
+            say(f"note: the result does not match the tool's declared result: {escape_invisible(problem)}")
         say(f"{name}: success")
         return DONE
-    say(shown(result.text))
+    say(escape_invisible(result.text))
     if problem:
         last = problem.strip().splitlines()[-1]
-        say(shown(problem) if debugging() else f"What happened: {on_one_line(last)} ({DEBUG}=1 shows where)")
+        say(
+            escape_invisible(problem)
+            if debugging()
+            else f"What happened: {on_one_line(last)} ({DEBUG}=1 shows where)"
+        )
     if result.code is ErrorCode.NOBODY_TO_ASK:
         say("Call it from a terminal to be asked, or with --autonomy full to run it unasked.")
     say(f"{name}: error ({result.code.value if result.code is not None else 'tool_error'})")
@@ -159,7 +163,7 @@ def _report(name: str, result: ToolResult, problems: list[str]) -> int:
 
 def _print_help(name: str, schema: dict[str, Any]) -> None:
     out(f"Usage: toolcrib tools call {name} [JSON | OPTIONS]\n")
-    out("\n".join(f"  {shown(line)}" for line in option_lines(schema)) or "  (no parameters)")
+    out("\n".join(f"  {escape_invisible(line)}" for line in option_lines(schema)) or "  (no parameters)")
 
 
 def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any]:

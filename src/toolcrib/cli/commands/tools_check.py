@@ -6,7 +6,7 @@ from toolcrib.cli.console import DONE, NOT_DONE, out
 from toolcrib.cli.loaded_tools import load_assembly, load_tools
 from toolcrib.cli.options import ToolOptions
 from toolcrib.cli.wording import counted
-from toolcrib.visible import shown
+from toolcrib.visible import escape_invisible
 
 
 def command(tools: ToolOptions) -> int:
@@ -15,10 +15,10 @@ def command(tools: ToolOptions) -> int:
     loaded = load_tools(assembly)
     broken = [tool for tool in loaded if tool.problem]
     for tool in broken:
-        out(f"broken: {tool.name} ({tool.source}): {shown(tool.problem)}")
+        out(f"broken: {tool.name} ({tool.source}): {escape_invisible(tool.problem)}")
     unloaded = [plugin for plugin in assembly.plugins if plugin.problem]
     for plugin in unloaded:
-        out(f"broken: plugin {plugin.source}: {shown(plugin.problem)}")
+        out(f"broken: plugin {plugin.source}: {escape_invisible(plugin.problem)}")
     number = len(broken) + len(unloaded)
     out(f"{counted(len(loaded) - len(broken), 'tool')} fine, {number} broken")
     return NOT_DONE if number else DONE

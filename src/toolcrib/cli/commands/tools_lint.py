@@ -9,7 +9,7 @@ from toolcrib.cli.loaded_tools import load_assembly, load_tools
 from toolcrib.cli.options import AsJson, ToolOptions
 from toolcrib.cli.wording import counted
 from toolcrib.schema import lint
-from toolcrib.visible import shown
+from toolcrib.visible import escape_invisible
 
 
 def command(tools: ToolOptions, json: AsJson = False) -> int:
@@ -24,6 +24,6 @@ def command(tools: ToolOptions, json: AsJson = False) -> int:
         out(dumps(rows, ensure_ascii=False, indent=2))
     else:
         for item in findings:
-            out(shown(f"{item.tool}{item.path}: {item.code}: {item.message}"))
+            out(escape_invisible(f"{item.tool}{item.path}: {item.code}: {item.message}"))
         say(f"{counted(len(loaded), 'tool')}, {counted(len(findings), 'finding')}")
     return NOT_DONE if findings else DONE

@@ -11,7 +11,7 @@ from toolcrib.cli.console import DONE, Problem, out, say
 from toolcrib.cli.loaded_tools import find_tool, load_assembly, load_tools
 from toolcrib.cli.options import ToolOptions
 from toolcrib.schema import DIALECTS, to_dialect
-from toolcrib.visible import shown
+from toolcrib.visible import escape_invisible
 
 Dialect = Annotated[
     str | None, typer.Option("--dialect", "-d", help="openai, openai-strict, anthropic, gemini, …")
@@ -27,6 +27,6 @@ def command(name: str, tools: ToolOptions, dialect: Dialect = None) -> int:
     if dialect is not None:
         schema, losses = to_dialect(schema, dialect)
         for loss in losses:
-            say(shown(f"{dialect}: {loss.path or '(root)'}: {loss.keyword}: {loss.detail}"))
+            say(escape_invisible(f"{dialect}: {loss.path or '(root)'}: {loss.keyword}: {loss.detail}"))
     out(json.dumps(schema, ensure_ascii=False, indent=2))
     return DONE

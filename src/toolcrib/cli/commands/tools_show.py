@@ -10,13 +10,13 @@ from toolcrib.cli.loaded_tools import LoadedTool, find_tool, load_assembly, load
 from toolcrib.cli.options import ToolOptions
 from toolcrib.schema import to_markdown
 from toolcrib.spec import ToolSpec
-from toolcrib.visible import shown
+from toolcrib.visible import escape_invisible
 
 
 def command(name: str, tools: ToolOptions) -> int:
     tool, spec = find_tool(load_tools(load_assembly(tools.references, tools.workspace)), name)
     for line in _lines(tool, spec):
-        out(shown(line))
+        out(escape_invisible(line))
     return DONE
 
 

@@ -1,0 +1,60 @@
+"""Hides values that are credentials by the name of their parameter."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from typing import Any
+
+from toolcrib.visible import on_one_line
+
+__all__ = ["arguments_on_one_line", "without_credentials"]
+
+# Words in the names of parameters whose value is a credential.
+CREDENTIALS = frozenset(
+    {
+        "password", "passwd", "passphrase", "passcode", "pwd", "secret", "secrets", "token", "tokens", "apikey",
+        "credential", "credentials", "bearer", "auth", "authorization", "authorisation", "cookie", "cookies",
+    }
+)  # fmt: skip
+KINDS_OF_KEY = frozenset(
+    {"api", "private", "access", "signing", "encryption", "account", "ssh", "gpg", "master"}
+)
+# Words at the end of names that only tell something about a credential, such as `token_count`.
+ABOUT_CREDENTIALS = frozenset(
+    {
+        "count", "limit", "name", "names", "path", "file", "dir", "folder", "url", "uri", "id", "type", "kind", "mode",
+        "method", "policy", "length", "size", "max", "min", "expires", "expiry", "ttl", "scheme", "required", "enabled",
+    }
+)  # fmt: skip
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def without_credentials(value: Any, name: str = "") -> Any:
+    """JSON data in which the texts under the names of credentials are hidden.
+
+    >>> without_credentials({"user": "ann", "login": {"api_key": "abc"}, "max_tokens": 5})
+    {'user': 'ann', 'login': {'api_key': '(hidden, 3 characters)'}, 'max_tokens': 5}
+    """
+    if isinstance(value, dict):
+        return {key: without_credentials(item, str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_credentials(item, name) for item in value]
+    hidden = (
+        isinstance(value, str) and value and not value.startswith("<secret_ref:") and _is_credential(name)
+    )
+    return f"(hidden, {len(value):,} characters)" if hidden else value
+
+
+def arguments_on_one_line(arguments: Any, limit: int = 200) -> str:
+    """Arguments as JSON on one line, without credentials, cut after `limit` characters."""
+    return on_one_line(json.dumps(without_credentials(arguments), ensure_ascii=False, default=str), limit)
+
+
+def _is_credential(name: str) -> bool:
+    words = [word for word in re.split(r"[^a-z0-9]+", CAMEL.sub("_", name).lower()) if word]
+    if not words or words[-1] in ABOUT_CREDENTIALS or words[0] in ("max", "min", "num"):
+        return False
+    keys = any(one in KINDS_OF_KEY and other in ("key", "keys") for one, other in pairwise(words))
+    return keys or not CREDENTIALS.isdisjoint(words)

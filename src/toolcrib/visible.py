@@ -11,8 +11,8 @@ import re
 __all__ = [
     "BIDIRECTIONAL",
     "CONTROLS",
-    "INVISIBLE",
     "IGNORED_IN_FILE_NAMES",
+    "INVISIBLE",
     "LINE_SEPARATORS",
     "WITHOUT_GLYPH",
     "ZERO_WIDTH",
@@ -27,11 +27,12 @@ ZERO_WIDTH = "\u00ad\u200b-\u200f\u2060\ufeff"
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # these change the order of what is shown
 LINE_SEPARATORS = "\u2028\u2029"
 # Letters and marks that are drawn as nothing or as a blank, and selectors of variants of a letter.
-WITHOUT_GLYPH = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U0001d159"
+WITHOUT_GLYPH = (
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U0001d159"
     "\U000e0100-\U000e01ef"
-_OTHER_FORMATS = (
-    "\u2061-\u2065\u206a-\u206f\ufff9-\ufffb\U000e0000-\U000e007f"  # operators, annotations, tags
 )
+# Operators, annotations and tags.
+_OTHER_FORMATS = "\u2061-\u2065\u206a-\u206f\ufff9-\ufffb\U000e0000-\U000e007f"
 _SURROGATES = "\ud800-\udfff"
 
 # What some file systems (HFS+) ignore in a name when they compare it.

@@ -12,7 +12,7 @@ SAMPLES = """\
 from pydantic import BaseModel
 from typing_extensions import assert_type
 
-from toolcrib import Context, Effect, Tool, Toolbox, tool
+from toolcrib import Context, Effect, Tool, Toolbox, ToolFactory, tool
 from toolcrib.access import Access
 
 
@@ -55,6 +55,10 @@ async def describe(ctx: Context) -> str | None: ...
 def accesses(params: dict[str, str]) -> list[Access]: ...
 
 
+async def make(ctx: Context) -> Right: ...
+
+
+factories = Toolbox([ToolFactory("right", make), ToolFactory("bare", lambda ctx: bare)])
 hooked = tool(bare, effect=Effect.READ, secrets=(), dynamic_description=describe, accesses=accesses)
 assert_type(right(1), str)
 at_run_time = tool(right.fn, effect=Effect.READ, secrets=(), name="run_time")
@@ -145,6 +149,7 @@ class C10(Tool[P, str], name="c10", effect=Effect.READ, secrets=()):
 
 
 Toolbox([plain])  # WRONG: a function that is not a tool
+ToolFactory("t", lambda ctx: 3)  # WRONG: a factory makes a tool
 Toolbox(["shell"])  # WRONG: a name is not a tool
 right("x")  # WRONG: the function's own types hold
 right(1, 2)  # WRONG: the function's own types hold

@@ -45,13 +45,13 @@ class FunctionTool(Generic[A, R_co]):
         facts: Facts,
         params: Any,
         hooks: FunctionHooks,
-        names: Mapping[str, Any] | None,
+        local_names: Mapping[str, Any] | None,
     ) -> None:
         self.fn = fn
         self.facts = facts
         self.params = params
         self.hooks = hooks
-        self._names = names
+        self._local_names = local_names
         self._definition: Definition | None = None
         functools.update_wrapper(self, fn, updated=())
 
@@ -67,7 +67,7 @@ class FunctionTool(Generic[A, R_co]):
             self.facts,
             self.params,
             self.hooks,
-            self._names,
+            self._local_names,
         )
         try:
             instance.__dict__[self.fn.__name__] = bound
@@ -87,9 +87,9 @@ class FunctionTool(Generic[A, R_co]):
                 kind=self.params,
                 hooks=hooks,
                 params_hooks=_params_hooks(),
-                local_names=self._names,
+                local_names=self._local_names,
             )
-            self._names = None
+            self._local_names = None
         return self._definition
 
     @property

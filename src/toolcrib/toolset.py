@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolcrib.tool import Tool
 
 __all__ = [
+    "AnyTool",
     "Renamed",
     "StaticToolset",
     "ToolFactory",
@@ -31,7 +32,8 @@ __all__ = [
     "renamed",
 ]
 
-ToolLike: TypeAlias = "type[Tool[Any, Any]] | Tool[Any, Any] | FunctionTool[..., Any] | ToolFactory | Renamed"
+AnyTool: TypeAlias = "Tool[Any, Any] | FunctionTool[..., Any]"
+ToolLike: TypeAlias = "AnyTool | type[Tool[Any, Any]] | ToolFactory | Renamed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class ToolFactory:
     """Makes a tool for each call: `build(ctx)`, sync or async, gives a Tool that is closed after the call."""
 
     name: str
-    build: Callable[[Context[Any]], Any]
+    build: Callable[[Context[Any]], AnyTool | Awaitable[AnyTool]]
 
     def __post_init__(self) -> None:
         if not callable(self.build):

@@ -32,7 +32,13 @@ class Parameter:
 
     @property
     def required(self) -> bool:
+        """Whether every call must give it."""
         return self.default is MISSING and self.kind not in (VAR_POSITIONAL, VAR_KEYWORD)
+
+    @property
+    def is_field(self) -> bool:
+        """Whether the default is written as a pydantic `Field(...)`; pydantic itself may not be loaded."""
+        return self.default is not None and hasattr(self.default, "get_default")
 
 
 @dataclass(slots=True)
@@ -49,18 +55,14 @@ class Signature:
 
     def defaults(self) -> dict[str, Any]:
         """The defaults of the parameters that a model may leave out, without those of a pydantic `Field`."""
-        return {
-            p.name: p.default
-            for p in self.parameters
-            if not p.required and p.default is not MISSING and not hasattr(p.default, "get_default")
-        }
+        return {p.name: p.default for p in self.parameters if p.default is not MISSING and not p.is_field}
 
     def caller(self, fn: Callable[..., Any]) -> Callable[[Any, dict[str, Any], Any], Any]:
         """A function of (tool, validated arguments, context) that calls `fn`; made once per tool."""
         made = {
             p.name: functools.partial(p.default.get_default, call_default_factory=True)
             for p in self.parameters
-            if p.default is not None and hasattr(p.default, "get_default")  # a pydantic Field(...)
+            if p.is_field
         }
         call = self._plain_caller(fn)
         if not made:
@@ -107,44 +109,45 @@ def _call_placed(
     return fn(*args, **named)
 
 
-def read_signature(fn: Callable[..., Any], tool: str, names: Mapping[str, Any] | None) -> Signature:
+def read_signature(fn: Callable[..., Any], tool: str, local_names: Mapping[str, Any] | None) -> Signature:
     """The signature of any callable: function, bound method, partial, callable object.
 
-    `names` are the local names where the function was defined, for annotations that are strings.
-    Raises ToolDefinitionError when an annotation cannot be resolved.
+    `local_names` are the names where the function was defined, for annotations that are strings.
+    Raises ToolDefinitionError if an annotation cannot be resolved.
     """
-    inner, bound = fn, set[str]()
+    inner, filled = fn, set[str]()
     while isinstance(inner, functools.partial):
-        bound.update(inner.keywords)
+        filled.update(inner.keywords)
         inner = inner.func
     target = inner if hasattr(inner, "__code__") or hasattr(inner, "__func__") else type(inner).__call__
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError) as problem:
         raise ToolDefinitionError(f"tool {tool!r}: its signature cannot be read: {problem}") from None
-    hints = _hints(inspect.unwrap(target), tool, names)
+    hints = _hints(inspect.unwrap(target), tool, local_names)
     parameters: list[Parameter] = []
     order: list[Parameter] = []
     contexts: list[str] = []
     for name, parameter in signature.parameters.items():
-        if name in bound:
+        if name in filled:
             continue
         hint = hints.get(name, Any)
         if is_context(hint):
             contexts.append(name)
             order.append(Parameter(name, hint, MISSING, parameter.kind))
             continue
-        default = parameter.default
-        if default is MISSING and parameter.kind not in (VAR_POSITIONAL, VAR_KEYWORD) and is_nullable(hint):
-            default = None
-        parameters.append(Parameter(name, hint, default, parameter.kind))
-        order.append(parameters[-1])
+        given = Parameter(name, hint, parameter.default, parameter.kind)
+        if given.required and is_nullable(hint):
+            given.default = None
+        parameters.append(given)
+        order.append(given)
     return Signature(parameters, tuple(contexts), hints.get("return", Any), order)
 
 
-def _hints(fn: Any, tool: str, names: Mapping[str, Any] | None) -> dict[str, Any]:
+def _hints(fn: Any, tool: str, local_names: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The resolved annotations of a function, also those that use names of an enclosing function."""
     function = getattr(fn, "__func__", fn)
-    local = dict(names or {})
+    local = dict(local_names or {})
     for cell_name, cell in zip(
         getattr(getattr(function, "__code__", None), "co_freevars", ()),
         function.__closure__ or (),

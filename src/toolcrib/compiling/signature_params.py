@@ -27,7 +27,7 @@ def signature_params(signature: Signature, tool: str) -> Params:
             continue
         if parameter.kind is VAR_POSITIONAL:
             hint = list[hint]  # type: ignore[valid-type] # a type known only at run time
-        # A nullable field that must be there is filled with None by the params themselves.
+        # `TypedParams` fills a required nullable field with None.
         absent_is_none = parameter.default is None and is_nullable(hint)
         fields[parameter.name] = (_with_field(hint, parameter), parameter.required or absent_is_none)
     params = TypedParams.of_fields(fields, tool=tool, extras=extras, reserved=signature.contexts)

@@ -6,14 +6,15 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from toolcrib import Effect
-from toolcrib.access import UNKNOWN_WORD, Access, Reach
+from toolcrib.access import PATHS, UNKNOWN_WORD, Access, Reach
 from toolcrib.facts import Facts
-from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy
+from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy, read_rules
 from toolcrib.toolbox.policy import Autonomy, Decision, PolicyRequest, Verb
 
 RANK = {Verb.ALLOW: 0, Verb.ASK: 1, Verb.DENY: 2}
@@ -133,11 +134,76 @@ def test_an_explanation_is_the_decision(policy: RulePolicy, case: PolicyRequest)
 
 @given(policies, cases(), accesses())
 def test_to_reach_more_never_needs_less(policy: RulePolicy, case: PolicyRequest, further: Access) -> None:
-    """Where it is said at all what a call reaches: nobody said anything of less."""
-    if not case.reached:
+    """Where something is reached that a rule has to allow, and more of its kind is: a path, a command, a host.
+
+    A call that reaches no path at all is not met by what a rule excepts among paths, and a call that reaches only
+    what was proved harmless is left to `otherwise`.
+    """
+    reached = [one for one in case.reached or () if not one.hint]
+    if kind_of(further) not in map(kind_of, reached) or not any(map(needs_a_rule, reached)):
         return
-    wider = replace(case, reached=(*case.reached, further))
+    wider = replace(case, reached=(*(case.reached or ()), further))
     assert RANK[policy.decide(wider).verb] >= RANK[policy.decide(case).verb]
+
+
+def kind_of(access: Access) -> Reach:
+    return Reach.READ if access.reach in PATHS else access.reach
+
+
+def needs_a_rule(access: Access) -> bool:
+    return not access.free or access.reach is Reach.RUN
+
+
+ONLY_WHAT_IS_PolicyRequestD = """
+autonomy = "full"
+otherwise = "deny"
+[[rule]]
+ask = true
+command = "git push *"
+[[rule]]
+ask = true
+command = "make *"
+[[rule]]
+allow = true
+command = "git add *"
+[[rule]]
+ask = true
+tool = "deploy"
+except = { command = "git add *" }
+"""
+PolicyRequestD = [
+    ("shell", "git push", Verb.ASK),
+    ("shell", "git push|make", Verb.ASK),
+    ("shell", "git add|git push", Verb.ASK),
+    ("shell", "git push|rm -r", Verb.DENY),
+    ("shell", "rm -r", Verb.DENY),
+    ("deploy", "rm -r", Verb.ASK),
+    ("deploy", "git add|rm -r", Verb.ASK),
+    ("deploy", "git add", Verb.ALLOW),
+]
+
+
+@pytest.mark.parametrize(("name", "commands", "verb"), PolicyRequestD)
+def test_an_ask_rule_gives_only_what_it_is_about(name: str, commands: str, verb: Verb) -> None:
+    """Where all is denied that no rule names, the other commands of a line need a rule of their own."""
+    policy = read_rules(ONLY_WHAT_IS_PolicyRequestD).policy()
+    reached = [Access(Reach.RUN, text, tuple(text.split())) for text in commands.split("|")]
+    case = PolicyRequest(
+        Facts(name, Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE, reached=tuple(reached)
+    )
+    assert policy.decide(case).verb is verb
+
+
+def test_an_exception_for_reading_is_none_for_writing_beside_it() -> None:
+    policy = read_rules('[[rule]]\ndeny = true\ntool = "shell"\nexcept = { reach = "read" }').policy("full")
+    read, write = Access(Reach.READ, "a"), Access(Reach.WRITE, "b")
+
+    def decided(*reached: Access) -> Verb:
+        facts = Facts("shell", Effect.DESTRUCTIVE, frozenset())
+        return policy.decide(PolicyRequest(facts, Effect.DESTRUCTIVE, reached=reached)).verb
+
+    assert decided(read) is Verb.ALLOW
+    assert decided(write) is decided(read, write) is Verb.DENY
 
 
 class Helpers(RuleBasedStateMachine):

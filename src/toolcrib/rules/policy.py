@@ -15,6 +15,8 @@ Several rules about one call are settled in this order, whatever order they stan
 "Always" means that no earlier approval counts. A tool that by itself leaves out denied files (a `filtered` access) is
 not asked about for a part of what it searches. A rule may have exceptions (`unless`): a deny or ask rule does not
 match what an exception matches for certain; an allow rule does not allow a call that an exception may match.
+With `otherwise = "deny"`, an ask rule asks only about what it matches: for everything else that the call reaches there
+must be an allow rule, or the call is denied.
 """
 
 from __future__ import annotations
@@ -183,18 +185,18 @@ class RulePolicy:
         )
         if decided is not None and decided[0].verb is Verb.DENY:
             return decided
-        # Whether the call is asked about even if no rule allows it and `otherwise` would deny it.
-        asked_at_all = not self._denies_the_rest
-        if rules[Verb.ASK].rules and (decided is None or not asked_at_all):
+        asking: list[Rule] = []  # they name something, so that it is not denied as unnamed
+        if rules[Verb.ASK].rules and (decided is None or self._denies_the_rest):
             for rule in rules[Verb.ASK].candidates(accesses):
                 if self._match(rule, request, accesses, steps) is not NO:
                     decided = decided or (Decision(Verb.ASK, _why(rule), str(rule), True), rule)
-                    asked_at_all = asked_at_all or not rule.narrows
-                    if asked_at_all:
+                    if not self._denies_the_rest:
                         break
-        if decided is not None and asked_at_all:
+                    if not rule.narrows:
+                        asking.append(rule)
+        if decided is not None and not self._denies_the_rest:
             return decided
-        rest = self._by_allow_rules(rules[Verb.ALLOW], request, accesses, default, steps)
+        rest = self._by_allow_rules(rules[Verb.ALLOW], asking, request, accesses, default, steps)
         return rest if decided is None or rest[0].verb is Verb.DENY else decided
 
     def _by_deny_rules(
@@ -225,13 +227,22 @@ class RulePolicy:
     def _by_allow_rules(
         self,
         allows: RuleIndex,
+        asking: Sequence[Rule],
         request: PolicyRequest,
         accesses: Sequence[Access] | None,
         default: Decision,
         steps: list[str] | None,
     ) -> tuple[Decision, Rule | None]:
-        """An allowance by rules that together match every access that needs one, else what decides about the rest."""
-        waiting = [access for access in accesses or () if not access.free or self._must_be_named(access)]
+        """An allowance by rules that together match every access that needs one, else what decides about the rest.
+
+        An access that one of the `asking` rules matches needs no other rule.
+        """
+        waiting = [
+            access
+            for access in accesses or ()
+            if (not access.free or self._must_be_named(access))
+            and not any(rule.match(access, request) for rule in asking)
+        ]
         by: Rule | None = None
         for rule in allows.candidates(accesses):
             left = waiting
@@ -246,7 +257,7 @@ class RulePolicy:
                 return Decision(Verb.ALLOW, "", str(rule)), rule
             _note(steps, rule, f"allows {len(waiting) - len(left)} of the {len(waiting)} things it reaches")
             by, waiting = rule, left
-        if by is not None and not waiting:
+        if not waiting and (by is not None or asking):
             return Decision(Verb.ALLOW, "", str(by)), by
         if by is not None and steps is not None:
             steps.append(f"not allowed by a rule: {', '.join(map(str, waiting))}")

@@ -103,8 +103,12 @@ class Rule:
         return any(rule.paths or rule.reach.intersection(PATHS) for rule in named)
 
     def names(self, reach: Reach) -> bool:
-        """Whether the rule says anything of this way to reach something."""
-        return reach in self.reach or any(reach in reaches for reaches, _, _ in self.access_patterns)
+        """Whether the rule says anything of paths, if this reaches one, else of commands, or of hosts.
+
+        A rule about reading says of a written file that it does not match.
+        """
+        alike = PATHS if reach in PATHS else (reach,)
+        return not self.reach.isdisjoint(alike) or any(reach in ways for ways, _, _ in self.access_patterns)
 
     def may_forbid(self, access: Access) -> bool:
         """Whether the rule, if it denies or asks, says anything of an access; its exceptions may say it alone."""
@@ -165,7 +169,11 @@ class Rule:
         if not self.conditions_hold(request):
             return NO
         if not self.names_accesses:  # only exceptions look at what is reached, each at its own ways
-            accesses = [one for one in accesses or () if any(o.names(one.reach) for o in self.unless)]
+            accesses = [
+                one
+                for one in accesses or ()
+                if not one.hint and any(other.names(one.reach) for other in self.unless)
+            ]
             if not accesses:
                 return YES
         elif accesses is None:  # a tool that does not say what it reaches may reach anything

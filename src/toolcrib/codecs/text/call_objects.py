@@ -4,32 +4,46 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
+from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.scanner import Scanner, Steps
+from toolcrib.codecs.text.scanner import Scanner, Steps, drive
+from toolcrib.codecs.wire_json import compact
+from toolcrib.json_text.lenient_grammar import Unreadable
+from toolcrib.json_text.lenient_reader import read_json
 
-NAME_KEYS = frozenset({"name", "tool_name", "tool", "function_name"})
-ARGUMENT_KEYS = frozenset({"arguments", "parameters", "args", "tool_input"})
-ID_KEYS = frozenset({"id", "tool_call_id", "call_id"})
-WRAPPER_KEYS = frozenset({"function", "function_call", "tool_call"})
-OTHER_KEYS = frozenset({"type", "index"})
-USUAL_KEYS = NAME_KEYS | ARGUMENT_KEYS | ID_KEYS | WRAPPER_KEYS | OTHER_KEYS | {"tool_calls"}
-
-SCHEMA_KEYS = frozenset(
+# All keys under which models write the parts of a call. No other module has such a list.
+NAME_KEYS: Final = frozenset({"name", "tool_name", "tool", "function_name"})
+ARGUMENT_KEYS: Final = frozenset({"arguments", "parameters", "args", "input", "params", "tool_input"})
+ID_KEYS: Final = frozenset({"id", "tool_call_id", "call_id"})
+WRAPPER_KEYS: Final = frozenset({"function", "function_call", "tool_call"})  # what holds name and arguments
+LIST_KEYS: Final = frozenset({"tool_calls", "toolcalls"})  # what holds several calls
+OTHER_KEYS: Final = frozenset({"type", "index"})
+CALL_KEYS: Final = NAME_KEYS | ARGUMENT_KEYS | ID_KEYS | WRAPPER_KEYS | OTHER_KEYS
+DECLARING_KEYS: Final = frozenset({"description", "input_schema", "inputSchema"})
+SCHEMA_KEYS: Final = frozenset(
     {"type", "properties", "required", "additionalProperties", "$defs", "description", "title", "$schema"}
 )
 
-NO_JSON = "what was written for the call is no JSON object; write it again as one, its strings escaped as JSON wants"
-NO_NAME = "the call does not say which tool is meant; write it again with the tool's name"
-NO_ARGUMENTS = "the call has no arguments; write it again with them, as {} where there are none"
-DECLARATION = (
+NO_JSON: Final = (
+    "what was written for the call is no JSON object; "
+    "write it again as one, its strings escaped as JSON wants"
+)
+NO_NAME: Final = "the call does not say which tool is meant; write it again with the tool's name"
+NO_ARGUMENTS: Final = "the call has no arguments; write it again with them, as {} where there are none"
+DECLARATION: Final = (
     "this is the declaration of a tool and no call of it; give values for its parameters, not their schema"
 )
+TWO_CALLS: Final = "the call names two tools; write one call for each"
+TWO_ARGUMENTS: Final = (
+    "the call has its arguments twice, under different keys; write it again with the right ones alone"
+)
 
-PLAIN_STRING = re.compile(r'"([^"\\\ud800-\udfff]*)"')  # halves of a character are for the decoder
-_DECODER = json.JSONDecoder(strict=False)
+PLAIN_STRING: Final = re.compile(r'"([^"\\\ud800-\udfff]*)"')  # halves of a character are for the decoder
+_DECODER: Final = json.JSONDecoder(strict=False)
 
 
 class Found(Enum):
@@ -41,42 +55,63 @@ class Found(Enum):
 
 
 class CallObject:
-    """Reads one object that is a call, or perhaps is one.
+    """Reads one object that is a call, or perhaps is one; the arguments are handed on while they are read.
 
-    `stops` are markers that end it wherever they stand outside of a string. `certain` says that a marker
-    announced it: what cannot be read is then a failed call; else it is no call, and nobody hears of it.
+    `stops` are delimiters that end it wherever they stand outside of a string. `certain` says that a delimiter
+    announced it: what cannot be read is then a failed call; else it is no call and is not reported. `checked`
+    fails a call whose arguments are no JSON, or whose last bracket is missing.
     """
 
     __slots__ = (
         "_answer",
         "_certain",
+        "_checked",
+        "_declares",
         "_early",
+        "_foreign",
+        "_given",
         "_id",
         "_listed",
         "_name",
         "_opened",
+        "_problem",
         "_scan",
         "_start",
         "_stops",
         "_whole",
+        "complete",
     )
 
-    def __init__(self, scan: Scanner, answer: Answer, stops: tuple[str, ...], *, certain: bool) -> None:
+    def __init__(
+        self,
+        scan: Scanner,
+        answer: Answer,
+        stops: tuple[str, ...],
+        *,
+        certain: bool,
+        checked: bool = False,
+    ) -> None:
         self._scan = scan
         self._answer = answer
         self._stops = stops
         self._certain = certain
+        self._checked = checked
         self._start = scan.offset
         self._name = ""
         self._id = ""
         self._opened = False
-        self._listed = False  # it holds a list of calls, and some were read
-        self._whole = True  # as far as the arguments go
+        self._listed = False  # whether it holds a list of calls, some of which were read
+        self._whole = True  # whether the arguments were read to their end
         self._early: list[str] | None = None  # arguments that came before the name
+        self._given = ""  # the key of the arguments
+        self._foreign = False  # whether it has members that no call has
+        self._declares = False  # whether it has members that only the declaration of a tool has
+        self._problem = ""
+        self.complete = False  # whether its last bracket was read
 
-    def read(self, *, needs_arguments: bool = False) -> Steps[Found]:
-        """Read the object that begins here."""
-        depth = 0
+    def read(self, *, needs_arguments: bool = False, opened: bool = False) -> Steps[Found]:
+        """Read the object that begins here, or whose bracket was read if it is `opened`."""
+        depth = 1 if opened else 0
         complete = False
         while True:
             mark = yield from self._scan.mark()
@@ -101,16 +136,17 @@ class CallObject:
                     break
             else:
                 break
-        if not complete and self._opened and self._whole and self._stops:
+        if not complete and self._opened and self._whole and self._stops and not self._checked:
             ahead = yield from self._scan.peek(max(map(len, self._stops)))
             complete = ahead.startswith(self._stops)  # nothing is missing but the last bracket
+        self.complete = complete
         return self._end(complete, needs_arguments)
 
     def _member(self, quote: str) -> Steps[str]:
         key = yield from read_string(self._scan, quote)
         if key is None:
             return "broken"
-        if not self._certain and key not in USUAL_KEYS:
+        if not self._certain and key not in CALL_KEYS and key not in LIST_KEYS:
             return "foreign"
         if (yield from self._scan.mark()) != ":":
             return "broken"
@@ -119,15 +155,20 @@ class CallObject:
         if key in WRAPPER_KEYS and mark == "{":
             self._scan.skip(1)
             return "deeper"
-        if key == "tool_calls" and mark == "[" and not self._opened and not self._name:
+        if key in LIST_KEYS and mark == "[" and not self._opened and not self._name:
             return (yield from self._list())
-        if key in ARGUMENT_KEYS and not self._opened and self._early is None:
+        if key in ARGUMENT_KEYS and self._given:
+            self._problem = TWO_ARGUMENTS
+        elif key in ARGUMENT_KEYS:
+            self._given = key
             return (yield from self._arguments(mark))
         value: list[str] = []
         if not (yield from self._scan.json_value(value.append, self._stops)):
             return "broken"
+        self._foreign = self._foreign or key not in CALL_KEYS
+        self._declares = self._declares or key in DECLARING_KEYS
         if isinstance(text := loaded("".join(value)), str):
-            if (key in NAME_KEYS or key == "function") and not self._name:
+            if key in NAME_KEYS or key == "function":
                 self._named(text)
             elif key in ID_KEYS and not self._id:
                 self._id = text
@@ -147,13 +188,22 @@ class CallObject:
                 continue
             if mark != "{":
                 return "broken"
-            inner = CallObject(self._scan, self._answer, self._stops, certain=self._certain or self._listed)
+            inner = CallObject(
+                self._scan,
+                self._answer,
+                self._stops,
+                certain=self._certain or self._listed,
+                checked=self._checked,
+            )
             found = yield from inner.read()
             if found is not Found.CALL:
                 return "broken" if self._listed or found is Found.FAILED else "foreign"
             self._listed = True
 
     def _named(self, name: str) -> None:
+        if self._name:
+            self._problem = self._problem or (TWO_CALLS if name != self._name else "")
+            return
         self._name = name
         if self._early is not None:
             self._open()
@@ -173,7 +223,8 @@ class CallObject:
                 return "broken"
             self._early = [_unwrapped("".join(value))]
             if self._name:
-                self._named(self._name)
+                self._open()
+                self._answer.arguments(self._early[0])
             return "read"
         if not self._name:
             self._early = []
@@ -184,10 +235,14 @@ class CallObject:
         return "read" if complete else "broken"
 
     def _end(self, complete: bool, needs_arguments: bool) -> Found:
-        if self._opened and complete and self._declares():
-            self._answer.fail_call(DECLARATION)
-            return Found.FAILED
         if self._opened and complete:
+            problem = self._problem or (DECLARATION if self._is_declaration() else "")
+            if not problem and self._checked and not readable(self._answer.written):
+                problem = NO_JSON
+                self._answer.doubt_what_follows()
+            if problem:
+                self._answer.fail_call(problem)
+                return Found.FAILED
             self._answer.close_call()
             return Found.CALL
         if self._listed:
@@ -198,7 +253,8 @@ class CallObject:
             return Found.FAILED
         if not self._certain:
             return Found.NOTHING
-        if complete and self._name and not needs_arguments:
+        bare = self._declares or self._foreign or needs_arguments  # then it is no call without arguments
+        if complete and self._name and not bare:
             self._open()
             self._answer.arguments("{}")
             self._answer.close_call()
@@ -206,11 +262,13 @@ class CallObject:
         problem = NO_ARGUMENTS if complete and self._name else NO_NAME if complete else CUT_OFF
         self._answer.open_call(self._name, self._id)
         self._answer.arguments(self._scan.since(self._start))
-        self._answer.fail_call(problem)
+        self._answer.fail_call(DECLARATION if complete and self._declares else problem)
         return Found.FAILED
 
-    def _declares(self) -> bool:
-        """Whether the arguments are a JSON Schema, as in a list of tools."""
+    def _is_declaration(self) -> bool:
+        """Whether the object declares a tool: its arguments are a schema, or stand beside a description."""
+        if self._declares and self._given in ("parameters", "params"):
+            return True
         text = self._answer.written
         if '"properties"' not in text:
             return False
@@ -221,6 +279,40 @@ class CallObject:
             and value.get("type") == "object"
             and isinstance(value.get("properties"), dict)
         )
+
+
+def calls_in(values: Iterable[Any], *, certain: bool = True) -> list[ToolCall]:
+    """The calls that these JSON values are; with certainty, a call with a problem for what is none."""
+    scan, answer = Scanner(), Answer()
+    scan.feed("".join(map(compact, values)))
+    scan.end()
+    drive(_all_calls(scan, answer, certain))
+    answer.finish()
+    return [part for part in answer.parts() if isinstance(part, ToolCall)]
+
+
+def _all_calls(scan: Scanner, answer: Answer, certain: bool) -> Steps[None]:
+    while (yield from scan.mark()):
+        if (yield from scan.peek()) == "{":
+            call = CallObject(scan, answer, (), certain=certain, checked=True)
+            if (yield from call.read()) is Found.NOTHING:
+                answer.fail_call(NO_ARGUMENTS)
+                return
+        else:
+            yield from scan.json_value(lambda _: None)
+            answer.fail_call(NO_NAME)
+
+
+def readable(text: str) -> bool:
+    """Whether a text is JSON, or has one reading as JSON."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        try:
+            read_json(text)
+        except Unreadable:
+            return False
+    return True
 
 
 def read_string(scan: Scanner, quote: str) -> Steps[str | None]:

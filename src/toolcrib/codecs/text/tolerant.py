@@ -1,7 +1,7 @@
 """The tolerant reader, for models of which nothing is known but that they were shown `<tool_call>`.
 
 It takes the tags that models confuse (`<toolcall>`, `<function_call>`, `<invoke name=…>`, `<function=…>`),
-fences of the language `tool_call`, several calls in one block, and what `tolerant_blocks.py` reads inside.
+fences of the language `tool_call`, several calls in one block, and what `tolerant_bodies.py` reads inside.
 It runs nothing that is only shown: in code, in quotations, in examples, in thinking, in `<tools>`, where tools
 are declared, or as JSON in the middle of prose.
 """
@@ -11,15 +11,22 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.call_objects import read_string
+from toolcrib.codecs.text.call_objects import (
+    ARGUMENT_KEYS,
+    ID_KEYS,
+    LIST_KEYS,
+    OTHER_KEYS,
+    WRAPPER_KEYS,
+    calls_in,
+    read_string,
+)
+from toolcrib.codecs.text.engine import ignore
 from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.scanner import Scanner, Steps
-from toolcrib.codecs.text.tolerant_blocks import (
-    Bodies,
-    begins_json,
-    ignore,
-)
+from toolcrib.codecs.text.shortened_calls import name_in
+from toolcrib.codecs.text.tolerant_bodies import Bodies, begins_json, loosely_read
 from toolcrib.codecs.text.tolerant_marks import (
     BRACKET,
     CLOSER_MARKS,
@@ -30,19 +37,20 @@ from toolcrib.codecs.text.tolerant_marks import (
     TOOLS,
 )
 from toolcrib.codecs.text.tolerant_prose import ShownProse
-from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, declared_call, envelope, name_in
 from toolcrib.codecs.text.tolerant_tags import Tags
-from toolcrib.json_text.lenient_grammar import Unreadable
-from toolcrib.json_text.lenient_reader import read_json
 
-ENVELOPE_KEYS: Final = frozenset({"tool_calls", "toolcalls", "function_call", "content", "role", "function"})
-CALL_KEYS: Final = frozenset({"name", "type", "id", *ARGUMENT_KEYS})
+__all__ = ["RESERVED", "read"]
+
+ANSWER_KEYS: Final = frozenset({"content", "role", "reasoning_content"})
+# The keys with which an answer that is a call, or a list of calls, may begin; or "name" and the name of a tool.
+FIRST_KEYS: Final = ANSWER_KEYS | LIST_KEYS | WRAPPER_KEYS | ARGUMENT_KEYS | ID_KEYS | OTHER_KEYS
 END_TOKENS: Final = ("<eom>", "<|eom|>", "<|im_end|>", "<|eot_id|>", "</s>")
 MARKERS: Final = (*OPENERS, *CLOSERS, FUNCTION, BRACKET, TOOLS)
 STARTS: Final = frozenset((*OPENERS, FUNCTION, BRACKET))
 ENVELOPE: Final = re.compile(
     r"""\{\s*"(?:content"\s*:.*?"tool_?calls|tool_?calls|function_call)\"""", re.DOTALL
 )
+RESERVED: Final = (BRACKET, "```tool ", *(f"```{language}" for language in sorted(FENCES)))
 
 
 def read(_form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
@@ -86,7 +94,10 @@ class _Reader:
         """The calls in a fence up to its end; False, nothing reported, where it holds none."""
         if (yield from self.scan.mark()) not in ("{", "["):
             return False
-        yield from self.bodies.json_calls(name=name)
+        if name:
+            yield from self.bodies.json_arguments(name)
+        else:
+            yield from self.bodies.json_calls()
         self.around.called()
         if not (yield from self.scan.accept(("```",))):
             yield from self.scan.accept(CLOSER_MARKS)
@@ -104,9 +115,9 @@ class _Reader:
             text = self.scan.since(json_start)
             yield from self.scan.skip_space()
             closed = yield from self.scan.accept(("</tools>", *CLOSERS))
-            shape = declared_call(_loaded(text)) if complete else None
-            if shape is not None and (closed or self.scan.ended) and (yield from self.scan.peek()) != "{":
-                self.bodies.report(shape)
+            call = _call_among_declarations(loosely_read(text)) if complete else None
+            if call is not None and (closed or self.scan.ended) and (yield from self.scan.peek()) != "{":
+                self.bodies.report(call)
                 self.around.called()
                 return
             self.prose.release(start)
@@ -141,19 +152,19 @@ class _Reader:
         yield from self.scan.skip_space()
         while (yield from self.scan.accept(END_TOKENS)):
             yield from self.scan.skip_space()
-        value = _loaded(text) if complete else None
-        shapes = envelope(value, self.tools)
+        value = loosely_read(text) if complete else None
+        calls = _calls_of_answer(value, self.tools) if complete else []
         if (yield from self.scan.peek()):
             self.prose.release(start)
         elif not complete and ENVELOPE.match(text) and self.bodies.is_name(name_in(text)):
             self.answer.fail_call(CUT_OFF, name_in(text))
-        elif not shapes:
+        elif not calls:
             self.prose.release(start)
         else:
             if isinstance(value, dict) and isinstance(value.get("content"), str):
                 self.answer.text(value["content"])
-            for shape in shapes:
-                self.bodies.report(shape)
+            for call in calls:
+                self.bodies.report(call)
 
     def first_key(self) -> Steps[tuple[int, str | None]]:
         """How many brackets open an answer that is JSON, and the first key in it; None where it is none."""
@@ -176,16 +187,34 @@ class _Reader:
     def is_calls_key(self, key: str | None) -> Steps[bool]:
         """Whether an object that begins with a key may be calls; reads the name where it begins with one."""
         if key != "name":
-            return key in ENVELOPE_KEYS or key in CALL_KEYS
+            return key in FIRST_KEYS
         yield from self.scan.skip_space()
         return (yield from self.scan.peek()) == '"' and (yield from read_string(self.scan, '"')) in self.tools
 
 
-def _loaded(text: str) -> Any:
-    try:
-        return read_json(text).value
-    except Unreadable:
+def _calls_of_answer(value: Any, known: Tools) -> list[ToolCall]:
+    """The calls of a whole answer that is JSON; empty where it is anything but calls.
+
+    `{"tool_calls": [...]}` says what it is; an object with name and arguments counts only for a known tool.
+    """
+    items, marked = value if isinstance(value, list) else [value], False
+    if isinstance(value, dict):
+        for key in (*LIST_KEYS, "function_call"):
+            inner = value.get(key)
+            if isinstance(inner, dict if key == "function_call" else list):
+                marked, items = True, [inner] if isinstance(inner, dict) else inner
+                if value.keys() - ANSWER_KEYS - {key}:
+                    return []
+                break
+    calls = calls_in(items, certain=False)
+    if any(call.problem or not (call.name in known or (marked and not known)) for call in calls):
+        return []
+    return calls
+
+
+def _call_among_declarations(value: Any) -> ToolCall | None:
+    """The call in `<tools>`, where tools are declared: an object of exactly a name and arguments."""
+    if not isinstance(value, dict) or value.keys() - {"id"} != {"name", "arguments"}:
         return None
-
-
-RESERVED: Final = (BRACKET, "```tool ", *(f"```{language}" for language in sorted(FENCES)))
+    [call] = calls_in([value])
+    return None if call.problem or not isinstance(value["arguments"], dict | str) else call

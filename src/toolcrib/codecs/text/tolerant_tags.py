@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.call_objects import ARGUMENT_KEYS, NO_JSON, calls_in
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.codecs.text.shortened_calls import name_in
 from toolcrib.codecs.text.surroundings import LONGEST_WORD, TICKS, WORD, Surroundings, is_example
-from toolcrib.codecs.text.tolerant_blocks import (
+from toolcrib.codecs.text.tolerant_bodies import (
     ATTRIBUTE,
     IN_TAG,
-    LANGUAGE,
-    LONGEST_LANGUAGE,
     LONGEST_TAG,
     NAME_TAGS,
     Bodies,
     begins_json,
+    loosely_read,
 )
 from toolcrib.codecs.text.tolerant_marks import (
     BRACKET,
@@ -28,12 +30,13 @@ from toolcrib.codecs.text.tolerant_marks import (
     TOOLS,
 )
 from toolcrib.codecs.text.tolerant_prose import SHOWN, THOUGHTS
-from toolcrib.codecs.text.tolerant_shapes import ARGUMENT_KEYS, NAME, Shape, read_shapes
 
 NOTHING_IN_IT: Final = (
     "what stands in the tag is no call; write one JSON object with name and arguments in it"
 )
-NAME_ALONE: Final = re.compile(NAME)
+NAME: Final = re.compile(r"[A-Za-z_][\w.:-]{0,127}")
+LANGUAGE: Final = re.compile(r"\w+")
+LONGEST_LANGUAGE: Final = 16
 THOUGHT_MARKS: Final = Markers(THOUGHTS, ignore_case=True)
 WORD_ENDS: Final = Markers(("{", *CLOSERS, *OPENERS), ignore_case=True)
 
@@ -60,6 +63,12 @@ class _Block:
         """They were read together with the tag that ends it."""
         self.opened -= 1
         return self.found()
+
+    def ended_by(self, marker: str | None) -> bool:
+        """Its calls were read, up to the tag that ended a broken one, if any did."""
+        if marker is None:
+            return self.found()
+        return self.closed() if marker in CLOSERS else self.goes_on(marker)
 
     def goes_on(self, marker: str) -> bool:
         self.marker = marker
@@ -141,8 +150,7 @@ class Tags:
         while True:
             yield from self.scan.skip_space()
             if (yield from begins_json(self.scan)):
-                yield from self.bodies.json_calls()
-                return block.found()
+                return block.ended_by((yield from self.bodies.json_calls()))
             mark = yield from self.scan.peek()
             if mark == "`" and not block.fenced:
                 yield from self.scan.take_while(TICKS)
@@ -223,7 +231,7 @@ class Tags:
                 return block.closed()
             spaced = mark = yield from scan.mark()
             if mark == "{" and self.bodies.is_name(name):
-                yield from self.bodies.json_calls(name=name)
+                yield from self.bodies.json_arguments(name)
                 return block.found()
             if mark == "<":
                 if (yield from scan.accept(("<code>",))):
@@ -233,7 +241,7 @@ class Tags:
                     yield from self.bodies.keyed_call(name)
                     return block.found()
                 if name in self.bodies.tools and (yield from scan.accept(CLOSER_MARKS)):
-                    self.bodies.report(Shape(name))
+                    self.bodies.report(ToolCall(name, "{}"))
                     return block.closed()
             elif (
                 spaced
@@ -266,8 +274,12 @@ class Tags:
         yield from scan.skip_space()
         if not complete or not (yield from scan.accept(CLOSER_MARKS)):
             return False
-        for shape in read_shapes(text):
-            self.bodies.report(shape)
+        value = loosely_read(text)
+        if value is None:
+            self.answer.fail_call(NO_JSON, name_in(text))
+        else:
+            for call in calls_in([value]):
+                self.bodies.report(call)
         return block.closed()
 
     def _release(self, block: _Block) -> None:
@@ -290,4 +302,4 @@ class Tags:
 
 def as_word(text: str) -> str | None:
     """A tool's name, or None where a text is none."""
-    return text.strip() if NAME_ALONE.fullmatch(text.strip()) else None
+    return text.strip() if NAME.fullmatch(text.strip()) else None

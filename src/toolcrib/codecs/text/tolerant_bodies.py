@@ -1,135 +1,127 @@
-"""What stands inside a call's tag or fence, whatever shape a model gave it."""
+"""What stands in the tag or fence of a call, in whatever shape a model wrote it."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
-from toolcrib.codecs.text.answer import CUT_OFF, UNCLEAR, Answer
+from toolcrib.call import ToolCall
+from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
-from toolcrib.codecs.text.call_objects import NO_JSON
-from toolcrib.codecs.text.form import Tools
-from toolcrib.codecs.text.parameter_values import Parameters
+from toolcrib.codecs.text.call_objects import NO_JSON, CallObject, calls_in, readable
+from toolcrib.codecs.text.engine import ignore
+from toolcrib.codecs.text.parameter_values import Parameters, Tools, read_value
 from toolcrib.codecs.text.scanner import Into, Scanner, Steps, markers_of
-from toolcrib.codecs.text.tolerant_marks import CLOSER_MARKS, CLOSERS, OPENERS, STOPS
-from toolcrib.codecs.text.tolerant_shapes import (
-    NO_CALL,
-    NO_SINGLE_PARAMETER,
-    Shape,
-    as_name,
-    name_in,
-    read_shapes,
-    readable,
-    short_members,
-    typed,
-)
+from toolcrib.codecs.text.shortened_calls import arrow_call, members_of, name_in
+from toolcrib.codecs.text.tolerant_marks import CLOSER_MARKS, CLOSERS, END_MARKS, OPENERS, STOPS
+from toolcrib.codecs.wire_json import compact
+from toolcrib.json_text.lenient_grammar import Unreadable
+from toolcrib.json_text.lenient_reader import read_json
+
+__all__ = ["ATTRIBUTE", "IN_TAG", "LONGEST_TAG", "NAME_TAGS", "Bodies", "begins_json", "loosely_read"]
 
 IN_TAG: Final = re.compile(r"[^<>\n]+")
 LONGEST_TAG: Final = 64
 BETWEEN: Final = re.compile(r"[\s,;]+")
-LANGUAGE: Final = re.compile(r"\w+")
-LONGEST_LANGUAGE: Final = 16
 ATTRIBUTE: Final = re.compile(r"""\s(?:name|tool)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 PARAMETER: Final = re.compile(
     r"""(?P<tag>[A-Za-z_][\w.:-]*)(?:\s*=\s*["']?(?P<equal>[^"'\s]+)["']?|(?P<attributes>\s[^<>]*))?\s*\Z"""
 )
 NAME_TAGS: Final = ("<name>", "<tool_name>", "<function_name>")
-ARGUMENT_TAGS: Final = frozenset({"arguments", "parameters", "args", "input", "params"})
+
+NO_CALL: Final = (
+    "what was written for the call is none; write it again as one JSON object with name and arguments"
+)
+NO_SINGLE_PARAMETER: Final = (
+    "the call gives one value, and the tool has not exactly one parameter that it could be; "
+    "write it again as one JSON object with name and arguments"
+)
 
 
 class Bodies:
-    """Reads the calls of one answer; `unclear` once one was so broken that nobody knows where it ends."""
+    """Reads the calls of one answer."""
 
     def __init__(self, scan: Scanner, answer: Answer, tools: Tools) -> None:
         self.scan = scan
         self.answer = answer
         self.tools = tools
-        self.unclear = False
         self._parameters = Parameters(tools)
 
-    def report(self, shape: Shape) -> None:
+    def report(self, call: ToolCall) -> None:
         """A call that was read whole."""
-        self._open(shape.name, shape.id)
-        self.answer.arguments(shape.arguments)
-        self._close(shape.problem)
+        self.answer.open_call(call.name, call.id)
+        self.answer.arguments(str(call.arguments))
+        self._close(call.problem)
 
     def is_name(self, name: str) -> bool:
-        """Whether a word may name a tool: one of those there are, or any while they are not known."""
+        """Whether a word may name a tool: a known one, or any where the tools are not known."""
         return name in self.tools or (not self.tools and name.isidentifier())
 
-    def _open(self, name: str, id: str = "") -> None:
-        self.answer.open_call(name, id)
-
     def _close(self, problem: str = "") -> None:
-        if problem or self.unclear:
-            self.answer.fail_call(problem or UNCLEAR)
+        if problem:
+            self.answer.fail_call(problem)
         else:
             self.answer.close_call()
 
     # JSON
 
-    def json_calls(self, *, name: str = "") -> Steps[None]:
-        """JSON values, one after another; with a `name`, they are its arguments."""
-        while (yield from begins_json(self.scan)):
-            start = self.scan.offset
-            if (yield from self.scan.peek()) == "{" and not name:
-                yield from self._object(start)
+    def json_calls(self) -> Steps[str | None]:
+        """Calls that are JSON objects, one after another or in a list; the tag that ended a broken one."""
+        scan, listed = self.scan, False
+        while True:
+            yield from scan.take_while(BETWEEN)
+            mark = yield from scan.peek()
+            if mark == "{":
+                if not (yield from self._object()):
+                    self.answer.doubt_what_follows()
+                    return (yield from scan.until(END_MARKS))
+            elif mark == "]" and listed:
+                scan.skip(1)
+                listed = False
+            elif (yield from begins_json(scan)):
+                scan.skip(1)
+                listed = True
             else:
-                self._whole(start, (yield from self.rest_of_json(0)), name)
-            yield from self.scan.take_while(BETWEEN)
-            if name:
-                return
-
-    def _object(self, start: int) -> Steps[None]:
-        """An object: its arguments are handed on as they come, where they follow the name at once."""
-        self.scan.skip(1)
-        name = yield from self._name_before_arguments()
-        if name is None:
-            self._whole(start, (yield from self.rest_of_json(1)), "")
-            return
-        self._open(name)
-        begin = self.scan.offset
-        if not (yield from self.scan.json_value(self.answer.arguments, STOPS)):
-            self._broken(CUT_OFF if self.scan.ended else NO_JSON)
-            return
-        arguments = self.scan.since(begin)
-        yield from self.scan.skip_space()
-        if (yield from self.scan.accept(("}",))):
-            if readable(arguments):
-                self._close()
-            else:
-                self._broken(NO_JSON)
-            return
-        ended = yield from self.rest_of_json(1)
-        shapes = read_shapes(self.scan.since(start)) if ended else [Shape(name, problem=CUT_OFF)]
-        self.answer.call_id(shapes[0].id)
-        if len(shapes) != 1 or shapes[0].problem == NO_JSON:
-            self._broken(NO_JSON if ended else CUT_OFF)
-        else:
-            self._close(shapes[0].problem)
-
-    def _name_before_arguments(self) -> Steps[str | None]:
-        """The name in `"name": "…", "arguments": {`, read up to the bracket; None where it goes otherwise."""
-        scan = self.scan
-        for token in ('"name"', ":"):
-            yield from scan.skip_space()
-            if not (yield from scan.accept((token,))):
+                if listed:
+                    yield from self.rest_of_json(1)
+                    self.answer.fail_call(NO_JSON)
                 return None
-        if (yield from scan.mark()) != '"':
-            return None
-        pieces: list[str] = []
-        yield from scan.json_value(pieces.append)
-        for token in (",", '"arguments"', ":"):
-            yield from scan.skip_space()
-            if not (yield from scan.accept((token,))):
-                return None
-        yield from scan.skip_space()
-        name = as_name("".join(pieces))
-        return name if name and (yield from scan.peek()) == "{" else None
 
-    def rest_of_json(self, depth: int, into: Into | None = None) -> Steps[bool]:
-        """The rest of a value of whose brackets so many are open; False where it was broken off."""
-        into = into or ignore
+    def _object(self) -> Steps[bool]:
+        """One object; whether it was read to its end."""
+        scan, start = self.scan, self.scan.offset
+        call = CallObject(scan, self.answer, STOPS, certain=True, checked=True)
+        scan.skip(1)
+        if (yield from scan.mark()) in ('"', "}"):
+            yield from call.read(opened=True)
+            return call.complete
+        complete = yield from self.rest_of_json(1)
+        text = scan.since(start)
+        value = loosely_read(text) if complete else None
+        if value is None:
+            self.answer.open_call(name_in(text))
+            self.answer.arguments(text)
+            self.answer.fail_call(CUT_OFF if scan.ended and not complete else NO_JSON)
+            return False
+        for made in calls_in([value]):
+            self.report(made)
+        return True
+
+    def json_arguments(self, name: str) -> Steps[None]:
+        """A JSON value that holds the arguments of a call of this name."""
+        start = self.scan.offset
+        complete = yield from self.rest_of_json(0)
+        text = self.scan.since(start).strip()
+        problem = (
+            "" if complete and readable(text) else CUT_OFF if self.scan.ended and not complete else NO_JSON
+        )
+        self.report(ToolCall(name, text if complete else "", problem=problem))
+        if problem:
+            self.answer.doubt_what_follows()
+        yield from self.scan.take_while(BETWEEN)
+
+    def rest_of_json(self, depth: int, into: Into = ignore) -> Steps[bool]:
+        """The rest of a value of which so many brackets are open; False where it was broken off."""
         known = markers_of(('"', "'", "{", "}", "[", "]", *STOPS))
         while True:
             mark = yield from self.scan.until(known, into)
@@ -144,33 +136,16 @@ class Bodies:
             if depth <= 0:
                 return True
 
-    def _whole(self, start: int, ended: bool, name: str) -> None:
-        text = self.scan.since(start)
-        if not ended:
-            self._open(name or name_in(text))
-            self.answer.arguments("" if name else text)
-            self._broken(CUT_OFF if self.scan.ended else NO_JSON)
-            return
-        given = [Shape(name, text.strip(), problem="" if readable(text) else NO_JSON)] if name else []
-        for shape in given or read_shapes(text):
-            self.report(shape)
-            self.unclear = self.unclear or shape.problem == NO_JSON
-
-    def _broken(self, problem: str) -> None:
-        """The open call cannot be read, and what looks like another may be a part of it."""
-        self.answer.fail_call(problem)
-        self.unclear = True
-
     # Tags
 
     def tagged_call(self, name: str, closer: str) -> Steps[None]:
         """The rest of a call whose tag names the tool: JSON, or a tag for each parameter."""
         mark = yield from self.scan.mark()
         if mark == "{":
-            yield from self.json_calls(name=name)
+            yield from self.json_arguments(name)
             yield from self.scan.accept((closer,))
             return
-        self._open(name)
+        self.answer.open_call(name)
         writer = ArgumentWriter(self.answer)
         problem = yield from self._parameters_of(name, closer, writer)
         writer.end()
@@ -208,7 +183,7 @@ class Bodies:
     def keyed_call(self, name: str) -> Steps[None]:
         """The rest of a call as GLM writes it, after its first `<arg_key>`."""
         scan = self.scan
-        self._open(name)
+        self.answer.open_call(name)
         writer = ArgumentWriter(self.answer)
         while True:
             key: list[str] = []
@@ -239,23 +214,24 @@ class Bodies:
         while True:
             mark = yield from self.scan.until(known)
             if mark is None:
-                self.report(Shape(name, problem=CUT_OFF))
+                self.report(ToolCall(name, "{}", problem=CUT_OFF))
                 return
             if mark in CLOSERS:
                 break
             if mark in OPENERS:
-                self.report(Shape(name, problem=CUT_OFF))
+                self.report(ToolCall(name, "{}", problem=CUT_OFF))
                 return
             if quotes:
                 yield from self.scan.string_rest(mark[-1], ignore)
         text = self.scan.since(start)[: -len(mark)]
-        schema = self.tools.get(name, {})
-        members = short_members(text, schema)
+        members = members_of(text, self.tools.get(name, {}))
         problem = NO_SINGLE_PARAMETER if text.lstrip().startswith(">") else NO_CALL
         if members is None:
-            self.report(Shape(name, problem=problem))
+            self.report(ToolCall(name, "{}", problem=problem))
         else:
-            self.report(Shape(name, typed(members, self._parameters.of(name))))
+            root = self._parameters.of(name)
+            typed = {key: read_value(value, root.member(key).kinds) for key, value in members.items()}
+            self.report(ToolCall(name, compact(typed)))
 
 
 def begins_json(scan: Scanner) -> Steps[bool]:
@@ -264,8 +240,12 @@ def begins_json(scan: Scanner) -> Steps[bool]:
     return mark == "{" or (mark == "[" and (yield from scan.peek(2))[1:] not in ("/", "T"))
 
 
-def ignore(_piece: str) -> None:
-    """What is read again from the scanner."""
+def loosely_read(text: str) -> Any:
+    """The value of a text that is JSON, nearly JSON, or a call written with arrows; None for any other."""
+    try:
+        return read_json(text).value
+    except Unreadable:
+        return arrow_call(text)
 
 
 def read_tagged(scan: Scanner, into: Into, closer: str) -> Steps[bool]:

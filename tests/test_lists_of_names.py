@@ -34,7 +34,7 @@ TAKERS: list[tuple[str, Callable[[Any], Any]]] = [
     ("hosts", allowlist_guard),
     *[
         (name, lambda text, name=name: Level(**{name: text}))
-        for name in ("hosts", "writable", "readable", "hidden", "kept")
+        for name in ("hosts", "writable", "readable", "hidden", "read_only")
     ],
     *[
         (name, lambda text, name=name, make=make: make(HERE, **{name: text}))

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib.command.launch import Child, run_plan
-from toolcrib.command.launch.git_options import guarded
+from toolcrib.command.launch import PlanProcess, run_plan
+from toolcrib.command.launch.git_options import hardened
 from toolcrib.command.launch.plan_runner import Streams
 from toolcrib.shell import Plan, judge
 from toolcrib.shell.local import Local
@@ -155,7 +155,7 @@ class Recording(Local):
 
     async def spawn(
         self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
-    ) -> Child:
+    ) -> PlanProcess:
         self.started.append((list(argv), dict(env)))
         return await super().spawn(["true"], folder=folder, env=env, streams=streams)
 
@@ -173,9 +173,9 @@ async def test_programs_get_what_they_were_proved_with_and_nothing_of_ours(work:
 
 
 def test_git_is_hardened_behind_wrappers_too() -> None:
-    assert "core.fsmonitor=false" in guarded(["timeout", "5", "nice", "git", "status"])
-    assert guarded(["timeout", "5", "ls"]) == ["timeout", "5", "ls"]
-    assert guarded(["git", "diff", "HEAD"])[-3:] == ["--no-ext-diff", "--no-textconv", "HEAD"]
+    assert "core.fsmonitor=false" in hardened(["timeout", "5", "nice", "git", "status"])
+    assert hardened(["timeout", "5", "ls"]) == ["timeout", "5", "ls"]
+    assert hardened(["git", "diff", "HEAD"])[-3:] == ["--no-ext-diff", "--no-textconv", "HEAD"]
 
 
 GIT = shutil.which("git", path="/bin:/usr/bin:/usr/local/bin") or ""

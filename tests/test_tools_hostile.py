@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from toolcrib import Context, ToolError
-from toolcrib.command.launch.process import plain
+from toolcrib.command.launch.output import plain
 from toolcrib.tools import (
     EditFile,
     EditFileParams,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import growth
-from toolcrib.command.launch.process import HeadTail, plain
+from toolcrib.command.launch.output import BoundedOutput, plain
 from toolcrib.command.sandbox import NoSandbox
 from toolcrib.context import Context
 from toolcrib.effect import Effect
@@ -308,7 +308,7 @@ def descriptors() -> int:
 
 @given(st.integers(0, 40), st.lists(st.binary(max_size=30), max_size=30))
 def test_head_and_tail_are_what_they_say(limit: int, pieces: list[bytes]) -> None:
-    kept = HeadTail(limit)
+    kept = BoundedOutput(limit)
     for piece in pieces:
         kept.feed(piece)
     whole = b"".join(pieces)

@@ -18,6 +18,7 @@ __all__ = [
     "ZERO_WIDTH",
     "escape_invisible",
     "on_one_line",
+    "spelled_out",
     "without_controls",
 ]
 
@@ -70,6 +71,24 @@ def without_controls(text: str, limit: int = 65_536) -> str:
     return kept.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
 
 
+def spelled_out(line: str) -> str:
+    """A line in which every character is escaped that a person could not see, or could take for a plain space.
+
+    >>> print(spelled_out("rm" + chr(0xA0) + "x" + chr(0x200B)))
+    rm\\xa0x\\u200b
+    """
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(
+        char if char.isprintable() and char != "\ufe0f" and not INVISIBLE.match(char) else _escape(char)
+        for char in line
+    )
+
+
 def _code(match: re.Match[str]) -> str:
-    code = ord(match[0])
+    return _escape(match[0])
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

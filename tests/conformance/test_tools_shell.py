@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import load_cases
-from toolcrib.command.launch.process import HeadTail
+from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.tools import Shell, ShellParams, Workspace
@@ -30,7 +30,7 @@ from toolcrib.tools import Shell, ShellParams, Workspace
 )
 def test_recorded_buffer(case: dict[str, Any]) -> None:
     given, expected = case["input"], case["expected"]
-    kept = HeadTail(given["max_bytes"])
+    kept = BoundedOutput(given["max_bytes"])
     for chunk in given["chunks"]:
         kept.feed(chunk.encode())
     whole = (kept.head + kept.tail).decode()

@@ -48,6 +48,11 @@ class Judgement:
     parts: tuple[Part, ...] = ()
     grantable: bool = False
 
+    @property
+    def only_reads(self) -> bool:
+        """Whether the command was proved to change nothing."""
+        return self.verdict == "plain" and self.effect == "read"
+
 
 def judge(
     command: str,

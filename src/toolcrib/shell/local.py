@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolcrib.command.launch.plan_runner import Child, Streams
+from toolcrib.command.launch.plan_runner import PlanProcess, Streams
 
 if TYPE_CHECKING:
     import asyncio
@@ -24,7 +24,7 @@ class Local:
 
     async def spawn(
         self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
-    ) -> Child:
+    ) -> PlanProcess:
         import asyncio
         import shutil
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolcrib.command.launch.environment import SAFE_ENV_VARS
 from toolcrib.tools.builtin import workspace_tools
 from toolcrib.tools.edit_file import EditFile, EditFileParams
 from toolcrib.tools.fetch import Fetch, FetchParams
@@ -9,7 +10,7 @@ from toolcrib.tools.glob import GlobFiles, GlobParams
 from toolcrib.tools.grep import Grep, GrepParams
 from toolcrib.tools.list_dir import ListDir, ListDirParams
 from toolcrib.tools.read_file import ReadFile, ReadFileParams
-from toolcrib.tools.shell import SAFE_ENV_VARS, Shell, ShellParams
+from toolcrib.tools.shell import Shell, ShellParams
 from toolcrib.tools.workspace import Workspace
 from toolcrib.tools.write_file import WriteFile, WriteFileParams
 

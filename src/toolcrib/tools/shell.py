@@ -1,38 +1,35 @@
-"""`shell`: a command in the workspace, run to its end, in a sandbox.
+"""`shell`: runs a command in the workspace to its end, in a sandbox.
 
-A command that was proved plain runs as what was proved, without a shell and, where a sandbox holds, without
-asking; one that would destroy the host never runs; all others are the policy's to decide on.
-What a command starts ends with it, whatever it did to get away. Only where a caller passed `NoSandbox` itself
-does a process that detached itself stay. Where no sandbox works, each command is asked about. A command line is
-seen by every process of the machine, so a reference to a secret becomes a variable of the environment.
+A command takes three steps, in the order of this file. It is *judged* before anything runs: a command that was proved
+plain runs without asking where a sandbox holds, one that would destroy the host never runs, and the policy decides
+on all others. It is *launched*: a proved one as its plan, without a shell, any other one by bash. Everything that it
+started ends with it; only where a caller passed `NoSandbox` does a process that detached itself stay. If it fails, that
+is *explained*: where the sandbox refused something, a person may allow it, and the command runs again.
+
+Every process of the machine can read a command line, so a reference to a secret becomes a variable of the environment.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import threading
 from collections.abc import Collection, Mapping
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field, PrivateAttr
 
 from toolcrib.access import Access
-from toolcrib.command.launch.plan_host import PlanHost, launched, pinned, run_as_plan
-from toolcrib.command.launch.process import Outcome, run
-from toolcrib.command.sandbox import (
-    Denial,
-    Files,
-    Launch,
-    Level,
-    NoSandbox,
-    Sandbox,
-    SandboxError,
-    choose,
-    environment,
-)
+from toolcrib.command.explain.escalation import MAX_PERMISSIONS, PermissionEscalation
+from toolcrib.command.explain.failure import explain_failure
+from toolcrib.command.explain.reporter import Reporter
+from toolcrib.command.explain.result_text import result_text, sandbox_sentences
+from toolcrib.command.launch.denied_paths import DeniedPathsInSandbox
+from toolcrib.command.launch.environment import command_environment
+from toolcrib.command.launch.run_command import CommandLine, Finished, OpenFolder, run_command
+from toolcrib.command.sandbox import Denial, NoSandbox, Sandbox, SandboxError
+from toolcrib.command.sandbox.in_force import SandboxInForce
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError, as_tuple
 from toolcrib.facts import MaxOutput
@@ -42,11 +39,10 @@ from toolcrib.secrets.variables import PREFIX, as_variables
 from toolcrib.shell import Judgement, judge, paths
 from toolcrib.tool import Tool
 from toolcrib.tools.shell_accesses import accesses_of
-from toolcrib.tools.shell_hints import ends_history, quiet
+from toolcrib.tools.shell_hints import ends_history
+from toolcrib.tools.shell_preview import preview_text
 from toolcrib.tools.shell_reasons import why
-from toolcrib.tools.shell_rules import Withholding, reading
-from toolcrib.tools.shell_wider import MOST, Wider
-from toolcrib.tools.shell_words import Reporter, refusals, shown, told, visible
+from toolcrib.visible import spelled_out
 
 if TYPE_CHECKING:
     from typing import Any
@@ -56,22 +52,8 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT = 120
 MAX_TIMEOUT = 600
-KEPT = 1 << 20  # bytes of output kept: half from its beginning, half from its end
 MAX_COMMAND = 120_000  # bytes; the system's own limit is a little above
-EXPLAINED = 20_000  # bytes from the end of the output that are looked through for a refusal
 NO_SANDBOX = "no sandbox works here, so nothing would limit it"
-
-SAFE_ENV_VARS = (
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "TZ",
-)  # fmt: skip
-# No colours, no pagers, no questions: nobody sits there.
-SET_ENV_VARS = {
-    "TERM": "dumb",
-    "NO_COLOR": "1",
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "GIT_TERMINAL_PROMPT": "0",
-}
 
 
 class ShellParams(BaseModel):
@@ -81,6 +63,19 @@ class ShellParams(BaseModel):
     )
     workdir: str = Field(".", description="Folder to run it in, relative to the workspace.")
     _secrets: dict[str, str] = PrivateAttr(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCommand:
+    """A command line as it is run (`text`), and what was found out about it.
+
+    `secrets` are {variable: name of the secret}. `folder` is where it runs, from the workspace's root.
+    """
+
+    text: str
+    secrets: Mapping[str, str]
+    folder: str
+    judgement: Judgement
 
 
 class Shell(
@@ -109,28 +104,29 @@ class Shell(
         grace: float = 2.0,
         sandbox: Sandbox | None = None,
     ) -> None:
-        """`env` is set for commands, `passthrough` names further variables of ours that they get.
+        """`env` is set for commands, `passthrough` names further variables of this process that they get.
 
-        Without a `sandbox` it is the best that works here (`toolcrib.command.sandbox.choose`: the workspace may be
-        written to, no network), found at the first command. To go without one, pass `NoSandbox()`. A level that
-        is set on the workspace counts for either.
+        Without a `sandbox`, the best one that works here is chosen at the first command
+        (`toolcrib.command.sandbox.choose`: commands may write to the workspace, and there is no network). To go without
+        a sandbox, pass `NoSandbox()`. A level that is set on the workspace counts in either case.
         """
         self.workspace = workspace
         self.sandbox = sandbox
         self.env = dict(env or {})
         self.passthrough = as_tuple("passthrough", passthrough)
         self.grace = grace
-        self._wider = Wider(workspace.root.path)
-        self._choosing = threading.Lock()
-        self._current: tuple[Sandbox | None, Level | None, Sandbox] | None = None
-        self._confined: tuple[Sandbox, bool] | None = None
-        self._rules = Withholding(workspace.root.path)
+        root = workspace.root.path
+        self._in_force = SandboxInForce(root, sandbox)
+        self._denied_paths = DeniedPathsInSandbox(root)
+        self._escalation = PermissionEscalation(root)
 
     def with_secrets(self, params: ShellParams, values: Mapping[str, str]) -> ShellParams:
-        """The same command, with the values beside it: they become part of its environment alone."""
+        """The same params with the values of secrets, which only become a part of the command's environment."""
         made = params.model_copy()
         made._secrets = dict(values)
         return made
+
+    # Judge: what the command would do, and who decides on it.
 
     def precheck(self, params: ShellParams) -> str | None:
         if not params.command.strip():
@@ -145,59 +141,77 @@ class Shell(
             return (
                 f"command is {size:,} bytes long; at most {MAX_COMMAND:,} are possible. Write it to a file."
             )
-        if isinstance(spelled := as_variables(params.command), str):
-            return f"command: {spelled}."
-        judgement = self._judged(params)
+        if isinstance(problem := as_variables(params.command), str):
+            return f"command: {problem}."
+        judgement = self._judge(params).judgement
         if judgement.verdict == "deny":
             return f"The command was not run and never will be, whoever asks for it: {judgement.reason}."
         try:
-            self._chosen()
+            self._sandbox_now()
         except SandboxError as refused:
             return f"No command can be run now: {refused}."
         return None
 
     def effect_for(self, params: ShellParams) -> Effect:
-        judgement = self._judged(params)
-        if judgement.verdict != "plain" or not self._confines():
+        judgement = self._judge(params).judgement
+        if judgement.verdict != "plain" or not self._is_confined():
             return self.facts.effect
-        # A project's own checks may write there.
+        # What is proved and not a read runs the project's own checks, which may write there.
         return Effect.READ if judgement.effect == "read" else Effect.WRITE
 
     def accesses(self, params: ShellParams) -> tuple[Access, ...]:
-        judgement = self._judged(params)
-        unasked = judgement.verdict != "plain" or self._holds(judgement)
-        found = accesses_of(_spelled(params.command)[0], judgement, self._folder(params)[0], unasked=unasked)
-        return tuple(self.workspace.with_targets(self._rules.met(found, judgement, self._chosen)))
+        command = self._judge(params)
+        judgement = command.judgement
+        try:
+            sandbox = self._sandbox_now()
+        except SandboxError:  # no command will run
+            sandbox = None
+        # Code of the project runs without asking only where something confines it.
+        confined = self._is_confined() and (judgement.effect == "read" or not isinstance(sandbox, NoSandbox))
+        unasked = judgement.verdict != "plain" or confined
+        found = accesses_of(command.text, judgement, command.folder, unasked=unasked)
+        to_decide = self._denied_paths.accesses_to_decide(found, judgement, sandbox)
+        return tuple(self.workspace.with_targets(to_decide))
 
     def doubt(self, params: ShellParams) -> Doubt | None:
-        judgement, secrets = self._judged(params), tuple(_spelled(params.command)[1].values())
-        # As if a word stood for each secret: what is asked about is what is done with it.
-        in_words = {"command": REFERENCE.sub("secret", params.command)}
-        known = self._judged(params.model_copy(update=in_words)) if secrets else judgement
-        reason = visible(why(known, secrets))
-        if not self._confines():
+        command = self._judge(params)
+        secrets = tuple(command.secrets.values())
+        judgement = command.judgement
+        if secrets:
+            # Judged as if a word stood for each secret: the reason is what the command does with it.
+            in_words = {"command": REFERENCE.sub("secret", params.command)}
+            judgement = self._judge(params.model_copy(update=in_words)).judgement
+        reason = spelled_out(why(judgement, secrets))
+        if not self._is_confined():
             return Doubt(f"{NO_SANDBOX}; {reason}" if reason else NO_SANDBOX, must_ask=True)
-        return ends_history(judgement, params.command) or (Doubt(reason) if reason else None)
+        return ends_history(command.judgement, params.command) or (Doubt(reason) if reason else None)
 
     def preview(self, params: ShellParams) -> Preview:
         """What exactly would run, bound to the very folder that it would run in."""
+        command = self._judge(params)
         folder = self.workspace.stat(params.workdir)
         digest = f"{folder.st_dev}:{folder.st_ino}" if folder is not None else "no such folder"
-        text = shown(params.command, self._judged(params), self._folder(params)[0], self._chosen())
+        text = preview_text(params.command, command.judgement, command.folder, self._sandbox_now())
         return Preview(text, digest)
 
-    def _folder(self, params: ShellParams) -> tuple[str, bool]:
-        """Where it would run, from the workspace's root, and whether what lies there is the workspace's own."""
+    def _judge(self, params: ShellParams) -> JudgedCommand:
         try:
             place = self.workspace.place(params.workdir)
-        except ToolError:  # it will not run at all
-            return params.workdir, False
+        except ToolError:  # no such folder: the command will not run
+            return _judged(params.command, self.workspace.root.path, params.workdir, False)
         if place.root is not self.workspace.root:
-            return place.shown, False
-        return place.path, paths.trouble(place.path) is None
+            return _judged(params.command, self.workspace.root.path, place.shown, False)
+        inside = paths.trouble(place.path) is None
+        return _judged(params.command, self.workspace.root.path, place.path, inside)
 
-    def _judged(self, params: ShellParams) -> Judgement:
-        return _judged(_spelled(params.command)[0], self.workspace.root.path, *self._folder(params))
+    def _sandbox_now(self) -> Sandbox:
+        """The sandbox at the level of the workspace. Raises SandboxError if it cannot keep to that."""
+        return self._in_force.at(self.workspace.level)
+
+    def _is_confined(self) -> bool:
+        return self._in_force.confines(self.workspace.level)
+
+    # Launch: in a folder that stays open, in the sandbox, without what deny rules take away.
 
     async def execute(self, params: ShellParams, ctx: Context[Any]) -> str:
         import asyncio
@@ -205,204 +219,94 @@ class Shell(
         if problem := await asyncio.to_thread(self.precheck, params):
             raise ToolError(problem)
         ctx.check_cancelled()
-        folder = self.workspace.open_folder(params.workdir)
+        place = self.workspace.place(params.workdir)
+        folder = OpenFolder(
+            self.workspace.open_folder(params.workdir), str(Path(place.root.path, place.path))
+        )
         try:
-            self._is_named_so(folder, params)
-            sandbox = self._chosen()
+            self._refuse_link(folder, params)
+            sandbox = self._sandbox_now()
             if isinstance(sandbox, NoSandbox) and not sandbox.wanted and not ctx.approved:
                 await ctx.ask("run a command that no sandbox confines", [params.command])
             return await self._run(params, ctx, sandbox, folder)
         finally:
-            os.close(folder)
+            os.close(folder.descriptor)
 
-    async def _run(self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox, folder: int) -> str:
-        place = self.workspace.place(params.workdir)
-        named = str(Path(place.root.path, place.path))
-        reporter = Reporter(ctx, self.workspace.root.path)
-        restored: dict[str, None] = {}
-        notes: list[str] = []
-        level = sandbox.level  # what was allowed once was allowed beside just this
-        sandbox = await self._wider.held(ctx, sandbox)
+    def _refuse_link(self, folder: OpenFolder, params: ShellParams) -> None:
+        """Rules decided on the folder's name, so it must not lead to another folder. Raises ToolError."""
+        try:
+            real = Path(os.readlink(f"/proc/self/fd/{folder.descriptor}"))  # noqa: PTH115 - of a descriptor
+        except OSError:  # a system without /proc
+            return
+        if real != Path(folder.path):
+            root = self.workspace.place(params.workdir).root.path
+            where = f" Give {real.relative_to(root)} as workdir." if real.is_relative_to(root) else ""
+            raise ToolError(f"{params.workdir} is a link to another folder.{where}")
+
+    async def _run(self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox, folder: OpenFolder) -> str:
+        """Runs the command, and again after each permission that a person gives it."""
+        root = self.workspace.root.path
+        reporter = Reporter(ctx, root)
+        reverted: dict[str, None] = {}
+        allowed: list[str] = []
+        level = sandbox.level  # permissions are remembered beside this one
+        sandbox = await self._escalation.remembered(ctx, sandbox)
         while True:
-            outcome, denial, back = await self._once(params, sandbox, folder, named, reporter)
-            restored.update(dict.fromkeys(back))
-            reporter.end(outcome, denial, back)
-            if denial is None or outcome.code is None or len(notes) == MOST:
-                break
-            try:
-                wider = await self._wider.offered(ctx, sandbox, level, denial, params.command, outcome)
-            except ToolError as refused:
-                said = refusals(denial, tuple(restored), self.workspace.root.path)
-                return told(outcome, params.timeout, MAX_TIMEOUT, [*said, refused.message], notes)
-            if wider is None:
-                break
-            notes.append(
+            finished, denial = await self._launch(params, sandbox, folder, reporter)
+            outcome = finished.outcome
+            reverted.update(dict.fromkeys(finished.reverted))
+            reporter.end(outcome, denial, finished.reverted)
+            wider: Sandbox | None = None
+            sentences = sandbox_sentences(denial, tuple(reverted), root)
+            if denial is not None and outcome.code is not None and len(allowed) < MAX_PERMISSIONS:
+                try:
+                    wider = await self._escalation.offer(ctx, sandbox, level, denial, params.command, outcome)
+                except ToolError as refused:
+                    sentences.append(refused.message)
+            if denial is None or wider is None:
+                return result_text(outcome, params.timeout, MAX_TIMEOUT, sentences, allowed)
+            allowed.append(
                 f"{denial.message} The user allowed it, and the command was run again from its start."
             )
             sandbox = wider
             ctx.report(tip="allowed; run again from its start")
             ctx.check_cancelled()
-        said = refusals(denial, tuple(restored), self.workspace.root.path)
-        return told(outcome, params.timeout, MAX_TIMEOUT, said, notes)
 
-    async def _once(
-        self, params: ShellParams, sandbox: Sandbox, folder: int, named: str, reporter: Reporter
-    ) -> tuple[Outcome, Denial | None, list[str]]:
-        """One run to its end, whether the sandbox refused it something, and what was put back after it."""
-        judgement = self._judged(params)
-        sandbox = await self._rules.kept_to(reporter.ctx, sandbox, params.command, judgement)
+    async def _launch(
+        self, params: ShellParams, sandbox: Sandbox, folder: OpenFolder, reporter: Reporter
+    ) -> tuple[Finished, Denial | None]:
+        """One run of the command to its end, and what the sandbox refused it."""
+        command = self._judge(params)
+        sandbox = await self._denied_paths.hide(reporter.ctx, sandbox, params.command, command.judgement)
+        if missing := [name for name in command.secrets.values() if name not in params._secrets]:
+            raise ToolError(f"Nothing was run: the secret {missing[0]!r} has no value here.")
+        confined = not isinstance(sandbox, NoSandbox)
+        line = CommandLine(
+            command.text,
+            command.judgement,
+            self.workspace.root.path,
+            timeout=params.timeout,
+            env=command_environment(confined=confined, passed=self.passthrough, added=self.env),
+            secrets={variable: params._secrets[name] for variable, name in command.secrets.items()},
+            grace=self.grace,
+        )
         try:
-            if judgement.verdict == "plain" and judgement.plan is not None:
-                ran = self._as_plan(params, judgement, sandbox, folder, named, reporter)
-            else:
-                ran = self._by_shell(params, sandbox, folder, named, reporter)
-            outcome, launch, restored = await ran
+            finished = await run_command(line, sandbox, folder, reporter.output)
         except SandboxError as refused:
             raise ToolError(
                 f"The command was not started, for it could not be confined: {refused}."
             ) from None
         except OSError as refused:
             raise ToolError(f"The command could not be started: {refused.strerror}.") from None
-        denial = launch and sandbox.explain(outcome.code, outcome.output.ending(EXPLAINED), launch)
-        return outcome, denial or quiet(judgement, params.command, outcome, sandbox, launch), restored
-
-    async def _as_plan(
-        self,
-        params: ShellParams,
-        judgement: Judgement,
-        sandbox: Sandbox,
-        folder: int,
-        named: str,
-        reporter: Reporter,
-    ) -> tuple[Outcome, Launch | None, list[str]]:
-        assert judgement.plan is not None
-        level = reading(sandbox.level) if judgement.effect == "read" else None
-        host = PlanHost(named, folder, sandbox, level=level, grace=self.grace)
-        outcome = await run_as_plan(
-            judgement.plan,
-            host,
-            env=self._environment(confined=not isinstance(sandbox, NoSandbox)) | self._found_in(judgement),
-            timeout=params.timeout,
-            keep=KEPT,
-            on_output=reporter.output,
-        )
-        if host.refused:
-            raise SandboxError(host.refused)
-        return outcome, host.launch, host.restored
-
-    async def _by_shell(
-        self, params: ShellParams, sandbox: Sandbox, folder: int, named: str, reporter: Reporter
-    ) -> tuple[Outcome, Launch, list[str]]:
-        command, secrets = _spelled(params.command)
-        if missing := [name for name in secrets.values() if name not in params._secrets]:
-            raise ToolError(f"Nothing was run: the secret {missing[0]!r} has no value here.")
-        argv = [_shell(), "-c", _not_an_option(command)]
-        env = self._environment(confined=not isinstance(sandbox, NoSandbox))
-        env |= {variable: params._secrets[name] for variable, name in secrets.items()}
-        launch = await launched(partial(sandbox.launch, argv, cwd=named, env=env))
-        try:
-            outcome = await run(
-                launch.argv,
-                cwd=pinned(folder, named),
-                env=launch.env,
-                timeout=params.timeout,
-                keep=KEPT,
-                grace=self.grace,
-                on_output=reporter.output,
-                pass_fds=launch.pass_fds,
-                on_start=launch.started,
-            )
-        finally:
-            launch.close()
-        return outcome, launch, launch.reverted()
-
-    def _is_named_so(self, folder: int, params: ShellParams) -> None:
-        """Rules looked at the folder's name, so it must not be another folder's that a link leads to."""
-        place = self.workspace.place(params.workdir)
-        try:
-            real = Path(os.readlink(f"/proc/self/fd/{folder}"))  # noqa: PTH115 - of a descriptor
-        except OSError:  # no system to ask
-            return
-        if real != Path(place.root.path, place.path):
-            known = real.is_relative_to(place.root.path)
-            where = f" Give {real.relative_to(place.root.path)} as workdir." if known else ""
-            raise ToolError(f"{params.workdir} is a link to another folder.{where}")
-
-    def _chosen(self) -> Sandbox:
-        """The sandbox at the level that is in force now. Raises SandboxError where it cannot keep that."""
-        given, level = self.sandbox, self.workspace.level
-        kept = self._current
-        if kept is None or kept[0] is not given or kept[1] != level:
-            with self._choosing:
-                kept = self._current = (given, level, _at(given, level, self.workspace.root.path))
-        return kept[2]
-
-    def _confines(self) -> bool:
-        """Whether commands are kept from anything, or the operator said in so many words that they need not be."""
-        try:
-            sandbox = self._chosen()
-        except SandboxError:  # it will not run at all
-            return False
-        if self._confined is None or self._confined[0] is not sandbox:
-            holds = sandbox.wanted if isinstance(sandbox, NoSandbox) else sandbox.report().confines
-            self._confined = (sandbox, holds)
-        return self._confined[1]
-
-    def _holds(self, judgement: Judgement) -> bool:
-        """Whether a command that was proved may run unasked: code of the project's only where something holds it."""
-        return self._confines() and (judgement.effect == "read" or not isinstance(self._chosen(), NoSandbox))
-
-    def _found_in(self, judgement: Judgement) -> dict[str, str]:
-        """The PATH of a command that was proved by its programs' names: none of the project's own has such a name."""
-        return {"PATH": _path(without=self.workspace.root.path)} if judgement.effect == "read" else {}
-
-    def _environment(self, *, confined: bool) -> dict[str, str]:
-        if confined:
-            return environment(
-                os.environ, passed=self.passthrough, added={"PATH": _path(), **SET_ENV_VARS, **self.env}
-            )
-        passed = {
-            name: os.environ[name] for name in (*SAFE_ENV_VARS, *self.passthrough) if name in os.environ
-        }
-        return {**passed, "PATH": _path(), **SET_ENV_VARS, **self.env}
-
-
-def _at(given: Sandbox | None, level: Level | None, root: str) -> Sandbox:
-    """A sandbox for a level: the one that was given, or the best that works here."""
-    if given is None:
-        return choose(root, level)
-    if level is None or given.level == level:
-        return given
-    if level.files is Files.OFF:
-        return NoSandbox()
-    return choose(root, level) if isinstance(given, NoSandbox) else given.at(level)
+        return finished, explain_failure(finished, sandbox, command.judgement, params.command)
 
 
 @lru_cache(64)
-def _judged(command: str, root: str, folder: str, inside: bool) -> Judgement:
-    judgement = judge(command, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
-    if PREFIX in command and judgement.verdict == "plain":
-        return Judgement("ask", "it uses a secret", programs=judgement.programs)
-    return judgement
-
-
-def _spelled(command: str) -> tuple[str, dict[str, str]]:
-    """The command as it is run, and {variable: secret's name}; as it stands where its precheck refuses it."""
-    made = as_variables(command)
-    return (command, {}) if isinstance(made, str) else made
-
-
-def _path(without: str = "") -> str:
-    """Where programs are looked for: never in a folder that is named from where we stand, or lies in `without`."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    known = [folder for folder in folders if Path(folder).is_absolute()]
-    known = [folder for folder in known if not without or not Path(folder).resolve().is_relative_to(without)]
-    return os.pathsep.join(known) or os.defpath
-
-
-def _shell() -> str:
-    return shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh"
-
-
-def _not_an_option(command: str) -> str:
-    return f" {command}" if command[0] in "-+" else command
+def _judged(command: str, root: str, folder: str, inside: bool) -> JudgedCommand:
+    """Judges a command in a folder. `inside` says whether the folder belongs to the workspace itself."""
+    spelled = as_variables(command)
+    text, secrets = (command, {}) if isinstance(spelled, str) else spelled  # precheck refuses the former
+    judgement = judge(text, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
+    if PREFIX in text and judgement.verdict == "plain":
+        judgement = Judgement("ask", "it uses a secret", programs=judgement.programs)
+    return JudgedCommand(text, secrets, folder, judgement)

@@ -1,5 +1,9 @@
-"""Runs a judged command: a proved plan program by program without a shell, anything else as a script of bash."""
+"""Runs a judged command in a sandbox: a proved plan program by program without a shell, anything else by bash.
 
-from toolcrib.command.launch.plan_runner import Child, Host, run_plan
+`run_command` chooses between the two. A plan is run by `plan_runner` on a `SandboxedHost`, a script as one `process`.
+Both bound the output and end everything that the command started.
+"""
 
-__all__ = ["Child", "Host", "run_plan"]
+from toolcrib.command.launch.plan_runner import PlanHost, PlanProcess, run_plan
+
+__all__ = ["PlanHost", "PlanProcess", "run_plan"]

@@ -1,6 +1,6 @@
-"""A word made to arguments: substitutions put in, patterns matched against names, as bash does.
+"""Expands a word to arguments, as bash does: inserts what substitutions print, and matches patterns against names.
 
-Matches are in the order of their characters, and a pattern that matches nothing stays as it was written.
+Matches are sorted by their characters, and a pattern that matches nothing stays as it is.
 """
 
 from __future__ import annotations
@@ -8,15 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from toolcrib.shell import paths
+from toolcrib.shell.gate import Stopped
 from toolcrib.shell.plan import Glob, Substitution, Word
+from toolcrib.shell.programs.table import find_form
 
-MOST_NAMES = 20_000  # that one pattern may become
+MAX_NAMES = 20_000  # to which one pattern expands
 BLANKS = re.compile(r"[ \t\n]+")
 
 
 def expand(word: Word, printed: Sequence[str], names: Callable[[str], list[str]]) -> list[str]:
-    """The arguments of one word. `printed` has one text for each of its substitutions; `names` lists a
-    folder and may raise OSError."""
+    """The arguments that one word expands to.
+
+    `printed` has one text for each substitution in the word. `names` lists a folder and may raise OSError.
+    """
     if (text := word.literal) is not None:
         return [text]
     if word.is_glob:
@@ -25,7 +30,7 @@ def expand(word: Word, printed: Sequence[str], names: Callable[[str], list[str]]
 
 
 def _fields(word: Word, printed: Sequence[str]) -> list[str]:
-    """Unquoted substitutions are split at blanks; what touches them stays with their first and last piece."""
+    """Splits unquoted substitutions at blanks; what touches them stays with their first and last piece."""
     fields: list[str] = []
     current: str | None = None
     texts = iter(printed)
@@ -51,12 +56,12 @@ def _matches(word: Word, names: Callable[[str], list[str]]) -> list[str]:
     found = [""]
     for index, (pattern, literal) in enumerate(segments):
         last = index + 1 == len(segments)
-        found = [path for base in found for path in _below(base, pattern, literal, last, names)][:MOST_NAMES]
+        found = [path for base in found for path in _below(base, pattern, literal, last, names)][:MAX_NAMES]
     return sorted(found) or [_written(word)]
 
 
 def _segments(word: Word) -> list[tuple[re.Pattern[str] | None, str]]:
-    """The parts between slashes: a literal, or a pattern."""
+    """The parts between slashes, each a literal or a pattern."""
     segments: list[tuple[re.Pattern[str] | None, str]] = []
     regex, text, is_pattern = "", "", False
     for part in (*word.parts, "/"):
@@ -112,3 +117,25 @@ def _written(word: Word) -> str:
     return "".join(
         part if isinstance(part, str) else part.sign if isinstance(part, Glob) else "" for part in word.parts
     )
+
+
+def refused_name(argv: Sequence[str], names: Sequence[str], root: str) -> str | None:
+    """Why a command must not get names that a pattern or a listing gave, or None.
+
+    Nobody saw the names when the command was judged, so each is checked now. `root` is the workspace's absolute path.
+    """
+    contents = True
+    try:
+        _, form, _ = find_form(argv)
+        contents = form.contents
+        if form.inert:
+            return None
+    except Stopped:  # behind a wrapper
+        pass
+    for name in names:
+        if name.startswith("-"):
+            return f"{argv[0]}: not run, for {name} would be an option to it"
+        for path in (name, name.partition(":")[2] or name):
+            if (wrong := paths.trouble(paths.relative(path, root), contents=contents)) is not None:
+                return f"{argv[0]}: not run, for {wrong}"
+    return None

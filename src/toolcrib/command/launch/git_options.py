@@ -1,7 +1,7 @@
-"""git without the programs that a repository's own configuration would have it run.
+"""Options that keep git from running programs which a repository's settings name.
 
-Given as -c options and not in the environment: git hands those on to what it starts in submodules. A clean
-filter of .git/config has no switch; .git is therefore a protected place for every tool that writes.
+They are -c options and not variables, because git passes those options on to what it starts in submodules. There is no
+option against a clean filter in .git/config, so .git is protected from every tool that writes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SETTINGS = (
     "gpg.program=false", "gpg.openpgp.program=false", "gpg.x509.program=false", "gpg.ssh.program=false",
     "log.showSignature=false", "diff.submodule=short", "status.submoduleSummary=false", "sequence.editor=false",
     "safe.bareRepository=explicit", "core.alternateRefsCommand=false",
-    # A clone with parts missing fetches them when looked at; a scheme's own word counts before the general one.
+    # A partial clone fetches what is missing when it is read; the setting of a scheme counts before the general one.
     *(f"protocol.{scheme}.allow=never" for scheme in ("ext", "file", "git", "http", "https", "ssh", "fd", "bundle")),
 )  # fmt: skip
 NO_HELPERS = ("--no-ext-diff", "--no-textconv")
@@ -28,12 +28,12 @@ AFTER = {
 BEFORE = {"--no-pager", "--no-optional-locks"}
 
 
-def guarded(argv: Sequence[str]) -> list[str]:
-    """The same arguments with git's hooks, pagers, monitors and helpers off; other programs as they are."""
+def hardened(argv: Sequence[str]) -> list[str]:
+    """The arguments with git's hooks, pagers, monitors and helpers switched off; other programs stay as they are."""
     argv = list(argv)
     if argv[0].rpartition("/")[2] != "git":
         inner = inner_at(argv)  # timeout 5 git …
-        return argv if inner is None else [*argv[:inner], *guarded(argv[inner:])]
+        return argv if inner is None else [*argv[:inner], *hardened(argv[inner:])]
     at = 1
     while at < len(argv) and argv[at] in BEFORE:
         at += 1

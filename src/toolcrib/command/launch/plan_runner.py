@@ -1,8 +1,8 @@
-"""Running a plan: processes, pipes and redirections made by us, with no shell that could read it otherwise.
+"""Runs a plan: makes the processes, pipes and redirections itself, so no shell can read the command differently.
 
-What starts processes and opens files is handed in as a `Host`, so that a sandbox can stand under it; `Local`
-is the plain one. Statuses are those of bash: a pipeline's is that of its last stage, a program that is not
-found gives 127, one that cannot be run 126, one that a signal ended 128 and the signal's number.
+A `PlanHost` starts the processes and opens the files, so that they can be confined by a sandbox. Statuses are those of
+bash: a pipeline has the status of its last stage, a program that is not found gives 127, one that cannot be run 126,
+and one that was ended by a signal 128 plus the signal's number.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from toolcrib.command.launch.expand import expand
-from toolcrib.command.launch.expanded_names import unwelcome
-from toolcrib.command.launch.git_options import guarded
+from toolcrib.command.launch.expand import expand, refused_name
+from toolcrib.command.launch.git_options import hardened
 from toolcrib.shell.plan import Command, Group, Pipeline, Plan, Redirect, Stage, Word
 
 NOT_FOUND = 127
 NOT_RUN = 126
-SHORT = 512  # bytes that a pipe takes at once if it takes any
-LARGEST_SUBSTITUTION = 1 << 20  # bytes that `$( … )` may become
+MAX_MESSAGE = 512  # bytes, which a pipe takes in one write if it takes any
+MAX_SUBSTITUTION = 1 << 20  # bytes of what `$( … )` prints
 READ = os.O_RDONLY
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -28,59 +27,68 @@ Streams = tuple[int | None, int | None, int | None]
 
 
 class _Refused(Exception):
-    """Why a command is not run after all: it would be handed a name that nobody would have let through."""
+    """A command is not run because a pattern or a substitution gave it a name that judging would have refused."""
 
 
-class Child(Protocol):
-    """A process that was started."""
+class PlanProcess(Protocol):
+    """A running program of a plan."""
 
     async def wait(self) -> int:
-        """Its status; negative for a signal."""
+        """Waits for its end; returns the status, negative for a signal."""
         ...
 
     def kill(self) -> None:
-        """End it and all that it started; nothing happens where it has ended."""
+        """Ends it with everything that it started; does nothing if it has ended."""
         ...
 
 
-class Host(Protocol):
-    """Where a plan runs. Folders are given as the host named them; each of these may raise OSError."""
+class PlanHost(Protocol):
+    """Starts the programs of a plan and opens its files. Folders are paths that the host gave.
+
+    Every method may raise OSError.
+    """
 
     root: str
 
     async def spawn(
         self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
-    ) -> Child:
-        """Start a program with these file descriptors as 0, 1 and 2; None is a closed one."""
+    ) -> PlanProcess:
+        """Starts a program with these descriptors as 0, 1 and 2; None stands for a closed one."""
         ...
 
     def open(self, path: str, *, folder: str, flags: int) -> int:
-        """Open a file that a redirection names."""
+        """Opens the file of a redirection."""
         ...
 
     def enter(self, path: str, *, folder: str) -> str:
-        """The folder that `cd path` leads to."""
+        """The folder to which `cd path` leads."""
         ...
 
     def names(self, path: str, *, folder: str) -> list[str]:
-        """The names in a folder, for patterns."""
+        """The names in a folder, for matching patterns."""
         ...
 
 
 @dataclass(slots=True)
-class _Shell:
-    """What one run knows; a group and a pipeline's stages get their own copy."""
+class _State:
+    """The state of a running plan, as a shell has it. Every group and every stage of a pipeline gets a copy.
 
-    host: Host
+    `processes` are all that run now, in all copies.
+    """
+
+    host: PlanHost
     folder: str
     env: Mapping[str, str]
     harden_git: bool
-    children: list[Child]
+    processes: list[PlanProcess]
+
+    def copy(self) -> _State:
+        return _State(self.host, self.folder, self.env, self.harden_git, self.processes)
 
 
 async def run_plan(
     plan: Plan,
-    host: Host,
+    host: PlanHost,
     *,
     env: Mapping[str, str],
     stdin: int,
@@ -89,42 +97,42 @@ async def run_plan(
     timeout: float | None = None,
     harden_git: bool = True,
 ) -> int:
-    """Run a plan to its end and give its status, as `bash -c` would.
+    """Runs a plan to its end; returns its status, as `bash -c` would.
 
-    `env` is all that its programs get, besides what the plan sets. `harden_git` switches off whatever of a
-    repository's configuration would run programs. Raises TimeoutError after `timeout` seconds, when all that
-    was started has been ended; the same is done when the calling task is cancelled.
+    Its programs get `env` and the variables that the plan sets. `harden_git` switches off those settings of a
+    repository that would run programs. After `timeout` seconds it ends everything that was started and raises
+    TimeoutError; it does the same when the calling task is cancelled.
     """
     import asyncio
 
-    shell = _Shell(host, host.root, env, harden_git, [])
+    state = _State(host, host.root, env, harden_git, [])
     try:
         async with asyncio.timeout(timeout):
-            return await _plan(plan, shell, (stdin, stdout, stderr))
+            return await _plan(plan, state, (stdin, stdout, stderr))
     finally:
-        for child in shell.children:
-            child.kill()
+        for process in state.processes:
+            process.kill()
 
 
-async def _plan(plan: Plan, shell: _Shell, streams: Streams) -> int:
+async def _plan(plan: Plan, state: _State, streams: Streams) -> int:
     status = 0
     for step in plan.steps:
         if (step.join == "&&" and status) or (step.join == "||" and not status):
             continue
-        status = await _pipeline(step.pipeline, shell, streams)
+        status = await _pipeline(step.pipeline, state, streams)
     return status
 
 
-async def _pipeline(pipeline: Pipeline, shell: _Shell, streams: Streams) -> int:
+async def _pipeline(pipeline: Pipeline, state: _State, streams: Streams) -> int:
     if len(pipeline.stages) == 1:
-        status = await _stage(pipeline.stages[0], shell, streams)
+        status = await _stage(pipeline.stages[0], state, streams)
     else:
-        status = await _connected(pipeline.stages, shell, streams)
+        status = await _connected(pipeline.stages, state, streams)
     return int(not status) if pipeline.negated else status
 
 
-async def _connected(stages: Sequence[Stage], shell: _Shell, streams: Streams) -> int:
-    """Stages side by side, each in a state of its own; every end of a pipe is closed by the stage it is for."""
+async def _connected(stages: Sequence[Stage], state: _State, streams: Streams) -> int:
+    """Runs stages side by side, each in a copy of the state. Each end of a pipe is closed by the stage that uses it."""
     import asyncio
 
     source, sink, errors = streams
@@ -142,7 +150,7 @@ async def _connected(stages: Sequence[Stage], shell: _Shell, streams: Streams) -
 
     async def one(stage: Stage, reading: int | None, writing: int | None) -> int:
         try:
-            own = _Shell(shell.host, shell.folder, shell.env, shell.harden_git, shell.children)
+            own = state.copy()
             return await _stage(stage, own, (reading, writing, errors))
         finally:
             for end in (reading, writing):
@@ -162,48 +170,48 @@ async def _connected(stages: Sequence[Stage], shell: _Shell, streams: Streams) -
     return tasks[-1].result()
 
 
-async def _stage(stage: Stage, shell: _Shell, streams: Streams) -> int:
+async def _stage(stage: Stage, state: _State, streams: Streams) -> int:
     opened: list[int] = []
     try:
         try:
-            argv = await _argv(stage, shell, streams) if isinstance(stage, Command) else []
+            argv = await _argv(stage, state, streams) if isinstance(stage, Command) else []
         except _Refused as refused:
             await _complain(streams[2], str(refused))
             return 1
-        redirected = await _redirected(stage.redirects, shell, streams, opened)
+        redirected = await _redirected(stage.redirects, state, streams, opened)
         if redirected is None:
             return 1
         streams = redirected
         if isinstance(stage, Group):
-            own = _Shell(shell.host, shell.folder, shell.env, shell.harden_git, shell.children)
+            own = state.copy()
             return await _plan(stage.plan, own, streams)
-        return await _command(stage, argv, shell, streams, opened)
+        return await _command(stage, argv, state, streams, opened)
     finally:
         for fd in opened:
             os.close(fd)
 
 
-async def _argv(command: Command, shell: _Shell, streams: Streams) -> list[str]:
+async def _argv(command: Command, state: _State, streams: Streams) -> list[str]:
     argv: list[str] = []
-    found: list[str] = []  # names that nobody saw before
+    found: list[str] = []  # names that were unknown when the command was judged
     for word in command.words:
-        texts = [(await _printed(part.plan, shell, streams)) for part in word.substitutions]
-        fields = expand(word, texts, lambda path: shell.host.names(path, folder=shell.folder))
+        texts = [(await _printed(part.plan, state, streams)) for part in word.substitutions]
+        fields = expand(word, texts, lambda path: state.host.names(path, folder=state.folder))
         if (word.is_glob or word.lists_names) and not word.prefix.startswith("-"):
             found += fields
         argv += fields
-    if found and (wrong := unwelcome(argv, found, shell.host.root)) is not None:
+    if found and (wrong := refused_name(argv, found, state.host.root)) is not None:
         raise _Refused(wrong)
     return argv
 
 
-async def _printed(plan: Plan, shell: _Shell, streams: Streams) -> str:
-    """What a plan prints, without the newlines at its end."""
+async def _printed(plan: Plan, state: _State, streams: Streams) -> str:
+    """What a plan prints, without trailing newlines."""
     import asyncio
 
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
-    own = _Shell(shell.host, shell.folder, shell.env, shell.harden_git, shell.children)
+    own = state.copy()
     stream = asyncio.StreamReader()
     try:
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
@@ -218,7 +226,7 @@ async def _printed(plan: Plan, shell: _Shell, streams: Streams) -> str:
             await _plan(plan, own, (streams[0], writing, streams[2]))
         finally:
             os.close(writing)
-        data = (await collecting)[:LARGEST_SUBSTITUTION]
+        data = (await collecting)[:MAX_SUBSTITUTION]
     finally:
         collecting.cancel()
         transport.close()
@@ -226,43 +234,43 @@ async def _printed(plan: Plan, shell: _Shell, streams: Streams) -> str:
 
 
 async def _command(
-    command: Command, argv: list[str], shell: _Shell, streams: Streams, opened: list[int]
+    command: Command, argv: list[str], state: _State, streams: Streams, opened: list[int]
 ) -> int:
     name = argv[0]
     if name == "cd":
-        return await _cd(argv[1:], shell, streams[2])
+        return await _cd(argv[1:], state, streams[2])
     if name == ":":
         return 0
-    if name == "command":  # proved to be `command -v NAME`
+    if name == "command":  # judging proved that it is `command -v NAME`
         argv = ["which", *argv[2:]]
-    env = {**shell.env, **dict(command.env)}
-    if shell.harden_git:
-        argv = guarded(argv)
+    env = {**state.env, **dict(command.env)}
+    if state.harden_git:
+        argv = hardened(argv)
     try:
-        child = await shell.host.spawn(argv, folder=shell.folder, env=env, streams=streams)
+        process = await state.host.spawn(argv, folder=state.folder, env=env, streams=streams)
     except FileNotFoundError:
         await _complain(streams[2], f"{name}: command not found")
         return NOT_FOUND
     except OSError as failed:
         await _complain(streams[2], f"{name}: {failed.strerror}")
         return NOT_RUN
-    shell.children.append(child)
-    while opened:  # the child has them now; a reader must see their end when it ends
+    state.processes.append(process)
+    while opened:  # the program has copies; a reader must see the end when the program ends
         os.close(opened.pop())
     try:
-        status = await child.wait()
+        status = await process.wait()
     except BaseException:
-        child.kill()
-        await child.wait()
+        process.kill()
+        await process.wait()
         raise
-    shell.children.remove(child)
+    state.processes.remove(process)
     return 128 - status if status < 0 else status
 
 
-async def _cd(args: list[str], shell: _Shell, errors: int | None) -> int:
+async def _cd(args: list[str], state: _State, errors: int | None) -> int:
     path = next((arg for arg in args if arg != "--"), "")
     try:
-        shell.folder = shell.host.enter(path, folder=shell.folder)
+        state.folder = state.host.enter(path, folder=state.folder)
     except OSError as failed:
         await _complain(errors, f"cd: {path}: {failed.strerror}")
         return 1
@@ -270,21 +278,23 @@ async def _cd(args: list[str], shell: _Shell, errors: int | None) -> int:
 
 
 async def _redirected(
-    redirects: Sequence[Redirect], shell: _Shell, streams: Streams, opened: list[int]
+    redirects: Sequence[Redirect], state: _State, streams: Streams, opened: list[int]
 ) -> Streams | None:
-    """The descriptors after all redirections, in their order, or None where one failed, which has been said
-    where errors went by then; what is opened is added to `opened`."""
+    """The descriptors after all redirections, in order. What is opened is added to `opened`.
+
+    None if one of them fails; the message is written to where errors go at that point.
+    """
     now = list(streams)
     for redirect in redirects:
         try:
-            now[redirect.fd] = _target(redirect, shell, now, opened)
+            now[redirect.fd] = _target(redirect, state, now, opened)
         except OSError as failed:
             await _complain(now[2], f"{failed.filename or ''}: {failed.strerror}")
             return None
     return (now[0], now[1], now[2])
 
 
-def _target(redirect: Redirect, shell: _Shell, now: list[int | None], opened: list[int]) -> int | None:
+def _target(redirect: Redirect, state: _State, now: list[int | None], opened: list[int]) -> int | None:
     if redirect.kind == "dup":
         if redirect.target == "-":
             return None
@@ -299,13 +309,13 @@ def _target(redirect: Redirect, shell: _Shell, now: list[int | None], opened: li
         fd = _document(text)
     else:
         flags = {"read": READ, "write": WRITE, "append": APPEND}[redirect.kind]
-        fd = shell.host.open(text, folder=shell.folder, flags=flags)
+        fd = state.host.open(text, folder=state.folder, flags=flags)
     opened.append(fd)
     return fd
 
 
 def _document(text: str) -> int:
-    """A here-document as a file without a name: a pipe would hold only so much."""
+    """A here-document as a file without a name, because a pipe holds only a limited number of bytes."""
     import tempfile
 
     with tempfile.TemporaryFile() as file:
@@ -315,13 +325,13 @@ def _document(text: str) -> int:
 
 
 async def _complain(errors: int | None, words: str) -> None:
-    """Say it where there is room: a pipe that nobody reads may be full, and we must not wait in a write."""
+    """Writes a message when there is room: a pipe that nobody reads may be full, and a write must not block."""
     import asyncio
     import select
 
     if errors is None:
         return
-    line = f"{words}\n".encode("utf-8", "surrogateescape")[:SHORT]
+    line = f"{words}\n".encode("utf-8", "surrogateescape")[:MAX_MESSAGE]
     room = select.poll()
     room.register(errors, select.POLLOUT)
     while not room.poll(0):  # noqa: ASYNC110 - no event tells of room in a pipe that is shared

@@ -1,6 +1,7 @@
-"""The processes of one child: known by their session, by a mark in their environment, or by holding its output.
+"""A process and everything that it started, so that all of it can be ended.
 
-So one that made itself a daemon is found as well (on Linux; elsewhere only the process group is known).
+A descendant is recognised by its session, by a mark in its environment, or because it holds the output of the process.
+So a daemon is found as well. This works on Linux; elsewhere only the process group is known.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncio
 
-GRACE = 2.0  # seconds between asking to end and ending
-STUCK = 5.0  # seconds after which a killed process that does not go is left to the system
+GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+STUCK = 5.0  # seconds after which a killed process that does not end is left to the system
 POLL = 0.02
 MARK = "TOOLCRIB_PROCESS"
 PROC = Path("/proc")
-STARTED = 19  # where in a line of the process table, counted from the state
+STARTED = 19  # position of the start time in /proc/PID/stat, counted from the state
 
 
-async def start(
+async def start_process(
     argv: Sequence[str],
     *,
     cwd: str,
@@ -31,10 +32,10 @@ async def start(
     streams: tuple[int, int, int],
     pass_fds: Sequence[int] = (),
 ) -> tuple[asyncio.subprocess.Process, BaseException | None]:
-    """Start a child in a session of its own, and say with it whether the calling task was cancelled meanwhile.
+    """Starts a process in a session of its own; returns it, and the cancellation of the calling task if there was one.
 
-    A child that is half started can be neither ended nor waited for: first it starts, then it is ended. Raises
-    OSError if it cannot be started.
+    A process that is being started can be neither ended nor waited for, so a cancelled task still starts it, and the
+    caller ends it. Raises OSError if it cannot be started.
     """
     import asyncio
 
@@ -61,36 +62,37 @@ async def start(
     return starting.result(), cancelled
 
 
-class Family:
-    """A child and what it started, found in the process table when needed.
+class ProcessTree:
+    """A process (the leader) and what it started, looked up in the process table when needed.
 
-    `shared` output is that of other children as well: who holds it is of this one only if marked so.
+    `shared` says that other trees write to the same output. A process that holds the output then belongs to this tree
+    only if it has the mark.
     """
 
-    __slots__ = ("below", "leader", "mark", "pipe", "shared")
+    __slots__ = ("leader", "mark", "noted", "pipe", "shared")
 
     def __init__(self, leader: int, mark: bytes, pipe_inode: int, *, shared: bool = False) -> None:
         self.shared = shared
         self.leader = leader
         self.mark = mark
         self.pipe = f"pipe:[{pipe_inode}]"
-        self.below: set[tuple[int, bytes]] = set()
+        self.noted: set[tuple[int, bytes]] = set()
 
-    def seize(self) -> None:
-        """Stop the leader for a moment and note what it has started, which its end would hide from us.
+    def stop_and_note(self) -> None:
+        """Stops the leader and notes all its descendants, which could not be found any more once it has ended.
 
-        A sandbox's program that is ended while it still sets up would leave the command behind, and no mark,
-        session or pipe may lead to that.
+        A sandbox's program that is ended during its set-up would leave the command behind, and possibly no mark,
+        session or pipe would lead to the command.
         """
-        if not _table():
+        if not _all_processes():
             return
         try:
             os.kill(self.leader, signal.SIGSTOP)
         except (ProcessLookupError, PermissionError):
             return
-        self.below |= _descendants(self.leader)
+        self.noted |= _descendants(self.leader)
 
-    def let_go(self) -> None:
+    def resume(self) -> None:
         try:
             os.kill(self.leader, signal.SIGCONT)
         except (ProcessLookupError, PermissionError):
@@ -106,14 +108,17 @@ class Family:
         return True
 
     def attached(self) -> list[int]:
-        """Those that did not detach: in the child's session, or holding its output."""
-        return [pid for pid in _table() if self._attached(pid)]
+        """The processes that did not detach: in the leader's session, or holding its output."""
+        return [pid for pid in _all_processes() if self._attached(pid)]
 
     def all(self) -> list[int]:
-        return [pid for pid in _table() if self._attached(pid) or self._marked(pid) or self._noted(pid)]
+        """The processes of `attached`, those with the mark, and those that were noted."""
+        return [
+            pid for pid in _all_processes() if self._attached(pid) or self._marked(pid) or self._noted(pid)
+        ]
 
     def signal(self, number: int, pids: list[int]) -> None:
-        if not _table() and self.group_alive():
+        if not _all_processes() and self.group_alive():
             os.killpg(self.leader, number)
         for pid in pids:
             try:
@@ -132,7 +137,7 @@ class Family:
 
     def _noted(self, pid: int) -> bool:
         return (
-            bool(self.below) and (fields := _stat(pid)) is not None and (pid, fields[STARTED]) in self.below
+            bool(self.noted) and (fields := _stat(pid)) is not None and (pid, fields[STARTED]) in self.noted
         )
 
     def _holds_output(self, pid: int) -> bool:
@@ -152,7 +157,7 @@ class Family:
 
 
 def _stat(pid: int) -> list[bytes] | None:
-    """What the process table says of a process, from its state on; None for one that is gone."""
+    """The fields of /proc/PID/stat from the state on; None for a process that has ended."""
     try:
         fields = (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -161,9 +166,9 @@ def _stat(pid: int) -> list[bytes] | None:
 
 
 def _descendants(root: int) -> set[tuple[int, bytes]]:
-    """All below a process, each with the time at which it started: an id alone may be given to another."""
+    """All descendants of a process, each with its start time, because the system reuses process ids."""
     below: dict[int, list[tuple[int, bytes]]] = {}
-    for pid in _table():
+    for pid in _all_processes():
         if (fields := _stat(pid)) is not None:
             below.setdefault(int(fields[1]), []).append((pid, fields[STARTED]))
     found: set[tuple[int, bytes]] = set()
@@ -175,8 +180,8 @@ def _descendants(root: int) -> set[tuple[int, bytes]]:
     return found
 
 
-def _table() -> list[int]:
-    """All processes but this one; empty where there is no /proc."""
+def _all_processes() -> list[int]:
+    """The ids of all processes but this one; empty where there is no /proc."""
     try:
         pids = [int(path.name) for path in PROC.iterdir() if path.name.isdigit()]
     except OSError:
@@ -184,43 +189,44 @@ def _table() -> list[int]:
     return [pid for pid in pids if pid != os.getpid()]
 
 
-async def end(child: asyncio.subprocess.Process, family: Family, grace: float) -> None:
-    """Ask the whole family to end, then make it."""
+async def end_all(leader: asyncio.subprocess.Process, tree: ProcessTree, grace: float) -> None:
+    """Sends SIGTERM to the whole tree, and SIGKILL to what is left after `grace` seconds."""
     import asyncio
 
-    family.seize()
-    asked = family.all()
-    family.signal(signal.SIGTERM, asked)
-    family.let_go()
+    tree.stop_and_note()
+    asked = tree.all()
+    tree.signal(signal.SIGTERM, asked)
+    tree.resume()
 
     def ended() -> bool:
-        # What was only being started is asked as soon as it is there.
-        left = family.all()
+        # A process that was only being started gets its SIGTERM as soon as it is there.
+        left = tree.all()
         if late := [pid for pid in left if pid not in asked]:
-            family.signal(signal.SIGTERM, late)
+            tree.signal(signal.SIGTERM, late)
             asked.extend(late)
-        return child.returncode is not None and not left
+        return leader.returncode is not None and not left
 
     await _until(ended, grace)
-    await _kill(family.all, family)
+    await _kill(tree.all, tree)
     try:
         async with asyncio.timeout(STUCK):
-            await child.wait()
+            await leader.wait()
     except TimeoutError:
         pass
 
 
-async def end_rest(family: Family, grace: float) -> None:
-    family.signal(signal.SIGTERM, family.attached())
-    await _until(lambda: not family.attached(), grace)
-    await _kill(family.attached, family)
+async def end_leftovers(tree: ProcessTree, grace: float) -> None:
+    """Ends what the leader left running when it ended, but not processes that detached."""
+    tree.signal(signal.SIGTERM, tree.attached())
+    await _until(lambda: not tree.attached(), grace)
+    await _kill(tree.attached, tree)
 
 
-async def _kill(members: Callable[[], list[int]], family: Family) -> None:
-    """Again and again until none is left: one may start another while it is killed."""
+async def _kill(members: Callable[[], list[int]], tree: ProcessTree) -> None:
+    """Kills again and again until none is left, because a process may start another one while it is killed."""
     deadline = time.monotonic() + STUCK
-    while (pids := members()) or (not _table() and family.group_alive()):
-        family.signal(signal.SIGKILL, pids)
+    while (pids := members()) or (not _all_processes() and tree.group_alive()):
+        tree.signal(signal.SIGKILL, pids)
         if time.monotonic() > deadline:
             return
         await _pause()
@@ -238,14 +244,14 @@ async def _pause() -> None:
     await asyncio.sleep(POLL)
 
 
-async def shielded(work: Any, family: Family) -> None:
-    """Finish ending the family even if the task is cancelled again; a second cancel only hurries it."""
+async def shielded(work: Any, tree: ProcessTree) -> None:
+    """Finishes ending the tree even if the task is cancelled again; a second cancellation sends SIGKILL at once."""
     import asyncio
 
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
-        family.signal(signal.SIGKILL, family.all())
+        tree.signal(signal.SIGKILL, tree.all())
         await task
         raise

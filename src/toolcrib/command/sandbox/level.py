@@ -142,6 +142,10 @@ class Level:
             return replace(self, writable=_added(self.writable, target))
         return replace(self, readable=_added(self.readable, target))
 
+    def only_reading(self) -> Level:
+        """The level for a command that was proved to only read: it cannot write, and it reaches no network."""
+        return Level(Files.READ_ONLY, readable=self.readable, hidden=self.hidden, read_only=self.read_only)
+
     def covers(self, other: Level) -> bool:
         """Whether another level allows nothing that this one does not allow."""
         both_listed = self.network is other.network is Network.ALLOWLIST

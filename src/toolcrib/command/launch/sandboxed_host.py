@@ -1,7 +1,6 @@
-"""A plan that was proved plain, run in the sandbox: each of its programs is launched for itself.
+"""Runs a plan in a sandbox: every program of it is launched confined, and no shell takes part.
 
-No shell stands between; folders and redirections are opened step by step below the folder that the command
-runs in, and no link is followed.
+Folders and redirections are opened step by step below the folder that the command runs in, without following links.
 """
 
 from __future__ import annotations
@@ -18,9 +17,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolcrib.command.launch.output import BoundedOutput, OutputPipe
 from toolcrib.command.launch.plan_runner import run_plan
-from toolcrib.command.launch.process import DRAIN, HeadTail, Outcome, Pipe
-from toolcrib.command.launch.process_tree import MARK, Family, end, end_rest, shielded, start
+from toolcrib.command.launch.process import DRAIN, Outcome
+from toolcrib.command.launch.process_tree import (
+    MARK,
+    ProcessTree,
+    end_all,
+    end_leftovers,
+    shielded,
+    start_process,
+)
 from toolcrib.command.sandbox import Launch, Level, Sandbox, SandboxError
 from toolcrib.shell import Plan
 
@@ -34,30 +41,30 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 async def run_as_plan(
     plan: Plan,
-    host: PlanHost,
+    host: SandboxedHost,
     *,
     env: Mapping[str, str],
     timeout: float,
     keep: int,
-    on_output: Callable[[HeadTail], None],
+    on_output: Callable[[BoundedOutput], None],
 ) -> Outcome:
-    """Run it to its end with output and errors in one pipe; what is left after that, or after `timeout`, is ended."""
+    """Runs a plan with output and errors in one pipe. Ends what is left after it, or after `timeout` seconds."""
     started = time.monotonic()
-    output = HeadTail(keep)
+    output = BoundedOutput(keep)
     read_end, write_end = os.pipe()
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    complaints = _not_waiting(write_end)
-    host.output, host.stands_for = os.fstat(read_end).st_ino, {complaints: write_end}
-    pipe = Pipe(read_end, output, on_output)
+    own_errors = _non_blocking(write_end)
+    host.output, host.stands_for = os.fstat(read_end).st_ino, {own_errors: write_end}
+    pipe = OutputPipe(read_end, output, on_output)
     code: int | None = None
     try:
         code = await run_plan(
-            plan, host, env=env, timeout=timeout, stdin=nothing, stdout=write_end, stderr=complaints
+            plan, host, env=env, timeout=timeout, stdin=nothing, stdout=write_end, stderr=own_errors
         )
     except TimeoutError:
         pass
     finally:
-        for fd in {nothing, write_end, complaints}:
+        for fd in {nothing, write_end, own_errors}:
             os.close(fd)
         try:
             await host.ended()
@@ -67,8 +74,8 @@ async def run_as_plan(
     return Outcome(code, output, time.monotonic() - started, host.left)
 
 
-async def launched(prepare: Callable[[], Launch]) -> Launch:
-    """Prepare a launch in a thread, for it looks through folders; if nobody waits for it any more, close it."""
+async def prepare_launch(prepare: Callable[[], Launch]) -> Launch:
+    """Prepares a launch in a thread, because that reads many folders. Closes it if the task is cancelled meanwhile."""
     import asyncio
 
     preparing = asyncio.ensure_future(asyncio.to_thread(prepare))
@@ -81,11 +88,12 @@ async def launched(prepare: Callable[[], Launch]) -> Launch:
         raise
 
 
-class PlanHost:
-    """Where a plan runs: programs in `sandbox` at `level`, folders and files below one that is open already.
+class SandboxedHost:
+    """Where a plan runs: its programs in `sandbox` at `level`, its folders and files below a folder that is open.
 
-    `root` is that folder's absolute name. `launch` is the last one that failed, or else the last; `restored`
-    what sandboxes put right, in sentences; `refused` says why something could not be confined and so was not started.
+    `root` is the absolute path of that folder. Afterwards `launch` is the first launch that failed, or else the last
+    one; `reverted` are sentences about what sandboxes reverted; `refused` says why a program could not be confined and
+    was not started; `left` is the number of processes that were left running.
     """
 
     def __init__(
@@ -101,13 +109,13 @@ class PlanHost:
         self.left = 0
         self.launch: Launch | None = None
         self.failed = False
-        self.restored: list[str] = []
+        self.reverted: list[str] = []
         self.refused = ""
-        self.children: set[PlanChild] = set()
+        self.children: set[SandboxedProcess] = set()
 
     async def spawn(
         self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
-    ) -> PlanChild:
+    ) -> SandboxedProcess:
         if "/" not in argv[0] and shutil.which(argv[0], path=env.get("PATH", os.defpath)) is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
         at = self._walk(self._below("", folder))
@@ -116,20 +124,20 @@ class PlanHost:
                 self.sandbox.launch, _closing(argv, streams), cwd=folder, env=env, level=self.level
             )
             try:
-                launch = await launched(prepare)
+                launch = await prepare_launch(prepare)
             except SandboxError as refused:
                 self.refused = str(refused)
                 raise PermissionError(errno.EPERM, "it could not be confined", argv[0]) from None
-            return await self._started(launch, pinned(at, folder), streams)
+            return await self._started(launch, path_of(at, folder), streams)
         finally:
             os.close(at)
 
-    async def _started(self, launch: Launch, cwd: str, streams: Streams) -> PlanChild:
+    async def _started(self, launch: Launch, cwd: str, streams: Streams) -> SandboxedProcess:
         mark = secrets.token_hex(16)
         null = subprocess.DEVNULL
         inherited = [null if stream is None else self.stands_for.get(stream, stream) for stream in streams]
         try:
-            process, cancelled = await start(
+            process, cancelled = await start_process(
                 launch.argv,
                 cwd=cwd,
                 env={**launch.env, MARK: mark},
@@ -140,7 +148,7 @@ class PlanHost:
             launch.close()
             raise
         launch.started()
-        child = PlanChild(self, process, launch, mark)
+        child = SandboxedProcess(self, process, launch, mark)
         self.children.add(child)
         if cancelled is not None:
             child.kill()
@@ -180,20 +188,20 @@ class PlanHost:
             os.close(at)
 
     async def ended(self) -> None:
-        """End what still runs of it."""
+        """Ends the programs that still run."""
         for child in list(self.children):
             child.kill()
             await child.wait()
 
     def _below(self, path: str, folder: str) -> str:
-        """The path from the root, its `..` resolved by text as `cd` does."""
+        """The path relative to the root, with `..` resolved as text, as `cd` does."""
         whole = posixpath.normpath(posixpath.join(folder, path))
         if whole != self.root and not whole.startswith(self.root.rstrip("/") + "/"):
             raise PermissionError(errno.EPERM, "outside the workspace", path)
         return whole[len(self.root) :].strip("/")
 
     def _lies_in(self, below: str, places: Sequence[str]) -> bool:
-        """Whether a path from the root is one of some places, or lies below one."""
+        """Whether a path relative to the root is one of the places or lies below one."""
         whole = f"{posixpath.join(self.root, below)}/"
         return any(whole.startswith(f"{place}/") for place in places)
 
@@ -208,18 +216,18 @@ class PlanHost:
         return at
 
 
-class PlanChild:
-    """One program of a plan, with all that it started."""
+class SandboxedProcess:
+    """One program of a plan, with everything that it started."""
 
-    __slots__ = ("ending", "family", "host", "launch", "process")
+    __slots__ = ("ending", "host", "launch", "process", "tree")
 
     def __init__(
-        self, host: PlanHost, process: asyncio.subprocess.Process, launch: Launch, mark: str
+        self, host: SandboxedHost, process: asyncio.subprocess.Process, launch: Launch, mark: str
     ) -> None:
         self.host = host
         self.process = process
         self.launch = launch
-        self.family = Family(process.pid, f"{MARK}={mark}".encode(), host.output, shared=True)
+        self.tree = ProcessTree(process.pid, f"{MARK}={mark}".encode(), host.output, shared=True)
         self.ending: asyncio.Future[None] | None = None
 
     async def wait(self) -> int:
@@ -227,35 +235,36 @@ class PlanChild:
             await self.process.wait()
         try:
             if self.ending is not None:
-                await shielded(self.ending, self.family)
-            elif self.family.group_alive():
-                self.host.left += len(self.family.attached())
-                await shielded(end_rest(self.family, self.host.grace), self.family)
+                await shielded(self.ending, self.tree)
+            elif self.tree.group_alive():
+                self.host.left += len(self.tree.attached())
+                await shielded(end_leftovers(self.tree, self.host.grace), self.tree)
         finally:
-            self._over()
+            self._finish()
         return -9 if self.process.returncode is None else self.process.returncode
 
     def kill(self) -> None:
         import asyncio
 
         if self.ending is None and self.process.returncode is None:
-            self.ending = asyncio.ensure_future(end(self.process, self.family, self.host.grace))
+            self.ending = asyncio.ensure_future(end_all(self.process, self.tree, self.host.grace))
 
-    def _over(self) -> None:
+    def _finish(self) -> None:
         host = self.host
         if self not in host.children:
             return
         host.children.remove(self)
         self.launch.close()
-        host.restored += (words for words in self.launch.reverted() if words not in host.restored)
+        host.reverted += (words for words in self.launch.reverted() if words not in host.reverted)
         if not host.failed:
             host.launch, host.failed = self.launch, bool(self.process.returncode)
 
 
-def _not_waiting(pipe: int) -> int:
-    """The same end of a pipe for what the plan itself says: it must not wait for room, since we are the reader.
+def _non_blocking(pipe: int) -> int:
+    """A second descriptor of a pipe's writing end, for messages of the plan itself.
 
-    Programs get the other one, for they would take a full pipe for a failure.
+    They must not wait for room, because this process is the reader. Programs get the first descriptor, because they
+    would take a full pipe for a failure.
     """
     try:
         return os.open(f"/proc/self/fd/{pipe}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -263,13 +272,13 @@ def _not_waiting(pipe: int) -> int:
         return pipe
 
 
-def pinned(folder: int, named: str) -> str:
-    """The folder that was opened, whatever its name leads to by now, where the system can name it so."""
+def path_of(folder: int, named: str) -> str:
+    """A path of an open folder that stays valid whatever its name leads to by now, where the system has such paths."""
     path = f"/proc/self/fd/{folder}"
     return path if Path(path).exists() else named
 
 
 def _closing(argv: Sequence[str], streams: Streams) -> list[str]:
-    """A child cannot be started with a closed descriptor: a fixed script of /bin/sh closes it first."""
+    """The command behind a fixed script of /bin/sh that closes descriptors, which cannot be handed over closed."""
     closed = [f"{fd}{'<' if fd == 0 else '>'}&-" for fd, stream in enumerate(streams) if stream is None]
     return ["/bin/sh", "-c", f'exec "$0" "$@" {" ".join(closed)}', *argv] if closed else list(argv)

@@ -1,0 +1,39 @@
+"""The environment of a command of the shell tool."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from toolcrib.command.sandbox import environment
+
+# What is passed on to a command that no sandbox confines.
+SAFE_ENV_VARS = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "TZ",
+)  # fmt: skip
+# No colours, no pagers, no questions, because no person sits at the terminal.
+SET_ENV_VARS = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+def command_environment(*, confined: bool, passed: Iterable[str], added: Mapping[str, str]) -> dict[str, str]:
+    """The variables of our environment that a command gets, `passed` ones among them, and then those `added`."""
+    set_here = {"PATH": search_path(), **SET_ENV_VARS, **added}
+    if confined:
+        return environment(os.environ, passed=passed, added=set_here)
+    kept = {name: os.environ[name] for name in (*SAFE_ENV_VARS, *passed) if name in os.environ}
+    return {**kept, **set_here}
+
+
+def search_path(without: str = "") -> str:
+    """PATH without relative folders, and without those that lie in the folder `without`."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    found = [folder for folder in folders if Path(folder).is_absolute()]
+    found = [folder for folder in found if not without or not Path(folder).resolve().is_relative_to(without)]
+    return os.pathsep.join(found) or os.defpath

@@ -1,0 +1,112 @@
+"""Runs one judged command line, as the plan that was proved or as a script of bash."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from toolcrib.command.launch.environment import search_path
+from toolcrib.command.launch.output import BoundedOutput
+from toolcrib.command.launch.process import Outcome, run_process
+from toolcrib.command.launch.sandboxed_host import SandboxedHost, path_of, prepare_launch, run_as_plan
+from toolcrib.command.sandbox import Launch, Sandbox, SandboxError
+from toolcrib.shell import Judgement, Plan
+
+MAX_OUTPUT = 1 << 20  # bytes of output that are kept: half from its beginning, half from its end
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """What to run. `secrets` are {variable: value} for the references to secrets that `text` uses as variables.
+
+    `workspace` is the absolute path of the workspace, from which a command that only reads runs no programs.
+    """
+
+    text: str
+    judgement: Judgement
+    workspace: str
+    timeout: float
+    env: Mapping[str, str]
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    grace: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFolder:
+    """The folder in which a command runs: its descriptor, and its absolute path."""
+
+    descriptor: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A command that was run. `launch` is None if nothing had to be launched.
+
+    `reverted` are sentences about what the sandbox reverted after it.
+    """
+
+    outcome: Outcome
+    launch: Launch | None
+    reverted: list[str]
+
+
+async def run_command(
+    command: CommandLine, sandbox: Sandbox, folder: OpenFolder, on_output: Callable[[BoundedOutput], None]
+) -> Finished:
+    """Runs a command line to its end, or until its timeout.
+
+    Raises SandboxError if it cannot be confined, and OSError if it cannot be started.
+    """
+    judgement = command.judgement
+    if judgement.verdict == "plain" and judgement.plan is not None:
+        return await _run_plan(command, judgement.plan, sandbox, folder, on_output)
+    return await _run_script(command, sandbox, folder, on_output)
+
+
+async def _run_plan(
+    command: CommandLine,
+    plan: Plan,
+    sandbox: Sandbox,
+    folder: OpenFolder,
+    on_output: Callable[[BoundedOutput], None],
+) -> Finished:
+    level, env = None, command.env
+    if command.judgement.only_reads:
+        level = sandbox.level.only_reading()
+        # Programs were proved by their names, so none of the project's own may have such a name.
+        env = {**env, "PATH": search_path(without=command.workspace)}
+    host = SandboxedHost(folder.path, folder.descriptor, sandbox, level=level, grace=command.grace)
+    outcome = await run_as_plan(
+        plan, host, env=env, timeout=command.timeout, keep=MAX_OUTPUT, on_output=on_output
+    )
+    if host.refused:
+        raise SandboxError(host.refused)
+    return Finished(outcome, host.launch, host.reverted)
+
+
+async def _run_script(
+    command: CommandLine, sandbox: Sandbox, folder: OpenFolder, on_output: Callable[[BoundedOutput], None]
+) -> Finished:
+    # A leading blank keeps bash from reading the command as an option.
+    script = f" {command.text}" if command.text[0] in "-+" else command.text
+    bash = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh"
+    env = {**command.env, **command.secrets}
+    launch = await prepare_launch(partial(sandbox.launch, [bash, "-c", script], cwd=folder.path, env=env))
+    try:
+        outcome = await run_process(
+            launch.argv,
+            cwd=path_of(folder.descriptor, folder.path),
+            env=launch.env,
+            timeout=command.timeout,
+            keep=MAX_OUTPUT,
+            grace=command.grace,
+            on_output=on_output,
+            pass_fds=launch.pass_fds,
+            on_start=launch.started,
+        )
+    finally:
+        launch.close()
+    return Finished(outcome, launch, launch.reverted())

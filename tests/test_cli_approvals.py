@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import toolcrib
 from tests.test_cli_terminal import PROMPT, Pty
 
 ONE = '- calls:\n    - {name: write_file, arguments: {path: b.txt, content: "one"}}\n- text: Done.\n'
@@ -43,12 +42,7 @@ def asked(folder: Path, answer: str | None) -> str:
 
 
 def approvals(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "toolcrib", "approvals", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = toolcrib(".", "approvals", *arguments)
     return done.stdout + done.stderr
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import toolcrib
 from tests.test_cli_terminal import Pty
 
 WRITES = """
@@ -39,10 +39,7 @@ class Home:
         assert self("trust", "--yes").returncode == 0
 
     def __call__(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "toolcrib", *arguments],
-            cwd=self.ws, env=self.env, input=stdin, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+        return toolcrib(self.ws, *arguments, stdin=stdin, env=self.env)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self("run", "x", "-m", "scripted:writes.yaml", *arguments)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command_line import toolcrib
 from toolcrib.models.providers import PROVIDERS
 
 SECRET = "sk-very-secret"
@@ -19,10 +19,7 @@ VARIABLES = {name for row in PROVIDERS.values() for name in (*row.keys, row.addr
 
 def models(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if name not in {*VARIABLES, "TOOLCRIB_PRICES"}}
-    command = [sys.executable, "-m", "toolcrib", "models", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, env=kept | variables, stdin=subprocess.DEVNULL, check=False
-    )
+    return toolcrib(".", "models", *arguments, env=kept | variables)
 
 
 def facts(name: str, **variables: str) -> tuple[int, list[dict[str, Any]]]:

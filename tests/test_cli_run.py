@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_cli_tools import toolcrib
+from tests.command_line import toolcrib
 from toolcrib.agent import read_transcript
 from toolcrib.messages import Message, ResultPart
 

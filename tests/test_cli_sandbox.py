@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import toolcrib
 from tests.sandbox_runs import backend
 from tests.test_cli_terminal import PROMPT, Pty
-from tests.test_cli_tools import toolcrib
 from toolcrib import Effect, Toolbox
 from toolcrib.assembly import assemble, default_tools
 from toolcrib.command.sandbox import ExternalSandbox, Landlock, Level, NoSandbox, choose, warnings

@@ -7,7 +7,6 @@ import pty
 import re
 import select
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.command_line import Child
 from toolcrib.call import CallKey
 from toolcrib.cli.answers import read_answer
 from toolcrib.cli.question_text import question_lines, remembered
@@ -50,15 +50,7 @@ class Pty:
             "TERM": "xterm-256color",
         }
         self.control = control
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "toolcrib", *arguments],
-            cwd=folder,
-            env=env,
-            stdin=terminal,
-            stdout=terminal,
-            stderr=terminal,
-            start_new_session=True,
-        )
+        self.process = Child(arguments, folder, env, terminal, terminal, terminal, new_session=True)
         os.close(terminal)
 
     def until(self, words: str, seconds: float = 30) -> str:

@@ -1,15 +1,16 @@
-"""`toolcrib tools` and `toolcrib doctor` as a person runs them: the real command, in a process of its own."""
+"""`toolcrib tools` and `toolcrib doctor` as a person runs them."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+from tests.command_line import toolcrib
 
 WEATHER = '''
 from typing import Annotated, Literal
@@ -64,20 +65,6 @@ def odd(handle: "NoSuchType") -> str:
     """Take something that has no schema."""
     return "never"
 '''
-
-
-def toolcrib(folder: Path, *arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("TOOLCRIB_", "OPENAI_", "ANTHROPIC_"))}
-    return subprocess.run(
-        [sys.executable, "-m", "toolcrib", *arguments],
-        cwd=folder,
-        env={**clean, **env},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 @pytest.fixture

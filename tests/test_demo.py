@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_cli_tools import toolcrib
+from tests.command_line import toolcrib
 from toolcrib import Agent
 from toolcrib.agent import Reason
 from toolcrib.cli.demo_model import demo_model

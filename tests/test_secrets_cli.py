@@ -1,4 +1,4 @@
-"""`toolcrib secrets` as a person runs it: the real command, in a process of its own."""
+"""`toolcrib secrets` as a person runs it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import command_line
+
 
 def toolcrib(home: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     env = {"PATH": os.environ["PATH"], "HOME": str(home)}
-    command = [sys.executable, "-m", "toolcrib", "secrets", *arguments]
-    return subprocess.run(command, input=stdin, env=env, capture_output=True, text=True, timeout=60)
+    return command_line.toolcrib(home, "secrets", *arguments, stdin=stdin, env=env)
 
 
 def test_a_secret_is_kept_named_and_forgotten(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cases import each
+from tests.command_line import toolcrib
 from tests.conformance.conftest import load_cases
 from tests.test_cli_terminal import PROMPT, Pty
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
@@ -63,10 +63,7 @@ PIPED = "what comes through a pipe is no person's word, whatever it says: nobody
 def test_what_is_typed(case: dict[str, Any], tmp_path: Path) -> None:
     given, decision = case["input"], case["expected"].get("decision", "no")
     if "stdin" in given and str(given.get("tty", "")).startswith("<"):
-        done = subprocess.run(
-            [sys.executable, "-m", "toolcrib", *WRITE], cwd=tmp_path, input=given["stdin"], text=True,
-            capture_output=True, timeout=60,
-        )  # fmt: skip
+        done = toolcrib(tmp_path, *WRITE, stdin=given["stdin"])
         assert done.returncode == 1 and not (tmp_path / "b.txt").exists(), PIPED
         return
     line = given.get("line", given.get("tty", ""))

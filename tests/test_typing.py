@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 SAMPLES = """\
+from dataclasses import dataclass
+from typing import TypedDict
+
 from pydantic import BaseModel
 from typing_extensions import assert_type
 
@@ -59,6 +62,25 @@ async def make(ctx: Context) -> Right: ...
 
 
 factories = Toolbox([ToolFactory("right", make), ToolFactory("bare", lambda ctx: bare)])
+class Typed(TypedDict):
+    a: int
+
+
+@dataclass
+class Data:
+    a: int
+
+
+def of_params(params: P) -> str: ...
+def of_typed(params: Typed) -> str: ...
+def of_data(params: Data, ctx: Context) -> str: ...
+def refuse_params(params: P) -> str | None: ...
+
+
+tool(of_params, effect=Effect.READ, secrets=(), params=P, precheck=refuse_params)
+tool(of_typed, effect=Effect.READ, secrets=(), params=Typed, precheck=lambda params: str(params["a"] + 1))
+tool(of_data, effect=Effect.READ, secrets=(), params=Data, precheck=lambda params: str(params.a + 1))
+tool(bare, effect=Effect.READ, secrets=(), params={"type": "object"}, precheck=lambda params: str(params["a"]))
 hooked = tool(bare, effect=Effect.READ, secrets=(), dynamic_description=describe, accesses=accesses)
 assert_type(right(1), str)
 at_run_time = tool(right.fn, effect=Effect.READ, secrets=(), name="run_time")
@@ -95,6 +117,13 @@ tool(plain, effect=Effect.READ, secrets=(), retry=3)  # WRONG: a Retry
 tool(plain, effect=Effect.READ, secrets=(), tags=5)  # WRONG: several
 tool(plain, effect=Effect.READ, secrets=5)  # WRONG: names
 tool(3, effect=Effect.READ, secrets=())  # WRONG: not a function
+
+
+tool(plain, effect=Effect.READ, secrets=(), precheck=refuse_params)  # WRONG: the arguments are a dict
+tool(of_params, effect=Effect.READ, secrets=(), params=P, precheck=refuse)  # WRONG: the params are a P
+tool(of_params, effect=Effect.READ, secrets=(), params=P, precheck=lambda p: str(p.b))  # WRONG: P has no b
+tool(of_params, effect=Effect.READ, secrets=(), params=P, timeot=3)  # WRONG: misspelt
+tool(of_params, effect=Effect.READ, secrets=(), params="P")  # WRONG: not a type
 
 
 @tool(effect=Effect.READ, secrets=(), dynamic_description=takes_nothing)  # WRONG: it is handed the context

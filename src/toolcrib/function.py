@@ -25,13 +25,13 @@ __all__ = ["FunctionTool", "ToolOptions", "tool"]
 A = ParamSpec("A")
 R_co = TypeVar("R_co", covariant=True)
 R = TypeVar("R")
+P = TypeVar("P")
 
 
-class ToolOptions(FactOptions, FunctionHooks, total=False):
-    """The options of `@tool` besides effect and secrets: name, params, the facts that have defaults, and hooks."""
+class ToolOptions(FactOptions, FunctionHooks[P], Generic[P], total=False):
+    """The options of `@tool` besides effect, secrets and params: a name, the facts that have defaults, and hooks."""
 
     name: str
-    params: Any
 
 
 class FunctionTool(Generic[A, R_co]):
@@ -44,7 +44,7 @@ class FunctionTool(Generic[A, R_co]):
         fn: Callable[A, R_co],
         facts: Facts,
         params: Any,
-        hooks: FunctionHooks,
+        hooks: FunctionHooks[Any],
         local_names: Mapping[str, Any] | None,
     ) -> None:
         self.fn = fn
@@ -107,11 +107,35 @@ class FunctionTool(Generic[A, R_co]):
 
 @overload
 def tool(
-    fn: Callable[A, R], /, *, effect: Effect, secrets: Collection[str], **options: Unpack[ToolOptions]
+    fn: Callable[A, R],
+    /,
+    *,
+    effect: Effect,
+    secrets: Collection[str],
+    params: type[P],
+    **options: Unpack[ToolOptions[P]],
 ) -> FunctionTool[A, R]: ...
 @overload
 def tool(
-    *, effect: Effect, secrets: Collection[str], **options: Unpack[ToolOptions]
+    fn: Callable[A, R],
+    /,
+    *,
+    effect: Effect,
+    secrets: Collection[str],
+    params: Mapping[str, Any] | None = None,
+    **options: Unpack[ToolOptions[dict[str, Any]]],
+) -> FunctionTool[A, R]: ...
+@overload
+def tool(
+    *, effect: Effect, secrets: Collection[str], params: type[P], **options: Unpack[ToolOptions[P]]
+) -> Callable[[Callable[A, R]], FunctionTool[A, R]]: ...
+@overload
+def tool(
+    *,
+    effect: Effect,
+    secrets: Collection[str],
+    params: Mapping[str, Any] | None = None,
+    **options: Unpack[ToolOptions[dict[str, Any]]],
 ) -> Callable[[Callable[A, R]], FunctionTool[A, R]]: ...
 def tool(
     fn: Callable[..., Any] | None = None,
@@ -119,7 +143,8 @@ def tool(
     *,
     effect: Effect,
     secrets: Collection[str],
-    **options: Unpack[ToolOptions],
+    params: Any = None,
+    **options: Unpack[ToolOptions[Any]],
 ) -> Any:
     """Make a function a tool. Its signature and docstring give the name, description, schema and parser.
 
@@ -138,15 +163,19 @@ def tool(
     """
     locals_ = sys._getframe(1).f_locals
     if fn is None:
-        return lambda fn: _make(fn, effect, secrets, options, locals_)
-    return _make(fn, effect, secrets, options, locals_)
+        return lambda fn: _make(fn, effect, secrets, params, options, locals_)
+    return _make(fn, effect, secrets, params, options, locals_)
 
 
 def _make(
-    fn: Any, effect: Effect, secrets: Collection[str], options: ToolOptions, locals_: Mapping[str, Any]
+    fn: Any,
+    effect: Effect,
+    secrets: Collection[str],
+    params: Any,
+    options: ToolOptions[Any],
+    locals_: Mapping[str, Any],
 ) -> FunctionTool[..., Any]:
     given: dict[str, Any] = dict(options)
-    params = given.pop("params", None)
     name = given.pop("name", None)
     if name is None:
         name = _name_of(fn)

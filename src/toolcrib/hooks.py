@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 if TYPE_CHECKING:
     from toolcrib.access import Access
@@ -14,20 +14,22 @@ if TYPE_CHECKING:
 __all__ = ["HOOKS", "FunctionHooks"]
 
 
-class FunctionHooks(TypedDict, total=False):
+P = TypeVar("P")
+
+
+class FunctionHooks(TypedDict, Generic[P], total=False):
     """The hooks of a function tool; the method of `Tool` with the same name says what each is for.
 
-    `params` is the dict of the validated arguments and defaults, or the params object where `params=` gave a
-    type.
+    `P` is the type that `params=` gave, or else the dict of the validated arguments and defaults.
     """
 
-    precheck: Callable[[Any], str | None]
-    effect_for: Callable[[Any], Effect]
-    resources: Callable[[Any], Iterable[str] | None]
-    accesses: Callable[[Any], Iterable[Access] | None]
-    preview: Callable[[Any], Preview | None]
-    doubt: Callable[[Any], Doubt | None]
-    with_secrets: Callable[[Any, Mapping[str, str]], Any]
+    precheck: Callable[[P], str | None]
+    effect_for: Callable[[P], Effect]
+    resources: Callable[[P], Iterable[str] | None]
+    accesses: Callable[[P], Iterable[Access] | None]
+    preview: Callable[[P], Preview | None]
+    doubt: Callable[[P], Doubt | None]
+    with_secrets: Callable[[P, Mapping[str, str]], P]
     unavailable: Callable[[], str | None]
     on_partial: Callable[[Any, Context[Any]], None]
     dynamic_description: Callable[[Context[Any]], str | Awaitable[str | None] | None]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from toolcrib.secrets import Redactor
-from toolcrib.secrets.byte_search import automaton_installed
+from toolcrib.secrets.byte_search import aho_corasick_installed
 
 SIZE = 1 << 20
 PIECE = 4096
@@ -51,7 +51,7 @@ def main() -> None:
     given = texts()
     print(f"{'MB/s':<28}" + "".join(f"{name:>10}" for name in [*given, "streamed"]) + f"{'made in':>12}")
     for label, automaton in (("plain Python", False), ("pyahocorasick", True)):
-        if automaton and not automaton_installed():
+        if automaton and not aho_corasick_installed():
             print(f"{label}: not installed")
             continue
         for count in (1, 10, 50):

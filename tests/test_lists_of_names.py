@@ -14,7 +14,7 @@ from toolcrib.command.sandbox import Bubblewrap, Landlock, Level, Seatbelt, envi
 from toolcrib.command.sandbox.egress import allowlist_guard
 from toolcrib.net import NetGuard
 from toolcrib.rules import Limit, Rule
-from toolcrib.secrets import Command, Environment
+from toolcrib.secrets import Environment, SecretCommand
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Shell, Workspace
 
@@ -43,7 +43,7 @@ TAKERS: list[tuple[str, Callable[[Any], Any]]] = [
     ],
     ("passed", lambda text: environment({}, passed=text)),
     ("names", Environment),
-    ("names", lambda text: Command(["pass", "show", "{name}"], text)),
+    ("names", lambda text: SecretCommand(["pass", "show", "{name}"], text)),
     ("readable", lambda text: Workspace(HERE, readable=text)),
     ("passthrough", lambda text: Shell(Workspace(HERE), passthrough=text)),
     ("tools", lambda text: Toolbox().restricted(text)),

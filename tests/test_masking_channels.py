@@ -41,7 +41,7 @@ from toolcrib.question import Preview
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.secrets import Redactor
 from toolcrib.secrets.masking import Masking
-from toolcrib.secrets.stream import Pieces
+from toolcrib.secrets.stream import SuccessiveTexts
 
 VALUE = "Tr0ub4dor&3'x/+ \"zq"
 PLAIN = "hunter2-hunter3-xyz"
@@ -470,7 +470,7 @@ def test_a_store_that_fails_in_its_own_way_breaks_no_call(tmp_path: Path) -> Non
 @settings(max_examples=150, deadline=None)
 def test_whatever_the_pieces_no_secret_is_put_together(words: list[str], sizes: list[int]) -> None:
     text, at, number = "".join(words), 0, 0
-    pieces, shown = Pieces(), ""
+    pieces, shown = SuccessiveTexts(), ""
     redactor = Redactor(VALUES, patterns=())
     while at < len(text):
         size = sizes[number % len(sizes)]

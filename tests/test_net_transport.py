@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.net import Limits, NetGuard, NetworkRefused
+from toolcrib.net import NetGuard, NetworkRefused, RequestLimits
 
 httpx2 = pytest.importorskip("httpx2")
 
@@ -116,8 +116,10 @@ class Asker:
         self.wire = Wire(port)
         self.names = Names()
 
-    async def get(self, url: str, method: str = "GET", limits: Limits | None = None, **more: Any) -> Any:
-        guard = NetGuard(resolver=self.names, ports=[80, 443, self.port], limits=limits or Limits())
+    async def get(
+        self, url: str, method: str = "GET", limits: RequestLimits | None = None, **more: Any
+    ) -> Any:
+        guard = NetGuard(resolver=self.names, ports=[80, 443, self.port], limits=limits or RequestLimits())
         asked = {"follow_redirects": True, "max_redirects": 50, "timeout": 30, **more.pop("client", {})}
         if self.kind == "sync":
             with httpx2.Client(
@@ -176,7 +178,7 @@ async def test_redirects_end_at_their_limit_whatever_the_client_says(ask: Asker)
     with pytest.raises(NetworkRefused, match="more than 5 redirects"):
         await ask.get(ask.url("/loop"))
     with pytest.raises(NetworkRefused, match="more than 0 redirects"):
-        await ask.get(ask.url("/loop"), limits=Limits(redirects=0))
+        await ask.get(ask.url("/loop"), limits=RequestLimits(redirects=0))
 
 
 SENT = {
@@ -228,7 +230,7 @@ async def test_answers_are_decoded_once(ask: Asker, path: str, text: str) -> Non
 @pytest.mark.parametrize("path", ["/big", "/bomb"])
 async def test_answers_end_at_their_limit_however_they_are_packed(ask: Asker, path: str) -> None:
     with pytest.raises(NetworkRefused, match=r"the answer is longer than 2000000 bytes"):
-        await ask.get(ask.url(path), limits=Limits(bytes=2_000_000))
+        await ask.get(ask.url(path), limits=RequestLimits(bytes=2_000_000))
     assert len((await ask.get(ask.url(path))).content) == BIG
 
 
@@ -243,7 +245,7 @@ async def test_answers_that_cannot_be_decoded_are_refused(ask: Asker, path: str,
 @pytest.mark.parametrize("path", ["/drip", "/drip-head"])
 async def test_drips_end_with_the_deadline_of_the_whole(ask: Asker, path: str) -> None:
     with pytest.raises(NetworkRefused, match=r"public\.test took longer than 0\.5 s"):
-        await ask.get(ask.url(path), limits=Limits(seconds=0.5))
+        await ask.get(ask.url(path), limits=RequestLimits(seconds=0.5))
 
 
 async def test_a_slow_resolver_ends_with_it_too(server: int) -> None:
@@ -253,7 +255,7 @@ async def test_a_slow_resolver_ends_with_it_too(server: int) -> None:
         await asyncio.sleep(60)
         return [PUBLIC]
 
-    guard = NetGuard(resolver=never, limits=Limits(seconds=0.3))
+    guard = NetGuard(resolver=never, limits=RequestLimits(seconds=0.3))
     async with httpx2.AsyncClient(
         transport=async_transport(guard, backend=Wire(server).backends[1])
     ) as client:

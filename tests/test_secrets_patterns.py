@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import each
-from toolcrib.secrets import PATTERNS, Pattern, Redactor
+from toolcrib.secrets import PATTERNS, Redactor, TokenPattern
 
 CHANCE = random.Random(11)
 REDACTOR = Redactor({})
@@ -182,6 +182,6 @@ def test_what_repeats_ends_in_good_time(piece: str) -> None:
 
 def test_every_row_names_its_source_and_rows_of_ones_own_can_be_added() -> None:
     assert all(row.source and row.hints for row in PATTERNS)
-    own = Pattern("house key", r"HK-(?P<key>\d{6})", ("HK-",), "our handbook")
+    own = TokenPattern("house key", r"HK-(?P<key>\d{6})", ("HK-",), "our handbook")
     done = Redactor({}, patterns=[*PATTERNS, own]).redact_text("open HK-123456 and AKIA" + "A" * 16)
     assert done.value == "open HK-[secret house key] and [secret AWS access key]"

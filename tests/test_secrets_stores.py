@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib.secrets import Command, Environment, Keyring, SecretError, SecretFile, Stores
+from toolcrib.secrets import Environment, Keyring, SecretCommand, SecretError, SecretFile, Stores
 
 
 def test_the_environment_gives_named_variables_and_those_with_a_prefix() -> None:
@@ -96,7 +96,7 @@ def test_names_are_plain(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="a secret's name is"):
         SecretFile(tmp_path / "s.json").set(name, "x")
     with pytest.raises(ValueError, match="a secret's name is"):
-        Command(["x"], [name])
+        SecretCommand(["x"], [name])
 
 
 def python(program: str) -> list[str]:
@@ -104,7 +104,7 @@ def python(program: str) -> list[str]:
 
 
 def test_a_command_prints_the_value() -> None:
-    store = Command(python("import sys; print('value of', sys.argv[1])"), ["A", "B-1"])
+    store = SecretCommand(python("import sys; print('value of', sys.argv[1])"), ["A", "B-1"])
     assert list(store.names()) == ["A", "B-1"]
     assert (store.get("B-1"), store.get("C")) == ("value of B-1", None)
 
@@ -122,7 +122,7 @@ def test_a_command_prints_the_value() -> None:
 )
 def test_a_command_that_fails_says_so_without_its_output(argv: list[str], words: str) -> None:
     with pytest.raises(SecretError, match=words) as told:
-        Command(argv, ["A"], deadline=0.3 if "within" in words else 10).get("A")
+        SecretCommand(argv, ["A"], deadline=0.3 if "within" in words else 10).get("A")
     assert "hidden" not in str(told.value)
 
 
@@ -131,7 +131,7 @@ def test_a_command_leaves_no_process_behind(tmp_path: Path) -> None:
     child = f"import os,time; open({str(mark)!r},'w').write(str(os.getpid())); time.sleep(60)"
     program = f"import subprocess,sys; subprocess.Popen([sys.executable,'-c',{child!r}]).wait()"
     with pytest.raises(SecretError, match="within"):
-        Command(python(program), ["A"], deadline=2).get("A")
+        SecretCommand(python(program), ["A"], deadline=2).get("A")
     pid = int(mark.read_text())
     for _ in range(100):
         try:
@@ -146,7 +146,7 @@ def test_a_command_leaves_no_process_behind(tmp_path: Path) -> None:
 
 def test_a_command_is_words_and_not_a_shells_line() -> None:
     with pytest.raises(TypeError, match="a list of words"):
-        Command("pass show x", ["A"])
+        SecretCommand("pass show x", ["A"])
 
 
 def test_a_chain_asks_one_store_after_the_other(tmp_path: Path) -> None:

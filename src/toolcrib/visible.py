@@ -24,7 +24,7 @@ __all__ = [
 
 # Characters that a person does not see, as ranges for a set in a regular expression.
 CONTROLS = "\x00-\x1f\x7f-\x9f"  # C0 with tab and line feed, DEL, C1
-ZERO_WIDTH = "\u00ad\u200b-\u200f\u2060\ufeff"
+ZERO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # these change the order of what is shown
 LINE_SEPARATORS = "\u2028\u2029"
 # Letters and marks that are drawn as nothing or as a blank, and selectors of variants of a letter.

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from toolcrib.lazy_names import lazy_names
 from toolcrib.net.addresses import Kind, judge, kind_of, parse_address
-from toolcrib.net.guard import Limits, NetGuard, Resolver, system_resolver
-from toolcrib.net.urls import Host, NetworkRefused, Target, parse_url
+from toolcrib.net.guard import NetGuard, RequestLimits, Resolver, system_resolver
+from toolcrib.net.urls import NetworkRefused, ParsedHost, Target, parse_url
 
 if TYPE_CHECKING:
     from toolcrib.net.transport import async_transport, sync_transport
 
 __all__ = [
-    "Host",
     "Kind",
-    "Limits",
     "NetGuard",
     "NetworkRefused",
+    "ParsedHost",
+    "RequestLimits",
     "Resolver",
     "Target",
     "async_transport",

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from toolcrib.errors import as_tuple
 from toolcrib.net.addresses import OPENABLE, Address, kind_of, nat64_prefix, parse_address
-from toolcrib.net.urls import Host, NetworkRefused, Target, parse_host, parse_url, shown
+from toolcrib.net.urls import NetworkRefused, ParsedHost, Target, parse_host, parse_url, shown
 
 Resolver = Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]]
 """Numeric addresses of a host; raises OSError if there are none. May be async."""
@@ -33,7 +33,7 @@ def system_resolver(host: str, port: int) -> list[str]:
 
 
 @dataclass(slots=True, frozen=True)
-class Limits:
+class RequestLimits:
     """What a request may take: redirects, seconds from its start to the last byte, decoded bytes of the answer."""
 
     redirects: int = 5
@@ -65,7 +65,7 @@ class NetGuard:
         allow_private: Sequence[str] = (),
         ports: Sequence[int] = USUAL_PORTS,
         nat64: Sequence[str] = (),
-        limits: Limits = Limits(),
+        limits: RequestLimits = RequestLimits(),
         resolver: Resolver = system_resolver,
     ) -> None:
         allowed = None if allow_hosts is None else as_tuple("allow_hosts", allow_hosts)
@@ -94,7 +94,7 @@ class NetGuard:
         self.check_host(target.host, target.port)
         return target
 
-    def check_host(self, host: str | Host, port: int) -> Host:
+    def check_host(self, host: str | ParsedHost, port: int) -> ParsedHost:
         """The same for a host and port."""
         found = parse_host(host) if isinstance(host, str) else host
         name = found.name
@@ -114,7 +114,7 @@ class NetGuard:
             raise NetworkRefused(f"{name} is refused: it is a local name")
         return found
 
-    def check_addresses(self, host: Host, answers: Sequence[str]) -> list[str]:
+    def check_addresses(self, host: ParsedHost, answers: Sequence[str]) -> list[str]:
         """The addresses that a host resolved to, if every one of them is good. Raises NetworkRefused."""
         if not answers:
             raise NetworkRefused(f"{host.name} has no address")
@@ -163,7 +163,7 @@ class NetGuard:
             raise TypeError("this guard's resolver is async; use it in async clients")
         return self.check_addresses(found, answers)
 
-    def _check_address(self, host: Host, address: Address) -> None:
+    def _check_address(self, host: ParsedHost, address: Address) -> None:
         kind = kind_of(address, self._nat64)
         if kind is None or (kind in OPENABLE and self._opened(host.name, address)):
             return

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolcrib.net.guard import Limits, NetGuard
+from toolcrib.net.guard import NetGuard, RequestLimits
 from toolcrib.net.urls import NetworkRefused, Target
 
 EXTENSION = "toolcrib.redirects"
@@ -33,7 +33,7 @@ UNTIL: ContextVar[float | None] = ContextVar("toolcrib.net.until", default=None)
 class RedirectChain:
     """The state of one request over its redirects."""
 
-    limits: Limits
+    limits: RequestLimits
     clock: Callable[[], float] = time.monotonic
     until: float = 0.0
     hops: list[Target] = field(default_factory=list[Target])

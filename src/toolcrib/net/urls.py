@@ -30,7 +30,7 @@ class NetworkRefused(OSError):
 
 
 @dataclass(slots=True, frozen=True)
-class Host:
+class ParsedHost:
     """A host in its one spelling: a name in ASCII and lower case without a dot at its end, or an address."""
 
     name: str
@@ -42,7 +42,7 @@ class Target:
     """What a URL points at."""
 
     scheme: str
-    host: Host
+    host: ParsedHost
     port: int
 
     @property
@@ -54,7 +54,7 @@ def parse_url(url: str) -> Target:
     """Raises NetworkRefused with the reason for anything but a plain http(s) URL of a host.
 
     >>> parse_url("HTTPS://Example.ORG.:8443/a?b")
-    Target(scheme='https', host=Host(name='example.org', address=None), port=8443)
+    Target(scheme='https', host=ParsedHost(name='example.org', address=None), port=8443)
     """
     if not url.strip():
         raise NetworkRefused("the URL is empty")
@@ -84,7 +84,7 @@ def parse_url(url: str) -> Target:
     return Target(scheme, parse_host(parts["host"]), port)
 
 
-def parse_host(host: str) -> Host:
+def parse_host(host: str) -> ParsedHost:
     """A name or an address in its one spelling; raises NetworkRefused for what is neither."""
     if not host:
         raise NetworkRefused("the URL has no host")
@@ -93,13 +93,13 @@ def parse_host(host: str) -> Host:
     except ValueError:
         raise NetworkRefused(f"{shown(host)} is not a valid address") from None
     if address is not None:
-        return Host(str(address), address)
+        return ParsedHost(str(address), address)
     name = _ascii(host)
     if not host.isascii() and name != host:
         return parse_host(name)  # what it became may be an address
     if len(name) > 253 or not _NAME.fullmatch(name):
         raise NetworkRefused(f"{shown(host)} is not a valid host name")
-    return Host(name)
+    return ParsedHost(name)
 
 
 def shown(host: str) -> str:

@@ -1,12 +1,12 @@
 """Secrets: kept in stores, named by references in calls, revealed at the last moment, masked wherever they return."""
 
-from toolcrib.secrets.patterns import PATTERNS, Pattern
+from toolcrib.secrets.patterns import PATTERNS, TokenPattern
 from toolcrib.secrets.redact import Redacted, Redactor, UnfitSecret, unfit
-from toolcrib.secrets.references import Reference, Revealed, check, references, reveal
+from toolcrib.secrets.references import Revealed, SecretReference, check, references, reveal
 from toolcrib.secrets.stores import (
-    Command,
     Environment,
     Keyring,
+    SecretCommand,
     SecretError,
     SecretFile,
     SecretStore,
@@ -17,19 +17,19 @@ from toolcrib.secrets.variables import as_variables
 
 __all__ = [
     "PATTERNS",
-    "Command",
     "Environment",
     "Keyring",
-    "Pattern",
     "Redacted",
     "RedactedStream",
     "Redactor",
-    "Reference",
     "Revealed",
+    "SecretCommand",
     "SecretError",
     "SecretFile",
+    "SecretReference",
     "SecretStore",
     "Stores",
+    "TokenPattern",
     "UnfitSecret",
     "as_variables",
     "check",

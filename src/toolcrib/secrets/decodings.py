@@ -1,7 +1,7 @@
-"""The same text with its escapes undone, and where each stretch of it stood: URL, JSON, HTML and terminal escapes.
+"""Decodes the escapes in a text (URL, JSON, HTML, terminal) and keeps where each part of it stood.
 
-Encoders differ in what they escape, so nothing is enumerated: what stands behind `%`, a backslash or `&` is read back,
-terminal sequences and invisible characters are dropped. What is escaped twice is read twice.
+Programs differ in what they escape, so whatever stands behind `%`, a backslash or `&` is decoded; terminal sequences
+and zero-width characters are dropped. A text that was escaped twice is decoded twice.
 """
 
 from __future__ import annotations
@@ -12,8 +12,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-LEVELS = 3
+from toolcrib.visible import ZERO_WIDTH
 
+__all__ = ["MAX_DEPTH", "Decoding", "decodings", "start_of_unfinished_escape"]
+
+MAX_DEPTH = 3  # how often a text is decoded
+
+_ZERO_WIDTH = [char.encode() for char in ZERO_WIDTH]
+_ZERO_WIDTH_BEGUN = sorted({char[:size] for char in _ZERO_WIDTH for size in range(1, len(char))})
 _ESCAPE = re.compile(
     rb"""%(?P<url>[0-9A-Fa-f]{2})
     |\\u[dD](?P<high>[89abAB][0-9A-Fa-f]{2})\\u[dD](?P<low>[c-fC-F][0-9A-Fa-f]{2})
@@ -21,14 +27,18 @@ _ESCAPE = re.compile(
     |\\x(?P<hex>[0-9A-Fa-f]{2})|\\(?P<octal>[0-3][0-7]{2})|\\(?P<one>[^\n])
     |&(?P<entity>\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});
     |\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)|[()][0AB])
-    |\xe2\x80[\x8b-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|\xc2\xad""",
+    |"""
+    + b"|".join(_ZERO_WIDTH),
     re.VERBOSE,
 )
-_HINTS = (b"%", b"\\", b"&", b"\x1b", b"\xe2\x80", b"\xe2\x81", b"\xef\xbb", b"\xc2\xad")
+# A text that contains none of these contains no escape.
+_HINTS = (b"%", b"\\", b"&", b"\x1b", *sorted({char[:2] for char in _ZERO_WIDTH}))
 _UNFINISHED = re.compile(
     rb"""(?:%[0-9A-Fa-f]?|\\(?:x[0-9A-Fa-f]?|[uU]\{?[0-9A-Fa-f]{0,7}(?:\\(?:u[0-9A-Fa-f]{0,3})?)?|[0-3][0-7]?)?
     |&(?:[A-Za-z]{0,8}|\#[xX]?[0-9A-Fa-f]{0,7})|\x1b(?:[()]|\[[ -?]{0,72}|\][^\x07\x1b]{0,512}\x1b?)?
-    |\xe2[\x80\x81]?|\xef\xbb?|\xc2)\Z""",
+    |"""
+    + b"|".join(_ZERO_WIDTH_BEGUN)
+    + rb")\Z",
     re.VERBOSE,
 )
 _ONE = {
@@ -46,22 +56,25 @@ _ONE = {
 
 @dataclass(slots=True)
 class Decoding:
-    """Decoded bytes, and for each stretch of them where it begins here and in the level below."""
+    """A decoded text. `below` is the text that it was decoded from; None for the text as it came.
+
+    `_here` and `_there` list where each stretch begins in this text and in the text below.
+    """
 
     data: bytes
     below: Decoding | None = None
     _here: list[int] = field(default_factory=list[int])
     _there: list[int] = field(default_factory=list[int])
 
-    def undone(self) -> Decoding | None:
-        """The next decoding; None if there is no escape in this one."""
+    def decoded(self) -> Decoding | None:
+        """This text with its escapes decoded; None if it has none."""
         if not any(hint in self.data for hint in _HINTS):
             return None
-        decoded = _ESCAPE.sub(_undone, self.data)
+        decoded = _ESCAPE.sub(_decode, self.data)
         return Decoding(decoded, self) if decoded != self.data else None
 
     def origin(self, index: int, *, end: bool = False) -> int:
-        """Where the byte at `index` stood in the text as it came; with `end`, where the one before it ended."""
+        """Where the byte at `index` stood in the text as it came; with `end`, where the byte before it ended."""
         if self.below is None:
             return index
         if not self._here:
@@ -75,36 +88,36 @@ class Decoding:
         return self.below.origin(inside, end=end)
 
     def _map(self) -> None:
-        """Stretches of plain text (even) and escapes (odd) take turns."""
+        """List the stretches: plain text (even numbers) and escapes (odd numbers) alternate."""
         assert self.below is not None
         here = there = 0
         for match in _ESCAPE.finditer(self.below.data):
             plain = match.start() - there
             self._here += (here, here + plain)
             self._there += (there, match.start())
-            here += plain + len(_undone(match))
+            here += plain + len(_decode(match))
             there = match.end()
         self._here.append(here)
         self._there += (there, len(self.below.data))
 
 
 def decodings(data: bytes) -> Iterator[Decoding]:
-    """The text as it stands, then with its escapes undone once, twice, …, as long as that changes it."""
+    """The text as it is, then decoded once, twice, …, as long as that changes it."""
     decoding: Decoding | None = Decoding(data)
-    for _ in range(LEVELS + 1):
+    for _ in range(MAX_DEPTH + 1):
         if decoding is not None:
             yield decoding
-            decoding = decoding.undone()
+            decoding = decoding.decoded()
 
 
-def unfinished(data: bytes) -> int:
-    """Where an escape begins that the end of the text cuts off; the length where there is none."""
+def start_of_unfinished_escape(data: bytes) -> int:
+    """Where an escape begins that the end of the text cuts off; the text's length if there is none."""
     tail = max(0, len(data) - 600)
     found = _UNFINISHED.search(data, tail)
     return found.start() if found else len(data)
 
 
-def _undone(match: re.Match[bytes]) -> bytes:
+def _decode(match: re.Match[bytes]) -> bytes:
     kind, text = match.lastgroup, match[match.lastgroup or 0]
     if kind in ("url", "hex"):
         return bytes([int(text, 16)])
@@ -120,4 +133,4 @@ def _undone(match: re.Match[bytes]) -> bytes:
         return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else b""
     if kind == "entity":
         return html.unescape(f"&{text.decode()};").encode("utf-8", "surrogatepass")
-    return b""  # a terminal's sequence, or what cannot be seen
+    return b""  # a terminal's sequence or a zero-width character

@@ -1,9 +1,9 @@
-"""The shapes in which a value may come back: its encodings, seen as letters and digits alone.
+"""The encodings in which a secret value may come back, such as hex and base64.
 
-Text and values are compared *flat*: lower case, only letters, digits and what is not ASCII. So one encoding stands
-for every spelling that differs in case, white space, line breaks, quotes or separators (wrapped base64, `73:33:63`,
-shell quoting, UTF-16, letters with blanks between). A value with fewer than `LONG` such characters would meet ordinary
-words; it is looked for in exact spellings instead.
+Text and values are compared *flattened*: in lower case, only letters, digits and what is not ASCII. So one encoding
+stands for every spelling that differs in case, white space, line breaks, quotes or separators (wrapped base64,
+`73:33:63`, shell quoting, UTF-16, letters with blanks between them). A value with fewer than `MIN_FLAT` such characters
+would match ordinary words; it is searched for in exact spellings instead.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, quote_plus
 
-SHORTEST = 6  # bytes; a shorter value cannot be told from ordinary text
-LONG = 12
-ENCODED = 7  # so many characters of an encoding already are no word
-LINE = 16  # a line of a value of several lines is a value of its own from this length on
+__all__ = ["MIN_VALUE", "SecretEncoding", "encodings_of", "flatten"]
+
+MIN_VALUE = 6  # bytes; a shorter value cannot be told from ordinary text
+MIN_FLAT = 12  # characters of a flattened value
+MIN_ENCODED = 7  # characters of an encoding, which is no word even if it is this short
+MIN_LINE = 16  # characters of a line that is masked by itself, of a value of several lines
 
 _KEPT = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 DROPPED = bytes(code for code in range(128) if code not in _KEPT)
@@ -30,8 +32,8 @@ _PAD32 = (0, 2, 4, 5, 7)
 
 
 @dataclass(slots=True, frozen=True)
-class Encoding:
-    """What is looked for, whose it is, and what is masked beside it."""
+class SecretEncoding:
+    """Bytes to search for, the name of the secret, and punctuation that is masked beside them."""
 
     text: bytes
     name: str
@@ -40,7 +42,7 @@ class Encoding:
 
 
 def flatten(data: bytes) -> bytes:
-    """Only letters and digits in lower case, and what is not ASCII. Fast: one pass in C.
+    """Letters and digits in lower case, and what is not ASCII. Fast: one pass in C.
 
     >>> flatten(b"S3-cr\\n'e t'")
     b's3cret'
@@ -48,33 +50,33 @@ def flatten(data: bytes) -> bytes:
     return data.translate(LOWERED, DROPPED)
 
 
-def encodings_of(name: str, value: str) -> tuple[list[Encoding], list[Encoding]]:
-    """What to look for in flat text, and what to look for as it stands."""
-    flat: dict[bytes, Encoding] = {}
-    exact: dict[bytes, Encoding] = {}
+def encodings_of(name: str, value: str) -> tuple[list[SecretEncoding], list[SecretEncoding]]:
+    """What to search for in flattened text, and what to search for in text as it is."""
+    flat: dict[bytes, SecretEncoding] = {}
+    exact: dict[bytes, SecretEncoding] = {}
     lines = [line.strip() for line in value.splitlines()]
-    more = [line for line in lines if len(line) >= LINE and not line.startswith("-----")]
+    more = [line for line in lines if len(line) >= MIN_LINE and not line.startswith("-----")]
     stripped = value.strip()  # a line break at the end of a variable or a file is seldom printed
-    for part in dict.fromkeys([value, *([stripped] if len(stripped) >= SHORTEST else ()), *more]):
+    for part in dict.fromkeys([value, *([stripped] if len(stripped) >= MIN_VALUE else ()), *more]):
         for turned in (part, part[::-1]):
             raw = turned.encode("utf-8", "surrogatepass")
             letters = flatten(raw)
-            if len(letters) >= LONG:
-                flat.setdefault(letters, Encoding(letters, name, *_dropped_ends(raw)))
+            if len(letters) >= MIN_FLAT:
+                flat.setdefault(letters, SecretEncoding(letters, name, *_dropped_ends(raw)))
             else:
                 for spelling in _spellings(turned):
-                    exact.setdefault(spelling, Encoding(spelling, name))
+                    exact.setdefault(spelling, SecretEncoding(spelling, name))
         for text in _encodings(part):
             letters = flatten(text)
-            if len(letters) >= ENCODED:
-                flat.setdefault(letters, Encoding(letters, name))
-            elif len(text) >= SHORTEST:
-                exact.setdefault(text, Encoding(text, name))
+            if len(letters) >= MIN_ENCODED:
+                flat.setdefault(letters, SecretEncoding(letters, name))
+            elif len(text) >= MIN_VALUE:
+                exact.setdefault(text, SecretEncoding(text, name))
     return list(flat.values()), list(exact.values())
 
 
 def _encodings(value: str) -> Iterator[bytes]:
-    """What encoders make of the value. Case and separators are those of nobody: long encodings are looked for flat."""
+    """The value in encodings that change its letters. In long ones, case and separators do not count."""
     raw = value.encode("utf-8", "surrogatepass")
     for data in (raw, value.encode("utf-16-le", "surrogatepass")):
         yield data.hex().encode()
@@ -86,7 +88,7 @@ def _encodings(value: str) -> Iterator[bytes]:
 
 
 def _base64(data: bytes) -> Iterator[bytes]:
-    """As it stands in a longer base64 text: at each of three offsets, without what neighbours have a part in."""
+    """The value inside a longer base64 text, at each of three offsets, without what depends on its neighbours."""
     for offset in range(3):
         first = _PAD64[offset][0]
         last = _PAD64[(len(data) + offset) % 3][1]
@@ -103,7 +105,7 @@ def _base32(data: bytes) -> Iterator[bytes]:
 
 
 def _spellings(value: str) -> Iterator[bytes]:
-    """How programs write a value that holds more than letters and digits."""
+    """How programs quote and escape a value that contains more than letters and digits."""
     raw = value.encode("utf-8", "surrogatepass")
     inner = json.dumps(value)[1:-1]
     for text in (

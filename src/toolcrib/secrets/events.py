@@ -22,7 +22,7 @@ from toolcrib.events import (
     StatusChanged,
     TextDelta,
 )
-from toolcrib.secrets.stream import Pieces, RedactedStream
+from toolcrib.secrets.stream import RedactedStream, SuccessiveTexts
 
 if TYPE_CHECKING:
     from toolcrib.secrets.masking import Masking
@@ -37,7 +37,7 @@ class MaskedEvents:
     def __init__(self, masking: Masking) -> None:
         self._masking = masking
         self._open: dict[tuple[Any, ...], tuple[RedactedStream, Event]] = {}
-        self._shown: dict[tuple[Any, str], Pieces] = {}
+        self._shown: dict[tuple[Any, str], SuccessiveTexts] = {}
 
     def __call__(self, run: str, event: Event) -> list[Event]:
         if isinstance(event, AnswerRestarted):  # what it said so far is void
@@ -99,7 +99,7 @@ class MaskedEvents:
             if isinstance(value, str):
                 place = event.key, name
                 if place not in self._shown:
-                    self._shown[place] = Pieces()
+                    self._shown[place] = SuccessiveTexts()
                 setattr(made, name, self._masking.piece(self._shown[place], value))
             elif value is not None and not isinstance(event, CallFinished):
                 setattr(made, name, self._masking.reported(value))

@@ -8,7 +8,7 @@ from typing import Any
 Path = tuple[str | int, ...]
 
 
-def strings(value: Any, path: Path = ()) -> Iterator[tuple[Path, str, bool]]:
+def find_strings(value: Any, path: Path = ()) -> Iterator[tuple[Path, str, bool]]:
     """Every string with the path to it; the last item says whether it is a dict key. In no promised order."""
     waiting: list[tuple[Path, Any]] = [(path, value)]
     while waiting:
@@ -24,7 +24,7 @@ def strings(value: Any, path: Path = ()) -> Iterator[tuple[Path, str, bool]]:
             waiting.extend(((*where, number), item) for number, item in enumerate(found))
 
 
-def mapped(
+def replace_strings(
     value: Any,
     text: Callable[[str], Any],
     *,

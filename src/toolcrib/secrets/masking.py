@@ -20,7 +20,7 @@ from toolcrib.question import Question
 from toolcrib.repair import Edit
 from toolcrib.result import JsonText, ToolResult
 from toolcrib.secrets import Redacted, Redactor, SecretError, SecretStore, check, references, reveal, unfit
-from toolcrib.secrets.stream import Pieces
+from toolcrib.secrets.stream import SuccessiveTexts
 
 
 class Masking:
@@ -83,7 +83,7 @@ class Masking:
         """JSON data without known values; keys of no name stay, for it must be read back as it was."""
         return self.redactor.without_patterns().redact_json(data).value
 
-    def piece(self, pieces: Pieces, text: str) -> str:
+    def piece(self, pieces: SuccessiveTexts, text: str) -> str:
         """One of several texts that are shown one after another."""
         return self.redactor.redact_text(pieces.show(self.redactor, text)).value
 

@@ -30,7 +30,7 @@ _SAYS_SO = (
 
 
 @dataclass(slots=True, frozen=True)
-class Pattern:
+class TokenPattern:
     """One format. `hints` are strings of which one must be there before the expression is tried.
 
     The group `key` is what is masked, the whole match where there is no such group; `fits` may still refuse it.
@@ -96,12 +96,12 @@ def _row(
     folded: bool = False,
     bare: bool = False,
     before: str = "",
-) -> Pattern:
+) -> TokenPattern:
     text = expression if bare else f"{_START}(?:{expression}){_END}"
-    return Pattern(kind, text, tuple(hints.split()), source, fits, folded, before)
+    return TokenPattern(kind, text, tuple(hints.split()), source, fits, folded, before)
 
 
-PATTERNS: tuple[Pattern, ...] = (
+PATTERNS: tuple[TokenPattern, ...] = (
     _row("private key", r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
          r"""(?:(?:-?[A-Za-z0-9+/=\s\\"',.:]){0,20000}-----END [A-Z0-9 ]{1,60}-----|(?:[\s\\nr"',+]{0,8}[A-Za-z0-9+/=]{20,4000}){0,200})""",
          "PRIVATE", "RFC 7468, RFC 4880", _holds_a_key, bare=True),
@@ -171,10 +171,10 @@ PATTERNS: tuple[Pattern, ...] = (
 )  # fmt: skip
 
 
-class Hints:
+class PatternHints:
     """Whether a text may hold a key of some formats: most hold no hint of any, and are not looked at further."""
 
-    def __init__(self, patterns: Iterable[Pattern]) -> None:
+    def __init__(self, patterns: Iterable[TokenPattern]) -> None:
         rows = tuple(patterns)
         self._plain = tuple({hint for row in rows if not row.folded for hint in row.hints})
         self._folded = tuple({hint for row in rows if row.folded for hint in row.hints})
@@ -187,7 +187,7 @@ class Hints:
         return any(hint in folded for hint in self._folded)
 
 
-def find_patterns(text: str, patterns: Iterable[Pattern] = PATTERNS) -> list[tuple[int, int, str]]:
+def find_patterns(text: str, patterns: Iterable[TokenPattern] = PATTERNS) -> list[tuple[int, int, str]]:
     """(start, end, kind) of every key, in order, without overlaps; a row further up wins.
 
     >>> find_patterns("key=" + "AKIA" + "IOSFODNN7EXAMPLE;")

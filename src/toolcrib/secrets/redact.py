@@ -16,10 +16,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from toolcrib.secrets import json_strings
-from toolcrib.secrets.byte_search import Automaton, Blocks, Finder, Prefixes, automaton_installed
+from toolcrib.secrets.byte_search import (
+    AhoCorasick,
+    BlockSearch,
+    ByteSearch,
+    UnfinishedMatches,
+    aho_corasick_installed,
+)
 from toolcrib.secrets.decodings import Decoding, decodings
-from toolcrib.secrets.encodings import SHORTEST, Encoding, encodings_of, flatten
-from toolcrib.secrets.patterns import PATTERNS, Hints, Pattern, find_patterns
+from toolcrib.secrets.encodings import MIN_VALUE, SecretEncoding, encodings_of, flatten
+from toolcrib.secrets.patterns import PATTERNS, PatternHints, TokenPattern, find_patterns
 
 if TYPE_CHECKING:
     from toolcrib.secrets.stream import RedactedStream
@@ -61,8 +67,8 @@ def unfit(value: str, name: str = "") -> str | None:
     'it is 4 bytes long: below 6 it cannot be told from ordinary text to be masked'
     """
     size = len(value.strip().encode("utf-8", "surrogatepass"))
-    if size < SHORTEST:
-        return f"it is {size} bytes long: below {SHORTEST} it cannot be told from ordinary text to be masked"
+    if size < MIN_VALUE:
+        return f"it is {size} bytes long: below {MIN_VALUE} it cannot be told from ordinary text to be masked"
     if len(set(value.strip())) == 1:
         return "it is one character repeated, which ordinary text holds too"
     if name and value.strip().lower() in mark(name).lower():
@@ -86,11 +92,11 @@ class Redactor:
         self,
         values: Mapping[str, str],
         *,
-        patterns: Iterable[Pattern] = PATTERNS,
+        patterns: Iterable[TokenPattern] = PATTERNS,
         automaton: bool | None = None,
     ) -> None:
-        flat: list[Encoding] = []
-        exact: list[Encoding] = []
+        flat: list[SecretEncoding] = []
+        exact: list[SecretEncoding] = []
         for name, value in sorted(values.items()):
             if (reason := unfit(value)) is not None:
                 raise UnfitSecret(f"secret {name!r} cannot be used: {reason}")
@@ -98,13 +104,13 @@ class Redactor:
             flat += as_flat
             exact += as_exact
         self.patterns = tuple(patterns)
-        self._hints = Hints(self.patterns)
-        wanted = automaton_installed() if automaton is None else automaton
-        make: type[Automaton | Blocks] = Automaton if wanted else Blocks
-        self._flat: Finder | None = make(flat) if flat else None
-        self._exact: Finder | None = make(exact) if exact else None
+        self._hints = PatternHints(self.patterns)
+        wanted = aho_corasick_installed() if automaton is None else automaton
+        make: type[AhoCorasick | BlockSearch] = AhoCorasick if wanted else BlockSearch
+        self._flat: ByteSearch | None = make(flat) if flat else None
+        self._exact: ByteSearch | None = make(exact) if exact else None
         self._encodings = flat, exact
-        self._prefixes: tuple[Prefixes, Prefixes] | None = None
+        self._prefixes: tuple[UnfinishedMatches, UnfinishedMatches] | None = None
 
     def __repr__(self) -> str:
         return f"Redactor({len({encoding.name for encodings in self._encodings for encoding in encodings})} secrets)"
@@ -127,7 +133,7 @@ class Redactor:
 
         def as_number(number: float) -> Any:
             text = repr(number)
-            if len(text) < SHORTEST:
+            if len(text) < MIN_VALUE:
                 return number
             made = self._masked(text, found)
             return number if made == text else made
@@ -143,7 +149,7 @@ class Redactor:
             found.update(dict.fromkeys(data.found))
             return data.value if data.found else value
 
-        made = json_strings.mapped(value, as_text, key=as_text, number=as_number, other=as_other)
+        made = json_strings.replace_strings(value, as_text, key=as_text, number=as_number, other=as_other)
         return Redacted(made, tuple(found))
 
     def redact_bytes(self, data: bytes) -> Redacted[bytes]:
@@ -160,7 +166,7 @@ class Redactor:
     def without_patterns(self) -> Redactor:
         """The same values, and no key formats."""
         same = copy(self)
-        same.patterns, same._hints = (), Hints(())
+        same.patterns, same._hints = (), PatternHints(())
         return same
 
     def stream(self) -> RedactedStream:
@@ -201,7 +207,7 @@ class Redactor:
         spans: list[Span] = []
         for decoding in decodings(data):
             if self._flat is not None:
-                flat = Flat(decoding.data)
+                flat = FlattenedText(decoding.data)
                 for start, encoding in self._flat.find(flat.text):
                     first, last = flat.origin(start), flat.origin(start + len(encoding.text) - 1) + 1
                     spans.append(_widened(decoding, first, last, encoding))
@@ -211,14 +217,14 @@ class Redactor:
         return spans
 
     @property
-    def prefixes(self) -> tuple[Prefixes, Prefixes]:
+    def prefixes(self) -> tuple[UnfinishedMatches, UnfinishedMatches]:
         """Of the flat encodings and the exact ones; made when a stream first needs them."""
         if self._prefixes is None:
-            self._prefixes = Prefixes(self._encodings[0]), Prefixes(self._encodings[1])
+            self._prefixes = UnfinishedMatches(self._encodings[0]), UnfinishedMatches(self._encodings[1])
         return self._prefixes
 
 
-class Flat:
+class FlattenedText:
     """Flattened bytes, and where each of them stood."""
 
     def __init__(self, data: bytes) -> None:
@@ -259,7 +265,7 @@ def merged(spans: Iterable[Span]) -> list[Span]:
     return out
 
 
-def _widened(decoding: Decoding, start: int, end: int, encoding: Encoding) -> Span:
+def _widened(decoding: Decoding, start: int, end: int, encoding: SecretEncoding) -> Span:
     """With the punctuation that belongs to the value, and mapped back to the text as it came."""
     data = decoding.data
     if encoding.before and data.endswith(encoding.before, 0, start):

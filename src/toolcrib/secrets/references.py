@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.secrets.json_strings import Path, mapped, strings
+from toolcrib.secrets.json_strings import Path, find_strings, replace_strings
 
 if TYPE_CHECKING:
     from toolcrib.secrets.stores import SecretStore
@@ -22,7 +22,7 @@ LOOKS_LIKE_ONE = re.compile(r"(?:<|&lt;)\s{0,8}secret[_-]?ref\b[^<>\n]{0,200}>?"
 
 
 @dataclass(slots=True, frozen=True)
-class Reference:
+class SecretReference:
     """One reference in the arguments of a call. `name` is empty where it is written wrongly; `text` is how."""
 
     name: str
@@ -50,18 +50,18 @@ class Revealed:
         raise TypeError("revealed secrets are not stored or sent")
 
 
-def references(arguments: Mapping[str, Any]) -> Iterator[Reference]:
+def references(arguments: Mapping[str, Any]) -> Iterator[SecretReference]:
     """Every reference, well written or not, at any depth.
 
     >>> [r.name for r in references({"command": "curl -u <secret_ref:USER>:<secret_ref:PASS> host"})]
     ['USER', 'PASS']
     """
-    for path, text, in_key in strings(arguments):
+    for path, text, in_key in find_strings(arguments):
         if "<" not in text and "&" not in text:
             continue
         for found in LOOKS_LIKE_ONE.finditer(text):
             whole = REFERENCE.fullmatch(found[0])
-            yield Reference(whole[1] if whole else "", path, found[0], in_key)
+            yield SecretReference(whole[1] if whole else "", path, found[0], in_key)
 
 
 def check(arguments: Mapping[str, Any], eligible: Collection[str], known: Collection[str]) -> str | None:
@@ -109,7 +109,7 @@ def reveal(arguments: Mapping[str, Any], eligible: Collection[str], store: Secre
         return values[name]
 
     made = {
-        name: mapped(value, lambda text: REFERENCE.sub(plain, text)) if name in eligible else value
+        name: replace_strings(value, lambda text: REFERENCE.sub(plain, text)) if name in eligible else value
         for name, value in arguments.items()
     }
     return Revealed(made, values)

@@ -190,7 +190,7 @@ class Keyring:
             raise SecretError(f"the system keyring cannot be used: {type(problem).__name__}") from None
 
 
-class Command:
+class SecretCommand:
     """A program that prints a value, such as `["pass", "show", "{name}"]`: no shell, `{name}` replaced in each word.
 
     `names` are those that may be asked for. The program gets `deadline` seconds (10); it and its children are ended

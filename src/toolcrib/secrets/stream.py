@@ -1,39 +1,41 @@
-"""Secrets masked in a text that comes in pieces: what may be the beginning of one is held back until it is known."""
+"""Masks secrets in a text that comes in pieces: what may be the beginning of a secret is held back."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from toolcrib.secrets.decodings import LEVELS, Decoding, unfinished
+from toolcrib.secrets.decodings import MAX_DEPTH, Decoding, start_of_unfinished_escape
 from toolcrib.secrets.encodings import flatten
-from toolcrib.secrets.redact import Flat, mark, merged
+from toolcrib.secrets.redact import FlattenedText, mark, merged
 
 if TYPE_CHECKING:
     from toolcrib.secrets.redact import Redactor
 
-AT_ONCE = 64  # a held piece up to this size is looked at again with every piece that comes
-GROWTH = 1.5  # a longer one only when it has grown by half, so that the whole stays linear
+__all__ = ["RedactedStream", "SuccessiveTexts"]
 
-# A cut must not fall into an escape, nor into one that an escape stands in.
-_INSIDE = re.compile(rb"(?:[%\\&][%\\&#;{}0-9A-Za-z]{0,80}|\x1b[\[\]][0-9;?]{0,80})\Z")
+ALWAYS_SEARCHED = 64  # bytes of held text that are searched again with every piece
+GROWTH = 1.5  # more held text is searched only when it has grown by half, so that the whole stays linear
+
+# A cut must not fall into an escape, nor into an escape that is itself escaped.
+_INSIDE_ESCAPE = re.compile(rb"(?:[%\\&][%\\&#;{}0-9A-Za-z]{0,80}|\x1b[\[\]][0-9;?]{0,80})\Z")
 
 
-LEAST = 4  # letters of a secret's beginning; fewer end ordinary words too
-REMEMBERED = 4096  # bytes of the pieces before, at most
+MIN_BEGINNING = 4  # letters of a secret's beginning; with fewer letters ordinary words end, too
+MAX_REMEMBERED = 4096  # bytes of the texts before
 LEFT_OUT = "…"
 
 
 class RedactedStream:
-    """One stream. What `feed` and `finish` give, joined, is what the whole text would have been redacted to.
+    """Redacts one stream. The results of `feed` and `finish`, joined, are the whole text redacted.
 
-    Only known secrets are masked, no key formats: those have no known length to hold back.
+    Only known secrets are masked. Tokens in known formats are not: it is not known how much of them to hold back.
     """
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._held = b""
-        self._masked = 0  # so many of the held bytes belong to a secret whose mark is already out
+        self._masked = 0  # bytes at the start of the held text whose mark was given already
         self._due = 0
         self.longest = max(prefixes.longest for prefixes in redactor.prefixes)
         self._found: dict[str, None] = {}
@@ -44,15 +46,15 @@ class RedactedStream:
         return tuple(self._found)
 
     def feed(self, piece: str) -> str:
-        """The next piece of the text; gives what may be shown by now."""
+        """Take the next piece of the text, and give what may be shown by now."""
         return self.feed_bytes(piece.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
     def finish(self) -> str:
-        """What was held back."""
+        """Give what was held back; the text has ended."""
         return self.finish_bytes().decode("utf-8", "surrogatepass")
 
     def feed_bytes(self, piece: bytes) -> bytes:
-        """The same for bytes; not to be mixed with `feed` in one stream."""
+        """The same for bytes. A stream is fed either texts or bytes."""
         self._held += piece
         if len(self._held) < self._due or not self.longest:
             return b"" if self.longest else self.finish_bytes()
@@ -60,47 +62,51 @@ class RedactedStream:
         size = len(self._held)
         flat = self._redactor.prefixes[0]
         cut = min(
-            [size, self.begun(self._held), *(at for at, end, _ in spans if flat.may_go_on(self._held[end:]))]
+            [
+                size,
+                self.start_of_unfinished(self._held),
+                *(at for at, end, _ in spans if flat.may_go_on(self._held[end:])),
+            ]
         )
         return self._give(merged(spans), self._settled(cut))
 
     def finish_bytes(self) -> bytes:
-        """What was held back, as bytes."""
+        """The same for bytes."""
         return self._give(merged(self._redactor.spans(self._held)), len(self._held))
 
-    def begun(self, data: bytes) -> int:
-        """From where on a text may be the beginning of an encoding, as any decoding shows it; its length if it is not.
+    def start_of_unfinished(self, data: bytes) -> int:
+        """Where the beginning of an encoding may stand at the end of a text, in any decoding of it; else its length.
 
-        An escape that is cut off is held back, and left out before the next decoding is made: it may yet be anything.
+        An escape that is cut off is held back, and left out of the next decoding: it may become anything.
         """
         first = len(data)
         decoding: Decoding | None = Decoding(data)
-        for _ in range(LEVELS + 1):
+        for _ in range(MAX_DEPTH + 1):
             if decoding is None:
                 break
-            size, open_ = len(decoding.data), unfinished(decoding.data)
-            begun = min(open_, self._begun(decoding.data))
+            size, open_ = len(decoding.data), start_of_unfinished_escape(decoding.data)
+            begun = min(open_, self._start_in_decoding(decoding.data))
             if open_ < size:
                 decoding = Decoding(decoding.data[:open_], decoding.below)
-                begun = min(begun, self._begun(decoding.data))
+                begun = min(begun, self._start_in_decoding(decoding.data))
             if begun < size:
                 first = min(first, decoding.origin(begun))
-            decoding = decoding.undone()
+            decoding = decoding.decoded()
         return first
 
-    def _begun(self, data: bytes) -> int:
+    def _start_in_decoding(self, data: bytes) -> int:
         flat, exact = self._redactor.prefixes
-        text = Flat(data)
+        text = FlattenedText(data)
         begin = flat.hold(text.text)
         held = text.origin(begin) if begin < len(text.text) else len(data)
         return min(exact.hold(data), flat.with_before(data, held))
 
     def _settled(self, cut: int) -> int:
-        """The cut moved to the front of the escape that it would fall into, and of a character."""
+        """A cut, moved in front of an escape or a character that it would fall into."""
         limit = 8 * self.longest + 4096
         if len(self._held) - cut > limit:
             cut = len(self._held) - limit
-        inside = _INSIDE.search(self._held, max(0, cut - 80), cut)
+        inside = _INSIDE_ESCAPE.search(self._held, max(0, cut - 80), cut)
         if inside and cut < len(self._held):
             cut = inside.start()
             while cut and self._held[cut - 1 : cut + 1] == b"\\\\":
@@ -115,7 +121,7 @@ class RedactedStream:
         for start, end, name in spans:
             if start >= cut:
                 break
-            if start < masked:  # goes on from one whose mark is out
+            if start < masked:  # the rest of a secret whose mark was given already
                 masked = max(masked, end)
             else:
                 out += (data[at:start], mark(name).encode())
@@ -126,26 +132,26 @@ class RedactedStream:
         self._held = data[cut:]
         self._masked = max(0, masked - cut)
         size = len(self._held)
-        self._due = int(size * GROWTH) if size > AT_ONCE else 0
+        self._due = int(size * GROWTH) if size > ALWAYS_SEARCHED else 0
         return b"".join(out)
 
 
-class Pieces:
-    """Texts that are shown one after another, each for itself: a secret that is cut over several is not shown.
+class SuccessiveTexts:
+    """Masks texts that are shown one after another, each at once, so that a secret in parts is not shown either.
 
-    Nothing is held back for later. The end of a text is left out where it may begin a secret.
+    The end of a text is left out if it may be the beginning of a secret; it is not given later.
     """
 
     def __init__(self) -> None:
         self._before = b""
 
     def show(self, redactor: Redactor, text: str) -> str:
-        """What of the next text may be shown."""
+        """The next text, without what must not be shown."""
         start = len(self._before)
         whole = self._before + text.encode("utf-8", "surrogatepass")
         stream = RedactedStream(redactor)
-        begun = stream.begun(whole)
-        end = max(start, begun) if len(flatten(whole[begun:])) >= LEAST else len(whole)
+        begun = stream.start_of_unfinished(whole)
+        end = max(start, begun) if len(flatten(whole[begun:])) >= MIN_BEGINNING else len(whole)
         out: list[bytes] = []
         at = start
         for first, last, name in merged(redactor.spans(whole)):
@@ -156,5 +162,5 @@ class Pieces:
             out.append(whole[at:end])
         if max(at, end) < len(whole):
             out.append(LEFT_OUT.encode())
-        self._before = whole[-min(REMEMBERED, 2 * stream.longest + AT_ONCE) :]
+        self._before = whole[-min(MAX_REMEMBERED, 2 * stream.longest + ALWAYS_SEARCHED) :]
         return b"".join(out).decode("utf-8", "replace")

@@ -13,13 +13,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
 from toolcrib.command.sandbox import NoSandbox
-from toolcrib.prepared import Ready
+from toolcrib.prepared import Lookups, Ready
 from toolcrib.rules import read_rules
 from toolcrib.rules.permissions import covering
 from toolcrib.rules.policy import RulePolicy
@@ -81,8 +82,8 @@ def measure(root: Path, rounds: int) -> None:
     cases: list[PolicyRequest] = []
     for name, arguments in CALLS:
         ready = asyncio.run(box.prepare(ToolCall(name, arguments)))
-        assert isinstance(ready, Ready) and ready.bound is not None
-        cases.append(PolicyRequest(ready.bound.definition.facts, ready.effect, ready))
+        assert isinstance(ready, Ready)
+        cases.append(PolicyRequest(ready.tool.definition.facts, ready.effect, ready))
     print(f"{'decide: the rules alone':58}" + "".join(f"{count:>9}" for count in COUNTS))
     policies = [read_rules(rules(count)).policy("supervised") for count in COUNTS]
     for (name, arguments), case in zip(CALLS, cases, strict=True):
@@ -107,8 +108,7 @@ def measure(root: Path, rounds: int) -> None:
 
 def _anew(policy: RulePolicy, case: PolicyRequest) -> None:
     assert case.prepared is not None
-    case.prepared.accesses = ...
-    policy.decide(case)
+    policy.decide(replace(case, prepared=case.prepared._replace(lookups=Lookups())))
 
 
 def _line(name: str, arguments: dict[str, Any], row: list[float]) -> str:

@@ -300,7 +300,7 @@ async def test_a_cancel_while_an_answer_is_checked_leaves_nobody_waiting() -> No
     box = Toolbox([made])
     prepared = await box.prepare(ToolCall("_write", {}))
     assert isinstance(prepared, Pending)
-    prepared.question.digest = "digest"
+    prepared = replace(prepared, question=replace(prepared.question, digest="digest"))
     first = asyncio.create_task(box.execute(prepared, Answer(Verdict.YES)))
     await looking.wait()
     second = asyncio.create_task(box.execute(prepared, Answer(Verdict.YES)))
@@ -415,7 +415,7 @@ async def test_what_a_tool_calls_counts_to_its_run() -> None:
 async def test_one_answer_is_not_anothers(tmp_path: Path) -> None:
     box = Toolbox([save])
     one, two = await pending_of(box, text="one"), await pending_of(box, text="two")
-    two.question = replace(one.question)
+    two = replace(two, question=one.question)
     await box.execute(two, Answer(Verdict.ALWAYS))
     assert isinstance(await box.prepare(ToolCall("save", {"text": "one"})), Pending), (
         "it was said of the other"

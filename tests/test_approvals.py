@@ -311,7 +311,7 @@ async def test_an_answer_from_elsewhere_is_checked_too(tmp_path: Path) -> None:
     box = Toolbox([overwriting(target)])
     prepared = await box.prepare(ToolCall("overwrite", {"text": "new"}))
     assert isinstance(prepared, Pending)
-    await box.preview(prepared)
+    prepared = await box.preview(prepared)
     target.write_text("changed")
     result = await box.execute(prepared, Answer(Verdict.YES))
     assert result.code is ErrorCode.TOOL_CHANGED
@@ -439,7 +439,8 @@ async def test_a_question_answered_in_another_process_rests_on_what_was_shown(tm
             ToolCall("overwrite", {"text": "new"})
         )
         assert isinstance(pending, Pending)
-        assert (await box.preview(pending)).preview == "-old\n+new"
+        pending = await box.preview(pending)
+        assert pending.question.preview == "-old\n+new"
         stored = json.loads(json.dumps(prepared_to_json(pending)))
         target.write_text(meanwhile)
         other = Toolbox([overwriting(target)])

@@ -79,7 +79,7 @@ class Calls(RuleBasedStateMachine):
 
     @rule(target=stored, item=prepared)
     def store(self, item: Any) -> Any:
-        if item.done is not None:
+        if item.execution.result is not None:
             return multiple()
         return json.dumps(prepared_to_json(item))
 
@@ -99,9 +99,9 @@ class Calls(RuleBasedStateMachine):
 
     @rule(item=prepared, answer=ANSWERS)
     def execute(self, item: Any, answer: Answer | None) -> None:
-        if item.done is None and item.key in self.recorded:
+        if item.execution.result is None and item.key in self.recorded:
             return  # its stored twin was executed
-        before, first = len(self.ran), item.done is None
+        before, first = len(self.ran), item.execution.result is None
         name = item.call.name
         result = self.do(
             self.box.execute(item, answer, record=lambda key, r: self.recorded.setdefault(key, []).append(r))

@@ -218,7 +218,7 @@ class Policies(RuleBasedStateMachine):
         name, what = call
         self.answer = Answer(verdict, scope=scope, lasting=Lasting.RUN)
         for _ in range(2):
-            taint = bool(self.box.provenance.of(self.box.run).taint)  # the call before may have left a mark
+            taint = bool(self.box.provenance(self.box.run).taint)  # the call before may have left a mark
             decision = self.policy.decide(case_of(name, what, taint))
             RAN.clear()
             self.asked.clear()

@@ -1,6 +1,4 @@
-"""What became of a call before it runs: Ready, Pending or Refused.
-
-A Prepared is Ready (may run), Pending (a question stands in between) or Refused (already a result):
+"""What became of a call before it runs: Ready, Pending or Refused. All three are immutable values.
 
 | prepared | execute with            | ends as                                      |
 | -------- | ----------------------- | -------------------------------------------- |
@@ -9,24 +7,31 @@ A Prepared is Ready (may run), Pending (a question stands in between) or Refused
 | Pending  | no, or nobody to ask    | `rejected`, `nobody_to_ask`                  |
 | Pending  | yes, but things changed | `tool_changed`, or Pending's question anew   |
 | Refused  | anything                | the result that it already holds             |
+
+What changes while a call runs is not in these values: each of them names one `OneExecution`, in which the first who
+executes the call leaves its result. A value that is made from another one (with a preview, with an answer) names
+the same execution, so that a call runs at most once, whichever of its values is executed and from whatever thread.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from toolcrib.call import FORMAT, CallKey, ToolCall
 from toolcrib.fingerprint import fingerprint
 
 if TYPE_CHECKING:
+    from toolcrib.access import Access
     from toolcrib.effect import Effect
     from toolcrib.question import Question
     from toolcrib.repair import Edit
     from toolcrib.result import ToolResult
 
 __all__ = [
+    "OneExecution",
     "Pending",
     "Prepared",
     "Ready",
@@ -36,18 +41,69 @@ __all__ = [
     "prepared_to_json",
 ]
 
+
+class ResolvedTool:
+    """What a call will run: the registered entry, the tool object (`instance`), its compiled definition."""
+
+    __slots__ = ("definition", "entry", "instance")
+
+    def __init__(self, entry: Any, instance: Any, definition: Any) -> None:
+        self.entry = entry
+        self.instance = instance
+        self.definition = definition
+
+
 _CLAIMING = threading.Lock()
 
 
-class ResolvedTool:
-    """What a call will run: the registered entry, the tool object, its compiled definition."""
+class OneExecution:
+    """The one execution of a prepared call. Whoever claims it first runs the call; everybody else gets its result.
 
-    __slots__ = ("definition", "entry", "tool")
+    Its slots stay empty until then: one is made for every call, and most calls are executed where they are prepared.
+    """
 
-    def __init__(self, entry: Any, tool: Any, definition: Any) -> None:
-        self.entry = entry
-        self.tool = tool
-        self.definition = definition
+    __slots__ = ("_claimed", "_result")
+
+    @property
+    def result(self) -> ToolResult | None:
+        """The recorded result; None until the call has ended."""
+        return getattr(self, "_result", None)
+
+    def end(self, result: ToolResult) -> None:
+        """Leave the recorded result for whoever executes the call again."""
+        self._result = result
+
+    def claim(self) -> bool:
+        """Whether this is the first to execute the call, in whatever thread."""
+        import asyncio
+
+        with _CLAIMING:
+            first = not hasattr(self, "_claimed")
+            if first:
+                self._claimed = asyncio.current_task()
+        return first
+
+    async def wait(self) -> ToolResult:
+        """The result of the execution that has claimed this call. RuntimeError in the task that has claimed it."""
+        import asyncio
+
+        if self.result is None and self._claimed is asyncio.current_task():
+            raise RuntimeError("this task executes the call already, and would wait for itself")
+        while (result := self.result) is None:  # noqa: ASYNC110 - the other may run in any thread or loop
+            await asyncio.sleep(0.01)
+        return result
+
+
+class Lookups:
+    """What follows from a Ready and is worked out when somebody looks: JSON data, accesses.
+
+    Its slots stay empty until then, since most calls are never looked at.
+    """
+
+    __slots__ = ("accesses", "data")
+
+    accesses: tuple[Access, ...] | None
+    data: Any
 
 
 @functools.cache
@@ -58,109 +114,142 @@ def _json_reader() -> Any:
     return from_json
 
 
-class Ready:
+class Ready(NamedTuple):
     """A call that was resolved, validated and allowed.
 
-    `arguments` are validated, in JSON form; `params` are what the tool is handed, `bound` what will run:
-    the live side, which is not saved.
+    `params` are what the tool is handed, `given` their JSON form as text or data, `edits` the repairs that they needed.
+    `approved` says that a person said yes, to this call or before to such calls; `why` names the rule or the person
+    that let it run; `changed` says that a person gave it other arguments than the model's. The `fingerprint` is empty
+    where nobody has needed it yet.
+
+    It is a named tuple and no frozen dataclass, because one is made for each call, in a quarter of the time.
     """
 
-    __slots__ = (
-        "_arguments",
-        "accesses",
-        "approved",
-        "bound",
-        "call",
-        "changed",
-        "claimed",
-        "done",
-        "edits",
-        "effect",
-        "fingerprint",
-        "key",
-        "params",
-        "why",
-    )
-    kind = "ready"
+    call: ToolCall
+    key: CallKey
+    tool: ResolvedTool
+    params: Any
+    given: Any
+    edits: tuple[Edit, ...]
+    effect: Effect
+    execution: OneExecution
+    lookups: Lookups
+    fingerprint: str = ""
+    approved: bool = False
+    why: str = ""
+    changed: bool = False
 
-    def __init__(
-        self,
-        call: ToolCall,
-        key: CallKey,
-        arguments: Any,
-        effect: Effect,
-        edits: tuple[Edit, ...] = (),
-        fingerprint: str = "",
-        bound: ResolvedTool | None = None,
-        params: Any = None,
-    ) -> None:
-        self.call = call
-        self.key = key
-        self._arguments = arguments
-        self.effect = effect
-        self.edits = edits
-        self.fingerprint = fingerprint
-        self.bound = bound
-        self.params = params
-        self.done: ToolResult | None = None
-        self.claimed = False
-        self.changed = False  # a person gave it other arguments
-        self.approved = False  # a person said yes, to this call or before to such calls
-        self.accesses: Any = ...  # what the tool said that it reaches, once it was asked
-        self.why = ""  # the rule or the person that let it run
-
-    def replace_arguments(self, arguments: Any) -> None:
-        """Other arguments than the model's, as JSON data."""
-        self._arguments = arguments
-
-    def claim(self) -> bool:
-        """Whether this is the first to execute it, in whatever thread."""
-        with _CLAIMING:
-            first, self.claimed = not self.claimed, True
-        return first
-
-    async def other_result(self) -> ToolResult:
-        """The result of the execution that has claimed this call already."""
-        import asyncio
-
-        while self.done is None:  # noqa: ASYNC110 - the other may run in any thread or loop
-            await asyncio.sleep(0.01)
-        return self.done
+    @property
+    def kind(self) -> str:
+        return "ready"
 
     @property
     def arguments(self) -> Any:
-        """The arguments as JSON data; read from the text only when somebody looks."""
-        if isinstance(self._arguments, str | bytes):
-            self._arguments = _json_reader()(self._arguments) if self._arguments else {}
-        return self._arguments
+        """The validated arguments as JSON data; read from the text only when somebody looks."""
+        given = self.given
+        if not isinstance(given, str | bytes):
+            return given
+        try:
+            return self.lookups.data
+        except AttributeError:
+            self.lookups.data = data = _json_reader()(given) if given else {}
+            return data
+
+    @property
+    def accesses(self) -> tuple[Access, ...] | None:
+        """What the call reaches, as its tool says when it is first asked; None where the tool does not say."""
+        try:
+            return self.lookups.accesses
+        except AttributeError:
+            self.lookups.accesses = found = _accesses(self)
+            return found
+
+    @property
+    def accesses_known(self) -> bool:
+        """Whether the tool was asked what the call reaches, which it is where a policy looks."""
+        return hasattr(self.lookups, "accesses")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.call.name!r}, {self.key})"
+        return f"Ready({self.call.name!r}, {self.key})"
 
 
-class Pending(Ready):
-    """A call that may run only after its `question` was answered with yes."""
+def _accesses(ready: Ready) -> tuple[Access, ...] | None:
+    hook = ready.tool.definition.hooks.get("accesses")
+    if hook is None:
+        return None
+    try:
+        found = hook(ready.tool.instance, ready.params)
+        return None if found is None else tuple(found)
+    except Exception:
+        import logging
 
-    __slots__ = ("question",)
-    kind = "pending"
-
-    def __init__(self, *args: Any, question: Question, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self.question = question
+        logging.getLogger("toolcrib").exception("accesses of tool %s failed", ready.call.name)
+        return None
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Pending:
+    """A call that may run only after its `question` was answered with yes; `ready` is what runs then."""
+
+    ready: Ready
+    question: Question
+    kind: ClassVar[str] = "pending"
+
+    @property
+    def call(self) -> ToolCall:
+        return self.ready.call
+
+    @property
+    def key(self) -> CallKey:
+        return self.ready.key
+
+    @property
+    def tool(self) -> ResolvedTool:
+        return self.ready.tool
+
+    @property
+    def arguments(self) -> Any:
+        """The validated arguments as JSON data."""
+        return self.ready.arguments
+
+    @property
+    def params(self) -> Any:
+        return self.ready.params
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        return self.ready.edits
+
+    @property
+    def effect(self) -> Effect:
+        return self.ready.effect
+
+    @property
+    def fingerprint(self) -> str:
+        return self.ready.fingerprint
+
+    @property
+    def accesses(self) -> tuple[Access, ...] | None:
+        return self.ready.accesses
+
+    @property
+    def execution(self) -> OneExecution:
+        return self.ready.execution
+
+    def __repr__(self) -> str:
+        return f"Pending({self.call.name!r}, {self.key})"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Refused:
-    """A call that will not run; `result` is what the model is told."""
+    """A call that will not run: `result` is what the model is told, `problem` what only the operator is told."""
 
-    __slots__ = ("call", "done", "key", "problem", "result")
-    kind = "refused"
-
-    def __init__(self, call: ToolCall, key: CallKey, result: ToolResult, problem: str = "") -> None:
-        self.call = call
-        self.key = key
-        self.result = result
-        self.problem = problem
-        self.done: ToolResult | None = None
+    call: ToolCall
+    key: CallKey
+    result: ToolResult
+    problem: str = ""
+    execution: OneExecution = field(default_factory=OneExecution)
+    kind: ClassVar[str] = "refused"
 
     def __repr__(self) -> str:
         return f"Refused({self.call.name!r}, {self.result.code})"
@@ -176,7 +265,9 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
     refuses to run it if the fingerprint differs. A call that has its result already is saved with that, as
     Refused: what was denied, or has run, never runs because it was saved.
     """
-    call, done = prepared.call, prepared.result if isinstance(prepared, Refused) else prepared.done
+    call, done = prepared.call, prepared.execution.result
+    if isinstance(prepared, Refused):
+        done = prepared.result
     data: dict[str, Any] = {
         "format": FORMAT,
         "kind": prepared.kind if done is None else Refused.kind,
@@ -188,16 +279,19 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
     if done is not None:
         return {**data, "result": done.to_dict()}
     assert not isinstance(prepared, Refused)
-    if not prepared.fingerprint and prepared.bound is not None:
-        prepared.fingerprint = fingerprint(prepared.bound.definition.identity, prepared.arguments)
     data |= {
         "arguments": prepared.arguments,
         "effect": prepared.effect.label,
-        "fingerprint": prepared.fingerprint,
+        "fingerprint": fingerprint_of(prepared),
     }
     if isinstance(prepared, Pending):
         data |= {"reason": prepared.question.reason, "digest": prepared.question.digest}
     return data
+
+
+def fingerprint_of(prepared: Ready | Pending) -> str:
+    """The fingerprint of a prepared call, worked out where nobody has needed it yet."""
+    return prepared.fingerprint or fingerprint(prepared.tool.definition.identity, prepared.arguments)
 
 
 def prepared_from_json(data: Any) -> tuple[ToolCall, CallKey, str, ToolResult | None]:

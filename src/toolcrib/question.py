@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Doubt", "Lasting", "Preview", "Question", "Scope", "Verdict"]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Question:
     """What a person is asked before a call may run. It is data: it can be stored, and answered elsewhere.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from toolcrib.facts import Facts
+from toolcrib.middleware import ExecuteStep, PrepareStep, Steps, as_steps
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -22,6 +23,7 @@ __all__ = [
     "StaticToolset",
     "ToolFactory",
     "ToolLike",
+    "ToolWithSteps",
     "Toolset",
     "as_toolset",
     "combined",
@@ -30,10 +32,12 @@ __all__ = [
     "name_of",
     "prefixed",
     "renamed",
+    "unwrapped",
+    "with_middleware",
 ]
 
 AnyTool: TypeAlias = "Tool[Any, Any] | FunctionTool[..., Any]"
-ToolLike: TypeAlias = "AnyTool | type[Tool[Any, Any]] | ToolFactory | Renamed"
+ToolLike: TypeAlias = "AnyTool | type[Tool[Any, Any]] | ToolFactory | Renamed | ToolWithSteps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,31 @@ class Renamed:
         return f"<Renamed {self.name}>"
 
 
+@dataclass(frozen=True, slots=True)
+class ToolWithSteps:
+    """A tool with middleware around its calls."""
+
+    name: str
+    tool: ToolLike
+    steps: Steps
+
+    def __repr__(self) -> str:
+        return f"<ToolWithSteps {self.name}>"
+
+
+def unwrapped(supplied: ToolLike) -> tuple[Any, Steps | None]:
+    """The tool itself, without the names that toolsets gave it; and the middleware of the toolsets, if any."""
+    steps = None
+    while isinstance(supplied, Renamed | ToolWithSteps):
+        if isinstance(supplied, ToolWithSteps):
+            steps = supplied.steps if steps is None else supplied.steps.within(steps)
+        supplied = supplied.tool
+    return supplied, steps
+
+
 def name_of(supplied: ToolLike) -> str:
     """The name under which a tool is registered. Raises TypeError for anything else than a tool."""
-    if isinstance(supplied, ToolFactory | Renamed):
+    if isinstance(supplied, ToolFactory | Renamed | ToolWithSteps):
         return supplied.name
     facts = getattr(supplied, "facts", None)
     if isinstance(facts, Facts):
@@ -195,6 +221,31 @@ def renamed(tools: Toolset | Iterable[ToolLike], names: Mapping[str, str]) -> To
 def prefixed(tools: Toolset | Iterable[ToolLike], prefix: str) -> Toolset:
     """The tools with a prefix before their names."""
     return _RenamingToolset(as_toolset(tools), lambda name: prefix + name)
+
+
+class _ToolsetWithMiddleware(_RenamingToolset):
+    """The same tools with middleware around their calls."""
+
+    def __init__(self, inner: Toolset, steps: Steps) -> None:
+        super().__init__(inner, lambda name: name)
+        self._steps = steps
+
+    async def get(self, name: str) -> ToolLike | None:
+        supplied = await super().get(name)
+        return None if supplied is None else ToolWithSteps(name, supplied, self._steps)
+
+
+def with_middleware(
+    tools: Toolset | Iterable[ToolLike],
+    *,
+    around_prepare: Iterable[PrepareStep] = (),
+    around_execute: Iterable[ExecuteStep] = (),
+) -> Toolset:
+    """The same tools with steps around the preparation and the execution of their calls; see `toolcrib.middleware`.
+
+    The steps of the toolbox stand outside of these, and so do the steps of a toolset that wraps this one.
+    """
+    return _ToolsetWithMiddleware(as_toolset(tools), as_steps(around_prepare, around_execute))
 
 
 class _CombinedToolset:

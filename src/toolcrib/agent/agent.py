@@ -10,6 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolcrib.agent.completion import COMPLETION, attempt_completion
@@ -18,6 +19,7 @@ from toolcrib.agent.streaming_turn import StreamingTurn
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.errors import ErrorCode
 from toolcrib.events import (
+    AnswerRestarted,
     Event,
     ReasoningDelta,
     RunFinished,
@@ -47,6 +49,7 @@ from toolcrib.toolset import ToolLike, Toolset
 
 if TYPE_CHECKING:
     from toolcrib.agent.transcript import TranscriptFile
+    from toolcrib.toolbox.early_start import EarlyStart
 
 MAX_TURNS = 50
 MAX_FAILURES = 3  # failures of one tool in a row before the run pauses
@@ -314,7 +317,10 @@ class Run:
             max_tokens=agent.max_tokens,
             temperature=agent.temperature,
         )
-        streaming = StreamingTurn(self, tool_list, early=agent.early_start and tool_list is not None)
+        early_start: Callable[[int], EarlyStart] | None = None
+        if agent.early_start and tool_list is not None:
+            early_start = partial(box.early_start, self.id, tool_list=tool_list, deps=self.deps)
+        streaming = StreamingTurn(self.id, self.turns, box.open_call, self._restarted, early_start)
         try:
             response = await self._read(request, streaming)
         except BaseException:
@@ -386,9 +392,8 @@ class Run:
         )
         if cut_off:
             key, call = CallKey(self.id, self.turns, len(whole)), calls[-1]
-            results.append(
-                self.box.settle_refused(Refused(call, key, model_messages.cut_off(call.name)), record)
-            )
+            refused = Refused(call, key, model_messages.cut_off(call.name))
+            results.append(await self.box.execute(refused, record=record))
         return results
 
     # -- its parts
@@ -402,8 +407,7 @@ class Run:
         for message in fresh:
             self._write(message)
         self._append(self._task_message)
-        if self.box.tracks_taint:
-            self.box.provenance.start_run(self.id, self.messages)
+        self.box.begin(self.id, self.messages)
         if self.box.sink:
             self.box.emit(self.id, RunStarted(self._task_message.text, agent.model.name))
 
@@ -448,8 +452,19 @@ class Run:
             await answer.aclose()
         if response is None:
             raise ModelError(f"the model {self.agent.model.name} ended its answer without completing it")
-        await streaming.drop_strangers(response.message.calls)
+        await streaming.drop_unknown(response.message.calls)
         return response
+
+    def _restarted(self, why: str, calls_were_seen: bool) -> int:
+        """The answer begins again; in a turn of its own, where calls were seen, so that no key is used twice."""
+        if self.box.sink:
+            self.box.emit(self.id, AnswerRestarted(self.turns, why))
+        if calls_were_seen:
+            self.turns += 1
+            self.restarted += 1
+            if self.box.sink:
+                self.box.emit(self.id, TurnStarted(turn=self.turns))
+        return self.turns
 
     async def _chunks(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
         """The model's stream; whatever its client library raises is a ModelError, and the operator's to see."""

@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from toolcrib.call import CallKey, ToolCall
-from toolcrib.events import AnswerRestarted, TurnStarted
 from toolcrib.messages import CallChunk
 
 if TYPE_CHECKING:
-    from toolcrib.agent.agent import Run
-    from toolcrib.toolbox import ToolList
     from toolcrib.toolbox.call_stream import CallStream
     from toolcrib.toolbox.early_start import EarlyStart
 
+__all__ = ["StreamingTurn"]
+
 
 class StreamingTurn:
-    """The calls of an answer while it streams: their partial arguments, and calls that were started early."""
+    """The calls of an answer while it streams: their partial arguments, and calls that were started early.
 
-    def __init__(self, run: Run, tool_list: ToolList | None, *, early: bool) -> None:
+    `open_call` meets the tool of a call. `restarted` is told why an answer begins again, and whether calls of it were
+    seen, and gives the number of the turn that goes on. `early_start`, if it is given, makes what starts calls early.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        turn: int,
+        open_call: Callable[[str, CallKey], Awaitable[CallStream]],
+        restarted: Callable[[str, bool], int],
+        early_start: Callable[[int], EarlyStart] | None,
+    ) -> None:
         self.streams: dict[int, CallStream] = {}
         self._run = run
-        self._tool_list = tool_list
-        self.early = self._early() if early else None
-
-    def _early(self) -> EarlyStart:
-        from toolcrib.toolbox.early_start import EarlyStart
-
-        run = self._run
-        return EarlyStart(run.box, run.id, run.turns, self._tool_list, run.deps)
+        self._turn = turn
+        self._open_call = open_call
+        self._restarted = restarted
+        self._early_start = early_start
+        self.early = early_start(turn) if early_start is not None else None
 
     async def feed(self, chunk: CallChunk) -> None:
         """Take the next piece of a call in."""
         stream = self.streams.get(chunk.index)
         if stream is None:
-            key = CallKey(self._run.id, self._run.turns, chunk.index)
-            stream = self.streams[chunk.index] = await self._run.box.open_call(chunk.name, key)
+            key = CallKey(self._run, self._turn, chunk.index)
+            stream = self.streams[chunk.index] = await self._open_call(chunk.name, key)
         stream.feed(chunk.arguments)
         if self.early is not None:
             self.early.feed(chunk.index, chunk.name, chunk.id, chunk.arguments)
@@ -43,21 +51,15 @@ class StreamingTurn:
                 await self.early.completed(chunk.index, stream)
 
     async def restart(self, why: str) -> None:
-        """The answer begins again; a turn of its own, where calls were seen: no key is used twice."""
-        run = self._run
+        """The answer begins again: what it began is void."""
         seen = bool(self.streams)
         await self.discard()
-        if run.box.sink:
-            run.box.emit(run.id, AnswerRestarted(run.turns, why))
-        if seen:
-            run.turns += 1
-            run.restarted += 1
-            if run.box.sink:
-                run.box.emit(run.id, TurnStarted(turn=run.turns))
-        self.early = self._early() if self.early is not None else None
+        self._turn = self._restarted(why, seen)
+        if self._early_start is not None:
+            self.early = self._early_start(self._turn)
 
-    async def drop_strangers(self, calls: list[ToolCall]) -> None:
-        """Forget streams that the whole answer does not know."""
+    async def drop_unknown(self, calls: list[ToolCall]) -> None:
+        """Forget streams of calls that are not in the whole answer."""
         for index, stream in list(self.streams.items()):
             if index >= len(calls) or calls[index].name != stream.name:
                 await self.streams.pop(index).discard()

@@ -9,14 +9,12 @@ from typing import Any
 
 from toolcrib.access import PATHS, Access
 from toolcrib.call import ToolCall
-from toolcrib.cli.policy_request import KEY, policy_request, read_call
+from toolcrib.cli.policy_request import imagined
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.prepared import Pending, Refused, ResolvedTool
 from toolcrib.rules import Explanation, RulePolicy
 from toolcrib.toolbox.policy import AutonomyPolicy, PolicyRequest, Verb
-from toolcrib.toolbox.prepare import judged
-from toolcrib.toolbox.provenance import Provenance
 from toolcrib.tools import Workspace
 from toolcrib.tools.workspace_paths import WORDS
 from toolcrib.visible import on_one_line
@@ -70,8 +68,8 @@ async def predict(
 
     Raises ToolcribError for a call that cannot be made.
     """
-    case = await policy_request(box, call, tainted=tainted, user_texts=user_texts)
-    bound, arguments = await read_call(box, call)
+    case, prepared = await imagined(box, call, policy, tainted, user_texts)
+    assert case.prepared is not None
     rules = policy if isinstance(policy, RulePolicy) else RulePolicy(policy.autonomy)
     explained = rules.explain(case)
     decision = explained.decision
@@ -82,20 +80,11 @@ async def predict(
         named = Explanation(replace(decision, rule=by), explained.rule, explained.steps)
         return Prediction(verb, reason, decider, case, named, offered)
 
-    prepared = judged(
-        call,
-        KEY,
-        bound,
-        arguments,
-        policy,
-        box.approvals,
-        Provenance(case.taint, case.user_texts),
-    )
     if decision.verb is Verb.DENY:
         return outcome(Verb.DENY, decision.reason)
     if isinstance(prepared, Refused):
         return outcome(Verb.DENY, prepared.result.text, f"{TOOL}, whatever rules say")
-    if refusal := _refused_by_workspace(bound, case):
+    if refusal := _refused_by_workspace(case.prepared.tool, case):
         return outcome(Verb.DENY, refusal, f"{TOOL}, whatever rules say")
     if isinstance(prepared, Pending):
         own = decision.verb is Verb.ALLOW
@@ -106,9 +95,9 @@ async def predict(
     return outcome(Verb.ALLOW, "")
 
 
-def _refused_by_workspace(bound: ResolvedTool, case: PolicyRequest) -> str:
+def _refused_by_workspace(tool: ResolvedTool, case: PolicyRequest) -> str:
     """Why a tool on a workspace can never use a path that it is given; "" where it can."""
-    workspace, arguments = getattr(bound.tool, "workspace", None), case.arguments
+    workspace, arguments = getattr(tool.instance, "workspace", None), case.arguments
     if not isinstance(workspace, Workspace) or not isinstance(arguments, dict):
         return ""
     for name in ("path", "workdir"):

@@ -42,10 +42,13 @@ def _matches(wanted: Any, value: Any, any_item: bool) -> bool:
 
 def _default(request: PolicyRequest, name: str) -> Any:
     """The value of an argument that was left out, as the tool's schema says."""
-    bound = request.prepared.bound if request.prepared is not None else None
-    if bound is None:
+    if request.prepared is None:
         return _ABSENT
-    return bound.definition.params.schema.get("properties", {}).get(name, {}).get("default", _ABSENT)
+    return (
+        request.prepared.tool.definition.params.schema.get("properties", {})
+        .get(name, {})
+        .get("default", _ABSENT)
+    )
 
 
 def _as_handed(request: PolicyRequest, name: str) -> Any:

@@ -60,8 +60,8 @@ class Masking:
                 raise ToolError(f"Nothing was run: the secret {name!r} cannot be used: {reason}.")
             self._learn(name, value)
         beside = definition.hooks.get("with_secrets")
-        if beside is not None and ready.bound is not None:
-            return beside(ready.bound.tool, ready.params, made.values)
+        if beside is not None:
+            return beside(ready.tool.instance, ready.params, made.values)
         try:
             from pydantic_core import to_json
 
@@ -92,11 +92,16 @@ class Masking:
         hidden = self.masked
         return tuple(replace(edit, before=hidden(edit.before), after=hidden(edit.after)) for edit in edits)
 
-    def hide(self, question: Question) -> None:
-        """A question is shown and stored: what it is about is bound by its fingerprint, not by its words."""
-        question.arguments, question.edits = self.masked(question.arguments), self.edits(question.edits)
-        question.action, question.reason = self.masked(question.action), self.masked(question.reason)
-        question.patterns = tuple(self.masked(list(question.patterns)))
+    def hidden(self, question: Question) -> Question:
+        """A question without secrets, to be shown and stored; its fingerprint binds it to what it is about."""
+        return replace(
+            question,
+            arguments=self.masked(question.arguments),
+            edits=self.edits(question.edits),
+            action=self.masked(question.action),
+            reason=self.masked(question.reason),
+            patterns=tuple(self.masked(list(question.patterns))),
+        )
 
     def of_result(self, result: ToolResult) -> ToolResult:
         """A result without secrets; the model is told when something was masked."""

@@ -1,4 +1,4 @@
-"""What was answered with "always": of what it was said, how long it holds, who said it and when."""
+"""Answers of "always" that are remembered: what each covers, how long it holds, who gave it and when."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any, Protocol
 from toolcrib.access import Access, Reach
 from toolcrib.credentials import arguments_on_one_line
 from toolcrib.errors import ToolcribError
+from toolcrib.prepared import Ready
 from toolcrib.question import Answer, Lasting, Question, Scope
+from toolcrib.toolbox.runs import Runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +39,26 @@ class Approval:
     patterns: tuple[str, ...] = ()
 
     def covers(self, identity: str, mark: str, accesses: Iterable[Access] | None) -> bool:
-        """Whether it was said of a call."""
+        """Whether the answer covers a call with this fingerprint (`mark`) and these accesses."""
         if self.identity != identity:
             return False
         if self.scope is Scope.TOOL:
             return True
         if self.scope is Scope.PREFIX:
-            return begins(self.prefixes, accesses)
+            return commands_begin_with(self.prefixes, accesses)
         return self.fingerprint == mark
 
 
 def prefixes_of(accesses: Iterable[Access] | None) -> tuple[tuple[str, ...], ...]:
-    """What an approval by prefix would remember of a call; empty where one of its commands has no such words."""
-    commands = _asking(accesses)
+    """What an approval by prefix would remember of a call; empty where one of its commands has no prefix."""
+    commands = _that_need_a_yes(accesses)
     prefixes = tuple(dict.fromkeys(access.prefix for access in commands))
     return prefixes if commands and all(prefixes) else ()
 
 
-def begins(prefixes: Iterable[tuple[str, ...]], accesses: Iterable[Access] | None) -> bool:
-    """Whether each command of a call was proved plain and begins with words that were approved."""
-    commands = _asking(accesses)
+def commands_begin_with(prefixes: Iterable[tuple[str, ...]], accesses: Iterable[Access] | None) -> bool:
+    """Whether each command of a call was proved plain and begins with approved words."""
+    commands = _that_need_a_yes(accesses)
     known = tuple(prefixes)
     return bool(commands) and all(
         access.argv and access.prefix and any(access.argv[: len(prefix)] == prefix for prefix in known)
@@ -64,8 +66,7 @@ def begins(prefixes: Iterable[tuple[str, ...]], accesses: Iterable[Access] | Non
     )
 
 
-def _asking(accesses: Iterable[Access] | None) -> list[Access]:
-    """The commands that need a yes."""
+def _that_need_a_yes(accesses: Iterable[Access] | None) -> list[Access]:
     return [access for access in accesses or () if access.reach is Reach.RUN and not access.free]
 
 
@@ -77,22 +78,18 @@ class ApprovalStorage(Protocol):
 
 
 class Approvals:
-    """The approvals that count in a box: those of its runs, and those of the store for its project and user.
-
-    `outermost` names the run that a call counts to: what a tool calls counts to the run of that tool.
-    """
+    """The approvals that count in a box: those of its runs, and those of the storage for its project and user."""
 
     def __init__(
         self,
-        outermost: Callable[[str], str],
+        runs: Runs,
         *,
-        store: ApprovalStorage | None = None,
+        storage: ApprovalStorage | None = None,
         project: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._runs: dict[str, list[tuple[Any, Approval]]] = {}
-        self._outermost = outermost
-        self._store = store
+        self._runs = runs
+        self._storage = storage
         self._project = project
         self._clock = clock
 
@@ -100,7 +97,7 @@ class Approvals:
         """Remember an answer. For a run, `tool` is the very object that was asked about."""
         if question.strict:
             return
-        run = self._outermost(question.key.run)
+        run = self._runs.outermost(question.key.run)
         scope = answer.scope
         if scope is Scope.PREFIX and not question.prefixes:
             scope = Scope.ARGUMENTS
@@ -120,10 +117,10 @@ class Approvals:
             question.patterns,
         )
         lasts = answer.lasting is Lasting.USER or (answer.lasting is Lasting.PROJECT and self._project)
-        if lasts and self._store is not None:
-            self._store.add(approval)
+        if lasts and self._storage is not None:
+            self._storage.add(approval)
         else:  # nowhere to keep it: for this run
-            self._runs.setdefault(run, []).append((tool, replace(approval, lasting=Lasting.RUN, where=run)))
+            self._runs.add_approved(run, tool, replace(approval, lasting=Lasting.RUN, where=run))
 
     def covers(
         self,
@@ -135,29 +132,30 @@ class Approvals:
     ) -> bool:
         """Whether an earlier answer covers a call; `accesses` is asked only where a prefix was approved."""
         return any(
-            item.covers(
-                item.identity if item.lasting is Lasting.RUN else identity,
+            approval.covers(
+                approval.identity if approval.lasting is Lasting.RUN else identity,
                 mark,
-                accesses() if item.scope is Scope.PREFIX else None,
+                accesses() if approval.scope is Scope.PREFIX else None,
             )
-            for item in self.held(run, tool)
+            for approval in self.active(run, tool)
         )
 
-    def held(self, run: str, tool: Any) -> list[Approval]:
-        """What counts in a run now: said in it of a tool, or kept for its project and user, of whatever tool."""
-        now = self._clock()
-        kept = self._runs.get(self._outermost(run), ()) if self._runs else ()
-        held = [item for known, item in kept if known is tool]
-        if self._store is not None:
-            held += [item for item in self._stored() if item.where in ("", self._project)]
-        return [item for item in held if item.expires is None or item.expires > now]
+    def covers_call(self, ready: Ready, mark: str = "") -> bool:
+        """Whether an earlier answer covers a prepared call; `mark` is its fingerprint, if it is not in it yet."""
+        entry, identity = ready.tool.entry, ready.tool.definition.identity
+        return self.covers(ready.key.run, entry, mark or ready.fingerprint, identity, lambda: ready.accesses)
 
-    def forget(self, run: str) -> None:
-        self._runs.pop(run, None)
+    def active(self, run: str, tool: Any) -> list[Approval]:
+        """What counts in a run now: given in it for a tool, or kept for its project and user, for whatever tool."""
+        now = self._clock()
+        found: list[Approval] = [item for known, item in self._runs.approved(run) if known is tool]
+        if self._storage is not None:
+            found += [item for item in self._stored() if item.where in ("", self._project)]
+        return [item for item in found if item.expires is None or item.expires > now]
 
     def _stored(self) -> list[Approval]:
         try:
-            return self._store.all() if self._store is not None else []
+            return self._storage.all() if self._storage is not None else []
         except (OSError, ToolcribError) as problem:
             import logging
 
@@ -166,7 +164,7 @@ class Approvals:
 
 
 def _shown(question: Question, scope: Scope) -> str:
-    """What was approved, in words for a list."""
+    """What was approved, as a list of approvals shows it."""
     if scope is Scope.TOOL:
         return f"every call of {question.tool}"
     if scope is Scope.PREFIX:

@@ -1,213 +1,255 @@
-"""Asking a person, and what becomes of a pending call when the answer comes: everything is checked again."""
+"""Asking a person, and what the answer makes of a call. What could have changed meanwhile is checked again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolcrib.errors import ToolcribError, traceback_text
+from toolcrib.errors import ErrorCode, ToolcribError, traceback_text
 from toolcrib.events import QuestionAnswered, QuestionAsked
-from toolcrib.prepared import Pending, Prepared, Ready, Refused, prepared_from_json, prepared_to_json
+from toolcrib.prepared import Pending, Ready, Refused
 from toolcrib.question import Answer, Preview, Question, Verdict
 from toolcrib.result import ToolResult
+from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.policy import Verb, accesses_of
-from toolcrib.toolbox.prepare import is_invalid
-from toolcrib.toolbox.registry import close_tool
+from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.operator_log import Mask, OperatorLog
+from toolcrib.toolbox.policy import Approver, Decision, Verb
+from toolcrib.toolbox.prepare import Preparation
+from toolcrib.toolbox.registry import Registry, close_tool
+from toolcrib.toolbox.threads import Workers
 
 if TYPE_CHECKING:
-    from toolcrib.toolbox.box import Toolbox
+    import asyncio
+
+__all__ = ["Approving", "Questions", "parse_answer"]
 
 ASKED = "; asked because: "
+MAX_ASKED = 3  # times that a call is asked about while what the question rests on changes
 PREVIEW_TIME = 10.0  # seconds that a person waits for what a tool shows
+WANTED = (
+    "an approver gives Answer(Verdict.YES), Answer(Verdict.NO) or Answer(Verdict.ALWAYS), or in short a Verdict, "
+    'True, False, "yes", "no" or "always"; None where nobody could be asked'
+)
 
 
-async def ask(box: Toolbox, question: Question) -> Answer | None:
-    """Put a question to the box's approver; None when there is none, it fails, or it gives no answer."""
-    run = question.key.run
-    if box.sink:
-        box.emit(run, QuestionAsked(question))
-    given: Any = None
-    if box.approver is not None:
-        import asyncio
+class Approving:
+    """Puts questions to the approver, if there is one, and reads what it gives."""
 
-        try:
-            if box.answer_timeout is None:
-                given = await box.approver(question)
+    __slots__ = ("_operator", "_sink", "approver", "timeout")
+
+    def __init__(
+        self, approver: Approver | None, timeout: float | None, sink: EventSink, operator: OperatorLog
+    ) -> None:
+        self.approver = approver
+        self.timeout = timeout
+        self._sink = sink
+        self._operator = operator
+
+    async def ask(self, question: Question) -> Answer | None:
+        """The approver's answer; None when there is no approver, it fails, or it gives no answer."""
+        run = question.key.run
+        if self._sink:
+            self._sink.emit(run, QuestionAsked(question))
+        given: Any = None
+        if self.approver is not None:
+            import asyncio
+
+            try:
+                if self.timeout is None:
+                    given = await self.approver(question)
+                else:
+                    given = await asyncio.wait_for(self.approver(question), self.timeout)
+            except TimeoutError:
+                pass
+            except (Exception, asyncio.CancelledError) as problem:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():  # it is this call that was cancelled
+                    raise
+                self._operator.problem("the approver failed; the answer is no", traceback_text(problem))
+        answer = parse_answer(given)
+        if given is not None and answer is None:
+            shown = f"{type(given).__name__} {str(given)[:60]!r}"
+            what = f"the approver gave {shown}, which allows nothing"
+            self._operator.problem_once("the approver's answers", what, WANTED)
+        if self._sink:
+            said = (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
+            self._sink.emit(run, QuestionAnswered(question.key, *said))
+        return answer
+
+
+def parse_answer(given: Any) -> Answer | None:
+    """The answer that is meant, if it is clear: an Answer, or the plain words for yes, no and always.
+
+    >>> parse_answer("yes").verdict.value, parse_answer(False).verdict.value, parse_answer("perhaps")
+    ('yes', 'no', None)
+    """
+    if isinstance(given, Answer):
+        return given
+    if isinstance(given, bool):
+        return Answer(Verdict.YES if given else Verdict.NO)
+    if isinstance(given, str) and given in list(Verdict):
+        return Answer(Verdict(given))
+    return None
+
+
+class AskAgain(NamedTuple):
+    """A yes that cannot be taken as it is: the question to ask anew, and the refusal where nobody is asked anew."""
+
+    pending: Pending
+    refusal: ToolResult
+
+
+class Questions:
+    """Takes a pending call through its question: preview, ask, check what the answer makes of it."""
+
+    def __init__(
+        self,
+        approving: Approving,
+        preparation: Preparation,
+        decider: Decider,
+        registry: Registry,
+        workers: Workers,
+        operator: OperatorLog,
+        mask: Mask,
+    ) -> None:
+        self._approving = approving
+        self._preparation = preparation
+        self._decider = decider
+        self._registry = registry
+        self._workers = workers
+        self._operator = operator
+        self._mask = mask
+
+    async def settle(
+        self, pending: Pending, deps: Any, asking: asyncio.Lock | None = None
+    ) -> Ready | ToolResult:
+        """Ask the approver, and again while what the question rests on changes: the call to run, or a refusal.
+
+        Calls of a turn ask one after the other, each holding the lock `asking`.
+        """
+        refusal = model_messages.nobody_to_ask(pending.call.name)
+        for _ in range(MAX_ASKED):
+            pending = await self.with_preview(pending)
+            if asking is None:
+                answer = await self._approving.ask(pending.question)
             else:
-                given = await asyncio.wait_for(box.approver(question), box.answer_timeout)
-        except TimeoutError:
-            pass
-        except (Exception, asyncio.CancelledError) as problem:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():  # it is this call that was cancelled
-                raise
-            box.complain("the approver failed; the answer is no", traceback_text(problem))
-    answer: Answer | None = given
-    if given is not None and not isinstance(given, Answer):
-        from toolcrib.rules.answers import parse_answer
-
-        answer = parse_answer(given, box)
-    if box.sink:
-        said = (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
-        box.emit(run, QuestionAnswered(question.key, *said))
-    return answer
-
-
-async def answered(box: Toolbox, pending: Pending, answer: Answer | None) -> ToolResult | None:
-    """What an answer makes of a pending call: a refusal, or None to go on."""
-    name = pending.call.name
-    if not isinstance(answer, Answer):
-        return model_messages.nobody_to_ask(name)
-    if not answer.allows:
-        return model_messages.rejected(name, answer.message)
-    if answer.arguments is not None and (refusal := await _with_other_arguments(box, pending, answer)):
+                async with asking:
+                    answer = await self._ask_unless_covered(pending)
+            reply = await self.answered(pending, answer, deps)
+            if not isinstance(reply, AskAgain):
+                return reply
+            pending, refusal = reply
         return refusal
-    refusal = await bind(box, pending)
-    if refusal is None and answer.arguments is None and await outdated(box, pending):
-        return model_messages.outdated(name)
-    pending.approved = True
-    pending.why = f"approved by {answer.by or 'a person'}"
-    asked = (
-        pending.question.fingerprint == pending.fingerprint
-    )  # else something else runs than was asked about
-    if refusal is None and answer.verdict is Verdict.ALWAYS and asked and pending.bound is not None:
-        try:
-            box.approvals.add(
-                pending.question, answer, pending.bound.entry, pending.bound.definition.identity
-            )
-        except (ToolcribError, OSError) as problem:  # the yes holds for this call all the same
-            box.complain("an approval could not be kept", str(problem))
-    return refusal
 
+    async def _ask_unless_covered(self, pending: Pending) -> Answer | None:
+        """Ask, unless an "always" that came while this call waited for its turn to ask covers it already."""
+        if not pending.question.strict and self._decider.approvals.covers_call(pending.ready):
+            return Answer(Verdict.YES, by="always")
+        return await self._approving.ask(pending.question)
 
-async def previewed(box: Toolbox, pending: Pending) -> Question:
-    """The question, with what the tool shows of the call, if it shows anything; only a person sees it."""
-    preview = await _preview_of(box, pending)
-    shown = [f"it leads to {access.target}" for access in accesses_of(pending) or () if access.real]
-    if preview is not None:
-        pending.question.digest = preview.digest
-        shown.append(preview.text)
-    pending.question.preview = box.shown("\n".join(shown))
-    return pending.question
+    async def answered(
+        self, pending: Pending, answer: Answer | None, deps: Any
+    ) -> Ready | ToolResult | AskAgain:
+        """What an answer makes of a pending call: the call to run, a refusal, or a question to ask anew."""
+        name, question = pending.call.name, pending.question
+        if not isinstance(answer, Answer):
+            return model_messages.nobody_to_ask(name)
+        if not answer.allows:
+            return model_messages.rejected(name, answer.message)
+        ready = pending.ready
+        if answer.arguments is not None:
+            fresh = await self._with_other_arguments(pending, answer.arguments, deps)
+            if isinstance(fresh, AskAgain):
+                return fresh
+            ready = fresh if isinstance(fresh, Ready) else fresh.ready
+            asked_about_it = isinstance(fresh, Pending)
+            question = fresh.question if isinstance(fresh, Pending) else question
+        else:
+            asked_about_it = question.fingerprint == ready.fingerprint
+            decision = await self._decision_now(ready)
+            if isinstance(decision, ToolResult):
+                return decision
+            if await self._outdated(pending):
+                return AskAgain(pending, model_messages.outdated(name))
+        if answer.verdict is Verdict.ALWAYS and asked_about_it:
+            try:
+                entry, identity = ready.tool.entry, ready.tool.definition.identity
+                self._decider.approvals.add(question, answer, entry, identity)
+            except (ToolcribError, OSError) as problem:  # the yes holds for this call all the same
+                self._operator.problem("an approval could not be kept", str(problem))
+        return ready._replace(approved=True, why=f"approved by {answer.by or 'a person'}")
 
-
-async def outdated(box: Toolbox, pending: Pending) -> bool:
-    """Whether what the person saw rests on something that is another by now."""
-    if not pending.question.digest:
-        return False
-    preview = await _preview_of(box, pending)
-    return preview is None or preview.digest != pending.question.digest
-
-
-async def _preview_of(box: Toolbox, pending: Pending) -> Preview | None:
-    bound = pending.bound
-    hook = bound.definition.hooks.get("preview") if bound is not None else None
-    if hook is None or bound is None:
-        return None
-    job = box.workers.submit(hook, (bound.tool, pending.params))
-    try:
-        if not await job.wait(PREVIEW_TIME):
-            return Preview("(what it would do could not be shown in time)")
-        shown = job.result()
-        return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
-    except (Exception, SystemExit) as problem:
-        box.complain(f"the preview of tool {pending.call.name} failed", traceback_text(problem))
-        return None
-
-
-async def stale(box: Toolbox, pending: Pending, answer: Answer) -> bool:
-    """Whether a yes cannot be taken as it is, and the person has to be asked again."""
-    return await unusable(box, pending, answer) or await outdated(box, pending)
-
-
-async def unusable(box: Toolbox, pending: Pending, answer: Answer) -> bool:
-    """Whether a person gave arguments that cannot be used; then the question says so to them."""
-    if answer.arguments is None:
-        return False
-    call = replace(pending.call, arguments=answer.arguments, problem="")
-    fresh = await box.prepare(call, key=pending.key)
-    if not isinstance(fresh, Refused):
-        if fresh.bound is not None and fresh.bound.entry.owned:
-            await close_tool(fresh.bound.tool)
-        return False
-    lines = [line for line in fresh.result.text.split("\n") if line.startswith("- ")] or [fresh.result.text]
-    wrong = f"the arguments that you gave cannot be used ({' '.join(lines)})"
-    before = pending.question.reason.rpartition(ASKED)[2]
-    pending.question = replace(pending.question, reason=box.shown(f"{wrong}{ASKED}{before}"))
-    return True
-
-
-async def _with_other_arguments(box: Toolbox, pending: Pending, answer: Answer) -> ToolResult | None:
-    """A person said yes to other arguments: they are validated and decided on like any; a refusal, or None."""
-    call = replace(pending.call, arguments=answer.arguments or {}, problem="")
-    fresh = await box.prepare(call, key=pending.key)
-    if isinstance(fresh, Refused):
-        return model_messages.unusable(call.name) if is_invalid(fresh) else fresh.result
-    if pending.bound is not None and pending.bound.entry.owned:
-        await close_tool(pending.bound.tool)
-    pending.bound, pending.params, pending.effect = fresh.bound, fresh.params, fresh.effect
-    pending.replace_arguments(fresh.arguments)
-    pending.accesses = fresh.accesses
-    pending.edits, pending.fingerprint = (), fresh.fingerprint
-    if isinstance(fresh, Pending):
-        pending.question = fresh.question
-    pending.changed = True
-    return None
-
-
-async def bind(box: Toolbox, prepared: Ready) -> ToolResult | None:
-    """Make sure that what will run is what was decided on, and still allowed; None when it is."""
-    name = prepared.call.name
-    if prepared.bound is None:
-        fresh = await box.prepare(prepared.call, key=prepared.key)
+    async def _with_other_arguments(
+        self, pending: Pending, arguments: dict[str, Any], deps: Any
+    ) -> Ready | Pending | AskAgain:
+        """A person said yes to other arguments: they are validated and decided on like any, once."""
+        call = replace(pending.call, arguments=arguments, problem="")
+        fresh = await self._preparation.prepare(call, pending.key, deps=deps)
         if isinstance(fresh, Refused):
-            return fresh.result
-        if prepared.fingerprint and fresh.fingerprint and fresh.fingerprint != prepared.fingerprint:
+            text = fresh.result.text
+            lines = [line for line in text.split("\n") if line.startswith("- ")] or [text]
+            wrong = f"the arguments that you gave cannot be used ({' '.join(lines)})"
+            before = pending.question.reason.rpartition(ASKED)[2]
+            question = replace(pending.question, reason=self._mask(f"{wrong}{ASKED}{before}"))
+            invalid = fresh.result.code is ErrorCode.INVALID_ARGUMENTS
+            refusal = model_messages.unusable(call.name) if invalid else fresh.result
+            return AskAgain(replace(pending, question=question), refusal)
+        if pending.tool.entry.owned and pending.tool is not fresh.tool:
+            await close_tool(pending.tool.instance)
+        ready = fresh if isinstance(fresh, Ready) else fresh.ready
+        ready = ready._replace(call=pending.call, edits=(), execution=pending.execution, changed=True)
+        return ready if isinstance(fresh, Ready) else replace(fresh, ready=ready)
+
+    async def recheck(self, ready: Ready) -> Ready | Pending | ToolResult:
+        """A call that was kept since it was decided on: whether it may still run, or has to be asked about now."""
+        decision = await self._decision_now(ready)
+        if isinstance(decision, ToolResult):
+            return decision
+        if ready.approved:
+            covered = self._decider.approvals.covers_call(ready)
+            return ready if covered else model_messages.outdated(ready.call.name)
+        return self._decider.asked(ready, decision, decision.reason) if decision.verb is Verb.ASK else ready
+
+    async def _decision_now(self, ready: Ready) -> Decision | ToolResult:
+        """The policy's decision now; the refusal where it denies the call, or where the tool is another by now."""
+        name = ready.call.name
+        if await self._registry.entry(name) is not ready.tool.entry:
             return model_messages.tool_changed(name)
-        prepared.bound, prepared.params, prepared.accesses = fresh.bound, fresh.params, fresh.accesses
-    elif await box.registry.entry(name) is not prepared.bound.entry:
-        return model_messages.tool_changed(name)
-    bound = prepared.bound
-    assert bound is not None
-    decision = box.policy.decide(box.case_of(prepared))
-    if decision.verb is Verb.DENY:
-        return model_messages.denied(name, decision.reason)
-    if prepared.approved and type(prepared) is Ready and not _still_covered(box, prepared):
-        return model_messages.outdated(name)
-    return None
+        decision = self._decider.decide_again(ready)
+        return model_messages.denied(name, decision.reason) if decision.verb is Verb.DENY else decision
 
+    # -- previews
 
-def _still_covered(box: Toolbox, ready: Ready) -> bool:
-    """Whether what was approved before has neither expired nor been revoked meanwhile."""
-    bound = ready.bound
-    assert bound is not None
-    run, identity = ready.key.run, bound.definition.identity
-    return box.approvals.covers(run, bound.entry, ready.fingerprint, identity, lambda: accesses_of(ready))
+    async def with_preview(self, pending: Pending) -> Pending:
+        """The call, its question with what the tool shows of it; only a person sees that."""
+        preview = await self._preview_of(pending)
+        shown = [f"it leads to {access.target}" for access in pending.accesses or () if access.real]
+        digest = pending.question.digest
+        if preview is not None:
+            shown.append(preview.text)
+            digest = preview.digest
+        question = replace(pending.question, preview=self._mask("\n".join(shown)), digest=digest)
+        return replace(pending, question=question)
 
+    async def _outdated(self, pending: Pending) -> bool:
+        """Whether what the person saw rests on something that has changed since."""
+        if not pending.question.digest:
+            return False
+        preview = await self._preview_of(pending)
+        return preview is None or preview.digest != pending.question.digest
 
-async def restored(box: Toolbox, data: Any) -> Prepared:
-    """A prepared call from what `prepared_to_json` wrote, prepared anew; Refused if it is not what was saved."""
-    call, key, saved, result = prepared_from_json(data)
-    if result is not None:
-        return Refused(call, key, result)
-    prepared = await box.prepare(call, key=key)
-    if isinstance(prepared, Refused):
-        return prepared
-    if prepared_to_json(prepared)["fingerprint"] != saved:
-        return Refused(call, key, model_messages.tool_changed(call.name))
-    if data["kind"] == Pending.kind and type(prepared) is Ready and not prepared.approved:
-        prepared = _still_pending(prepared, str(data.get("reason") or "it was asked about before"))
-    if isinstance(prepared, Pending):  # what the person was shown rests on what was there then
-        prepared.question.digest = str(data.get("digest") or "")
-    return prepared
-
-
-def _still_pending(ready: Ready, reason: str) -> Pending:
-    """What was asked about stays a question, though why (what the run took in, say) may not be known here."""
-    name, effect = ready.call.name, ready.effect
-    question = Question(
-        ready.key, name, f"run {name}", reason, ready.arguments, effect.label, ready.fingerprint, ready.edits
-    )
-    parts = (ready.call, ready.key, ready.arguments, effect, ready.edits, ready.fingerprint, ready.bound)
-    return Pending(*parts, ready.params, question=question)
+    async def _preview_of(self, pending: Pending) -> Preview | None:
+        hook: Callable[..., Any] | None = pending.tool.definition.hooks.get("preview")
+        if hook is None:
+            return None
+        job = self._workers.submit(hook, (pending.tool.instance, pending.params))
+        try:
+            if not await job.wait(PREVIEW_TIME):
+                return Preview("(what it would do could not be shown in time)")
+            shown = job.result()
+            return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
+        except (Exception, SystemExit) as problem:
+            self._operator.problem(f"the preview of tool {pending.call.name} failed", traceback_text(problem))
+            return None

@@ -1,71 +1,105 @@
-"""The toolbox: the registry, and one path from a ToolCall to a ToolResult."""
+"""The toolbox: the face of the registry and of the one path that calls take. It composes the parts.
+
+How a call is walked stands in `path.py`; what each step does, in the module of its name.
+"""
 
 from __future__ import annotations
 
+import copy
 import itertools
-import json
 import os
 import random
 import time
-import warnings
-from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, cast, overload
 
-from toolcrib.call import CallKey, CallState, ToolCall
-from toolcrib.context import Context
-from toolcrib.errors import ErrorCode, traceback_text
-from toolcrib.events import CallFinished, Event, Notice, StatusChanged
+from toolcrib.call import CallKey, ToolCall
+from toolcrib.events import Event
 from toolcrib.facts import MaxOutput
-from toolcrib.prepared import Pending, Prepared, Ready, Refused, ResolvedTool
-from toolcrib.question import Answer, Question, Verdict
+from toolcrib.middleware import ExecuteStep, PrepareStep, as_steps
+from toolcrib.prepared import Pending, Prepared
+from toolcrib.question import Answer, Question
 from toolcrib.result import ToolResult
 from toolcrib.sink import CallbackSubscription, EventLog, EventSink, Subscription
-from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.admission import admission_step
 from toolcrib.toolbox.approvals import Approvals, ApprovalStorage
-from toolcrib.toolbox.ask import answered, ask, bind, previewed, restored, stale
+from toolcrib.toolbox.ask import Approving, Questions
 from toolcrib.toolbox.context_host import ContextHost
-from toolcrib.toolbox.policy import Approver, Policy, PolicyRequest, accesses_of, as_limiter, as_policy
-from toolcrib.toolbox.prepare import decode, judged
-from toolcrib.toolbox.provenance import ProvenanceTracker
-from toolcrib.toolbox.registry import Registry, close_tool
-from toolcrib.toolbox.resolve import resolve
+from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.operator_log import OperatorLog
+from toolcrib.toolbox.path import CallPath
+from toolcrib.toolbox.policy import Approver, Policy, PolicyRequest, as_policy
+from toolcrib.toolbox.prepare import Preparation
+from toolcrib.toolbox.provenance import of_messages
+from toolcrib.toolbox.registry import Registry
+from toolcrib.toolbox.report import Record, Report
+from toolcrib.toolbox.resolve import Resolver
 from toolcrib.toolbox.runaway import RunawayCalls
-from toolcrib.toolbox.stats import ToolStats, hint
-from toolcrib.toolbox.tool_list import ToolList, make_tool_list
+from toolcrib.toolbox.runs import UNKNOWN, Limiter, Provenance, Runs
+from toolcrib.toolbox.stats import Statistics, ToolStats, hint
+from toolcrib.toolbox.telemetry import telemetry_step
+from toolcrib.toolbox.threads import Portal, Workers
+from toolcrib.toolbox.tool_list import ToolList, ToolLists
 from toolcrib.toolset import ToolLike, Toolset, is_toolset
 
 if TYPE_CHECKING:
-    import asyncio
+    from typing_extensions import TypeVar as DefaultingTypeVar
 
     from toolcrib.audit import AuditLog
-    from toolcrib.rules import Limit, Rule
+    from toolcrib.messages import Message
+    from toolcrib.rules.limits import Limit
+    from toolcrib.rules.rule import Rule
     from toolcrib.secrets import SecretStore
     from toolcrib.secrets.masking import Masking
     from toolcrib.toolbox.call_stream import CallStream
-    from toolcrib.toolbox.execute import Execution
-    from toolcrib.toolbox.threads import Portal, Workers
+    from toolcrib.toolbox.early_start import EarlyStart
+    from toolcrib.toolbox.execute import Executor
+
+    Deps = DefaultingTypeVar("Deps", default=Any)
+else:
+    Deps = TypeVar("Deps")
+
+__all__ = ["AutonomyName", "Toolbox", "ToolboxOptions"]
 
 T = TypeVar("T")
 
-WAIT = CallState.WAIT
-MAX_ASKED = 3  # times that one call is asked about while what it rests on changes
 TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
 
-Record = Callable[[CallKey, ToolResult], None]
+AutonomyName = Literal["read_only", "supervised", "full"]
 
 
-class Limiter(Protocol):
-    """Says when a tool may not run any more; `toolcrib.rules.RateLimits` is one."""
+class ToolboxOptions(TypedDict, Generic[Deps], total=False):
+    """The options of a Toolbox, for whoever hands them on; `Toolbox` says what each is."""
 
-    def take(self, run: str, tool: str) -> str: ...
-    def give_back(self, run: str, tool: str) -> None: ...
-    def forget(self, run: str) -> None: ...
+    autonomy: AutonomyName
+    policy: Policy | None
+    approver: Approver | None
+    answer_timeout: float | None
+    approvals: ApprovalStorage | None
+    audit: AuditLog | None
+    secrets: SecretStore | None
+    limits: Limiter | Iterable[Limit] | None
+    project: Path | None
+    deps: Deps | None
+    timeout: float
+    max_output: MaxOutput
+    overflow: Path | None
+    on_event: Callable[[Event], Any] | None
+    around_prepare: Iterable[PrepareStep]
+    around_execute: Iterable[ExecuteStep]
+    override: bool
+    builtin: Iterable[ToolLike]
+    tracer: Any
+    record_content: bool
+    grace: float
+    clock: Callable[[], float]
+    timer: Callable[[], float]
+    random: Callable[[], float]
 
 
-class Toolbox:
+class Toolbox(Generic[Deps]):
     """A registry of tools and the path that their calls take; safe to share between threads and loops.
 
     `tools` are Tool classes, Tool instances, `@tool` functions, ToolFactories, or Toolsets. `autonomy` is
@@ -74,8 +108,9 @@ class Toolbox:
     longer than a run is kept in `approvals`, for the folder `project` or for the user; `audit` notes every
     decision and call. `secrets` are what `<secret_ref:NAME>` stands for in parameters that a tool declared for
     them; their values are masked in all that tools give. `limits` (`rules.Limit`) say how often tools may run.
-    `timeout` (seconds) and `max_output` hold for tools that say nothing themselves. Long outputs are kept whole below
-    `overflow`, if a folder is given. `on_event` is called with every event, on a thread of its own.
+    `deps` is what tools are handed as `ctx.deps`. `timeout` (seconds) and `max_output` hold for tools that say nothing
+    themselves. Long outputs are kept whole below `overflow`, if a folder is given. `on_event` is called with every
+    event, on a thread of its own. `around_prepare` and `around_execute` are middleware (`toolcrib.middleware`).
 
     >>> import asyncio
     >>> from toolcrib import Effect, Toolbox, tool
@@ -92,7 +127,7 @@ class Toolbox:
         self,
         tools: Iterable[ToolLike | Toolset] = (),
         *,
-        autonomy: str = "supervised",
+        autonomy: AutonomyName = "supervised",
         policy: Policy | None = None,
         approver: Approver | None = None,
         answer_timeout: float | None = None,
@@ -101,11 +136,13 @@ class Toolbox:
         secrets: SecretStore | None = None,
         limits: Limiter | Iterable[Limit] | None = None,
         project: Path | None = None,
-        deps: Any = None,
+        deps: Deps | None = None,
         timeout: float = TIMEOUT,
         max_output: MaxOutput = MaxOutput(),  # noqa: B008 - frozen
         overflow: Path | None = None,
         on_event: Callable[[Event], Any] | None = None,
+        around_prepare: Iterable[PrepareStep] = (),
+        around_execute: Iterable[ExecuteStep] = (),
         override: bool = False,
         builtin: Iterable[ToolLike] = (),
         tracer: Any = None,
@@ -115,49 +152,77 @@ class Toolbox:
         timer: Callable[[], float] = time.perf_counter,
         random: Callable[[], float] = random.random,
     ) -> None:
-        self.registry = Registry(override=override)
-        self.policy = as_policy(policy if policy is not None else autonomy)
-        self.approver = approver
-        self.answer_timeout = answer_timeout
-        self.audit = audit
-        self.limits: Limiter | None = as_limiter(limits)
-        self.deps = deps
-        self.timeout = timeout
-        self.max_output = max_output
-        self.overflow = overflow
-        self.tracer = tracer
-        self.record_content = record_content
-        self.grace = grace
-        self.timer = timer
-        self.random = random
-        self.run = os.urandom(16).hex()
-        self._count = itertools.count()
-        self.sink = EventSink(clock)
-        self.masking = _masking(secrets, self.sink) if secrets is not None else None
-        self.emit = self.sink.emit
-        self.approvals = Approvals(
-            self.sink.outermost, store=approvals, project=str(project) if project else "", clock=clock
-        )
-        self.host = ContextHost(self)
-        self.provenance = ProvenanceTracker(self.sink.outermost)
-        self._stats: dict[str, ToolStats] = {}
-        self._tool_list: tuple[Any, Policy, ToolList] | None = None
-        self._warned: set[str] = set()
-        self.runaway_calls = RunawayCalls()
-        self._workers: Workers | None = None
-        self._portal: Portal | None = None
-        self._stack: AsyncExitStack | None = None
-        self._entered = 0
         if approver is not None and not callable(approver):
             raise TypeError(f"approver must be an async function of a Question, got {approver!r}")
         if not isinstance(tools, Iterable):
             raise TypeError(f"tools must be a list of tools; got the single {tools!r}: write [{tools!r}]")
+        self.deps = deps
+        self.run = os.urandom(16).hex()
+        self.registry = Registry(override=override)
+        self.sink = EventSink(clock)
+        self.masking = _masking(secrets, self.sink) if secrets is not None else None
+        self._count = itertools.count()
+        self._mask = self.masking.masked if self.masking is not None else _unmasked
+        self._audit = audit
+        self._limiter = _limiter(limits)
+        self._runs = Runs(self.sink, self._limiter)
+        storage_of = str(project) if project else ""
+        self.approvals = Approvals(self._runs, storage=approvals, project=storage_of, clock=clock)
+        self._operator = OperatorLog(self.sink, self._mask)
+        self._stats = Statistics()
+        self._workers = Workers()
+        self._runaway = RunawayCalls()
+        self._report = Report(self.sink, self._stats, self._operator, self._mask, self.masking, self._audit)
+        self._approving = Approving(approver, answer_timeout, self.sink, self._operator)
+        self._steps = as_steps(around_prepare, around_execute)
+        self._limits_of_a_call = timeout, max_output, overflow, grace
+        self._telemetry = telemetry_step(tracer, record_content, self._mask), tracer is not None
+        self._timer = timer
+        self._random = random
+        self._toolsets = _Entered(self.registry)
+        self._portal: Portal | None = None
+        self._compose(as_policy(policy if policy is not None else autonomy))
         for item in tools:
             self.add(item)
         for supplied in builtin:
             self.registry.add(supplied, builtin=True)
         if on_event is not None:
             self.subscribe(on_event)
+
+    def _compose(self, policy: Policy) -> None:
+        """Make the parts of the path that go by the policy."""
+        timeout, max_output, overflow, grace = self._limits_of_a_call
+        decider = self._decider = Decider(policy, self.approvals, self._runs, self.masking)
+        self._host = host = ContextHost(
+            self.sink, decider, self._approving, self._workers, self._audit, self._mask
+        )
+        resolver = Resolver(self.registry, host, self._operator)
+        preparation = Preparation(resolver, decider, self.sink, self.masking, self._steps.around_prepare)
+        questions = Questions(
+            self._approving, preparation, decider, self.registry, self._workers, self._operator, self._mask
+        )
+        admission = admission_step(self._limiter, self._audit, self._runs, self._mask)
+
+        def make_executor() -> Executor:
+            from toolcrib.toolbox.execute import Executor
+
+            return Executor(
+                host, decider, self.sink, self.masking, self._stats, self._workers, self._runaway, max_output,
+                overflow, grace, self._random,
+            )  # fmt: skip
+
+        self._path = path = CallPath(
+            preparation, questions, decider, self._report, self._runs, self._runaway, self._operator, make_executor,
+            steps=self._steps.around_execute,
+            own_steps=(admission,) if self._limiter is not None or self._audit is not None else (),
+            telemetry=self._telemetry[0],
+            telemetry_always=self._telemetry[1],
+            timeout=timeout,
+            grace=grace,
+            timer=self._timer,
+        )  # fmt: skip
+        host.inner_call = lambda call, key, deps: path.call(call, key, None, deps, None, None)
+        self._tool_lists = ToolLists(self.registry, decider, host, self._operator)
 
     # -- what is in the box
 
@@ -176,36 +241,55 @@ class Toolbox:
         """The names of all tools, sorted."""
         return await self.registry.names()
 
-    async def tool_list(self, *, run: str = "", deps: Any = None) -> ToolList:
+    async def tool_list(self, *, run: str = "", deps: Deps | None = None) -> ToolList:
         """What a model is shown this turn: tools that the policy shows, described as the world is now.
 
         Tools that cannot be compiled are set aside with a warning; the rest go on. Without dynamic tools, the
         same list is given again until something changes.
         """
-        version, kept = self.registry.version, self._tool_list
-        if kept is not None and kept[0] == version and kept[1] is self.policy:
-            return kept[2]
-        ctx: Context[Any] = Context(self._deps(deps), key=CallKey(run, 0, 0), host=self.host)
-        tool_list = await make_tool_list(self.registry, self.policy.shows, ctx)
-        for name, reason in tool_list.broken.items():
-            self.set_aside(run, name, reason)
-        self._tool_list = None if tool_list.dynamic else (version, self.policy, tool_list)
-        return tool_list
+        return await self._tool_lists.current(run, self._deps(deps))
+
+    @property
+    def policy(self) -> Policy:
+        """What decides on calls; another one holds from the next decision on."""
+        return self._decider.policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        self._decider.policy = policy
+
+    @property
+    def approver(self) -> Approver | None:
+        """Who is asked; another one is asked from the next question on."""
+        return self._approving.approver
+
+    @approver.setter
+    def approver(self, approver: Approver | None) -> None:
+        self._approving.approver = approver
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a call may take whose tool does not say."""
+        return self._limits_of_a_call[0]
 
     def restricted(
         self,
         tools: Collection[str] | None = None,
         *,
         rules: Iterable[Rule] = (),
-        autonomy: str | None = None,
-    ) -> Toolbox:
+        autonomy: AutonomyName | None = None,
+    ) -> Toolbox[Deps]:
         """A box for a helper, which may do no more: some of these tools, further deny and ask rules, less autonomy.
 
         All else is shared: approver, approvals, limits, audit, secrets, events, provenance of what came from outside.
         """
-        from toolcrib.toolbox.restrict import restricted
+        from toolcrib.toolbox.restrict import restricted_policy
 
-        return restricted(self, tools, rules, autonomy)
+        made = copy.copy(self)
+        made._portal = None
+        made._toolsets = self._toolsets.borrowed()
+        made._compose(restricted_policy(self.policy, tools, rules, autonomy))
+        return made
 
     # -- the path
 
@@ -216,60 +300,18 @@ class Toolbox:
         key: CallKey | None = None,
         tool_list: ToolList | None = None,
         stream: CallStream | None = None,
-        deps: Any = None,
+        deps: Deps | None = None,
     ) -> Prepared:
         """Resolve, decode, validate, decide and precheck a call, without effects: Ready, Pending or Refused."""
-        if key is None:
-            key = CallKey(self.run, 0, next(self._count))
-        if self.sink.listeners and stream is None:
-            self.emit(key.run, StatusChanged(key, call.name, WAIT))
-        entry = self.registry.known(call.name)
-        if entry is not None and entry.bound is not None and tool_list is None and stream is None:
-            resolved: ResolvedTool | Refused = entry.bound
-        else:
-            resolved = await resolve(self, call, key, tool_list, stream, deps)
-        if isinstance(resolved, Refused):
-            if call.problem and not call.name:  # it never came to a name
-                resolved.result = model_messages.unreadable_call("", call.problem)
-            return resolved
-        try:
-            if call.problem:
-                decoded: Any = model_messages.unreadable_call(call.name, call.problem)
-            else:
-                decoded = decode(call.name, call.arguments, resolved.definition, tool_list)
-            if isinstance(decoded, tuple) and (self.masking is not None or resolved.definition.facts.secrets):
-                decoded = self._with_secrets(call, resolved, decoded)
-            if isinstance(decoded, tuple):
-                mark = self.provenance.of(key.run)
-                prepared = judged(call, key, resolved, decoded, self.policy, self.approvals, mark)
-                if self.masking is not None and isinstance(prepared, Pending):
-                    self.masking.hide(prepared.question)
-            else:
-                prepared = Refused(call, key, decoded)
-        except BaseException as problem:  # a precheck or a policy of the user's that raised
-            if isinstance(problem, KeyboardInterrupt):
-                raise
-            prepared = Refused(call, key, model_messages.failed(call.name), traceback_text(problem))
-        if resolved.entry.owned and type(prepared) is Refused:
-            await close_tool(resolved.tool)
-        return prepared
-
-    def _with_secrets(self, call: ToolCall, bound: ResolvedTool, decoded: Any) -> Any:
-        """Decoded arguments as they are, or the refusal of a reference that cannot be used."""
-        arguments = decoded[1]
-        if isinstance(arguments, str | bytes):
-            arguments = json.loads(arguments or "{}")
-        from toolcrib.secrets.masking import problem_of
-
-        problem = problem_of(self.masking, arguments, bound.definition)
-        return model_messages.wrong_secret(call.name, problem) if problem else decoded
+        key = self._next_key() if key is None else key
+        return await self._path.preparation.prepare(call, key, tool_list, stream, self._deps(deps))
 
     async def execute(
         self,
         prepared: Prepared,
         answer: Answer | None = None,
         *,
-        deps: Any = None,
+        deps: Deps | None = None,
         timeout: float | None = None,
         record: Record | None = None,
     ) -> ToolResult:
@@ -278,130 +320,99 @@ class Toolbox:
         Gives exactly one result, which `record` is called with before it is reported; executing the same
         prepared call again gives the same result and runs nothing. Only cancellation of the caller is raised.
         """
-        if prepared.done is not None:
-            return prepared.done
-        if isinstance(prepared, Refused):
-            return self.settle_refused(prepared, record)
-        if not prepared.claim():  # an answer that was sent twice: one runs, the other has the same result
-            return await prepared.other_result()
-        try:
-            if isinstance(prepared, Pending):
-                refusal = await answered(self, prepared, answer)
-            elif isinstance(answer, Answer) and not answer.allows:  # a no that nobody asked for holds too
-                refusal = model_messages.rejected(prepared.call.name, answer.message)
-            else:
-                refusal = await bind(self, prepared)
-        except Exception as problem:  # a toolset or a policy that failed
-            self.complain(f"tool {prepared.call.name} could not be checked again", traceback_text(problem))
-            refusal = model_messages.failed(prepared.call.name)
-        except BaseException:  # cancelled: whoever waits for the result is told
-            await self.refuse(prepared, model_messages.cancelled(prepared.call.name, started=False), record)
-            raise
-        if refusal is None and self.runaway_calls and not await self.runaway_calls.gone(prepared, self.grace):
-            refusal = model_messages.still_busy(prepared.call.name)
-        bound = prepared.bound
-        if refusal is not None or bound is None:
-            return await self.refuse(
-                prepared, refusal or model_messages.tool_changed(prepared.call.name), record
-            )
-        seconds = timeout or bound.definition.facts.timeout or self.timeout
-        return await self._execution(self, prepared, bound, self._deps(deps), seconds, record)
+        return await self._path.execute(prepared, answer, self._deps(deps), timeout, record)
 
-    async def call(
+    def call(
         self,
         call: ToolCall | str,
         arguments: dict[str, Any] | str | None = None,
         *,
         key: CallKey | None = None,
         tool_list: ToolList | None = None,
-        deps: Any = None,
+        deps: Deps | None = None,
         timeout: float | None = None,
         record: Record | None = None,
-    ) -> ToolResult:
-        """Prepare, ask if need be, and execute a call, given as a ToolCall or as name and arguments."""
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Prepare, ask if need be, and execute a call, given as a ToolCall or as name and arguments; to be awaited."""
         if isinstance(call, str):
             call = ToolCall(call, arguments if arguments is not None else "")
         elif arguments is not None:
             raise TypeError("give a ToolCall, or a name and arguments, not both")
-        try:
-            prepared = await self.prepare(call, key=key, tool_list=tool_list, deps=deps)
-        except BaseException:  # cancelled while a factory made the tool
-            lost = CallKey(self.run, 0, next(self._count)) if key is None else key
-            self.settle_refused(
-                Refused(call, lost, model_messages.cancelled(call.name, started=False)), record
-            )
-            raise
-        if type(prepared) is Ready and not self.runaway_calls and (bound := prepared.bound) is not None:
-            return await self._execution(
-                self,
-                prepared,
-                bound,
-                self._deps(deps),
-                timeout or bound.definition.facts.timeout or self.timeout,
-                record,
-            )
-        return await self.settle(prepared, deps=deps, timeout=timeout, record=record)
+        return self._path.call(
+            call,
+            CallKey(self.run, 0, next(self._count)) if key is None else key,
+            tool_list,
+            self.deps if deps is None else deps,
+            timeout,
+            record,
+        )
 
     def call_sync(
-        self, call: ToolCall | str, arguments: dict[str, Any] | str | None = None, **named: Any
+        self,
+        call: ToolCall | str,
+        arguments: dict[str, Any] | str | None = None,
+        *,
+        key: CallKey | None = None,
+        tool_list: ToolList | None = None,
+        deps: Deps | None = None,
+        timeout: float | None = None,
+        record: Record | None = None,
     ) -> ToolResult:
         """`call`, for code without an event loop; RuntimeError where one is running."""
-        return self.run_sync(self.call(call, arguments, **named))
+        return self.run_sync(
+            self.call(
+                call, arguments, key=key, tool_list=tool_list, deps=deps, timeout=timeout, record=record
+            )
+        )
 
     async def call_turn(
-        self, calls: Sequence[ToolCall], *, run: str = "", turn: int = 0, **named: Any
+        self,
+        calls: Sequence[ToolCall],
+        *,
+        run: str = "",
+        turn: int = 0,
+        tool_list: ToolList | None = None,
+        streams: Mapping[int, CallStream] | None = None,
+        early: EarlyStart | None = None,
+        deps: Deps | None = None,
+        timeout: float | None = None,
+        record: Record | None = None,
     ) -> list[ToolResult]:
         """Run the calls of one turn: results in their order, exactly one each.
 
         Calls that only read run side by side and never overtake an earlier one that changes something.
-        Takes `tool_list`, `streams` (by index), `deps`, `timeout` and `record`, as `prepare` and `execute` do.
+        `streams` are their streams by index (`open_call`), `early` those that started early (`early_start`).
         """
-        from toolcrib.toolbox.turn import run_turn
+        from toolcrib.toolbox.turn import Turn
 
-        return await run_turn(self, calls, run, turn, **named)
+        first, given = CallKey(run, turn, 0), self._deps(deps)
+        return await Turn(
+            self._path, calls, first, tool_list=tool_list, streams=streams or {}, early=early, deps=given,
+            timeout=timeout, record=record,
+        ).run()  # fmt: skip
 
     async def settle(
-        self, prepared: Prepared, *, asking: asyncio.Lock | None = None, **named: Any
+        self,
+        prepared: Prepared,
+        *,
+        deps: Deps | None = None,
+        timeout: float | None = None,
+        record: Record | None = None,
     ) -> ToolResult:
         """Execute a prepared call, asking the approver first if it is Pending."""
-        if not isinstance(prepared, Pending):
-            return await self.execute(prepared, **named)
-        answer: Answer | None = None
-        try:
-            for _ in range(MAX_ASKED):
-                await previewed(self, prepared)
-                if asking is None:
-                    answer = await self.ask(prepared.question)
-                else:
-                    async with asking:
-                        answer = await self._asked_once(prepared)
-                if answer is None or not answer.allows or not await stale(self, prepared, answer):
-                    break
-            return await self.execute(prepared, answer, **named)
-        except BaseException:
-            if prepared.done is None:
-                await self.refuse(
-                    prepared, model_messages.cancelled(prepared.call.name, started=False), named.get("record")
-                )
-            raise
+        return await self._path.settle(prepared, self._deps(deps), timeout, record)
 
-    async def preview(self, pending: Pending) -> Question:
-        """The question of a call, with what it would do: a diff, the parts of a command. Nothing is changed.
+    async def preview(self, pending: Pending) -> Pending:
+        """The call, its question with what it would do: a diff, the parts of a command. Nothing is changed.
 
         A question that is put elsewhere is previewed before it is stored: what it shows is looked at again after
         the answer.
         """
-        return await previewed(self, pending)
+        return await self._path.questions.with_preview(pending)
 
     async def ask(self, question: Question) -> Answer | None:
         """Put a question to the approver; None when there is none, it fails, or it gives no answer."""
-        return await ask(self, question)
-
-    async def open_call(self, name: str, key: CallKey) -> CallStream:
-        """Begin a call whose arguments are still streaming in."""
-        from toolcrib.toolbox.call_stream import CallStream
-
-        return await CallStream.open(self, name, key)
+        return await self._approving.ask(question)
 
     async def restore(self, data: dict[str, Any]) -> Prepared:
         """A prepared call from what `prepared_to_json` wrote, perhaps in another process.
@@ -409,7 +420,34 @@ class Toolbox:
         The call is prepared anew. If the tool or the arguments are not what was saved, it is Refused.
         ValueError for a format that this version cannot read.
         """
-        return await restored(self, data)
+        return await self._path.restore(data, self.deps)
+
+    async def imagine(
+        self, call: ToolCall, *, policy: Policy | None = None, provenance: Provenance = UNKNOWN
+    ) -> tuple[PolicyRequest | None, Prepared]:
+        """What a policy would be asked about a call, and what would become of it. Nothing is run, nobody is asked.
+
+        The request is None for a call that no policy would be asked about: an unknown tool, invalid arguments.
+        """
+        runs = Runs(self.sink, None)
+        key = CallKey("imagined", 0, 0)
+        runs.set_provenance(key.run, provenance)
+        decider = Decider(policy or self.policy, self.approvals, runs, self.masking)
+        return await self._path.preparation.imagine(call, key, decider, self.deps)
+
+    async def open_call(self, name: str, key: CallKey) -> CallStream:
+        """Begin a call whose arguments are still streaming in."""
+        from toolcrib.toolbox.call_stream import open_call_stream
+
+        return await open_call_stream(self.registry, self.sink, self._host, name, key)
+
+    def early_start(
+        self, run: str, turn: int, tool_list: ToolList | None, deps: Deps | None = None
+    ) -> EarlyStart:
+        """What starts calls of a turn that only read, while the model still writes."""
+        from toolcrib.toolbox.early_start import EarlyStart
+
+        return EarlyStart(self._path, self.registry, run, turn, tool_list, self._deps(deps))
 
     # -- watching
 
@@ -433,7 +471,12 @@ class Toolbox:
         return subscription
 
     def unsubscribe(self, subscription: Any) -> None:
+        """End a subscription."""
         self.sink.remove(subscription)
+
+    def emit(self, run: str, event: Event) -> None:
+        """Hand an event of a run to whoever listens."""
+        self.sink.emit(run, event)
 
     def stats(self) -> dict[str, ToolStats]:
         """Counts and durations of each tool that was called."""
@@ -445,145 +488,65 @@ class Toolbox:
 
     # -- its life
 
-    async def __aenter__(self) -> Toolbox:
+    async def __aenter__(self) -> Toolbox[Deps]:
         """Enter the toolsets; a box that is entered several times leaves them with the last."""
-        self._entered += 1
-        if self._entered == 1 and self.registry.toolsets:
-            async with AsyncExitStack() as stack:
-                for toolset in self.registry.toolsets:
-                    await stack.enter_async_context(toolset)
-                self._stack = stack.pop_all()
+        await self._toolsets.enter()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self._entered -= 1
-        if self._entered == 0 and self._stack is not None:
-            stack, self._stack = self._stack, None
-            await stack.aclose()
+        await self._toolsets.leave()
 
     def run_sync(self, work: Coroutine[Any, Any, T]) -> T:
         """Run async work on the box's portal thread; RuntimeError where a loop is already running."""
         if self._portal is None:
-            from toolcrib.toolbox.threads import Portal
-
             self._portal = Portal()
         return self._portal.run(work)
 
+    def begin(self, run: str, messages: Iterable[Message]) -> None:
+        """A run begins with these messages: what they took in from outside, and what its user wrote, counts in it."""
+        if self._decider.tracks_taint:
+            self._runs.set_provenance(run, of_messages(messages))
+
     def forget(self, run: str) -> None:
-        """A run is over: drop what was remembered for it (always-answers, event numbers)."""
-        self.approvals.forget(run)
-        self.provenance.forget(run)
-        if self.limits is not None:
-            self.limits.forget(run)
-        self.sink.forget(run)
+        """A run is over: drop what was remembered for it (always-answers, provenance, event numbers)."""
+        self._runs.forget(run)
 
-    # -- used by the parts of the path
+    def provenance(self, run: str) -> Provenance:
+        """What a run took in from outside so far, and what its user wrote; empty where no rule asks for it."""
+        return self._runs.provenance(run)
 
-    @cached_property
-    def _execution(self) -> type[Execution]:
-        """The second phase, loaded when the first call is run: it needs asyncio."""
-        from toolcrib.toolbox.execute import Execution
+    def _next_key(self) -> CallKey:
+        return CallKey(self.run, 0, next(self._count))
 
-        return Execution
-
-    @property
-    def workers(self) -> Workers:
-        if self._workers is None:
-            from toolcrib.toolbox.threads import Workers
-
-            self._workers = Workers()
-        return self._workers
-
-    def case_of(self, ready: Ready) -> PolicyRequest:
-        """What the policy decides on, for a call that was prepared."""
-        assert ready.bound is not None
-        taint, said = self.provenance.of(ready.key.run)
-        return PolicyRequest(ready.bound.definition.facts, ready.effect, ready, taint=taint, user_texts=said)
-
-    @property
-    def tracks_taint(self) -> bool:
-        """Whether the policy looks at what came from outside."""
-        return getattr(self.policy, "tracks_taint", False)
-
-    def stats_of(self, name: str) -> ToolStats:
-        stats = self._stats.get(name)
-        if stats is None:
-            stats = self._stats[name] = ToolStats()
-        return stats
-
-    def complain(self, what: str, problem: str) -> None:
-        """Tell the operator what the model is not told."""
-        import logging
-
-        logging.getLogger("toolcrib").error("%s", self.shown(f"{what}:\n{problem}"))
-
-    def shown(self, value: Any) -> Any:
-        """Text or data without secrets."""
-        return value if self.masking is None else self.masking.masked(value)
-
-    def recorded(self, record: Record, key: CallKey, result: ToolResult) -> None:
-        """Hand a result over to be recorded; a recorder that fails is the operator's to know."""
-        try:
-            record(key, result)
-        except Exception as problem:
-            self.complain(f"the result of call {key} could not be recorded", traceback_text(problem))
-
-    def settle_refused(self, refused: Refused, record: Record | None) -> ToolResult:
-        """Record and report a call that will not run."""
-        name, result = refused.call.name, refused.result
-        if self.masking is not None:
-            result = self.masking.of_result(result)
-        refused.done = result
-        if result.code is not None:
-            stats = self.stats_of(name) if result.code is not ErrorCode.UNKNOWN_TOOL else ToolStats()
-            stats.count(result, 0.0)
-        if refused.problem:
-            self.complain(f"tool {name} failed", refused.problem)
-        if self.audit is not None:
-            self.audit.refused(refused, self.shown)
-        if record is not None:
-            self.recorded(record, refused.key, result)
-        if self.sink.listeners:
-            state = CallState.ERROR if result.is_error else CallState.SUCCESS
-            code = result.code.value if result.code is not None else ""
-            self.emit(
-                refused.key.run,
-                CallFinished(refused.key, name, state, None, None, None, result, code, 0.0, refused.problem),
-            )
-        return result
-
-    async def refuse(self, prepared: Ready, result: ToolResult, record: Record | None) -> ToolResult:
-        """Record a prepared call as not run, and close what was made for it."""
-        bound = prepared.bound
-        prepared.done = refused = self.settle_refused(Refused(prepared.call, prepared.key, result), record)
-        if bound is not None and bound.entry.owned:
-            await close_tool(bound.tool)
-        return refused
-
-    def _deps(self, deps: Any) -> Any:
+    def _deps(self, deps: Deps | None) -> Deps | None:
         return deps if deps is not None else self.deps
 
-    def set_aside(self, run: str, name: str, reason: str) -> None:
-        """Say once that a tool or toolset cannot be used."""
-        if name not in self._warned:
-            self._warned.add(name)
-            what = name if name.startswith("toolset ") else f"tool {name!r}"
-            reason = reason.removeprefix(f"{what}: ")
-            message = self.shown(f"{what} was set aside: {reason}")
-            warnings.warn(message, stacklevel=3)
-            if self.sink:
-                self.emit(run, Notice(message, tool=name))
 
-    async def _asked_once(self, pending: Pending) -> Answer | None:
-        """Ask, unless an "always" that came while waiting for the turn to ask covers it already."""
-        bound, mark = pending.bound, pending.fingerprint
-        if bound is not None and not pending.question.strict:
-            identity = bound.definition.identity
-            if self.approvals.covers(
-                pending.key.run, bound.entry, mark, identity, lambda: accesses_of(pending)
-            ):
-                return Answer(Verdict.YES, by="always")
-        return await self.ask(pending.question)
+class _Entered:
+    """The toolsets of a box while they are entered, however often."""
+
+    def __init__(self, registry: Registry, times: int = 0) -> None:
+        self._registry = registry
+        self._times = times
+        self._stack: AsyncExitStack | None = None
+
+    def borrowed(self) -> _Entered:
+        """The same toolsets for a box that shares them: they stay entered as long as whoever entered them says."""
+        return _Entered(self._registry, self._times)
+
+    async def enter(self) -> None:
+        self._times += 1
+        if self._times == 1 and self._registry.toolsets:
+            async with AsyncExitStack() as stack:
+                for toolset in self._registry.toolsets:
+                    await stack.enter_async_context(toolset)
+                self._stack = stack.pop_all()
+
+    async def leave(self) -> None:
+        self._times -= 1
+        if self._times == 0 and self._stack is not None:
+            stack, self._stack = self._stack, None
+            await stack.aclose()
 
 
 def _masking(store: SecretStore, sink: EventSink) -> Masking:
@@ -594,3 +557,16 @@ def _masking(store: SecretStore, sink: EventSink) -> Masking:
     masking = Masking(store)
     sink.mask = MaskedEvents(masking)
     return masking
+
+
+def _unmasked(value: T) -> T:
+    return value
+
+
+def _limiter(limits: Limiter | Iterable[Limit] | None) -> Limiter | None:
+    """What counts calls as it is; or a `RateLimits` of the limits that are listed. TypeError for anything else."""
+    if limits is None or hasattr(limits, "take"):
+        return cast("Limiter | None", limits)
+    from toolcrib.rules.limits import RateLimits
+
+    return RateLimits(limits)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolcrib.call import CallKey, CallState
-from toolcrib.context import PartialContext
+from toolcrib.context import Host, PartialContext
 from toolcrib.events import ArgumentsDelta, StatusChanged
 from toolcrib.jsonstream import JsonStream, JsonStreamError
-from toolcrib.toolbox.registry import Entry, close_tool, made
+from toolcrib.prepared import ResolvedTool
+from toolcrib.sink import EventSink
+from toolcrib.toolbox.registry import Entry, Registry, close_tool, made
 
-if TYPE_CHECKING:
-    from toolcrib.toolbox.box import Toolbox
+__all__ = ["CallStream", "open_call_stream"]
 
 
 class CallStream:
@@ -23,42 +24,23 @@ class CallStream:
     """
 
     def __init__(
-        self, box: Toolbox, name: str, key: CallKey, entry: Entry | None, tool: Any, hook: Any
+        self, name: str, key: CallKey, sink: EventSink, host: Host, resolved: ResolvedTool | None
     ) -> None:
         self.name = name
         self.key = key
-        self.entry = entry
-        self.tool = tool
-        self.definition: Any = None
-        self._box = box
-        self._hook = hook
+        self._sink = sink
+        self._resolved = resolved
+        self._hook = resolved.definition.hooks.get("on_partial") if resolved is not None else None
         self._ctx: PartialContext[Any] | None = (
-            PartialContext(key=key, tool=name, host=box.host) if hook else None
+            PartialContext(key=key, tool=name, host=host) if self._hook else None
         )
-        self._json: JsonStream | None = JsonStream(events=bool(box.sink))
-        if box.sink:
-            box.emit(key.run, StatusChanged(key, name, CallState.WAIT))
-
-    @classmethod
-    async def open(cls, box: Toolbox, name: str, key: CallKey) -> CallStream:
-        """Meet the tool, if it wants to see partial arguments; an unknown name is answered at the end."""
-        entry = await box.registry.entry(name)
-        tool, definition, hook = None, None, None
-        if entry is not None:
-            try:
-                known = entry.definition()
-                if known is None or "on_partial" in known.hooks:
-                    tool, definition = await made(entry, PartialContext(key=key, tool=name, host=box.host))
-                    hook = definition.hooks.get("on_partial")
-            except Exception:  # prepare will say so, as the call's result
-                tool = hook = None
-        stream = cls(box, name, key, entry, tool, hook)
-        stream.definition = definition
-        return stream
+        self._json: JsonStream | None = JsonStream(events=bool(sink))
+        if sink:
+            sink.emit(key.run, StatusChanged(key, name, CallState.WAIT))
 
     @property
     def partial(self) -> Any:
-        """What is known of the arguments so far, unvalidated; valid until the next `feed`, not to be changed."""
+        """The arguments so far, unvalidated; valid until the next `feed`, not to be changed."""
         return self._json.value if self._json is not None and self._json.has_value else {}
 
     def feed(self, text: str) -> None:
@@ -70,24 +52,51 @@ class CallStream:
         except JsonStreamError:
             self._json = None
             return
-        if self._box.sink:
+        if self._sink:
             for event in events:
                 if event.kind == "delta" or (
                     event.kind == "value" and not isinstance(event.value, str | dict | list)
                 ):
                     finished = event.kind == "value"
                     delta = ArgumentsDelta(self.key, self.name, event.path, event.value, finished)
-                    self._box.emit(self.key.run, delta)
-        if self._hook is not None:
+                    self._sink.emit(self.key.run, delta)
+        if self._hook is not None and self._resolved is not None:
             try:
-                self._hook(self.tool, self.partial, self._ctx)
+                self._hook(self._resolved.instance, self.partial, self._ctx)
             except Exception:
                 self._hook = None
                 logging.getLogger("toolcrib").exception("on_partial of tool %s failed", self.name)
 
+    def take(self, entry: Entry) -> ResolvedTool | None:
+        """The object that saw the partial arguments, for the call that executes; whoever takes it closes it."""
+        if self._resolved is None or self._resolved.entry is not entry:
+            return None
+        taken, self._resolved = self._resolved, None
+        return taken
+
     async def discard(self) -> None:
         """The call will not come: close the object that was made for it."""
         self._json = self._hook = None
-        if self.entry is not None and self.entry.owned and self.tool is not None:
-            tool, self.tool = self.tool, None
-            await close_tool(tool)
+        resolved, self._resolved = self._resolved, None
+        if resolved is not None and resolved.entry.owned:
+            await close_tool(resolved.instance)
+
+
+async def open_call_stream(
+    registry: Registry, sink: EventSink, host: Host, name: str, key: CallKey
+) -> CallStream:
+    """A stream for a call; its tool is made now if it wants to see partial arguments.
+
+    A name that is unknown, or a tool that cannot be made, is answered when the call is prepared.
+    """
+    entry = await registry.entry(name)
+    resolved: ResolvedTool | None = None
+    if entry is not None:
+        try:
+            known = entry.definition()
+            if known is None or "on_partial" in known.hooks:
+                instance, definition = await made(entry, PartialContext(key=key, tool=name, host=host))
+                resolved = ResolvedTool(entry, instance, definition)
+        except Exception:
+            resolved = None
+    return CallStream(name, key, sink, host, resolved)

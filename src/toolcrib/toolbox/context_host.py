@@ -1,9 +1,9 @@
-"""The toolbox as a running tool sees it, through its Context: the person's channel and the ways up."""
+"""What a running tool reaches of the toolbox through its Context: the person's channel, and the ways up."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,31 +16,56 @@ from toolcrib.events import Notice, StatusChanged
 from toolcrib.fingerprint import fingerprint
 from toolcrib.question import Lasting, Question, Scope, Verdict
 from toolcrib.result import ToolResult
+from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.ask import Approving
+from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.operator_log import Mask
+from toolcrib.toolbox.policy import PolicyRequest, Verb
+from toolcrib.toolbox.threads import Workers
 
 if TYPE_CHECKING:
     from toolcrib.access import Access
-    from toolcrib.toolbox.box import Toolbox
+    from toolcrib.audit import AuditLog
+
+__all__ = ["ContextHost", "InnerCall"]
 
 T = TypeVar("T")
+
+InnerCall = Callable[[ToolCall, CallKey, Any], Awaitable[ToolResult]]
+"""Walks a call that a tool makes along the path of the toolbox: the call, its key, the dependencies."""
 
 NOBODY = "This needs approval and nobody could be asked: {}. It was nobody's decision."
 MAX_DEPTH = 16  # calls within calls within calls
 
 
 class ContextHost:
-    """Implements `toolcrib.context.Host` for one toolbox; the toolbox itself is out of a tool's reach."""
+    """Implements `toolcrib.context.Host`; the toolbox itself is out of a tool's reach."""
 
-    __slots__ = ("_box",)
+    __slots__ = ("_approving", "_audit", "_decider", "_mask", "_sink", "_workers", "inner_call")
 
-    def __init__(self, box: Toolbox) -> None:
-        self._box = box
+    inner_call: InnerCall  # set where the path is made, which itself needs a host
+
+    def __init__(
+        self,
+        sink: EventSink,
+        decider: Decider,
+        approving: Approving,
+        workers: Workers,
+        audit: AuditLog | None,
+        mask: Mask,
+    ) -> None:
+        self._sink = sink
+        self._decider = decider
+        self._approving = approving
+        self._workers = workers
+        self._audit = audit
+        self._mask = mask
 
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
-        box = self._box
-        if box.sink:
+        if self._sink:
             state = CallState.DOING if type(ctx) is Context else CallState.WAIT
-            box.emit(ctx.key.run, StatusChanged(ctx.key, ctx.tool, state, **_reportable(**named)))
+            self._sink.emit(ctx.key.run, StatusChanged(ctx.key, ctx.tool, state, **_reportable(**named)))
 
     async def ask(
         self,
@@ -53,10 +78,8 @@ class ContextHost:
         person_only: bool,
         remembered_only: bool,
     ) -> None:
-        box = self._box
-        if box.masking is not None:
-            masked = box.masking.masked
-            action, patterns, details = masked(action), tuple(map(masked, patterns)), masked(details)
+        mask = self._mask
+        action, patterns, details = mask(action), tuple(map(mask, patterns)), mask(details)
         why, refusal = "", None
         try:
             why = await self._allowed(
@@ -70,9 +93,9 @@ class ContextHost:
             )
         except ToolError as refused:
             refusal = refused
-        if box.audit is not None and not (remembered_only and refusal):
+        if self._audit is not None and not (remembered_only and refusal):
             said = why or (refusal.message if refusal else "")
-            problem = await box.audit.step(ctx.key, ctx.tool, action, said, allowed=refusal is None)
+            problem = await self._audit.step(ctx.key, ctx.tool, action, said, allowed=refusal is None)
             if problem and refusal is None:
                 raise ToolError(f"Not done: {problem}.")
         if refusal is not None:
@@ -90,15 +113,13 @@ class ContextHost:
         remembered_only: bool,
     ) -> str:
         """Who or what allows it. Raises ToolError, in words for the model, where nobody does."""
-        from toolcrib.toolbox.policy import PolicyRequest, Verb
-
-        box = self._box
+        decider = self._decider
         definition = ctx._definition
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
         effect = max(definition.facts.effect, Effect.WRITE)
-        taint = box.provenance.of(ctx.key.run).taint
-        case = PolicyRequest(definition.facts, effect, None, action, patterns, taint, accesses)
-        decision = box.policy.decide(case)
+        taint = decider.runs.provenance(ctx.key.run).taint
+        request = PolicyRequest(definition.facts, effect, None, action, patterns, taint, accesses)
+        decision = decider.policy.decide(request)
         if decision.verb is Verb.DENY:
             raise ToolError(f"Not allowed: {action}: {decision.reason}.")
         if decision.verb is Verb.ALLOW and not person_only:
@@ -107,9 +128,9 @@ class ContextHost:
         kind, subject = ("permission", definition.facts) if person_only else ("ask", definition)
         mark = fingerprint(definition.identity, [kind, action, list(patterns)])
         identity = fingerprint(definition.identity, kind) if person_only else definition.identity
-        if not decision.strict and box.approvals.covers(ctx.key.run, subject, mark, identity):
+        if not decision.strict and decider.approvals.covers(ctx.key.run, subject, mark, identity):
             return "approved before"
-        if remembered_only and box.approver is not None:
+        if remembered_only and self._approving.approver is not None:
             raise ToolError(f"Nobody has allowed this for good: {action}.")
         if remembered_only:
             raise ToolError(NOBODY.format(action))
@@ -126,7 +147,7 @@ class ContextHost:
             strict=decision.strict,
         )
         with ctx._deadline.paused() if person_only and ctx._deadline is not None else nullcontext():
-            answer = await box.ask(question)
+            answer = await self._approving.ask(question)
         if answer is None:
             raise ToolError(NOBODY.format(action))
         if not answer.allows:
@@ -134,30 +155,27 @@ class ContextHost:
             raise ToolError(f"The user rejected this step: {action}.{said}")
         if answer.verdict is Verdict.ALWAYS:
             exactly = replace(answer, scope=Scope.ARGUMENTS) if person_only else answer
-            box.approvals.add(question, exactly, subject, identity)
+            decider.approvals.add(question, exactly, subject, identity)
         return f"approved by {answer.by or 'a person'}"
 
     def remembered_approvals(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]:
         definition = ctx._definition
         identity = fingerprint(definition.identity, "permission")
-        held = self._box.approvals.held(ctx.key.run, definition.facts)
-        kept = [item for item in held if item.identity == identity and item.patterns]
+        active = self._decider.approvals.active(ctx.key.run, definition.facts)
+        kept = [item for item in active if item.identity == identity and item.patterns]
         return [(item.patterns, 0.0 if item.lasting is Lasting.RUN else item.at) for item in kept]
 
     def note(self, ctx: Context[Any], words: str) -> None:
-        box = self._box
-        if box.sink:
-            box.emit(ctx.key.run, Notice(box.shown(words), tool=ctx.tool))
+        if self._sink:
+            self._sink.emit(ctx.key.run, Notice(self._mask(words), tool=ctx.tool))
 
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult:
         # The inner calls are a run of their own, whose parent is the run of the outer call.
-        run = str(ctx.key)
-        self._box.sink.parents[run] = ctx.key.run
-        if self._box.sink.depth(run) > MAX_DEPTH:
+        run, depth = self._decider.runs.open_inner(ctx.key)
+        if depth > MAX_DEPTH:
             return model_messages.too_deep(name, MAX_DEPTH)
         ctx._inner += 1
-        key = CallKey(run, 0, ctx._inner)
-        return await self._box.call(ToolCall(name, arguments), key=key, deps=ctx.deps)
+        return await self.inner_call(ToolCall(name, arguments), CallKey(run, 0, ctx._inner), ctx.deps)
 
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T:
         import asyncio
@@ -177,7 +195,7 @@ class ContextHost:
                 ctx._waiting.discard(task)
 
         try:
-            with self._box.workers.waiting():
+            with self._workers.waiting():
                 return asyncio.run_coroutine_threadsafe(tracked(), ctx._loop).result()
         except CancelledError:
             raise Cancelled(f"the call of {ctx.tool} was cancelled") from None

@@ -1,94 +1,126 @@
-"""The second phase: run a prepared call within its deadline, deliver, cap, record and report."""
+"""Running a prepared call: within its deadline, as its tool is written (async, on a thread, inline, a generator)."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import sys
 from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallState
 from toolcrib.content import Text
-from toolcrib.context import Context
+from toolcrib.context import Context, Host
 from toolcrib.errors import Cancelled, ToolError, traceback_text
-from toolcrib.events import CallFinished, CallRetried, StatusChanged
+from toolcrib.events import CallRetried, StatusChanged
+from toolcrib.facts import MaxOutput
 from toolcrib.prepared import Ready, ResolvedTool
 from toolcrib.result import ToolResult
-from toolcrib.toolbox import model_messages
+from toolcrib.sink import EventSink
+from toolcrib.toolbox import model_messages, telemetry
 from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, WillNotStop
+from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.output import cap, deliver, gathered
-from toolcrib.toolbox.registry import close_tool
-from toolcrib.toolbox.telemetry import SDK, CallSpan
+from toolcrib.toolbox.registry import Entry
+from toolcrib.toolbox.runaway import RunawayCalls
+from toolcrib.toolbox.stats import Statistics
+from toolcrib.toolbox.threads import Workers
 
 if TYPE_CHECKING:
-    from toolcrib.audit import AuditLog
-    from toolcrib.compiling.definition import Definition
-    from toolcrib.toolbox.box import Toolbox
+    from toolcrib.secrets.masking import Masking
 
-DOING, SUCCESS, ERROR = CallState.DOING, CallState.SUCCESS, CallState.ERROR
+__all__ = ["Execution", "Executor"]
+
+DOING = CallState.DOING
 THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
 
-Record = Callable[[Any, ToolResult], None]
 
-
-class NotRun(Exception):
-    """A call that is not run after all, and what the model is told."""
-
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__(result.text)
-        self.result = result
-
-
-class Execution(Deadline):
-    """One run of a ready call. Awaiting it gives its one recorded result.
-
-    Only the caller's own cancellation, and what ends the program, is raised after the result is recorded.
-    It is its own deadline and its own generator, as ten thousand of them may wait at once.
-    """
+class Executor:
+    """What every execution of a toolbox needs."""
 
     __slots__ = (
-        "bound",
-        "box",
-        "params",
-        "problem",
-        "ready",
-        "record",
-        "seconds",
-        "span",
-        "started",
-        "to_raise",
-    )
+        "decider", "grace", "host", "masking", "max_output", "overflow", "random", "runaway", "sink", "stats",
+        "workers",
+    )  # fmt: skip
 
     def __init__(
         self,
-        box: Toolbox,
-        ready: Ready,
-        bound: ResolvedTool,
-        deps: Any,
-        seconds: float,
-        record: Record | None,
+        host: Host,
+        decider: Decider,
+        sink: EventSink,
+        masking: Masking | None,
+        stats: Statistics,
+        workers: Workers,
+        runaway: RunawayCalls,
+        max_output: MaxOutput,
+        overflow: Path | None,
+        grace: float,
+        random: Callable[[], float],
     ) -> None:
-        self.box = box
+        self.host = host
+        self.decider = decider
+        self.sink = sink
+        self.masking = masking
+        self.stats = stats
+        self.workers = workers
+        self.runaway = runaway
+        self.max_output = max_output
+        self.overflow = overflow
+        self.grace = grace
+        self.random = random
+
+    def start(self, ready: Ready, deps: Any, seconds: float) -> Execution:
+        """A run of a call, which begins when it is awaited."""
+        return Execution(self, ready, deps, seconds)
+
+    def shown_to_model(self, ready: Ready, result: ToolResult) -> ToolResult:
+        """A result as a model may see it: without secrets, and no longer than what is allowed."""
+        if self.masking is not None:
+            result = self.masking.of_result(result)
+        limit = ready.tool.definition.facts.max_output or self.max_output
+        text = result.parts[0].text if len(result.parts) == 1 and type(result.parts[0]) is Text else None
+        # What is short and plain fits: no character takes more than 4 bytes, or is more than one line.
+        if text is None or not text.isascii() or len(text) * 4 > limit.bytes or len(text) >= limit.lines:
+            result = cap(result, limit, ready.call.name, self.overflow, ready.key)
+        return result
+
+
+class Execution(Deadline):
+    """One run of a ready call. Awaiting it gives its result, whatever happens.
+
+    Nothing is raised: the caller's own cancellation, and what ends the program, is in `to_raise`. An execution is its
+    own deadline and its own generator, as ten thousand of them may wait at once.
+    """
+
+    __slots__ = ("params", "parts", "problem", "ready", "seconds", "to_raise")
+
+    def __init__(self, parts: Executor, ready: Ready, deps: Any, seconds: float) -> None:
+        self.parts = parts
         self.ready = ready
-        self.bound = bound
         self.seconds = seconds
-        self.record = record
         self.problem = ""
         self.to_raise: BaseException | None = None
         self.task = self.timer = self.left = None  # until it waits
         self.waits = 0
         self.interrupted = False
         self.ctx: Context[Any] | None = None
-        if bound.definition.wants_context:
-            self.ctx = Context(deps, key=ready.key, tool=ready.call.name, host=box.host)
-            self.ctx._definition = bound.definition
-            self.ctx._deadline = self
-            self.ctx.approved = ready.approved
-            if ready.accesses is not ...:
+        definition = ready.tool.definition
+        if definition.wants_context:
+            self.ctx = ctx = Context(deps, key=ready.key, tool=ready.call.name, host=parts.host)
+            ctx._definition = definition
+            ctx._deadline = self
+            ctx.approved = ready.approved
+            if ready.accesses_known:
                 from toolcrib.rules.permissions import call_permissions
 
-                self.ctx._permits, self.ctx.denied_paths = call_permissions(box.policy, box.case_of(ready))
+                decider = parts.decider
+                permissions = call_permissions(decider.policy, decider.request_for(ready))
+                ctx._permits, ctx.denied_paths = permissions
+
+    @property
+    def inner_calls(self) -> int:
+        """How many calls the tool made by itself."""
+        return 0 if self.ctx is None else self.ctx._inner
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
         closing = False
@@ -96,7 +128,7 @@ class Execution(Deadline):
             coro = self._begin()
             try:
                 waiting = coro.send(None)
-                self.arm(coro, self.ctx, self.seconds, self.box.grace)
+                self.arm(coro, self.ctx, self.seconds, self.parts.grace)
                 while True:
                     try:
                         sent = yield waiting
@@ -113,67 +145,42 @@ class Execution(Deadline):
             finally:
                 if self.task is not None:
                     self.disarm()
-            result, self.problem = deliver(value, self.bound.definition)
+            result, self.problem = deliver(value, self.ready.tool.definition)
         except BaseException as error:
             if closing:
                 raise
             result = self._failure(error if self.task is None else self.judged(error))
-        if self.bound.entry.owned and self.ready not in self.box.runaway_calls:
-            yield from close_tool(self.bound.tool).__await__()
-        return self._end(result)
+        if self.interrupted and self.to_raise is None:
+            self.to_raise = asyncio.CancelledError()
+        return self.parts.shown_to_model(self.ready, result)
 
     def _begin(self) -> Any:
-        """Start the clock, reveal secrets, count; the coroutine that does the rest."""
-        box, ready, definition = self.box, self.ready, self.bound.definition
-        self.started = box.timer()
-        self.span: CallSpan | None = None
-        self.params = ready.params if box.masking is None else box.masking.revealed(ready, definition)
-        run, name = box.sink.outermost(ready.key.run), ready.call.name
-        if box.limits is not None and (why := box.limits.take(run, name)):
-            raise NotRun(model_messages.rate_limited(name, why))
-        return self._work() if box.audit is None else self._noted(box.audit, run)
-
-    async def _noted(self, audit: AuditLog, run: str) -> Any:
-        """Run what stands in the log; what does not stand there is not run, and counts for no limit."""
-        box, problem = self.box, None
-        try:
-            problem = await audit.decided(self.ready, self.bound.definition, box.shown)
-        finally:
-            if problem != "" and box.limits is not None:
-                box.limits.give_back(run, self.ready.call.name)
-        if problem:
-            raise ToolError(f"Nothing was run: {problem}.")
-        return await self._work()
-
-    def _work(self) -> Any:
-        """Say that the call begins; the coroutine that does the work."""
-        box, ready, definition = self.box, self.ready, self.bound.definition
-        name = ready.call.name
-        if box.sink.listeners:
-            box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, None, None, ready.arguments))
-        if box.tracer is not None or SDK in sys.modules:
-            self.span = CallSpan(box.tracer, definition, ready, box.record_content, box.shown)
+        """Reveal the secrets, say that the call begins, and start it: the coroutine that does the work."""
+        parts, ready, tool = self.parts, self.ready, self.ready.tool
+        definition = tool.definition
+        self.params = ready.params if parts.masking is None else parts.masking.revealed(ready, definition)
+        if parts.sink.listeners:
+            event = StatusChanged(ready.key, ready.call.name, DOING, None, None, ready.arguments)
+            parts.sink.emit(ready.key.run, event)
         if definition.mode != "async" or definition.facts.retry is not None:
-            return _coroutine(box, ready, self.bound, self.params, self.ctx, self.span)
+            return self._work()
         try:
-            coro = definition.start(self.bound.tool, self.params, self.ctx)
+            coro = definition.start(tool.instance, self.params, self.ctx)
         except StopIteration as odd:
             raise RuntimeError("the tool raised StopIteration") from odd
         # An awaitable object cannot be stepped by hand, and a wrapper may have hidden a plain function.
         return coro if type(coro) is _Coroutine else _settled(coro)
 
     def _failure(self, error: BaseException) -> ToolResult:
-        """What an exception of a tool comes to: the model's words, the operator's, what must still be raised."""
+        """What an exception of a tool comes to: a message for the model, a problem for the operator."""
         name = self.ready.call.name
         match error:
-            case NotRun():
-                return error.result
             case ToolError():
                 return model_messages.tool_error(error.message)
             case DeadlinePassed():
                 return model_messages.timed_out(name, self.seconds)
             case WillNotStop():
-                self.box.runaway_calls.add(self.ready, error.has_stopped)
+                self.parts.runaway.add(self.ready, error.has_stopped)
                 return model_messages.outcome_unknown(name)
             case Cancelled() | asyncio.CancelledError():  # whether the caller was, too, `interrupted` says
                 return model_messages.cancelled(name)
@@ -184,120 +191,68 @@ class Execution(Deadline):
             self.to_raise = error
         return model_messages.failed(name)
 
-    def _end(self, result: ToolResult) -> ToolResult:
-        """Cap, count, record and report; the terminal state comes after the result is recorded."""
-        box, ready, facts = self.box, self.ready, self.bound.definition.facts
-        key, name = ready.key, ready.call.name
-        outside = box.tracks_taint and box.provenance.record_call(ready)
-        if box.masking is not None:
-            result = box.masking.of_result(result)
-        limit = facts.max_output or box.max_output
-        text = result.parts[0].text if len(result.parts) == 1 and type(result.parts[0]) is Text else None
-        # What is short and plain fits: no character takes more than 4 bytes, or is more than one line.
-        if text is None or not text.isascii() or len(text) * 4 > limit.bytes or len(text) >= limit.lines:
-            result = cap(result, limit, name, box.overflow, key)
-        if ready.edits:
-            result.edits = ready.edits if box.masking is None else box.masking.edits(ready.edits)
-        if ready.changed:
-            result.parts = (*result.parts, Text(model_messages.other_arguments(ready.arguments, box.shown)))
-        if outside:
-            result.outside = True
-        ready.done = result
-        duration = box.timer() - self.started
-        box.stats_of(name).count(result, duration, len(ready.edits))
-        if self.span is not None:
-            self.span.finished(result)
-        if self.problem:
-            what = "failed" if result.is_error else "gave a result that does not match its schema"
-            box.complain(f"tool {name} {what}", self.problem)
-        if box.audit is not None:
-            box.audit.ended(ready, result, duration)
-        if self.record is not None:
-            box.recorded(self.record, key, result)
-        if box.sink.listeners:
-            state = ERROR if result.is_error else SUCCESS
-            code = result.code.value if result.code is not None else ""
-            edits = len(ready.edits)
-            box.emit(
-                key.run,
-                CallFinished(key, name, state, None, None, None, result, code, duration, self.problem, edits),
-            )
-        if self.ctx is not None and self.ctx._inner:
-            box.sink.forget(str(key))  # the run of the calls that the tool made
-        if self.interrupted and self.to_raise is None:
-            self.to_raise = asyncio.CancelledError()
-        if self.to_raise is not None:
-            raise self.to_raise
-        return result
+    def _work(self) -> Any:
+        """The coroutine that does the work: one attempt, or as many as the tool's retry allows."""
+        if self.ready.tool.definition.facts.retry is not None:
+            return self._with_retries()
+        return self._attempt()
+
+    def _attempt(self) -> Any:
+        mode = MODES[self.ready.tool.definition.mode]
+        return mode(self.parts.workers, self.parts.grace, self.ready.tool, self.params, self.ctx)
+
+    async def _with_retries(self) -> Any:
+        """Run again after transient failures, as the tool declared; the deadline is the same for all attempts."""
+        parts, name = self.parts, self.ready.call.name
+        retry = self.ready.tool.definition.facts.retry
+        attempt = 1
+        while True:
+            try:
+                return await self._attempt()
+            except Exception as error:
+                if attempt >= retry.attempts or not retry.is_transient(error):
+                    raise
+                delay = retry.delay_after(attempt, error, parts.random())
+                parts.stats[name].retries += 1
+                telemetry.retried(attempt, delay)
+                if parts.sink.listeners:
+                    key = self.ready.key
+                    tip = f"attempt {attempt} failed, trying again in {delay:.1f} s"
+                    parts.sink.emit(key.run, CallRetried(key, name, attempt, delay, traceback_text(error)))
+                    parts.sink.emit(key.run, StatusChanged(key, name, DOING, tip))
+            await asyncio.sleep(delay)
+            attempt += 1
 
 
-def _coroutine(
-    box: Toolbox,
-    ready: Ready,
-    bound: ResolvedTool,
-    params: Any,
-    ctx: Context[Any] | None,
-    span: CallSpan | None,
-) -> Any:
-    """The coroutine that does the work: one attempt, or as many as the tool's retry allows."""
-    if bound.definition.facts.retry is not None:
-        return _retried(box, ready, bound, params, ctx, span)
-    return MODES[bound.definition.mode](box, bound, params, ctx)
+# -- one function for each way in which a tool is written
 
 
-async def _retried(
-    box: Toolbox,
-    ready: Ready,
-    bound: ResolvedTool,
-    params: Any,
-    ctx: Context[Any] | None,
-    span: CallSpan | None,
-) -> Any:
-    """Run again after transient failures, as the tool declared; the deadline is the same for all attempts."""
-    definition, name = bound.definition, ready.call.name
-    retry = definition.facts.retry
-    attempt = 1
-    while True:
-        try:
-            if definition.mode == "async":
-                return await definition.start(bound.tool, params, ctx)
-            return await MODES[definition.mode](box, bound, params, ctx)
-        except Exception as error:
-            if attempt >= retry.attempts or not retry.is_transient(error):
-                raise
-            delay = retry.delay_after(attempt, error, box.random())
-            box.stats_of(name).retries += 1
-            if span is not None:
-                span.retried(attempt, delay)
-            if box.sink.listeners:
-                tip = f"attempt {attempt} failed, trying again in {delay:.1f} s"
-                box.emit(ready.key.run, CallRetried(ready.key, name, attempt, delay, traceback_text(error)))
-                box.emit(ready.key.run, StatusChanged(ready.key, name, DOING, tip))
-        await asyncio.sleep(delay)
-        attempt += 1
+async def _async(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
+    return await tool.definition.start(tool.instance, params, ctx)
 
 
-async def _inline(box: Toolbox, bound: ResolvedTool, params: Any, ctx: Any) -> Any:
-    return await _settled(bound.definition.start(bound.tool, params, ctx))
+async def _inline(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
+    return await _settled(tool.definition.start(tool.instance, params, ctx))
 
 
-async def _thread(box: Toolbox, bound: ResolvedTool, params: Any, ctx: Any) -> Any:
-    value = await _on_worker(box, bound.definition, bound.definition.start, (bound.tool, params, ctx), ctx)
+async def _thread(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
+    start, args = tool.definition.start, (tool.instance, params, ctx)
+    value = await _on_worker(workers, grace, tool.entry, start, args, ctx)
     return await value if inspect.isawaitable(value) else value
 
 
-async def _async_generator(box: Toolbox, bound: ResolvedTool, params: Any, ctx: Any) -> Any:
+async def _async_generator(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
     items: list[Any] = []
-    async for item in bound.definition.start(bound.tool, params, ctx):
+    async for item in tool.definition.start(tool.instance, params, ctx):
         items.append(item)
         ctx.report(result=item)
     return gathered(items)
 
 
-async def _generator(box: Toolbox, bound: ResolvedTool, params: Any, ctx: Any) -> Any:
+async def _generator(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
     def consume() -> Any:
         items: list[Any] = []
-        steps = bound.definition.start(bound.tool, params, ctx)
+        steps = tool.definition.start(tool.instance, params, ctx)
         while True:
             try:
                 items.append(next(steps))
@@ -306,10 +261,11 @@ async def _generator(box: Toolbox, bound: ResolvedTool, params: Any, ctx: Any) -
             ctx.report(result=items[-1])
             ctx.check_cancelled()
 
-    return await _on_worker(box, bound.definition, consume, (), ctx)
+    return await _on_worker(workers, grace, tool.entry, consume, (), ctx)
 
 
 MODES: dict[str, Any] = {
+    "async": _async,
     "inline": _inline,
     "thread": _thread,
     "async_generator": _async_generator,
@@ -318,24 +274,25 @@ MODES: dict[str, Any] = {
 
 
 async def _on_worker(
-    box: Toolbox,
-    definition: Definition,
+    workers: Workers,
+    grace: float,
+    entry: Entry,
     fn: Callable[..., Any],
     args: tuple[Any, ...],
     ctx: Context[Any] | None,
 ) -> Any:
-    """Run on a worker thread. One that does not stop when told is let go: its outcome is unknown."""
+    """Run on a worker thread. A thread that does not stop when it is told is let go: its outcome is unknown."""
     if ctx is not None:
         ctx._loop = asyncio.get_running_loop()
-    job = box.workers.submit(fn, args)
+    job = workers.submit(fn, args)
     try:
-        await job.wait(brief=box.workers.expects_brief(definition))
-        box.workers.ran(definition, job.duration)
+        await job.wait(brief=workers.expects_brief(entry))
+        workers.ran(entry, job.duration)
     except asyncio.CancelledError:
         if ctx is not None:
             ctx._cancelled = True
-            await _stopped(tuple(ctx._waiting), box.grace)  # what the thread waits for through ctx.run
-        if not await job.wait(min(THREAD_GRACE, box.grace / 2)):
+            await _stopped(tuple(ctx._waiting), grace)  # what the thread waits for through ctx.run
+        if not await job.wait(min(THREAD_GRACE, grace / 2)):
             raise WillNotStop(lambda: job.done) from None
         try:
             return job.result()

@@ -52,11 +52,11 @@ ALLOWED = Decision(Verb.ALLOW)
 
 @dataclass(slots=True)
 class PolicyRequest:
-    """What a policy decides on: the tool's facts, the effect of this call, and its arguments or action.
+    """What a policy decides on: the tool's facts, the effect of this call, and its arguments or an action.
 
-    `prepared` gives the validated arguments; a tool's own question in the middle of its work comes with
-    `action`, `patterns` and what it `reached` instead. `taint` names what the run took in from outside so far,
-    `user_texts` what its user said.
+    `prepared` is the call that would run. A tool's own question in the middle of its work comes with `action`,
+    `patterns` and what it `reached` instead. `taint` names the tools that brought in content from outside so far,
+    `user_texts` is what the user of the run wrote.
     """
 
     facts: Facts
@@ -76,36 +76,13 @@ class PolicyRequest:
     @property
     def accesses(self) -> tuple[Access, ...] | None:
         """What the call reaches, as its tool says; None where it does not say."""
-        return accesses_of(self.prepared) if self.prepared is not None else self.reached
+        return self.prepared.accesses if self.prepared is not None else self.reached
 
     @property
     def free(self) -> bool:
         """Whether the tool says of all that the call reaches that it needs no yes of its own."""
         accesses = self.accesses
         return bool(accesses) and all(access.free for access in accesses or ())
-
-
-def accesses_of(prepared: Ready) -> tuple[Access, ...] | None:
-    """What a call reaches, as its tool says when it is first asked; None where it does not say."""
-    if prepared.accesses is ...:
-        prepared.accesses = _said_of(prepared)
-    found: tuple[Access, ...] | None = prepared.accesses
-    return found
-
-
-def _said_of(prepared: Ready) -> tuple[Access, ...] | None:
-    bound = prepared.bound
-    hook = bound.definition.hooks.get("accesses") if bound is not None else None
-    if hook is None or bound is None:
-        return None
-    try:
-        said = hook(bound.tool, prepared.params)
-        return None if said is None else tuple(said)
-    except Exception:
-        import logging
-
-        logging.getLogger("toolcrib").exception("accesses of tool %s failed", prepared.call.name)
-        return None
 
 
 class Policy(Protocol):
@@ -137,15 +114,17 @@ class AutonomyPolicy:
         self.by_effect = _DECISIONS[self.autonomy]
         self.looks = self.autonomy is not Autonomy.FULL
 
-    def decide(self, case: PolicyRequest) -> Decision:
-        decision = self.by_effect[case.effect]
-        if self.looks and case.effect is Effect.READ:
-            secret = next((access.target for access in case.accesses or () if access.secret), None)
+    def decide(self, request: PolicyRequest, /) -> Decision:
+        decision = self.by_effect[request.effect]
+        if self.looks and request.effect is Effect.READ:
+            secret = next((access.target for access in request.accesses or () if access.secret), None)
             if secret is not None:
                 verb = Verb.ASK if self.autonomy is Autonomy.SUPERVISED else Verb.DENY
                 return Decision(verb, f"it reads {secret}, which may hold secrets")
         return (
-            ALLOWED if decision.verb is Verb.ASK and case.effect is Effect.WRITE and case.free else decision
+            ALLOWED
+            if decision.verb is Verb.ASK and request.effect is Effect.WRITE and request.free
+            else decision
         )
 
     def shows(self, facts: Facts) -> bool:
@@ -171,12 +150,3 @@ _DECISIONS: dict[Autonomy, tuple[Decision, Decision, Decision]] = {
 def as_policy(policy: Any) -> Policy:
     """A policy as it is, or the one of an autonomy's name."""
     return AutonomyPolicy(policy) if isinstance(policy, str) else policy
-
-
-def as_limiter(limits: Any) -> Any:
-    """What counts calls as it is; or a `RateLimits` of the limits that are listed. TypeError for anything else."""
-    if limits is None or hasattr(limits, "take"):
-        return limits
-    from toolcrib.rules.limits import RateLimits
-
-    return RateLimits(limits)

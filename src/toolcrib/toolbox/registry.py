@@ -1,4 +1,4 @@
-"""From a name to a tool: what is registered, what was offered to a model, and what one call is handed."""
+"""The registered tools: the caller's, the built-in ones, and those of toolsets."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ from toolcrib.context import Context
 from toolcrib.errors import ToolDefinitionError
 from toolcrib.prepared import ResolvedTool
 from toolcrib.tool import Tool
-from toolcrib.toolset import Renamed, ToolFactory, ToolLike, Toolset, name_of
+from toolcrib.toolset import ToolFactory, ToolLike, Toolset, name_of, unwrapped
 
 
 class Entry:
-    """One registered tool under its shown name. `make` gives the object of a call; `owned` ones are closed."""
+    """One registered tool under its shown name.
 
-    __slots__ = ("bound", "compiled", "make", "name", "owned", "supplied")
+    `make` gives the object of a call, which is closed after the call where it is `owned`; `steps` are the middleware of
+    the toolsets that the tool comes from.
+    """
+
+    __slots__ = ("__weakref__", "compiled", "make", "name", "owned", "resolved", "steps", "supplied")
 
     def __init__(self, name: str, supplied: ToolLike) -> None:
         self.name = name
-        self.supplied = inner = _unwrapped(supplied)
+        inner, self.steps = unwrapped(supplied)
+        self.supplied = inner
         self.compiled: Definition | None = None
-        self.bound: ResolvedTool | None = None  # of an instance, the same for all its calls
+        self.resolved: ResolvedTool | None = None  # of an instance, the same for all its calls
         self.make: Callable[[Context[Any]], Any] | None = None
         self.owned = False
         if isinstance(inner, ToolFactory):
@@ -156,15 +161,9 @@ class Registry:
             supplied = await toolset.get(name)
             if supplied is not None:
                 entry = self._lent.get(name)
-                if entry is None or entry.supplied is not _unwrapped(supplied):
+                inner, steps = unwrapped(supplied)
+                if entry is None or entry.supplied is not inner or entry.steps != steps:
                     entry = self._lent[name] = Entry(name, supplied)
                 return entry
         self._lent.pop(name, None)
         return self._tools.get(name) or self._builtin.get(name)
-
-
-def _unwrapped(supplied: ToolLike) -> Any:
-    """The tool itself, without the names that toolsets gave it."""
-    while isinstance(supplied, Renamed):
-        supplied = supplied.tool
-    return supplied

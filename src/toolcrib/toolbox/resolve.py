@@ -5,80 +5,92 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
-from toolcrib.context import Context
+from toolcrib.context import Context, Host
 from toolcrib.errors import ToolDefinitionError, traceback_text
 from toolcrib.prepared import Refused, ResolvedTool
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.registry import Entry, made
-from toolcrib.toolbox.tool_list import ToolList
+from toolcrib.toolbox.operator_log import OperatorLog
+from toolcrib.toolbox.registry import Entry, Registry, made
 
 if TYPE_CHECKING:
-    from toolcrib.toolbox.box import Toolbox
     from toolcrib.toolbox.call_stream import CallStream
+    from toolcrib.toolbox.tool_list import ToolList
+
+__all__ = ["Resolver"]
 
 
-async def resolve(
-    box: Toolbox,
-    call: ToolCall,
-    key: CallKey,
-    tool_list: ToolList | None,
-    stream: CallStream | None,
-    deps: Any,
-) -> ResolvedTool | Refused:
-    """What a call is bound to, judged by the list that offered it; or the refusal."""
-    name = call.name
-    try:
-        entry = await box.registry.entry(name)
-        refused = await _not_there(box, call, key, entry, tool_list)
-        if refused is not None:
-            return refused
-        assert entry is not None
-        return await _bound(box, name, key, entry, stream, deps)
-    except ToolDefinitionError as problem:
-        box.set_aside(key.run, name, str(problem))
-        return Refused(call, key, model_messages.tool_broken(name), str(problem))
-    except BaseException as problem:  # a factory that raised, or that awaited what was cancelled
-        if not isinstance(problem, Exception) and not _cancelled_from_within(problem):
-            raise
-        return Refused(call, key, model_messages.failed(name), traceback_text(problem))
+class Resolver:
+    """Finds the tool of a call, and makes it where each call has its own."""
 
+    __slots__ = ("_host", "_operator", "_registry")
 
-async def _not_there(
-    box: Toolbox, call: ToolCall, key: CallKey, entry: Entry | None, tool_list: ToolList | None
-) -> Refused | None:
-    """The refusal of a name that is unknown, was not offered, or means another tool by now."""
-    name = call.name
-    if tool_list is None:
-        if entry is None:
-            return Refused(call, key, model_messages.unknown_tool(name, await box.registry.all_names()))
-        return None
-    if name not in tool_list.entries:
-        if name in tool_list.broken:
-            return Refused(call, key, model_messages.tool_broken(name))
-        return Refused(
-            call, key, model_messages.unknown_tool(name, tool_list.entries, hidden=entry is not None)
-        )
-    return None if entry is tool_list.entries[name] else Refused(call, key, model_messages.tool_changed(name))
+    def __init__(self, registry: Registry, host: Host, operator: OperatorLog) -> None:
+        self._registry = registry
+        self._host = host
+        self._operator = operator
 
+    def at_once(self, name: str, tool_list: ToolList | None) -> ResolvedTool | None:
+        """The tool of a name, where nothing has to be awaited: it was given as an instance, and was used before."""
+        entry = self._registry.known(name)
+        if entry is None or (tool_list is not None and tool_list.entries.get(name) is not entry):
+            return None
+        return entry.resolved
 
-async def _bound(
-    box: Toolbox, name: str, key: CallKey, entry: Entry, stream: CallStream | None, deps: Any
-) -> ResolvedTool:
-    """The object that saw the partial arguments, one that is made now, or the instance that was given."""
-    if stream is not None and stream.tool is not None and stream.entry is entry:
-        tool, stream.tool = stream.tool, None  # it is this call's to close from now on
-        return ResolvedTool(entry, tool, stream.definition)
-    if entry.make is None:
-        if entry.bound is None:
-            entry.bound = ResolvedTool(entry, entry.supplied, entry.definition())
-        return entry.bound
-    ctx: Context[Any] = Context(deps if deps is not None else box.deps, key=key, tool=name, host=box.host)
-    tool, definition = await made(entry, ctx)
-    return ResolvedTool(entry, tool, definition)
+    async def resolve(
+        self, call: ToolCall, key: CallKey, tool_list: ToolList | None, stream: CallStream | None, deps: Any
+    ) -> ResolvedTool | Refused:
+        """The tool of a call, which must be the tool that its list showed; or the refusal."""
+        name = call.name
+        try:
+            entry = await self._registry.entry(name)
+            refused = await self._not_there(call, key, entry, tool_list)
+            if refused is not None:
+                return refused
+            assert entry is not None
+            return await self._resolved(name, key, entry, stream, deps)
+        except ToolDefinitionError as problem:
+            self._operator.set_aside(key.run, name, str(problem))
+            return Refused(call, key, model_messages.tool_broken(name), str(problem))
+        except BaseException as problem:  # a factory that raised, or that awaited what was cancelled
+            if not isinstance(problem, Exception) and not _cancelled_from_within(problem):
+                raise
+            return Refused(call, key, model_messages.failed(name), traceback_text(problem))
+
+    async def _not_there(
+        self, call: ToolCall, key: CallKey, entry: Entry | None, tool_list: ToolList | None
+    ) -> Refused | None:
+        """The refusal of a name that is unknown, was not shown, or means another tool by now."""
+        name = call.name
+        if tool_list is None:
+            if entry is None:
+                known = await self._registry.all_names()
+                return Refused(call, key, model_messages.unknown_tool(name, known))
+            return None
+        if name not in tool_list.entries:
+            if name in tool_list.broken:
+                return Refused(call, key, model_messages.tool_broken(name))
+            hidden = entry is not None
+            return Refused(call, key, model_messages.unknown_tool(name, tool_list.entries, hidden=hidden))
+        same = entry is tool_list.entries[name]
+        return None if same else Refused(call, key, model_messages.tool_changed(name))
+
+    async def _resolved(
+        self, name: str, key: CallKey, entry: Entry, stream: CallStream | None, deps: Any
+    ) -> ResolvedTool:
+        """The object that saw the partial arguments, an object that is made now, or the instance that was given."""
+        if stream is not None and (taken := stream.take(entry)) is not None:
+            return taken
+        if entry.make is None:
+            if entry.resolved is None:
+                entry.resolved = ResolvedTool(entry, entry.supplied, entry.definition())
+            return entry.resolved
+        ctx: Context[Any] = Context(deps, key=key, tool=name, host=self._host)
+        instance, definition = await made(entry, ctx)
+        return ResolvedTool(entry, instance, definition)
 
 
 def _cancelled_from_within(problem: BaseException) -> bool:
-    """Whether a cancellation is no one's wish: the caller's task itself was not cancelled."""
+    """Whether a cancellation is not the caller's: the caller's own task was not cancelled."""
     import asyncio
 
     task = asyncio.current_task()

@@ -10,12 +10,11 @@ Resources = frozenset[str] | None
 
 def resources_of(ready: Ready) -> Resources:
     """What a call touches, as its tool names it; None for anything."""
-    bound = ready.bound
-    hook = bound.definition.hooks.get("resources") if bound is not None else None
-    if hook is None or bound is None:
+    hook = ready.tool.definition.hooks.get("resources")
+    if hook is None:
         return None
     try:
-        named = hook(bound.tool, ready.params)
+        named = hook(ready.tool.instance, ready.params)
     except Exception:
         return None
     return None if named is None else frozenset(named)

@@ -1,27 +1,29 @@
-"""A toolbox for a helper: what its maker may do, or less."""
+"""The policy of a restricted toolbox: what its maker may do, or less."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.errors import as_tuple
-from toolcrib.toolbox.context_host import ContextHost
-from toolcrib.toolbox.policy import AutonomyPolicy, Verb
+from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Policy, Verb
 
 if TYPE_CHECKING:
-    from toolcrib.rules import Rule
-    from toolcrib.toolbox.box import Toolbox
+    from toolcrib.rules.rule import Rule
+
+__all__ = ["restricted_policy"]
 
 
-def restricted(
-    box: Toolbox, tools: Collection[str] | None, rules: Iterable[Rule], autonomy: str | None
-) -> Toolbox:
-    """The same box under a policy that allows no more. TypeError where its policy cannot be restricted."""
-    from toolcrib.rules import Rule, RulePolicy
+def restricted_policy(
+    policy: Any, tools: Collection[str] | None, rules: Iterable[Rule], autonomy: Autonomy | str | None
+) -> Policy:
+    """A policy that allows no more: some of the tools, further deny and ask rules, less autonomy.
 
-    policy: Any = box.policy
+    TypeError where the policy has no method `restricted`, as RulePolicy has.
+    """
+    from toolcrib.rules.policy import RulePolicy
+    from toolcrib.rules.rule import Rule
+
     if isinstance(policy, AutonomyPolicy):
         policy = RulePolicy(policy.autonomy)
     if not hasattr(policy, "restricted"):
@@ -34,12 +36,5 @@ def restricted(
         added.append(
             Rule(verb=Verb.DENY, name="tools of a helper", reason="it was not handed out", unless=handed)
         )
-    made = copy.copy(box)
-    made.policy = policy.restricted(added, autonomy)
-    made.host = ContextHost(made)
-    made._tool_list = None
-    made._portal = None
-    # Toolsets stay entered as long as whoever entered them says.
-    made._stack = None
-    made._entered = box._entered
+    made: Policy = policy.restricted(added, autonomy)
     return made

@@ -1,4 +1,4 @@
-"""Calls that did not stop when they were told to: what they touch stays locked until they really end."""
+"""Runaway calls: told to stop, they did not. What they touch stays locked until they really end."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ POLL = 0.02  # seconds between two looks: what did not stop may belong to any th
 
 
 class RunawayCalls:
-    """The calls that were let go. False while there are none."""
+    """The calls that were let go while they still ran. False while there are none."""
 
     def __init__(self) -> None:
-        self._held: list[tuple[Ready, Callable[[], bool]]] = []
+        self._calls: list[tuple[Ready, Callable[[], bool]]] = []
 
     def __bool__(self) -> bool:
-        return bool(self._held)
+        return bool(self._calls)
 
     def __contains__(self, ready: Ready) -> bool:
-        return any(other is ready for other, _ in self._held)
+        return any(other is ready for other, _ in self._calls)
 
     def add(self, ready: Ready, has_stopped: Callable[[], bool]) -> None:
-        self._held.append((ready, has_stopped))
+        self._calls.append((ready, has_stopped))
 
     async def gone(self, ready: Ready, seconds: float) -> bool:
-        """Wait until none is left that touches what this call touches; False when it takes longer."""
+        """Wait until no runaway call touches what this call touches; False when that takes longer."""
         import asyncio
 
         touched = resources_of(ready)
         give_up = time.monotonic() + seconds
         while True:
-            self._held = [(other, stopped) for other, stopped in self._held if not stopped()]
+            self._calls = [(other, stopped) for other, stopped in self._calls if not stopped()]
             if not any(
                 in_conflict(ready.effect, touched, other.effect, resources_of(other))
-                for other, _ in self._held
+                for other, _ in self._calls
             ):
                 return True
             if time.monotonic() >= give_up:

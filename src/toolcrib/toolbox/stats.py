@@ -1,12 +1,15 @@
-"""What the box counts of each tool, and the hint for a prompt that follows from it."""
+"""Counts and durations of each tool's calls, and the hint for a prompt that follows from them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from toolcrib.result import ToolResult
+
+__all__ = ["Statistics", "ToolStats", "hint"]
 
 LAST_ERROR = 200  # characters of the last error that are kept
 
@@ -44,7 +47,15 @@ FAILING = 0.5  # share of failures from which a tool is named
 SLOW = 10.0  # mean seconds from which a tool is named
 
 
-def hint(stats: dict[str, ToolStats]) -> str:
+class Statistics(dict[str, ToolStats]):
+    """The counts of each tool that was called, by its name."""
+
+    def __missing__(self, name: str) -> ToolStats:
+        self[name] = made = ToolStats()
+        return made
+
+
+def hint(stats: Mapping[str, ToolStats]) -> str:
     """A section for the prompt that names tools that fail often or are slow; empty when there are none."""
     lines: list[str] = []
     for name, item in sorted(stats.items()):

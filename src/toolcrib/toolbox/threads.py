@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
 import weakref
@@ -10,7 +9,12 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["BRIEF_WAIT", "Portal", "Workers"]
 
 T = TypeVar("T")
 
@@ -43,6 +47,8 @@ class Workers:
 
     def submit(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> _Job:
         """Run a function on a worker, in a copy of the caller's context variables."""
+        import asyncio
+
         job = _Job(fn, args, contextvars.copy_context(), asyncio.get_running_loop())
         with self._lock:
             self._unfinished += 1
@@ -158,6 +164,8 @@ class _Job:
             future = self._future = self._loop.create_future()
             if self.done:
                 return True
+        import asyncio
+
         if timeout is None:
             await asyncio.shield(future)
             return True
@@ -183,6 +191,8 @@ class Portal:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the portal's loop and wait for it; RuntimeError when called from a running loop."""
+        import asyncio
+
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -201,6 +211,8 @@ class Portal:
         return cast("T", value)
 
     def _started(self) -> asyncio.AbstractEventLoop:
+        import asyncio
+
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

@@ -7,11 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolcrib.call import CallKey
 from toolcrib.compiling.definition import Definition
 from toolcrib.compiling.schema_params import SchemaParams
-from toolcrib.context import Context
+from toolcrib.context import Context, Host
 from toolcrib.spec import ToolSpec
+from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.operator_log import OperatorLog
+from toolcrib.toolbox.policy import Policy
 from toolcrib.toolbox.registry import Entry, Registry, close_tool, made
+
+__all__ = ["ToolList", "ToolLists"]
 
 
 @dataclass(slots=True)
@@ -29,7 +35,30 @@ class ToolList:
     dynamic: bool = False
 
 
-async def make_tool_list(registry: Registry, shows: Callable[[Any], bool], ctx: Context[Any]) -> ToolList:
+class ToolLists:
+    """Makes the list of each turn. Without dynamic tools the same list is given again until something changes."""
+
+    def __init__(self, registry: Registry, decider: Decider, host: Host, operator: OperatorLog) -> None:
+        self._registry = registry
+        self._decider = decider
+        self._host = host
+        self._operator = operator
+        self._last: tuple[tuple[int, ...], Policy, ToolList] | None = None
+
+    async def current(self, run: str, deps: Any) -> ToolList:
+        """The tools that the policy shows. Tools that cannot be compiled or described are set aside with a warning."""
+        version, policy = self._registry.version, self._decider.policy
+        if self._last is not None and self._last[0] == version and self._last[1] is policy:
+            return self._last[2]
+        ctx: Context[Any] = Context(deps, key=CallKey(run, 0, 0), host=self._host)
+        tool_list = await _made(self._registry, policy.shows, ctx)
+        for name, reason in tool_list.broken.items():
+            self._operator.set_aside(run, name, reason)
+        self._last = None if tool_list.dynamic else (version, policy, tool_list)
+        return tool_list
+
+
+async def _made(registry: Registry, shows: Callable[[Any], bool], ctx: Context[Any]) -> ToolList:
     """List the tools as the world is now. A tool that cannot be compiled or described is set aside."""
     tool_list = ToolList()
     names = await registry.names(tool_list.broken)

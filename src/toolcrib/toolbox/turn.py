@@ -7,98 +7,142 @@ resources it touches waits only for earlier ones that touch the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.effect import Effect
-from toolcrib.prepared import Prepared, Ready, Refused
+from toolcrib.prepared import Pending, Prepared, Refused
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.path import CallPath
+from toolcrib.toolbox.report import Record
 from toolcrib.toolbox.resources import Resources, in_conflict, resources_of
 
 if TYPE_CHECKING:
-    from toolcrib.toolbox.box import Toolbox
+    from toolcrib.toolbox.call_stream import CallStream
     from toolcrib.toolbox.early_start import EarlyStart
+    from toolcrib.toolbox.tool_list import ToolList
+
+__all__ = ["Turn"]
 
 
-async def run_turn(
-    box: Toolbox, calls: Sequence[ToolCall], run: str, turn: int, **named: Any
-) -> list[ToolResult]:
-    """Results in the order of the calls, exactly one each; see `Toolbox.call_turn`."""
-    streams, tool_list = named.pop("streams", None) or {}, named.pop("tool_list", None)
-    early: EarlyStart | None = named.pop("early", None)
-    originals = _first_of_duplicates(calls)
-    prepared: list[Prepared | None] = []
-    results: list[ToolResult | None] = [None] * len(calls)
-    try:
-        for index, call in enumerate(calls):
-            key = CallKey(run, turn, index)
-            if index in originals:
-                prepared.append(None)
-            elif early is not None and (begun := early.prepared(index, call)) is not None:
-                prepared.append(begun)
-            else:
-                prepared.append(
-                    await box.prepare(call, key=key, tool_list=tool_list, stream=streams.get(index))
-                )
-        if early is not None:
-            await early.discard(but={item.key.index for item in prepared if item is not None})
-            early.release(named.get("record"))
-        if len(calls) == 1 and prepared[0] is not None and early is None:
-            return [await box.settle(prepared[0], **named)]
-        await _run_ordered(box, prepared, results, named, early)
-    except BaseException:
-        if early is not None:
-            await early.stop(named.get("record"))
-        await _answer_the_rest(box, calls, prepared, CallKey(run, turn, 0), named)
-        for stream in streams.values():
-            await stream.discard()
-        raise
-    for index, original in originals.items():
-        same = results[original]
-        assert same is not None
-        results[index] = box.settle_refused(
-            Refused(calls[index], CallKey(run, turn, index), same), named.get("record")
-        )
-    return [result for result in results if result is not None]
+class Turn:
+    """The calls of one turn on their way. `run` gives their results in their order, exactly one each."""
 
+    def __init__(
+        self,
+        path: CallPath,
+        calls: Sequence[ToolCall],
+        first: CallKey,
+        *,
+        tool_list: ToolList | None,
+        streams: Mapping[int, CallStream],
+        early: EarlyStart | None,
+        deps: Any,
+        timeout: float | None,
+        record: Record | None,
+    ) -> None:
+        self._path = path
+        self._calls = calls
+        self._keys = [first._replace(index=index) for index in range(len(calls))]
+        self._tool_list = tool_list
+        self._streams = streams
+        self._early = early
+        self._deps = deps
+        self._timeout = timeout
+        self._record = record
+        self._asking = asyncio.Lock()
+        self._prepared: list[Prepared | None] = []
+        self._results: list[ToolResult | None] = [None] * len(calls)
 
-async def _run_ordered(
-    box: Toolbox,
-    prepared: Sequence[Prepared | None],
-    results: list[ToolResult | None],
-    named: dict[str, Any],
-    early: EarlyStart | None,
-) -> None:
-    ended: list[tuple[Effect, Resources, asyncio.Task[None]]] = []
-    tasks: list[asyncio.Task[None]] = []
-    asking = asyncio.Lock()
+    async def run(self) -> list[ToolResult]:
+        originals = _first_of_duplicates(self._calls)
+        early = self._early
+        try:
+            for index, call in enumerate(self._calls):
+                self._prepared.append(None if index in originals else await self._prepare(index, call))
+            if early is not None:
+                await early.discard(but={item.key.index for item in self._prepared if item is not None})
+                early.release(self._record)
+            await self._run_ordered()
+        except BaseException:
+            if early is not None:
+                await early.stop(self._record)
+            await self._answer_the_rest()
+            for stream in self._streams.values():
+                await stream.discard()
+            raise
+        for index, original in originals.items():
+            same = self._results[original]
+            assert same is not None
+            repeated = Refused(self._calls[index], self._keys[index], same)
+            self._results[index] = self._path.report.refused(repeated, self._record)
+        return [result for result in self._results if result is not None]
 
-    async def one(index: int, item: Prepared, before: list[asyncio.Task[None]]) -> None:
+    async def _prepare(self, index: int, call: ToolCall) -> Prepared:
+        if self._early is not None and (started := self._early.prepared(index, call)) is not None:
+            return started
+        key, stream = self._keys[index], self._streams.get(index)
+        if stream is None:
+            prepared = self._path.preparation.at_once(call, key, self._tool_list)
+            if prepared is not None:
+                return prepared
+        return await self._path.preparation.prepare(call, key, self._tool_list, stream, self._deps)
+
+    async def _run_ordered(self) -> None:
+        """Run each call as soon as no earlier call that conflicts with it runs. Refused calls are answered at once."""
+        alone = len(self._calls) == 1 and self._early is None
+        running: list[tuple[Effect, Resources, asyncio.Task[None]]] = []
+        try:
+            for index, item in enumerate(self._prepared):
+                if item is None:
+                    continue
+                if alone or isinstance(item, Refused):
+                    await self._run_after(index, item, [])
+                    continue
+                touched = resources_of(item.ready if isinstance(item, Pending) else item)
+                before = [
+                    task
+                    for effect, other, task in running
+                    if in_conflict(item.effect, touched, effect, other)
+                ]
+                work = self._run_after(index, item, before)
+                task = asyncio.create_task(work, name=f"toolcrib {item.key}")
+                running.append((item.effect, touched, task))
+            await asyncio.gather(*(task for _, _, task in running))
+        except BaseException:
+            for _, _, task in running:
+                task.cancel()
+            await asyncio.gather(*(task for _, _, task in running), return_exceptions=True)
+            raise
+
+    async def _run_after(self, index: int, item: Prepared, before: list[asyncio.Task[None]]) -> None:
+        """Run a call once others have ended: then it is decided on again, for they may have changed what counts."""
         if before:
             await asyncio.wait(before)
-        begun = early.task(item) if early is not None else None
-        results[index] = await (begun or box.settle(item, asking=asking, **named))
+        started = self._early.task(item) if self._early is not None else None
+        if started is not None:
+            self._results[index] = await started
+            return
+        kept = bool(before) or self._early is not None
+        self._results[index] = await self._path.finish(
+            item, self._deps, self._timeout, self._record, kept=kept, asking=self._asking
+        )
 
-    for index, item in enumerate(prepared):
-        if item is None:
-            continue
-        if isinstance(item, Refused):
-            results[index] = await box.settle(item, **named)
-            continue
-        touched = resources_of(item)
-        before = [task for effect, other, task in ended if in_conflict(item.effect, touched, effect, other)]
-        task = asyncio.create_task(one(index, item, before), name=f"toolcrib {item.key}")
-        ended.append((item.effect, touched, task))
-        tasks.append(task)
-    try:
-        await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+    async def _answer_the_rest(self) -> None:
+        """The turn was cut short: calls that have no recorded result yet are recorded as cancelled."""
+        for index, call in enumerate(self._calls):
+            item = self._prepared[index] if index < len(self._prepared) else None
+            if item is not None and item.execution.result is not None:
+                continue
+            unrun = model_messages.cancelled(call.name, started=False)
+            if item is None:
+                self._path.report.refused(Refused(call, self._keys[index], unrun), self._record)
+            elif isinstance(item, Refused):
+                self._path.report.refused(item, self._record)
+            else:
+                await self._path.refuse(item, unrun, self._record)
 
 
 def _first_of_duplicates(calls: Sequence[ToolCall]) -> dict[int, int]:
@@ -114,21 +158,3 @@ def _first_of_duplicates(calls: Sequence[ToolCall]) -> dict[int, int]:
         if first != index:
             repeated[index] = first
     return repeated
-
-
-async def _answer_the_rest(
-    box: Toolbox,
-    calls: Sequence[ToolCall],
-    prepared: Sequence[Prepared | None],
-    first: CallKey,
-    named: dict[str, Any],
-) -> None:
-    """The turn was cut short: calls that have no recorded result yet are recorded as cancelled."""
-    for index, call in enumerate(calls):
-        item = prepared[index] if index < len(prepared) else None
-        unrun = model_messages.cancelled(call.name, started=False)
-        if isinstance(item, Ready) and item.done is None:
-            await box.refuse(item, unrun, named.get("record"))
-        elif item is None or item.done is None:
-            result = item.result if isinstance(item, Refused) else unrun
-            box.settle_refused(Refused(call, first._replace(index=index), result), named.get("record"))

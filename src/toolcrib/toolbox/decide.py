@@ -1,0 +1,152 @@
+"""The third step of a call's path: may this call run, does a person have to be asked, or is it refused?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.call import CallKey, ToolCall
+from toolcrib.effect import Effect
+from toolcrib.fingerprint import fingerprint
+from toolcrib.prepared import Lookups, OneExecution, Pending, Prepared, Ready, Refused, ResolvedTool
+from toolcrib.question import Question
+from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.approvals import Approvals, prefixes_of
+from toolcrib.toolbox.decode import Arguments
+from toolcrib.toolbox.policy import BY_EFFECT, AutonomyPolicy, Decision, Policy, PolicyRequest, Verb
+from toolcrib.toolbox.runs import Runs
+
+if TYPE_CHECKING:
+    from toolcrib.repair import Edit
+    from toolcrib.secrets.masking import Masking
+
+__all__ = ["Decider", "candidate"]
+
+# Looked up once: an enum's members are slow to reach on 3.11.
+ALLOW, ASK, DENY, READ, WRITE = Verb.ALLOW, Verb.ASK, Verb.DENY, Effect.READ, Effect.WRITE
+
+
+class Decider:
+    """Decides on calls by a policy, by earlier approvals, and by what the tool itself says of the call.
+
+    `policy` may be replaced at any time; calls that were prepared before are decided again.
+    """
+
+    __slots__ = ("_masking", "approvals", "policy", "runs")
+
+    def __init__(
+        self, policy: Policy, approvals: Approvals, runs: Runs, masking: Masking | None = None
+    ) -> None:
+        self.policy = policy
+        self.approvals = approvals
+        self.runs = runs
+        self._masking = masking
+
+    @property
+    def tracks_taint(self) -> bool:
+        """Whether the policy looks at what came from outside."""
+        return getattr(self.policy, "tracks_taint", False)
+
+    def request_for(self, ready: Ready) -> PolicyRequest:
+        """What the policy is asked about a call."""
+        taint, texts = self.runs.provenance(ready.key.run)
+        facts = ready.tool.definition.facts
+        return PolicyRequest(facts, ready.effect, ready, taint=taint, user_texts=texts)
+
+    def decide_again(self, ready: Ready) -> Decision:
+        """The policy's decision now on a call that was prepared before."""
+        return self.policy.decide(self.request_for(ready))
+
+    def decide(self, call: ToolCall, key: CallKey, tool: ResolvedTool, arguments: Arguments) -> Prepared:
+        """Decide on a valid call: Ready, Pending or Refused. The tool's own `precheck` comes after the policy."""
+        definition = tool.definition
+        if definition.unavailable is not None and (why := definition.unavailable(tool.instance)):
+            return Refused(call, key, model_messages.denied(call.name, why))
+        ready = candidate(call, key, tool, arguments)
+        params, edits, effect = ready.params, ready.edits, ready.effect
+        policy = self.policy
+        if type(policy) is AutonomyPolicy and (
+            not policy.looks or effect > WRITE or "accesses" not in definition.hooks
+        ):
+            decision = policy.by_effect[effect]  # all that it would look at
+        else:
+            decision = policy.decide(self.request_for(ready))
+            ready = ready._replace(why=decision.rule)
+        verb = decision.verb
+        if verb is DENY:
+            return Refused(call, key, model_messages.denied(call.name, decision.reason))
+        if definition.precheck is not None and (refusal := definition.precheck(tool.instance, params)):
+            return Refused(call, key, model_messages.precheck(call.name, refusal))
+        reason = _why_ask(decision, effect, edits) if verb is ASK or edits else ""
+        if "doubt" in definition.hooks:
+            reason = _with_doubt(tool, params, reason)
+        return self.asked(ready, decision, reason) if reason else ready
+
+    def asked(self, ready: Ready, decision: Decision, reason: str) -> Ready | Pending:
+        """A call that a person has to be asked about, unless an earlier answer covers it."""
+        identity, accesses = ready.tool.definition.identity, ready.accesses
+        # An answer is about what a name leads to, not about what it may lead to later.
+        leads = [access.target for access in accesses or () if access.real]
+        mark = fingerprint(identity, [*leads, ready.arguments] if leads else ready.arguments)
+        if not decision.strict and self.approvals.covers_call(ready, mark):
+            return ready._replace(fingerprint=mark, approved=True, why="approved before")
+        question = Question(
+            key=ready.key,
+            tool=ready.call.name,
+            action=f"run {ready.call.name}",
+            reason=reason,
+            arguments=ready.arguments,
+            effect=ready.effect.label,
+            fingerprint=mark,
+            edits=ready.edits,
+            prefixes=() if decision.strict else prefixes_of(accesses),
+            strict=decision.strict,
+        )
+        if self._masking is not None:
+            question = self._masking.hidden(question)
+        return Pending(ready._replace(fingerprint=mark, why=""), question)
+
+
+def candidate(call: ToolCall, key: CallKey, tool: ResolvedTool, arguments: Arguments) -> Ready:
+    """A valid call as it would run, before anybody has decided on it."""
+    params, given, edits = arguments
+    definition = tool.definition
+    effect = definition.facts.effect if definition.effect_for is None else _effect(tool, params)
+    return Ready(call, key, tool, params, given, edits, effect, OneExecution(), Lookups())
+
+
+def _effect(tool: ResolvedTool, params: Any) -> Effect:
+    """The effect of this call: what the tool says of its params, never more than it declared."""
+    declared: Effect = tool.definition.facts.effect
+    try:
+        said = tool.definition.effect_for(tool.instance, params)
+        return min(said, declared) if isinstance(said, Effect) else declared
+    except Exception:
+        import logging
+
+        logging.getLogger("toolcrib").exception("effect_for of tool %s failed", tool.entry.name)
+        return declared
+
+
+def _why_ask(decision: Decision, effect: Effect, edits: tuple[Edit, ...]) -> str:
+    """Why a person must be asked, or "": a policy's ASK, or repaired syntax of a call that changes something."""
+    if decision.verb is ASK:
+        return decision.reason
+    if effect is not READ and any(edit.is_syntax for edit in edits):
+        return "its arguments were not valid JSON and had to be repaired"
+    return ""
+
+
+def _with_doubt(tool: ResolvedTool, params: Any, reason: str) -> str:
+    """Why a person must be asked, with the tool's own doubt about the call. A tool that cannot tell asks."""
+    try:
+        doubt = tool.definition.hooks["doubt"](tool.instance, params)
+        if doubt is None or not (reason or doubt.must_ask):
+            return reason
+        if reason in BY_EFFECT:
+            reason = "" if doubt.reason else reason
+        return f"{reason}: {doubt.reason}" if reason else doubt.reason or "its tool wants a person to decide"
+    except Exception:
+        import logging
+
+        logging.getLogger("toolcrib").exception("doubt of tool %s failed", tool.entry.name)
+        return reason or "its tool could not say whether it is harmless"

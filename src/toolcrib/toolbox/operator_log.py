@@ -1,0 +1,47 @@
+"""What the operator is told and the model is not: crashes in full, tools that were set aside, broken approvers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from toolcrib.events import Notice
+from toolcrib.sink import EventSink
+
+__all__ = ["Mask", "OperatorLog"]
+
+Mask = Callable[[Any], Any]
+"""Takes secrets out of a text or of data."""
+
+
+class OperatorLog:
+    """The operator's channel of one toolbox; secrets are masked in all that it says."""
+
+    def __init__(self, sink: EventSink, mask: Mask) -> None:
+        self._sink = sink
+        self._mask = mask
+        self._said: set[str] = set()
+
+    def problem(self, what: str, problem: str) -> None:
+        """Log something that went wrong, whole."""
+        import logging
+
+        logging.getLogger("toolcrib").error("%s", self._mask(f"{what}:\n{problem}"))
+
+    def problem_once(self, about: str, what: str, problem: str) -> None:
+        """Log something that goes wrong each time: the first time only."""
+        if about not in self._said:
+            self._said.add(about)
+            self.problem(what, problem)
+
+    def set_aside(self, run: str, name: str, reason: str) -> None:
+        """Say once that a tool or a toolset cannot be used."""
+        if name in self._said:
+            return
+        self._said.add(name)
+        what = name if name.startswith("toolset ") else f"tool {name!r}"
+        message = self._mask(f"{what} was set aside: {reason.removeprefix(f'{what}: ')}")
+        warnings.warn(message, stacklevel=4)
+        if self._sink:
+            self._sink.emit(run, Notice(message, tool=name))

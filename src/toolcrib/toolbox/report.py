@@ -1,0 +1,104 @@
+"""The end of the path: each call gets exactly one result, which is recorded first and then told to whoever listens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from toolcrib.call import CallKey, CallState
+from toolcrib.content import Text
+from toolcrib.errors import ErrorCode, traceback_text
+from toolcrib.events import CallFinished
+from toolcrib.prepared import Ready, Refused
+from toolcrib.result import ToolResult
+from toolcrib.sink import EventSink
+from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.operator_log import Mask, OperatorLog
+from toolcrib.toolbox.stats import Statistics
+
+if TYPE_CHECKING:
+    from toolcrib.audit import AuditLog
+    from toolcrib.secrets.masking import Masking
+
+__all__ = ["Record", "Report"]
+
+Record = Callable[[CallKey, ToolResult], None]
+"""Is handed each result before anybody else is told of it: a transcript, say."""
+
+SUCCESS, ERROR = CallState.SUCCESS, CallState.ERROR
+
+
+class Report:
+    """Records and reports results. Masking, the audit log and listeners cost nothing where there are none."""
+
+    def __init__(
+        self,
+        sink: EventSink,
+        stats: Statistics,
+        operator: OperatorLog,
+        mask: Mask,
+        masking: Masking | None,
+        audit: AuditLog | None,
+    ) -> None:
+        self._sink = sink
+        self._stats = stats
+        self._operator = operator
+        self._mask = mask
+        self._masking = masking
+        self._audit = audit
+
+    def ended(
+        self, ready: Ready, result: ToolResult, duration: float, problem: str, record: Record | None
+    ) -> ToolResult:
+        """Record and report the result of a call that ran; `problem` is for the operator alone."""
+        name, edits = ready.call.name, ready.edits
+        if edits:
+            result.edits = edits if self._masking is None else self._masking.edits(edits)
+        if ready.changed:
+            note = model_messages.other_arguments(ready.arguments, self._mask)
+            result.parts = (*result.parts, Text(note))
+        ready.execution.end(result)
+        self._stats[name].count(result, duration, len(edits))
+        if problem:
+            what = "failed" if result.is_error else "gave a result that does not match its schema"
+            self._operator.problem(f"tool {name} {what}", problem)
+        if self._audit is not None:
+            self._audit.ended(ready, result, duration)
+        if record is not None:
+            self.recorded(record, ready.key, result)
+        if self._sink.listeners:
+            self._emit(ready.key, name, result, duration, problem, len(edits))
+        return result
+
+    def refused(self, refused: Refused, record: Record | None) -> ToolResult:
+        """Record and report the result of a call that does not run."""
+        name, result = refused.call.name, refused.result
+        if self._masking is not None:
+            result = self._masking.of_result(result)
+        refused.execution.end(result)
+        if result.code is not None and result.code is not ErrorCode.UNKNOWN_TOOL:
+            self._stats[name].count(result, 0.0)
+        if refused.problem:
+            self._operator.problem(f"tool {name} failed", refused.problem)
+        if self._audit is not None:
+            self._audit.refused(refused, self._mask)
+        if record is not None:
+            self.recorded(record, refused.key, result)
+        if self._sink.listeners:
+            self._emit(refused.key, name, result, 0.0, refused.problem, 0)
+        return result
+
+    def recorded(self, record: Record, key: CallKey, result: ToolResult) -> None:
+        """Hand a result over to be recorded; a recorder that fails is the operator's to know."""
+        try:
+            record(key, result)
+        except Exception as problem:
+            self._operator.problem(f"the result of call {key} could not be recorded", traceback_text(problem))
+
+    def _emit(
+        self, key: CallKey, name: str, result: ToolResult, duration: float, problem: str, repairs: int
+    ) -> None:
+        state = ERROR if result.is_error else SUCCESS
+        code = result.code.value if result.code is not None else ""
+        event = CallFinished(key, name, state, None, None, None, result, code, duration, problem, repairs)
+        self._sink.emit(key.run, event)

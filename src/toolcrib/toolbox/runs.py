@@ -1,0 +1,95 @@
+"""What is remembered of each run while it lasts: approvals, provenance, and which run called which."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from toolcrib.call import CallKey
+from toolcrib.sink import EventSink
+
+__all__ = ["Limiter", "Provenance", "Runs"]
+
+
+class Limiter(Protocol):
+    """Says when a tool may not run any more; `toolcrib.rules.RateLimits` is one."""
+
+    def take(self, run: str, tool: str) -> str: ...
+    def give_back(self, run: str, tool: str) -> None: ...
+    def forget(self, run: str) -> None: ...
+
+
+class Provenance(NamedTuple):
+    """Where the content of a run comes from: the tools that brought in some from outside, and the user's texts."""
+
+    taint: frozenset[str] = frozenset()
+    user_texts: tuple[str, ...] = ()
+
+
+UNKNOWN = Provenance()
+
+
+class Runs:
+    """The runs of a toolbox.
+
+    Calls that a tool makes form a run of their own, named by the key of the call that made them. They count to the run
+    that is outermost: its approvals hold for them, and its limits.
+    """
+
+    def __init__(self, sink: EventSink, limiter: Limiter | None) -> None:
+        self._sink = sink
+        self._limiter = limiter
+        self._provenance: dict[str, Provenance] = {}
+        self._approved: dict[str, list[tuple[Any, Any]]] = {}
+
+    def outermost(self, run: str) -> str:
+        """The run that a call counts to."""
+        return self._sink.outermost(run) if self._sink.parents else run
+
+    def open_inner(self, key: CallKey) -> tuple[str, int]:
+        """The run of the calls that a tool makes in its call, and how deep calls within calls are by now."""
+        run = str(key)
+        self._sink.parents[run] = key.run
+        return run, self._sink.depth(run)
+
+    def close_inner(self, key: CallKey) -> None:
+        """The call ended that made calls of its own."""
+        self._drop(str(key))
+
+    def forget(self, run: str) -> None:
+        """The run is over: drop its approvals, its provenance, its counts and the numbers of its events."""
+        self._drop(run)
+        if self._limiter is not None:
+            self._limiter.forget(run)
+
+    def _drop(self, run: str) -> None:
+        self._provenance.pop(run, None)
+        self._approved.pop(run, None)
+        self._sink.forget(run)
+
+    # -- provenance
+
+    def provenance(self, run: str) -> Provenance:
+        """The provenance that counts for a call of the run: that of the outermost run."""
+        return self._provenance.get(self.outermost(run), UNKNOWN) if self._provenance else UNKNOWN
+
+    def set_provenance(self, run: str, provenance: Provenance) -> None:
+        self._provenance[self.outermost(run)] = provenance
+
+    def took_in(self, key: CallKey) -> bool:
+        """Whether calls that this call made brought in content from outside."""
+        return str(key) in self._provenance
+
+    def add_taint(self, run: str, tool: str) -> None:
+        """A tool brought in content from outside: the run and the outermost run are tainted by it."""
+        for name in {run, self.outermost(run)}:
+            known = self._provenance.get(name, UNKNOWN)
+            self._provenance[name] = known._replace(taint=known.taint | {tool})
+
+    # -- approvals
+
+    def approved(self, run: str) -> list[tuple[Any, Any]]:
+        """The approvals that hold for the run, each with the tool that it was given for."""
+        return self._approved.get(self.outermost(run), []) if self._approved else []
+
+    def add_approved(self, run: str, tool: Any, approval: Any) -> None:
+        self._approved.setdefault(self.outermost(run), []).append((tool, approval))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.access import Access, Reach
-from toolcrib.command.launch.process import Outcome
+from toolcrib.command.launch.process import ProcessOutcome
 from toolcrib.command.sandbox import Denial, Level, Permission, Sandbox, SandboxError
 from toolcrib.errors import ToolError
 from toolcrib.visible import spelled_out
@@ -73,7 +73,7 @@ class PermissionEscalation:
         level: Level,
         denial: Denial,
         command: str,
-        outcome: Outcome,
+        outcome: ProcessOutcome,
     ) -> Sandbox | None:
         """Asks a person to allow what was refused; returns the wider sandbox, or None if nothing can be offered.
 
@@ -151,7 +151,9 @@ def _permission_of(patterns: tuple[str, ...], beside: str) -> Permission | None:
     return Permission(kind, target)
 
 
-def _details(permission: Permission, denial: Denial, command: str, outcome: Outcome, sandbox: Sandbox) -> str:
+def _details(
+    permission: Permission, denial: Denial, command: str, outcome: ProcessOutcome, sandbox: Sandbox
+) -> str:
     """For the person: what happened, and what a yes would mean."""
     level = sandbox.level
     printed = outcome.output.ending(MAX_PRINTED).strip().split("\n")[-8:]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from toolcrib.command.launch.process import Outcome
+from toolcrib.command.launch.process import ProcessOutcome
 from toolcrib.command.launch.run_command import Finished
 from toolcrib.command.sandbox import Denial, Launch, Network, Permission, Sandbox
 from toolcrib.shell import Judgement
@@ -53,7 +53,7 @@ def explain_failure(
 
 
 def _silent_network_failure(
-    judgement: Judgement, command: str, outcome: Outcome, output: str, sandbox: Sandbox, launch: Launch
+    judgement: Judgement, command: str, outcome: ProcessOutcome, output: str, sandbox: Sandbox, launch: Launch
 ) -> Denial | None:
     """The connection that a command may have failed to make without saying so."""
     if sandbox.level.network is not Network.OFF or outcome.code is None or not sandbox.report().confines:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from toolcrib.command.launch.output import BoundedOutput
-from toolcrib.command.launch.process import Outcome
+from toolcrib.command.launch.process import ProcessOutcome
 from toolcrib.command.sandbox import Denial
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Reporter:
             self.last = now
             self.ctx.report(result={"output": output.ending(MAX_LIVE)})
 
-    def end(self, outcome: Outcome, denial: Denial | None, reverted: Sequence[str] = ()) -> None:
+    def end(self, outcome: ProcessOutcome, denial: Denial | None, reverted: Sequence[str] = ()) -> None:
         """Reports the result, what the sandbox reverted, and after a refusal what would allow it."""
         result: dict[str, Any] = {
             "output": outcome.output.ending(MAX_LIVE),

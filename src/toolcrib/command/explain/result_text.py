@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
-from toolcrib.command.launch.process import Outcome
+from toolcrib.command.launch.process import ProcessOutcome
 from toolcrib.command.sandbox import Denial
 from toolcrib.errors import ToolError
 
@@ -20,7 +20,11 @@ def sandbox_sentences(denial: Denial | None, reverted: Sequence[str], root: str)
 
 
 def result_text(
-    outcome: Outcome, timeout: int, max_timeout: int, refused: Sequence[str], allowed: Sequence[str] = ()
+    outcome: ProcessOutcome,
+    timeout: int,
+    max_timeout: int,
+    refused: Sequence[str],
+    allowed: Sequence[str] = (),
 ) -> str:
     """The result for the model. `refused` are the sentences of the sandbox, `allowed` says what a person allowed.
 

@@ -26,7 +26,7 @@ DRAIN = 0.25  # seconds for output that is still in the pipe when the process ha
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProcessOutcome:
     """How a process ended. `code` is None after a timeout and negative for a signal.
 
     `left` is the number of processes that it left running and that were ended after it.
@@ -49,7 +49,7 @@ async def run_process(
     on_output: Callable[[BoundedOutput], None] | None = None,
     pass_fds: Sequence[int] = (),
     on_start: Callable[[], None] | None = None,
-) -> Outcome:
+) -> ProcessOutcome:
     """Runs a process to its end, or ends it after `timeout` seconds or when the calling task is cancelled.
 
     `keep` is how many bytes of output are kept. `on_output` is called when output arrives, `on_start` when the process
@@ -99,4 +99,4 @@ async def run_process(
             await shielded(end_leftovers(tree, grace), tree)
         await pipe.drained(DRAIN)
         pipe.close()
-    return Outcome(code, output, time.monotonic() - started, left)
+    return ProcessOutcome(code, output, time.monotonic() - started, left)

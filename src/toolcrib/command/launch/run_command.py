@@ -9,7 +9,7 @@ from functools import partial
 
 from toolcrib.command.launch.environment import search_path
 from toolcrib.command.launch.output import BoundedOutput
-from toolcrib.command.launch.process import Outcome, run_process
+from toolcrib.command.launch.process import ProcessOutcome, run_process
 from toolcrib.command.launch.sandboxed_host import SandboxedHost, path_of, prepare_launch, run_as_plan
 from toolcrib.command.sandbox import Launch, Sandbox, SandboxError
 from toolcrib.shell import Judgement, Plan
@@ -48,7 +48,7 @@ class Finished:
     `reverted` are sentences about what the sandbox reverted after it.
     """
 
-    outcome: Outcome
+    outcome: ProcessOutcome
     launch: Launch | None
     reverted: list[str]
 

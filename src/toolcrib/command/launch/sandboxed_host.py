@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from toolcrib.command.launch.output import BoundedOutput, OutputPipe
 from toolcrib.command.launch.plan_runner import run_plan
-from toolcrib.command.launch.process import DRAIN, Outcome
+from toolcrib.command.launch.process import DRAIN, ProcessOutcome
 from toolcrib.command.launch.process_tree import (
     MARK,
     ProcessTree,
@@ -47,7 +47,7 @@ async def run_as_plan(
     timeout: float,
     keep: int,
     on_output: Callable[[BoundedOutput], None],
-) -> Outcome:
+) -> ProcessOutcome:
     """Runs a plan with output and errors in one pipe. Ends what is left after it, or after `timeout` seconds."""
     started = time.monotonic()
     output = BoundedOutput(keep)
@@ -71,7 +71,7 @@ async def run_as_plan(
             await pipe.drained(DRAIN)
         finally:
             pipe.close()
-    return Outcome(code, output, time.monotonic() - started, host.left)
+    return ProcessOutcome(code, output, time.monotonic() - started, host.left)
 
 
 async def prepare_launch(prepare: Callable[[], Launch]) -> Launch:

@@ -12,7 +12,7 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolcrib.command.sandbox.confining import ConfiningSandbox, SandboxOptions
+from toolcrib.command.sandbox.confining import BackendOptions, ConfiningSandbox
 from toolcrib.command.sandbox.environment import outer_and_inner
 from toolcrib.command.sandbox.files.file_view import FileView
 from toolcrib.command.sandbox.files.paths import between
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 WHILE_IT_RUNS = (
-    "WHILE a command runs, git of yours (an editor's, a prompt's) runs what repositories say that the command makes "
-    "in the workspace; it is taken out of them only when the command ended"
+    "WHILE a command runs, git of yours (in an editor, in a prompt) runs what the settings and hooks of repositories "
+    "name that the command creates in the workspace; they are removed only when the command has ended"
 )
 ALWAYS = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
@@ -55,7 +55,7 @@ class Bubblewrap(ConfiningSandbox):
         level: Level | None = None,
         *,
         landlock: bool = False,
-        **options: Unpack[SandboxOptions],
+        **options: Unpack[BackendOptions],
     ) -> None:
         super().__init__(workspace, level, **options)
         self.landlock = landlock

@@ -19,14 +19,14 @@ from toolcrib.command.sandbox.unconfined import ExternalSandbox, NoSandbox
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from toolcrib.command.sandbox.confining import SandboxOptions
+    from toolcrib.command.sandbox.confining import BackendOptions
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
     """A row of the order in which back ends are tried.
 
-    `make` takes a workspace, a level and `SandboxOptions`. `platforms` are values of `sys.platform`. `fix` tells a
+    `make` takes a workspace, a level and `BackendOptions`. `platforms` are values of `sys.platform`. `fix` tells a
     person how to make it work.
     """
 
@@ -64,7 +64,7 @@ def choose(
     *,
     external: str = "",
     order: Sequence[Backend] = ORDER,
-    **options: Unpack[SandboxOptions],
+    **options: Unpack[BackendOptions],
 ) -> Sandbox:
     """The first of `order` that confines commands here.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolcrib.command.sandbox.egress import Resolver
 
 
-class SandboxOptions(TypedDict, total=False):
+class BackendOptions(TypedDict, total=False):
     """Options of every back end.
 
     `readable` are folders outside the workspace that are otherwise hidden and that commands may read. `protected`
@@ -49,9 +49,9 @@ class ConfiningSandbox:
     """Whether commands cannot see if anything exists where something is hidden."""
 
     def __init__(
-        self, workspace: str | os.PathLike[str], level: Level | None = None, **options: Unpack[SandboxOptions]
+        self, workspace: str | os.PathLike[str], level: Level | None = None, **options: Unpack[BackendOptions]
     ) -> None:
-        if unknown := options.keys() - SandboxOptions.__annotations__.keys():
+        if unknown := options.keys() - BackendOptions.__annotations__.keys():
             raise TypeError(f"{type(self).__name__} has no option {', '.join(sorted(unknown))}")
         self.level = level or Level()
         self.check_level(self.level)

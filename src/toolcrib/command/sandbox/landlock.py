@@ -12,7 +12,7 @@ import resource
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from toolcrib.command.sandbox.confining import ConfiningSandbox, SandboxOptions
+from toolcrib.command.sandbox.confining import BackendOptions, ConfiningSandbox
 from toolcrib.command.sandbox.environment import outer_and_inner
 from toolcrib.command.sandbox.files.file_view import FileView
 from toolcrib.command.sandbox.files.own_files import own_program_in
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 WHILE_IT_RUNS = (
-    "WHILE a command runs, it can change protected files and make repositories, and git or an editor of yours in the "
-    "workspace runs what they say; they are put back, and what git runs taken out, only when it ended"
+    "WHILE a command runs, it can change protected files and create repositories, and git or an editor of yours runs "
+    "what they name; they are put back, and what git would run is removed, only when the command has ended"
 )
 EXECUTE, WRITE, READ, LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 MAKE = 0x1FF0  # remove and make: folders, files, devices, sockets, pipes, links
@@ -75,7 +75,7 @@ class Landlock(ConfiningSandbox):
     name = "landlock"
 
     def __init__(
-        self, workspace: str | os.PathLike[str], level: Level | None = None, **options: Unpack[SandboxOptions]
+        self, workspace: str | os.PathLike[str], level: Level | None = None, **options: Unpack[BackendOptions]
     ) -> None:
         super().__init__(workspace, level, **options)
         if ours := own_program_in(self.workspace):
@@ -143,7 +143,9 @@ class Landlock(ConfiningSandbox):
             *limit_gaps(root=os.geteuid() == 0),
         ]
         if self.level.files is not Files.READ_ONLY:
-            gaps.append("what rules deny is hidden only from commands that change nothing; the others ask")
+            gaps.append(
+                "what rules deny is hidden only from commands that change nothing; other commands are asked about"
+            )
         for needed, missing in (
             (2, "files cannot be moved between folders (Landlock 2, Linux 5.19)"),
             (3, "files outside can be cut to length 0 (Landlock 3, Linux 6.2)"),

@@ -58,8 +58,8 @@ class ExternalSandbox:
         network = Strength.NONE if self.level.network is Network.ON else declared
         gaps = (
             f"declared by the operator and not checked: {self.what}",
-            "what lies inside it, the environment and credentials of this process too, commands can reach",
-            "what rules deny by path is not hidden from commands, so those ask of which nobody knows what they read",
+            "commands can reach everything inside it, including the environment and credentials of this process",
+            "paths that rules deny are not hidden from commands, so a command asks if it is not known what it reads",
         )
         return SandboxReport("external", declared, declared, network, declared, Strength.NONE, gaps)
 

@@ -157,11 +157,11 @@ def limit_gaps(*, root: bool) -> list[str]:
         *(["the number of processes"] if root and "pids" not in working_controllers() else []),
         *(["the memory of all processes together"] if "memory" not in working_controllers() else []),
     ]
-    gaps = [
-        "the workspace can be filled up to the limit of each file; only a quota of its file system keeps that"
-    ]
+    gaps = ["the workspace can be filled, file by file; only a quota of its file system limits that"]
     if missing:
-        words = f"no control group can be made here: {' and '.join(missing)} is only looked at a few times a second"
+        words = (
+            f"no control group can be made here: {' and '.join(missing)} is only checked a few times a second"
+        )
         gaps.append(words)
     return gaps
 

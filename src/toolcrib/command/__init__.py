@@ -1,5 +1,5 @@
-"""The command room: judge a command line, launch it confined, explain why it failed.
+"""The command room: `judge` a command line, `launch` it in a `sandbox`, `explain` why it failed.
 
-`launch` runs what was judged: a proved plan program by program, or an opaque script by bash. `sandbox` holds what
-confines either of them.
+A tool that runs commands takes these steps in this order, as `toolcrib.tools.shell` does. Each package hands out what
+others may use; `toolcrib.command.sandbox` and `toolcrib.command.judge` are also meant for programs of your own.
 """

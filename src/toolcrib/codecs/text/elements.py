@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
+from toolcrib.codecs.text.arguments import ArgumentWriter, Place, TextValue
 from toolcrib.codecs.text.delimiters import Delimiters
 from toolcrib.codecs.text.escaping import escape_json
 from toolcrib.codecs.text.form import Form, Tools, safe_name
-from toolcrib.codecs.text.parameter_values import Place
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
-from toolcrib.codecs.text.tag_headers import Header, attributes, read_tag
 from toolcrib.codecs.text.tagged_calls import NO_PARAMETER, TaggedEngine
+from toolcrib.codecs.text.tagged_parameters import Header, attributes, read_tag
 
 __all__ = ["DELIMITERS", "MARK", "read", "write_parameter"]
 

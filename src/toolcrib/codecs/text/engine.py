@@ -14,7 +14,7 @@ from toolcrib.codecs.text.call_objects import NO_JSON, NO_NAME, CallObject, Foun
 from toolcrib.codecs.text.form import Callee, Form, Tools
 from toolcrib.codecs.text.prose import Prose
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
-from toolcrib.codecs.text.tag_headers import call_header
+from toolcrib.codecs.text.tagged_parameters import call_header
 
 __all__ = ["FENCES", "Engine", "ignore"]
 

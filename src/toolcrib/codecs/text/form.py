@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import Answer
-from toolcrib.codecs.text.argument_writer import Trim
+from toolcrib.codecs.text.arguments import Tools, Trim
 from toolcrib.codecs.text.constraints import Constraint, structural_tag
 from toolcrib.codecs.text.declarations import json_tools
 from toolcrib.codecs.text.delimiters import Delimiters, delimiters_of, tagged_delimiters
 from toolcrib.codecs.text.escaping import escape_json, escape_words
-from toolcrib.codecs.text.parameter_values import Tools
 from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.wire_json import arguments_object
 

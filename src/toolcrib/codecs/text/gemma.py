@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.argument_writer import escaped
+from toolcrib.codecs.text.arguments import Parameters, Place, escaped, read_value
 from toolcrib.codecs.text.call_objects import NO_NAME, CallObject, read_string
 from toolcrib.codecs.text.escaping import escape_json, escape_words
 from toolcrib.codecs.text.form import Form, Tools, safe_name
-from toolcrib.codecs.text.parameter_values import Parameters, Place, read_value
 from toolcrib.codecs.text.prose import THINKING, Prose
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
 from toolcrib.codecs.wire_json import arguments_object

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from toolcrib.codecs.text.answer import Answer
-from toolcrib.codecs.text.form import Form, Tools
+from toolcrib.codecs.text.arguments import Tools
+from toolcrib.codecs.text.form import Form
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
 from toolcrib.codecs.text.surroundings import CODE, PARAGRAPH, Code, Surroundings
 
-THINKING = {
+__all__ = ["SHOWN", "THINKING", "THOUGHTS", "CautiousProse", "Prose", "read_no_calls"]
+
+THINKING: Final = {
     "<think>": "</think>",
     "<thinking>": "</thinking>",
     "<thought>": "</thought>",
@@ -20,33 +24,30 @@ THINKING = {
     "<|begin_of_thought|>": "<|end_of_thought|>",
     "◁think▷": "◁/think▷",
 }
+# Further elements that hold thinking; unlike those of `THINKING`, a lone closing tag of these means nothing.
+PONDERING: Final = {f"<{name}>": f"</{name}>" for name in ("reasoning", "analysis", "reflection")}
+THOUGHTS: Final = {**THINKING, **PONDERING}
+# Elements whose contents are shown and not meant: results that the model made up, documents, code.
+SHOWN: Final = {
+    "<!--": "-->",
+    **{
+        f"<{name}": f"</{name}>"
+        for name in (
+            *("tool_result", "tool_results", "tool_response", "tool_output", "function_results"),
+            *("observation", "example", "examples", "code", "pre", "blockquote", "quote", "document"),
+        )
+    },
+}
 
 
 class Prose:
-    """Reads what stands between calls; one for a whole answer.
+    """Reads what stands between calls; one object reads a whole answer.
 
     A block of thinking goes to the answer as such, and nothing in it is a call. Where a prompt has opened the
     block already, the answer holds only its end: what came before that was thinking too, calls included. Code,
-    quotations and examples only show a call, and are text. Where a marker may end a block that is not closed,
-    what follows is kept back, for the block may still be closed behind it.
+    quotations and examples only show a call, and are text. Where a delimiter may end a block that is not
+    closed, what follows is kept back, for the block may still be closed behind it.
     """
-
-    __slots__ = (
-        "_answer",
-        "_around",
-        "_at_beginning",
-        "_blocks",
-        "_code",
-        "_ends_thinking",
-        "_held_from",
-        "_known",
-        "_markers",
-        "_scan",
-        "_seen",
-        "_strays",
-        "_wanted",
-        "pending",
-    )
 
     def __init__(
         self,
@@ -64,47 +65,46 @@ class Prose:
         """
         self._scan = scan
         self._answer = answer
-        self._wanted = markers
+        self._own = frozenset(markers)
+        self._also: frozenset[str] = frozenset()
         self._blocks = blocks
-        self._ends_thinking = ends_thinking
-        self._markers: Markers = markers_of((*markers, *blocks, *blocks.values(), *CODE))
-        self._strays: frozenset[str] = frozenset()
-        self.pending: tuple[str, ...] = ()  # what would close the block of thinking that a marker has ended
+        self._closers = tuple(dict.fromkeys(blocks.values()))
+        self._thinking_enders = markers if ends_thinking else ()
+        self._markers: Markers = markers_of((*markers, *blocks, *self._closers, *CODE))
+        self.pending: tuple[
+            str, ...
+        ] = ()  # what would close the block of thinking that a delimiter has ended
         self._held_from = 0
-        self._around = Surroundings(answer)
-        self._code = Code(scan, self._around)
-        self._known = frozenset(markers)
-        self._seen = False
+        self._has_thought = False
         self._at_beginning = at_beginning
+        self.around = Surroundings(answer)
+        self._code = Code(scan, self.around)
 
     def begin(self) -> Steps[str | None]:
-        """The rest of a block of thinking that the prompt has opened; the marker that ended it, where one may."""
+        """The rest of a block of thinking that the prompt has opened; the delimiter that ended it, where one may."""
         if not self._answer.in_thinking:
             return None
         self._answer.in_thinking = False
-        return (yield from self.thinking(*dict.fromkeys(self._blocks.values())))
+        return (yield from self._thinking(*self._closers))
 
-    def look_out_for(self, strays: tuple[str, ...]) -> None:
-        """From now on these are given like markers, wherever they stand outside of code."""
-        self._strays = frozenset(strays)
-        self._markers = markers_of((*self._markers.words, *strays))
+    def also_look_for(self, markers: tuple[str, ...]) -> None:
+        """From now on these are given like delimiters, wherever they stand outside of code."""
+        self._also = frozenset(markers)
+        self._markers = markers_of((*self._markers.words, *markers))
 
     def until_marker(self) -> Steps[str | None]:
-        """Text and thinking up to the first of the format's markers, which is read; None at the end."""
-        around = self._around
+        """Text and thinking up to the first of the format's delimiters, which is read; None at the end."""
+        around = self.around
         around.resumed()
         if self._answer.in_thinking and (found := (yield from self.begin())) is not None:
             return found
-        while True:
-            if self._at_beginning is not None and around.untouched:
-                yield from self._at_beginning()
-            marker = yield from self._scan.until(self._markers, around.text)
-            if marker is None or marker in self._strays:
+        while (marker := (yield from self._next())) is not None:
+            if marker in self._also:
                 return marker
-            if marker in self._known and not around.for_show:
+            if marker in self._own and not around.for_show:
                 self._at_beginning = None
                 return marker
-            if marker in self._known:
+            if marker in self._own:
                 around.text(marker)
                 end = yield from self._scan.until(PARAGRAPH, around.text)
                 around.text(end or "")
@@ -114,33 +114,95 @@ class Prose:
             elif marker in self.pending:
                 self.closed_behind(marker)
             elif marker in self._blocks:
-                found = yield from self.thinking(self._blocks[marker])
+                found = yield from self._thinking(self._blocks[marker])
                 if found is not None:
                     return found
-            elif not self._seen:
-                self._seen = True
-                self._answer.retract(self._scan.since(0)[: -len(marker)])
-                around.restart()
+            elif not self._has_thought:
+                self._all_was_thinking(marker)
+        return None
 
-    def thinking(self, *closers: str) -> Steps[str | None]:
-        """The rest of a block that was opened; the format's marker that ended it, where one may."""
-        self._seen = True
-        stops = self._wanted if self._ends_thinking else ()
-        found = yield from self._scan.until((*closers, *stops), self._answer.reasoning)
+    def _next(self) -> Steps[str | None]:
+        """The next marker of any kind, behind what may stand unmarked at the beginning and behind text."""
+        if self._at_beginning is not None and self.around.untouched:
+            yield from self._at_beginning()
+        return (yield from self._scan.until(self._markers, self.around.text))
+
+    def _all_was_thinking(self, closer: str) -> None:
+        """The lone end of a block of thinking was read: the prompt had opened it."""
+        self._has_thought = True
+        self._answer.retract(self._scan.since(0)[: -len(closer)])
+        self.around.restart()
+
+    def _thinking(self, *closers: str) -> Steps[str | None]:
+        """The rest of a block that was opened; the format's delimiter that ended it, where one may."""
+        self._has_thought = True
+        found = yield from self._scan.until((*closers, *self._thinking_enders), self._answer.reasoning)
         if found in self.pending:
             self.closed_behind(found or "")
-        elif found in self._known and not self.pending:
+        elif found in self._own and not self.pending:
             self.pending, self._held_from = closers, self._scan.offset - len(found or "")
             self._answer.hold()
         self._answer.end_reasoning()
-        return found if found in self._known else None
+        return found if found in self._own else None
 
     def closed_behind(self, closer: str) -> None:
-        """The block of thinking that a marker had ended is closed here: what looked like calls was part of it."""
+        """The block of thinking that a delimiter had ended is closed here: what looked like calls was part of it."""
         self.pending = ()
         self._answer.drop(self._scan.since(self._held_from)[: -len(closer)])
         self._answer.end_reasoning()
-        self._around.called()
+        self.around.called()
+
+
+class CautiousProse(Prose):
+    """Prose of a format whose tags are no special tokens: whole elements may only be shown.
+
+    The format's markers are always given; the reader asks `around.for_show` itself. `fenced` is given the
+    words of a code fence and says whether it read calls from it.
+    """
+
+    def __init__(
+        self,
+        scan: Scanner,
+        answer: Answer,
+        markers: tuple[str, ...],
+        *,
+        fenced: Callable[[list[str]], Steps[bool]] | None = None,
+        at_beginning: Callable[[], Steps[None]] | None = None,
+        ignore_case: bool = False,
+    ) -> None:
+        super().__init__(scan, answer, markers, blocks=THOUGHTS, at_beginning=at_beginning)
+        self._markers = markers_of((*markers, *THOUGHTS, *THINKING.values(), *SHOWN, *CODE), ignore_case)
+        self._code = Code(scan, self.around, fenced)
+
+    def until_marker(self) -> Steps[str | None]:
+        """Text and thinking up to the first of the format's markers, which is read; None at the end."""
+        yield from self.begin()
+        while (marker := (yield from self._next())) is not None and marker not in self._own:
+            start = self._scan.offset - len(marker)
+            if marker in CODE:
+                yield from self._code.read(marker)
+            elif marker in self._blocks:
+                yield from self._thinking(self._blocks[marker])
+            elif marker in SHOWN:
+                yield from self._shown(start, SHOWN[marker])
+            elif self._has_thought:
+                self.release(start)
+            else:
+                self._all_was_thinking(marker)
+        self._at_beginning = None
+        return marker
+
+    def release(self, start: int) -> None:
+        """What was read from `start` on is text."""
+        self.around.text(self._scan.since(start))
+
+    def _shown(self, start: int, closer: str) -> Steps[None]:
+        """An element whose contents are shown; a word that only begins like its tag is none."""
+        after = yield from self._scan.peek()
+        self.release(start)
+        if closer == "-->" or after in (">", " ", "\n", "\t"):
+            yield from self._scan.until((closer,), self.around.text)
+            self.around.text(closer if not self._scan.ended else "")
 
 
 def read_no_calls(_form: Form, scan: Scanner, answer: Answer, _tools: Tools) -> Steps[None]:

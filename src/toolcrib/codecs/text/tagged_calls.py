@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.argument_writer import ArgumentWriter
+from toolcrib.codecs.text.arguments import ArgumentWriter, Parameters
 from toolcrib.codecs.text.call_objects import NO_JSON, NO_NAME
 from toolcrib.codecs.text.engine import Engine, ignore
 from toolcrib.codecs.text.form import Form, Tools
-from toolcrib.codecs.text.parameter_values import Parameters
 from toolcrib.codecs.text.scanner import Scanner, Steps
-from toolcrib.codecs.text.tag_headers import Header, call_header, parameter_header
-from toolcrib.codecs.text.tagged_value import ParameterValue, ValueReader
+from toolcrib.codecs.text.tagged_parameters import (
+    Header,
+    ParameterValue,
+    ValueReader,
+    call_header,
+    parameter_header,
+)
 
 __all__ = ["NO_PARAMETER", "TaggedEngine"]
 
@@ -44,7 +48,7 @@ class TaggedEngine(Engine):
         """Read the answer to its end."""
         while True:
             if self.answer.if_last:  # closing tags would show that it went on
-                self.prose.look_out_for(self.delimiters.closers)
+                self.prose.also_look_for(self.delimiters.closers)
             marker = yield from self.next_delimiter()
             if marker is None:
                 return

@@ -24,10 +24,10 @@ from toolcrib.codecs.text.call_objects import (
 )
 from toolcrib.codecs.text.engine import ignore
 from toolcrib.codecs.text.form import Form, Tools
+from toolcrib.codecs.text.prose import CautiousProse
 from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.text.shortened_calls import name_in
-from toolcrib.codecs.text.tolerant_bodies import Bodies, begins_json, loosely_read
-from toolcrib.codecs.text.tolerant_marks import (
+from toolcrib.codecs.text.tolerant_bodies import (
     BRACKET,
     CLOSER_MARKS,
     CLOSERS,
@@ -35,8 +35,10 @@ from toolcrib.codecs.text.tolerant_marks import (
     FUNCTION,
     OPENERS,
     TOOLS,
+    Bodies,
+    begins_json,
+    loosely_read,
 )
-from toolcrib.codecs.text.tolerant_prose import ShownProse
 from toolcrib.codecs.text.tolerant_tags import Tags
 
 __all__ = ["RESERVED", "read"]
@@ -63,7 +65,7 @@ class _Reader:
         self.scan = scan
         self.answer = answer
         self.tools = tools
-        self.prose = ShownProse(
+        self.prose = CautiousProse(
             scan, answer, MARKERS, fenced=self.fence, at_beginning=self.whole_answer, ignore_case=True
         )
         self.around = self.prose.around

@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import Any, Final
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
+from toolcrib.codecs.text.arguments import ArgumentWriter, Parameters, TextValue, Tools, read_value
 from toolcrib.codecs.text.call_objects import NO_JSON, CallObject, calls_in, readable
 from toolcrib.codecs.text.engine import ignore
-from toolcrib.codecs.text.parameter_values import Parameters, Tools, read_value
-from toolcrib.codecs.text.scanner import Into, Scanner, Steps, markers_of
+from toolcrib.codecs.text.scanner import Into, Markers, Scanner, Steps, markers_of
 from toolcrib.codecs.text.shortened_calls import arrow_call, members_of, name_in
-from toolcrib.codecs.text.tolerant_marks import CLOSER_MARKS, CLOSERS, END_MARKS, OPENERS, STOPS
 from toolcrib.codecs.wire_json import compact
 from toolcrib.json_text.lenient_grammar import Unreadable
 from toolcrib.json_text.lenient_reader import read_json
 
 __all__ = ["ATTRIBUTE", "IN_TAG", "LONGEST_TAG", "NAME_TAGS", "Bodies", "begins_json", "loosely_read"]
+
+NAMESPACES: Final = ("", "minimax:", "antml:", "seed:", "steptml:")
+WRAPPERS: Final = (
+    *("tool_call", "tool_calls", "toolcall", "toolcalls", "tool-call", "tool-calls", "tool_use"),
+    *("function_call", "function_calls", "function-call", "function-calls", "functioncall", "functioncalls"),
+    "invoke",
+)
+TAG_NAMES: Final = tuple(space + name for space, name in product(NAMESPACES, WRAPPERS))
+OPENERS: Final = tuple(f"<{name}" for name in TAG_NAMES)
+BRACKET: Final = "[TOOL_CALL]"
+FUNCTION: Final = "<function="
+CLOSERS: Final = (*(f"</{name}>" for name in TAG_NAMES), "</function>", "</arg_value>", "[/TOOL_CALL]")
+STOPS: Final = (*OPENERS, *CLOSERS)
+
+TOOLS: Final = "<tools"
+OPENER_MARKS: Final = Markers((*OPENERS, BRACKET, FUNCTION), ignore_case=True)
+CLOSER_MARKS: Final = Markers(CLOSERS, ignore_case=True)
+END_MARKS: Final = Markers((*CLOSERS, *OPENERS, BRACKET), ignore_case=True)
+
+FENCES: Final = frozenset(WRAPPERS)  # code fences of these languages hold calls
+
 
 IN_TAG: Final = re.compile(r"[^<>\n]+")
 LONGEST_TAG: Final = 64

@@ -8,28 +8,26 @@ from typing import Final
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.call_objects import ARGUMENT_KEYS, NO_JSON, calls_in
+from toolcrib.codecs.text.prose import SHOWN, THOUGHTS
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
 from toolcrib.codecs.text.shortened_calls import name_in
 from toolcrib.codecs.text.surroundings import LONGEST_WORD, TICKS, WORD, Surroundings, is_example
 from toolcrib.codecs.text.tolerant_bodies import (
     ATTRIBUTE,
-    IN_TAG,
-    LONGEST_TAG,
-    NAME_TAGS,
-    Bodies,
-    begins_json,
-    loosely_read,
-)
-from toolcrib.codecs.text.tolerant_marks import (
     BRACKET,
     CLOSER_MARKS,
     CLOSERS,
     FUNCTION,
+    IN_TAG,
+    LONGEST_TAG,
+    NAME_TAGS,
     OPENER_MARKS,
     OPENERS,
     TOOLS,
+    Bodies,
+    begins_json,
+    loosely_read,
 )
-from toolcrib.codecs.text.tolerant_prose import SHOWN, THOUGHTS
 
 NOTHING_IN_IT: Final = (
     "what stands in the tag is no call; write one JSON object with name and arguments in it"

@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.argument_writer import ArgumentWriter, TextValue
+from toolcrib.codecs.text.arguments import ArgumentWriter, Parameters, Place, TextValue, read_value
 from toolcrib.codecs.text.form import Form, Tools
-from toolcrib.codecs.text.parameter_values import Parameters, Place, read_value
+from toolcrib.codecs.text.prose import CautiousProse
 from toolcrib.codecs.text.scanner import Into, Scanner, Steps, markers_of
-from toolcrib.codecs.text.tolerant_prose import ShownProse
 from toolcrib.codecs.wire_json import arguments_object
 
 VERBATIM: Final = frozenset(
@@ -49,7 +48,7 @@ class _Reader:
         self.scan = scan
         self.answer = answer
         self.tools = tools
-        self.prose = ShownProse(scan, answer, tuple(f"<{name}>" for name in tools))
+        self.prose = CautiousProse(scan, answer, tuple(f"<{name}>" for name in tools))
         self.parameters = Parameters(tools)
 
     def run(self) -> Steps[None]:

@@ -16,7 +16,7 @@ from tests.growth import growth
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text import Parsed, format_named, formats, parse_text, text_parser
 from toolcrib.codecs.text.escaping import escape_json, escape_markers
-from toolcrib.codecs.text.python_calls import literal
+from toolcrib.codecs.text.grammars.python_calls import literal
 from toolcrib.codecs.text.scanner import Scanner, Steps, drive
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, RestartChunk, TextChunk
 

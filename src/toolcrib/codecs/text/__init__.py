@@ -4,8 +4,7 @@
 - `formats.py`: all formats, a row each. To add one, add a row; `docs/text-models.md` shows how.
 - `engine.py`, `tagged_calls.py`: read an answer by the delimiters that follow from the templates (`delimiters.py`).
 - `call_objects.py`: reads calls that are JSON objects, and knows all keys for a call's parts.
-- `harmony.py`, `functionary.py`, `gemma.py`, `elements.py`, `python_calls.py`, `tool_tags.py`, `merged_json.py` and
-  `tolerant.py`: the formats whose calls are of another grammar.
+- `grammars/`: the formats whose calls are of another grammar.
 - `scanner.py`, `prose.py`, `answer.py`: a cursor over streamed text, the text between calls, and what comes out.
 - `escaping.py`: keeps what tools return from meaning anything.
 """

@@ -11,15 +11,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final
 
-from toolcrib.codecs.text import (
-    elements,
-    functionary,
-    harmony,
-    merged_json,
-    python_calls,
-    tolerant,
-    tool_tags,
-)
 from toolcrib.codecs.text.constraints import json_schema
 from toolcrib.codecs.text.declarations import (
     bare_json_list,
@@ -31,7 +22,16 @@ from toolcrib.codecs.text.declarations import (
 )
 from toolcrib.codecs.text.delimiters import Delimiters, delimiters_of
 from toolcrib.codecs.text.form import Form, NamedIds
-from toolcrib.codecs.text.gemma import FUNCTION_GEMMA, GEMMA_4
+from toolcrib.codecs.text.grammars import (
+    elements,
+    functionary,
+    harmony,
+    merged_json,
+    python_calls,
+    tolerant,
+    tool_tags,
+)
+from toolcrib.codecs.text.grammars.gemma import FUNCTION_GEMMA, GEMMA_4
 
 __all__ = ["FALLBACK", "FORMS", "format_for", "format_named", "formats"]
 

@@ -8,11 +8,8 @@ from typing import Final
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.call_objects import ARGUMENT_KEYS, NO_JSON, calls_in
-from toolcrib.codecs.text.prose import SHOWN, THOUGHTS
-from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
-from toolcrib.codecs.text.shortened_calls import name_in
-from toolcrib.codecs.text.surroundings import LONGEST_WORD, TICKS, WORD, Surroundings, is_example
-from toolcrib.codecs.text.tolerant_bodies import (
+from toolcrib.codecs.text.grammars.shortened_calls import name_in
+from toolcrib.codecs.text.grammars.tolerant_bodies import (
     ATTRIBUTE,
     BRACKET,
     CLOSER_MARKS,
@@ -28,6 +25,9 @@ from toolcrib.codecs.text.tolerant_bodies import (
     begins_json,
     loosely_read,
 )
+from toolcrib.codecs.text.prose import SHOWN, THOUGHTS
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.codecs.text.surroundings import LONGEST_WORD, TICKS, WORD, Surroundings, is_example
 
 NOTHING_IN_IT: Final = (
     "what stands in the tag is no call; write one JSON object with name and arguments in it"

@@ -24,10 +24,8 @@ from toolcrib.codecs.text.call_objects import (
 )
 from toolcrib.codecs.text.engine import ignore
 from toolcrib.codecs.text.form import Form, Tools
-from toolcrib.codecs.text.prose import CautiousProse
-from toolcrib.codecs.text.scanner import Scanner, Steps
-from toolcrib.codecs.text.shortened_calls import name_in
-from toolcrib.codecs.text.tolerant_bodies import (
+from toolcrib.codecs.text.grammars.shortened_calls import name_in
+from toolcrib.codecs.text.grammars.tolerant_bodies import (
     BRACKET,
     CLOSER_MARKS,
     CLOSERS,
@@ -39,7 +37,9 @@ from toolcrib.codecs.text.tolerant_bodies import (
     begins_json,
     loosely_read,
 )
-from toolcrib.codecs.text.tolerant_tags import Tags
+from toolcrib.codecs.text.grammars.tolerant_tags import Tags
+from toolcrib.codecs.text.prose import CautiousProse
+from toolcrib.codecs.text.scanner import Scanner, Steps
 
 __all__ = ["RESERVED", "read"]
 

@@ -11,8 +11,8 @@ from toolcrib.codecs.text.answer import CUT_OFF, Answer
 from toolcrib.codecs.text.arguments import ArgumentWriter, Parameters, TextValue, Tools, read_value
 from toolcrib.codecs.text.call_objects import NO_JSON, CallObject, calls_in, readable
 from toolcrib.codecs.text.engine import ignore
+from toolcrib.codecs.text.grammars.shortened_calls import arrow_call, members_of, name_in
 from toolcrib.codecs.text.scanner import Into, Markers, Scanner, Steps, markers_of
-from toolcrib.codecs.text.shortened_calls import arrow_call, members_of, name_in
 from toolcrib.codecs.wire_json import compact
 from toolcrib.json_text.lenient_grammar import Unreadable
 from toolcrib.json_text.lenient_reader import read_json

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from toolcrib.shell import judge
-from toolcrib.shell.parse import tree_of
-from toolcrib.shell.words import source
+from toolcrib.command.judge import judge
+from toolcrib.command.judge.parse import tree_of
+from toolcrib.command.judge.words import source
 
 Allowed = Callable[[str, list[str]], bool]
 META = re.compile(r"[;&|`$<>(){}\n\\]")

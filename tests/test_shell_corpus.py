@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cases import each
-from toolcrib.shell import judge
+from toolcrib.command.judge import judge
 
 pytest.importorskip("tree_sitter_bash")
 
@@ -28,7 +28,7 @@ def test_a_bypass_is_not_plain(command: str) -> None:
 
 @each("command", written("ruins_the_host"))
 def test_ruin_is_denied(command: str) -> None:
-    assert judge(command).catastrophic
+    assert judge(command).destroys
 
 
 @each("command", written("harmless"))

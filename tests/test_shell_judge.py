@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.growth import growth
-from toolcrib.shell import Operand, Plan, judge
-from toolcrib.shell.gate import Stopped
-from toolcrib.shell.options import read_arguments
-from toolcrib.shell.parse import parse
-from toolcrib.shell.plan import Command, commands
-from toolcrib.shell.programs.table import FORMS
+from toolcrib.command.judge import Operand, Plan, judge
+from toolcrib.command.judge.parse import parse
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Command, commands
+from toolcrib.command.programs.options import read_arguments
+from toolcrib.command.programs.table import USAGES
 
 pytest.importorskip("tree_sitter_bash")
 
@@ -97,7 +97,7 @@ RUIN = [
 def test_what_ruins_a_host_is_denied_however_it_is_written(command: str) -> None:
     found = judge(command)
     assert found.verdict == "deny"
-    assert found.catastrophic
+    assert found.destroys
 
 
 NO_RUIN = [
@@ -164,21 +164,21 @@ def test_variables_that_load_or_are_unknown_ask(name: str) -> None:
     assert judge("ls", env={name: "x"}).verdict == "ask"
 
 
-@each("name", FORMS)
+@each("name", USAGES)
 def test_every_row_of_the_tables_can_be_read(name: str) -> None:
     for option in ("--not-an-option-of-anything", "-\u00e9"):
         stage = parse(f"x {option}").steps[0].pipeline.stages[0]
         assert isinstance(stage, Command)
-        if FORMS[name].inert:
+        if USAGES[name].inert:
             continue
-        with pytest.raises(Stopped):
-            read_arguments(name, FORMS[name], stage.words[1:])
+        with pytest.raises(NotProved):
+            read_arguments(name, USAGES[name], stage.words[1:])
 
 
 def test_without_the_parser_everything_asks_and_ruin_is_still_denied() -> None:
     program = (
         "import sys; sys.modules['tree_sitter_bash'] = None\n"
-        "from toolcrib.shell import judge\n"
+        "from toolcrib.command.judge import judge\n"
         "print([judge(c).verdict for c in ('ls', 'rm -rf /', \"bash -c 'rm -rf /'\", 'ls\\x1b')], judge('ls').reason)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from toolcrib.shell import covered, judge, prefixes
+from toolcrib.command.judge import covered, judge, prefixes
 
 pytest.importorskip("tree_sitter_bash")
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.sandbox_runs import backend
 from toolcrib import Answer, Question, Toolbox, Verdict
 from toolcrib.cli.question_text import question_lines
+from toolcrib.command.judge import judge
+from toolcrib.command.judge.reasons import why
 from toolcrib.secrets import Environment
-from toolcrib.shell import judge
 from toolcrib.tools import Shell, Workspace
-from toolcrib.tools.shell_reasons import why
 
 pytest.importorskip("tree_sitter_bash")
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.local_host import Local
+from toolcrib.command.judge import Plan, judge
+from toolcrib.command.judge.parse import parse
 from toolcrib.command.launch import PlanProcess, run_plan
 from toolcrib.command.launch.git_options import hardened
 from toolcrib.command.launch.plan_runner import Streams
-from toolcrib.shell import Plan, judge
-from toolcrib.shell.local import Local
-from toolcrib.shell.parse import parse
 
 pytest.importorskip("tree_sitter_bash")
 ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}

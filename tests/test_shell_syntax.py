@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from toolcrib.shell import judge
-from toolcrib.shell.syntax import stand_in, tree_of
+from toolcrib.command.judge import judge
+from toolcrib.command.judge.syntax import stand_in, tree_of
 
 pytest.importorskip("tree_sitter_bash")
 
@@ -25,8 +25,8 @@ POSITIONS = [
 SIGNS = "\x01\xa0é²ÿĀßжא٣߀ऄ\u1680 \u2028\u200b０字\ufeff\ue000\uffff𝟗😀\U000e0041\U0010fffd\U0010ffff"
 CHILD = """
 import itertools, sys
-from toolcrib.shell import judge
-from toolcrib.shell.syntax import tree_of
+from toolcrib.command.judge import judge
+from toolcrib.command.judge.syntax import tree_of
 positions, signs = eval(sys.stdin.read())
 found = [judge(text.replace("X", sign)).verdict for text, sign in itertools.product(positions, signs)]
 for code in range(0x100, 0x110000, 499):

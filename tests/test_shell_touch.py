@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib.shell import judge
-from toolcrib.shell.options import _listed
-from toolcrib.shell.programs.searching import FIND_WORDS
-from toolcrib.shell.programs.table import FORMS
+from toolcrib.command.judge import judge
+from toolcrib.command.programs.options import _listed
+from toolcrib.command.programs.searching import FIND_WORDS
+from toolcrib.command.programs.table import USAGES
 
 pytest.importorskip("tree_sitter_bash")
 BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
@@ -41,7 +41,7 @@ SYSTEM = [
 ]
 READERS = sorted(
     name
-    for name, form in FORMS.items()
+    for name, form in USAGES.items()
     if form.effect == "read"
     and form.runs_unasked
     and shutil.which(name.split()[0])
@@ -63,7 +63,7 @@ def told(word: str) -> str:
 
 
 def options_of(name: str, source: random.Random) -> str:
-    listed = _listed(FORMS[name].options)
+    listed = _listed(USAGES[name].options)
     option = source.choice([*listed, "-x"])
     kind = listed.get(option)
     if kind in ("data", "read", "write"):
@@ -90,7 +90,7 @@ def command(source: random.Random) -> str:
         if source.random() < 0.4
         else source.choice(READERS)
     )
-    if name not in FORMS:
+    if name not in USAGES:
         name = "sed"
     if kind < 0.6:
         return one(source, name)

@@ -20,12 +20,12 @@ from tests.cases import each
 from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import any_tool, shell_in
 from toolcrib import Effect, Toolbox
+from toolcrib.command.judge import judge
+from toolcrib.command.judge.variables import trouble
 from toolcrib.command.sandbox import NoSandbox, environment
 from toolcrib.command.sandbox.environment import PASSED, git_overrides
 from toolcrib.context import Context
 from toolcrib.rules import PathPattern, read_rules
-from toolcrib.shell import judge
-from toolcrib.shell.environment import trouble
 from toolcrib.tools import Shell, ShellParams, Workspace
 
 CODEX = load_cases("cases/codex/shell_env_policy.json")

@@ -16,11 +16,11 @@ from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import STRICTNESS, any_tool, command, shell_in, verdict
 from toolcrib import Effect, Toolbox, ToolCall
 from toolcrib.access import Reach
+from toolcrib.command.judge import judge
+from toolcrib.command.plan import quoted
 from toolcrib.prepared import Pending
 from toolcrib.question import Answer, Scope, Verdict
 from toolcrib.rules import PatternError, Rule, RuleError, RulePolicy, read_rules
-from toolcrib.shell import judge
-from toolcrib.shell.plan import quoted
 from toolcrib.toolbox.policy import Verb
 
 VERBS = {"allow": Verb.ALLOW, "prompt": Verb.ASK, "forbidden": Verb.DENY, "deny": Verb.DENY}
@@ -168,8 +168,8 @@ async def test_when_a_person_is_asked(case: dict[str, Any], tmp_path: Path) -> N
         return  # LOOSER
     if ours != theirs and not empty:
         assert STRICTNESS.index(ours) > STRICTNESS.index(theirs), (ours, theirs)
-        catastrophe = judge(text).verdict == "deny"
-        assert catastrophe or judge(text).verdict == "ask", STRICTER
+        destruction_in = judge(text).verdict == "deny"
+        assert destruction_in or judge(text).verdict == "ask", STRICTER
     amendment = expected.get("proposed_execpolicy_amendment")
     if isinstance(prepared, Pending) and amendment is None and prepared.question.strict:
         assert not prepared.question.prefixes

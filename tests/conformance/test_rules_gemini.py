@@ -18,9 +18,9 @@ from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import any_tool, at_least, command, ordered, shell_in, verdict
 from toolcrib import Effect, Toolbox
 from toolcrib.access import Reach
+from toolcrib.command.judge import judge
 from toolcrib.facts import Facts
 from toolcrib.rules import CommandPattern, PathPattern, PatternError, Rule, RulePolicy
-from toolcrib.shell import judge
 from toolcrib.toolbox.policy import Verb
 
 CASES = [

@@ -17,12 +17,12 @@ from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import STRICTNESS, any_tool, ordered, shell_in, verdict
 from toolcrib import Effect, Toolbox, ToolCall
 from toolcrib.access import Reach
+from toolcrib.command.judge import judge
 from toolcrib.errors import ErrorCode, ToolError
 from toolcrib.facts import Facts
 from toolcrib.question import Answer, Lasting, Verdict
 from toolcrib.rules import ApprovalStore, CommandPattern, PathPattern, Rule, RulePolicy
 from toolcrib.rules.name_patterns import any_name_matches
-from toolcrib.shell import judge
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Workspace
 

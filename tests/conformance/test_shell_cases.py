@@ -15,13 +15,13 @@ import pytest
 
 from tests.cases import each
 from tests.conformance.conftest import load_cases, shared_dir
-from toolcrib.shell import Judgement, judge
-from toolcrib.shell.gate import Stopped
-from toolcrib.shell.loose import programs_in
-from toolcrib.shell.parse import parse
-from toolcrib.shell.plan import Command, Plan, commands, quoted
-from toolcrib.shell.prefix import arity
-from toolcrib.shell.unwrap import unwrapped
+from toolcrib.command.judge import Judgement, judge
+from toolcrib.command.judge.find_commands import programs_in
+from toolcrib.command.judge.parse import parse
+from toolcrib.command.judge.remember import arity
+from toolcrib.command.judge.unwrap import unwrapped
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Command, Plan, commands, quoted
 
 pytest.importorskip("tree_sitter_bash")
 OPERATORS = {"&&", "||", "|", ";"}
@@ -57,7 +57,7 @@ def test_no_bypass_is_plain_and_no_harmless_command_is_stopped(case: dict[str, A
         pytest.skip(DIFFERENT[case["name"]])
     found = judge(case["input"])
     verdict = {"plain": "allow"}.get(found.verdict, found.verdict)
-    if case["expected"] == "ask" and found.catastrophic:
+    if case["expected"] == "ask" and found.destroys:
         verdict = "ask"  # denied where a question would do: what it destroys is said
     assert verdict == case["expected"], found.reason
 
@@ -88,7 +88,7 @@ def plain_words(plan: Plan) -> list[list[str]] | None:
 def parsed(text: str) -> Plan | None:
     try:
         return parse(text)
-    except Stopped:
+    except NotProved:
         return None
 
 
@@ -265,9 +265,7 @@ def test_an_allow_list_against_proof(case: dict[str, Any]) -> None:
     if case["expected"]["allowed"]:
         # Listed upstream: with us plain, or understood and asked about for its effect or a path, or not read at all.
         understood = found.plan is not None and bool(found.reason)
-        assert (
-            found.verdict == "plain" or understood or found.catastrophic or NOT_READ.search(given["command"])
-        )
+        assert found.verdict == "plain" or understood or found.destroys or NOT_READ.search(given["command"])
         if not given["policy"] and found.effect == "read" and found.plan is not None:
             outside = any(operand.path.startswith("/") for operand in found.operands)
             assert found.verdict == "plain" or outside, found.reason
@@ -292,7 +290,7 @@ def test_what_needs_approval_asks(case: dict[str, Any]) -> None:
     if not case["expected"]["ok"]:
         assert found.verdict != "plain" or refused_by_list(given, found)
     elif given.get("approved"):
-        assert found.verdict != "deny" or found.catastrophic
+        assert found.verdict != "deny" or found.destroys
 
 
 @pytest.mark.parametrize("case", named("zeroclaw/shell_redirects.json"))

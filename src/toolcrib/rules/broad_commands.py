@@ -9,9 +9,9 @@ import itertools
 import re
 from collections.abc import Sequence
 
+from toolcrib.command.programs.wrappers import SHELLS, WRAPPERS, inner_at
 from toolcrib.rules.command_patterns import CommandPattern
 from toolcrib.rules.name_patterns import WILDCARD
-from toolcrib.shell.programs.wrappers import SHELLS, WRAPPERS, inner_at
 
 __all__ = ["why_commands_too_broad"]
 

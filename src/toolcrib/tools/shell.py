@@ -25,6 +25,9 @@ from toolcrib.command.explain.escalation import MAX_PERMISSIONS, PermissionEscal
 from toolcrib.command.explain.failure import explain_failure
 from toolcrib.command.explain.reporter import Reporter
 from toolcrib.command.explain.result_text import result_text, sandbox_sentences
+from toolcrib.command.judge import Judgement, judge, paths
+from toolcrib.command.judge.accesses import accesses_of
+from toolcrib.command.judge.reasons import why
 from toolcrib.command.launch.denied_paths import DeniedPathsInSandbox
 from toolcrib.command.launch.environment import command_environment
 from toolcrib.command.launch.run_command import CommandLine, Finished, OpenFolder, run_command
@@ -36,12 +39,9 @@ from toolcrib.facts import MaxOutput
 from toolcrib.question import Doubt, Preview
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.variables import PREFIX, as_variables
-from toolcrib.shell import Judgement, judge, paths
 from toolcrib.tool import Tool
-from toolcrib.tools.shell_accesses import accesses_of
 from toolcrib.tools.shell_hints import ends_history
 from toolcrib.tools.shell_preview import preview_text
-from toolcrib.tools.shell_reasons import why
 from toolcrib.visible import spelled_out
 
 if TYPE_CHECKING:

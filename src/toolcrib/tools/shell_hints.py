@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toolcrib.question import Doubt
 
 if TYPE_CHECKING:
-    from toolcrib.shell import Judgement
+    from toolcrib.command.judge import Judgement
 
 REMOVERS = {"rm", "rmdir", "mv", "unlink", "shred"}
 LOOSELY = re.compile(

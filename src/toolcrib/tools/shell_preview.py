@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from toolcrib.command.judge import Judgement, Operand, Part
+from toolcrib.command.judge.reasons import of_part
+from toolcrib.command.plan import quoted
 from toolcrib.command.sandbox import Sandbox
-from toolcrib.shell import Judgement, Operand, Part
-from toolcrib.shell.plan import quoted
-from toolcrib.tools.shell_reasons import of_part
 from toolcrib.visible import spelled_out
 
 MAX_OPERANDS = 20

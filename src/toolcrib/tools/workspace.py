@@ -22,8 +22,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access, Reach
+from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.errors import ToolError, as_tuple
-from toolcrib.shell.paths import may_hold_secrets
 from toolcrib.tools.confined_open import LOOK, below, open_beneath, real_beneath
 from toolcrib.tools.workspace_paths import (
     WORDS,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from toolcrib.command.judge import Judgement
 from toolcrib.command.launch.process import ProcessOutcome
 from toolcrib.command.launch.run_command import Finished
 from toolcrib.command.sandbox import Denial, Launch, Network, Permission, Sandbox
-from toolcrib.shell import Judgement
 
 MAX_READ = 20_000  # bytes from the end of the output that are searched
 # Programs that fetch the URLs of their command line, and the exit codes that mean that they reached nobody.

@@ -20,8 +20,8 @@ from toolcrib.errors import ToolError
 if TYPE_CHECKING:
     from typing import Any
 
+    from toolcrib.command.judge import Judgement
     from toolcrib.context import Context
-    from toolcrib.shell import Judgement
 
 # Only of the workspace: what lies outside is hidden by other means, or not at all.
 ANY_FILE = [Access(reach, ".", subtree=True, free=True) for reach in (Reach.READ, Reach.WRITE)]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from toolcrib.shell import paths
-from toolcrib.shell.gate import Stopped
-from toolcrib.shell.plan import Glob, Substitution, Word
-from toolcrib.shell.programs.table import find_form
+from toolcrib.command.judge import paths
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Glob, Substitution, Word
+from toolcrib.command.programs.table import find_usage
 
 MAX_NAMES = 20_000  # to which one pattern expands
 BLANKS = re.compile(r"[ \t\n]+")
@@ -126,11 +126,11 @@ def refused_name(argv: Sequence[str], names: Sequence[str], root: str) -> str | 
     """
     contents = True
     try:
-        _, form, _ = find_form(argv)
+        _, form, _ = find_usage(argv)
         contents = form.contents
         if form.inert:
             return None
-    except Stopped:  # behind a wrapper
+    except NotProved:  # behind a wrapper
         pass
     for name in names:
         if name.startswith("-"):

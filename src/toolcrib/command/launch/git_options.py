@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolcrib.shell.programs.wrappers import inner_at
+from toolcrib.command.programs.wrappers import inner_at
 
 SETTINGS = (
     "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.editor=false",

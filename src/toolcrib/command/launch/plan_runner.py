@@ -14,7 +14,7 @@ from typing import Protocol
 
 from toolcrib.command.launch.expand import expand, refused_name
 from toolcrib.command.launch.git_options import hardened
-from toolcrib.shell.plan import Command, Group, Pipeline, Plan, Redirect, Stage, Word
+from toolcrib.command.plan import Command, Pipeline, Plan, Redirect, Stage, Subshell, Word
 
 NOT_FOUND = 127
 NOT_RUN = 126
@@ -182,7 +182,7 @@ async def _stage(stage: Stage, state: _State, streams: Streams) -> int:
         if redirected is None:
             return 1
         streams = redirected
-        if isinstance(stage, Group):
+        if isinstance(stage, Subshell):
             own = state.copy()
             return await _plan(stage.plan, own, streams)
         return await _command(stage, argv, state, streams, opened)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from toolcrib.command.judge import Judgement, Plan
 from toolcrib.command.launch.environment import search_path
 from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.process import ProcessOutcome, run_process
 from toolcrib.command.launch.sandboxed_host import SandboxedHost, path_of, prepare_launch, run_as_plan
 from toolcrib.command.sandbox import Launch, Sandbox, SandboxError
-from toolcrib.shell import Judgement, Plan
 
 MAX_OUTPUT = 1 << 20  # bytes of output that are kept: half from its beginning, half from its end
 

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolcrib.command.judge import Plan
 from toolcrib.command.launch.output import BoundedOutput, OutputPipe
 from toolcrib.command.launch.plan_runner import run_plan
 from toolcrib.command.launch.process import DRAIN, ProcessOutcome
@@ -29,7 +30,6 @@ from toolcrib.command.launch.process_tree import (
     start_process,
 )
 from toolcrib.command.sandbox import Launch, Level, Sandbox, SandboxError
-from toolcrib.shell import Plan
 
 if TYPE_CHECKING:
     import asyncio

@@ -13,11 +13,12 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from toolcrib.shell.gate import Stopped, gate
-from toolcrib.shell.grammar import MOST_COMMANDS, read_plan
-from toolcrib.shell.plan import Group, Plan, Step, Word, commands
-from toolcrib.shell.syntax import Node, tree_of
-from toolcrib.shell.words import BARE, NONE, UNEXPANDED, Variables, decode
+from toolcrib.command.judge.grammar import MOST_COMMANDS, read_plan
+from toolcrib.command.judge.screen import screen
+from toolcrib.command.judge.syntax import Node, tree_of
+from toolcrib.command.judge.words import BARE, NONE, UNEXPANDED, Variables, decode
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Plan, Step, Subshell, Word, commands
 
 DEEPEST = 40  # levels of a tree; deeper is not reviewed by anybody
 
@@ -58,12 +59,12 @@ class Token:
     end: int
     text: str = ""  # the operator, the digits, or the variable's name
     word: Word | None = None
-    group: Group | None = None
+    group: Subshell | None = None
 
 
 def parse(text: str) -> Plan:
-    """The plan of a command line. Raises Stopped with the reason where it is not plain."""
-    gate(text)
+    """The plan of a command line. Raises NotProved with the reason where it is not plain."""
+    screen(text)
     root = tree_of(text)
     return _Reader(text.encode()).plan(root)
 
@@ -75,7 +76,7 @@ class _Reader:
 
     def __init__(self, raw: bytes, variables: Variables = NONE, inside: int = 0) -> None:
         if inside > MOST_INSIDE:
-            raise Stopped("nested too deep")
+            raise NotProved("nested too deep")
         self.raw = raw
         self.inside = inside  # of how many loops and substitutions
         self.variables = variables
@@ -85,7 +86,7 @@ class _Reader:
 
     def plan(self, root: Node) -> Plan:
         if root.has_error:
-            raise Stopped("it cannot be parsed")
+            raise NotProved("it cannot be parsed")
         self._walk(root, 0)
         return read_plan(self._with_newlines(0, len(self.raw)))
 
@@ -96,24 +97,24 @@ class _Reader:
             ("$(", ")"),
             ("`", "`"),
         ):
-            raise Stopped("an odd substitution")
+            raise NotProved("an odd substitution")
         opening, closing = node.children[0], node.children[-1]
         for child in node.children[1:-1]:
             reader._node(child, 1)
         if reader.heredocs:
-            raise Stopped("a here-document in a substitution")
+            raise NotProved("a here-document in a substitution")
         return read_plan(reader._with_newlines(opening.end, closing.start))
 
     def _walk(self, node: Node, depth: int) -> None:
         if depth > DEEPEST:
-            raise Stopped("nested too deep")
+            raise NotProved("nested too deep")
         for child in node.children:
             self._node(child, depth)
 
     def _node(self, node: Node, depth: int) -> None:
         kind = node.kind
         if node.is_missing or kind == "ERROR":
-            raise Stopped("it cannot be parsed")
+            raise NotProved("it cannot be parsed")
         if not node.is_named:
             self._sign(node)
         elif kind == "comment":
@@ -133,15 +134,15 @@ class _Reader:
         elif kind == "test_command" and (test := TEST.fullmatch(node.text)):
             self._test(node, test)
         else:
-            raise Stopped(STATEMENTS.get(kind) or UNEXPANDED.get(kind) or kind.replace("_", " "))
+            raise NotProved(STATEMENTS.get(kind) or UNEXPANDED.get(kind) or kind.replace("_", " "))
 
     def _sign(self, node: Node) -> None:
         spelled = node.text
         if spelled in UNKNOWN_OPERATORS:
-            raise Stopped(UNKNOWN_OPERATORS[spelled])
+            raise NotProved(UNKNOWN_OPERATORS[spelled])
         # Seen: an anonymous token `<<` whose text was `-l<<`.
         if spelled != node.kind:
-            raise Stopped(f"an odd token {spelled[:20]!r}")
+            raise NotProved(f"an odd token {spelled[:20]!r}")
         if spelled == "\n":
             return  # newlines are found again between tokens
         if spelled in OPERATORS:
@@ -149,12 +150,12 @@ class _Reader:
         elif spelled in REDIRECTIONS:
             self._add("redirect", node, spelled)
         else:
-            raise Stopped(f"the operator {spelled[:20]}")
+            raise NotProved(f"the operator {spelled[:20]}")
 
     def _comment(self, node: Node) -> None:
         before = self.raw[: node.start]
         if before and before[-1:] not in b" \t\n;&|(":
-            raise Stopped("a # inside a word")
+            raise NotProved("a # inside a word")
         self.heredocs.append((node.start, node.end))  # skipped like a body
 
     def _assignment(self, node: Node) -> None:
@@ -162,12 +163,12 @@ class _Reader:
         named = ASSIGNED.match(node.text)
         start = node.start + (named.end() if named else 0)
         if named is None or (value.start if value else node.end) != start:
-            raise Stopped("an odd assignment")
+            raise NotProved("an odd assignment")
         if value is not None and value.end != node.end:
-            raise Stopped("an odd assignment")
+            raise NotProved("an odd assignment")
         word = decode(value, self._inner) if value is not None else Word(())
         if word.literal is None or "~" in node.text:
-            raise Stopped("an assignment whose value is not plain")
+            raise NotProved("an assignment whose value is not plain")
         self._add("assign", node, named[1], word)
 
     def _loop(self, node: Node, depth: int) -> None:
@@ -178,18 +179,18 @@ class _Reader:
         for child in node.all_of("value"):
             try:
                 values.append(decode(child, self._inner, self.variables).literal)
-            except Stopped as stopped:
-                raise Stopped(f"a loop over {stopped.reason}") from None
+            except NotProved as stopped:
+                raise NotProved(f"a loop over {stopped.reason}") from None
         rest = [child.kind for child in node.children if child not in (name, body)]
         heads = ["for", "in", ";", "\n"]
         if name is None or body is None or body.kind != "do_group" or not LOOP_NAME.fullmatch(name.text):
-            raise Stopped("a loop")
+            raise NotProved("a loop")
         if None in values or not 0 < len(values) <= MOST_ROUNDS or len(rest) - len(values) > 3:
-            raise Stopped("a loop over what is only known when it runs")
+            raise NotProved("a loop over what is only known when it runs")
         if len(self.variables) >= MOST_LOOPS:
-            raise Stopped("nested too deep")
+            raise NotProved("nested too deep")
         if [kind for kind in rest if kind in heads][:2] != ["for", "in"] or not self._tiled(node):
-            raise Stopped("a loop")
+            raise NotProved("a loop")
         start, end = body.children[0].end, body.children[-1].start
         steps: list[Step] = []
         for value in values:
@@ -197,14 +198,14 @@ class _Reader:
             for child in body.children[1:-1]:
                 inner._node(child, depth + 1)
             if inner.heredocs:
-                raise Stopped("a loop with a here-document or a comment in it")
+                raise NotProved("a loop with a here-document or a comment in it")
             steps += read_plan(inner._with_newlines(start, end)).steps
         plan = Plan(tuple(steps))
         if sum(1 for _ in commands(plan)) > MOST_COMMANDS or any(
             command.words[0].literal == "cd" for command in commands(plan)
         ):
-            raise Stopped("a loop that is too long or changes its folder")
-        self.tokens.append(Token("group", node.start, node.end, group=Group(plan)))
+            raise NotProved("a loop that is too long or changes its folder")
+        self.tokens.append(Token("group", node.start, node.end, group=Subshell(plan)))
 
     def _tiled(self, node: Node) -> bool:
         """Whether nothing but blanks stands between the parts of a node."""
@@ -222,7 +223,7 @@ class _Reader:
         shift = node.start + len(node.text[: test.start(1)].encode()) - len("test ")
         name, *words = inner._with_newlines(0, len(inner.raw))
         if not all(token.kind == "word" for token in (name, *words)):
-            raise Stopped("an odd test")
+            raise NotProved("an odd test")
         self.tokens.append(Token("word", node.start, node.start + 1, word=name.word))
         for token in words:
             self.tokens.append(Token("word", token.start + shift, token.end + shift, word=token.word))
@@ -238,22 +239,22 @@ class _Reader:
             elif child.kind not in ("heredoc_body", "heredoc_end"):
                 self._node(child, depth + 1)
         if start is None or at == len(self.tokens) or self.tokens[at].text not in ("<<", "<<-"):
-            raise Stopped("an odd here-document")
+            raise NotProved("an odd here-document")
         if not (named := DELIMITER.fullmatch(start.text)):
-            raise Stopped("an odd here-document")
+            raise NotProved("an odd here-document")
         if self.heredocs or b"<<" in self.raw[start.end : self._line_end(start.end)]:
-            raise Stopped("a here-document beside another or a comment")
+            raise NotProved("a here-document beside another or a comment")
         tabs = self.tokens[at].text == "<<-"
         body, end = self._body(start, (named[1] or named[2] or named[3]).encode(), tabs=tabs)
         for child in node.children:
             if child.kind == "heredoc_body" and (child.start < body or child.end > end):
-                raise Stopped("an odd here-document")
+                raise NotProved("an odd here-document")
             if child.kind == "heredoc_end" and child.end != end:
-                raise Stopped("an odd here-document")
+                raise NotProved("an odd here-document")
         lines, newline, _ = self.raw[body:end].decode().rpartition("\n")
         text = lines + newline
         if named[3] and re.search(r"[$`\\]", text):
-            raise Stopped("a here-document that the shell would expand (quote its delimiter)")
+            raise NotProved("a here-document that the shell would expand (quote its delimiter)")
         if tabs:
             text = re.sub(r"(?m)^\t+", "", text)
         self.tokens.insert(at + 1, Token("word", start.start, start.end, word=Word((text,) if text else ())))
@@ -267,14 +268,14 @@ class _Reader:
         """Found without the tree: from the next line to the line that is the delimiter."""
         line = self.raw[start.end : self._line_end(start.end)]
         if b"'" in line or b'"' in line or b"\\" in line or b"#" in line:
-            raise Stopped("quotes on the line of a here-document")
+            raise NotProved("quotes on the line of a here-document")
         body = at = self._line_end(start.end) + 1
         while at <= len(self.raw):
             end = self._line_end(at)
             if (self.raw[at:end].lstrip(b"\t") if tabs else self.raw[at:end]) == delimiter:
                 return body, end
             at = end + 1
-        raise Stopped("a here-document without its end")
+        raise NotProved("a here-document without its end")
 
     def _add(
         self,
@@ -286,7 +287,7 @@ class _Reader:
         self.tokens.append(Token(kind, node.start, node.end, text, word))
 
     def _with_newlines(self, start: int, end: int) -> list[Token]:
-        """All tokens with the newlines between them; raises Stopped if anything else stands there."""
+        """All tokens with the newlines between them; raises NotProved if anything else stands there."""
         skipped = [Token("newline", a, b, "skip") for a, b in (*self.heredocs, *self.brackets)]
         ordered = sorted([*self.tokens, *skipped], key=lambda token: token.start)
         found: list[Token] = []
@@ -294,7 +295,7 @@ class _Reader:
         last: Token | None = None
         for token in [*ordered, Token("newline", end, end, "skip")]:
             if token.start < at:
-                raise Stopped("tokens that overlap")
+                raise NotProved("tokens that overlap")
             gap = self.raw[at : token.start].decode()
             self._gap(gap, last, token)
             if "\n" in gap.replace("\\\n", ""):
@@ -306,20 +307,20 @@ class _Reader:
 
     def _gap(self, gap: str, before: Token | None, after: Token) -> None:
         if gap.replace("\\\n", " ").strip(" \t\n"):
-            raise Stopped("text that the parser left out")
+            raise NotProved("text that the parser left out")
         if "\\\n" in gap and gap[0] not in " \t\n" and before is not None:
-            raise Stopped("a line continuation inside a word or operator")
+            raise NotProved("a line continuation inside a word or operator")
         if gap or before is None:
             return
         kinds = {before.kind, after.kind}
         if kinds <= {"word", "assign", "fd", "group"}:
-            raise Stopped("words that touch")
+            raise NotProved("words that touch")
         if before.kind == "op" == after.kind and (
             before.text == after.text or not {before.text, after.text} & set("();")
         ):
-            raise Stopped("operators that touch")
+            raise NotProved("operators that touch")
         if before.kind == "redirect" == after.kind:
-            raise Stopped("operators that touch")
+            raise NotProved("operators that touch")
         digits = before.kind == "word" and self.raw[before.start : before.end].isdigit()
         if digits and after.kind == "redirect" and self.raw[before.start - 1 : before.start] != b"&":
-            raise Stopped("a number that touches a redirection")
+            raise NotProved("a number that touches a redirection")

@@ -45,7 +45,7 @@ ENDS = {"shutdown", "reboot", "halt", "poweroff"}
 SYSTEMCTL = {"poweroff", "reboot", "halt", "kexec", "emergency", "rescue", "soft-reboot"}
 
 
-def is_ruinous(path: str) -> bool:
+def is_vital(path: str) -> bool:
     """Whether a path is a root of the system, a home, or all that is in one, in whatever notation."""
     text = path.replace("\\", "/") if re.match(r"[A-Za-z]:\\", path) else path
     if text.startswith("~"):
@@ -79,7 +79,7 @@ def overwrites_device(path: str) -> bool:
     return bool(DEVICE.match(posixpath.normpath(path)))
 
 
-def ruined_by(argv: Sequence[str]) -> str | None:
+def destroyed_by(argv: Sequence[str]) -> str | None:
     """What one command would destroy, its arguments being known."""
     name = program(argv)
     if len(name) < LONGEST_PATTERN and any(sign in name for sign in "*?["):
@@ -113,7 +113,7 @@ def _targets(argv: Sequence[str]) -> list[str]:
 
 
 def _rm(argv: list[str]) -> str | None:
-    targets = [target for target in _targets(argv) if is_ruinous(target)]
+    targets = [target for target in _targets(argv) if is_vital(target)]
     everything = [target for target in targets if target.endswith("*") and target.startswith("/")]
     if targets and (_flags(argv, "rR", "--recursive") or _flags(argv, "", "--no-preserve-root")):
         return f"deletes {targets[0]}"
@@ -121,14 +121,14 @@ def _rm(argv: list[str]) -> str | None:
 
 
 def _owner(argv: list[str]) -> str | None:
-    targets = [target for target in _targets(argv)[1:] or _targets(argv) if is_ruinous(target)]
+    targets = [target for target in _targets(argv)[1:] or _targets(argv) if is_vital(target)]
     targets = [target for target in targets if target.startswith(("/", HOME))]
     return f"changes all of {targets[0]}" if targets and _flags(argv, "R", "--recursive") else None
 
 
 def searched(argv: Sequence[str]) -> list[str]:
     """The roots or homes that a find names as a whole: nothing of its words narrows it."""
-    roots = [word for word in argv[1:] if is_ruinous(word) and word.startswith(("/", HOME))]
+    roots = [word for word in argv[1:] if is_vital(word) and word.startswith(("/", HOME))]
     return [] if NARROWED & set(argv) else roots
 
 
@@ -154,7 +154,7 @@ def _moves(argv: list[str]) -> str | None:
     for target in [*targets[-1:], *into]:
         if overwrites_device(target):
             return f"overwrites {target}"
-    lost = [target for target in targets[:-1] if is_ruinous(target) and target.startswith(("/", HOME))]
+    lost = [target for target in targets[:-1] if is_vital(target) and target.startswith(("/", HOME))]
     return f"moves {lost[0]} away" if lost and program(argv) == "mv" else None
 
 
@@ -168,7 +168,7 @@ def _rsync(argv: list[str]) -> str | None:
     wipes = _flags(argv, "", "--delete", "--delete-before", "--delete-after")
     return (
         f"empties {targets[-1]}"
-        if wipes and targets and is_ruinous(targets[-1]) and targets[-1] != "."
+        if wipes and targets and is_vital(targets[-1]) and targets[-1] != "."
         else None
     )
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolcrib.shell import paths
-from toolcrib.shell.gate import Stopped
-from toolcrib.shell.options import Access, Arguments, Effect, Form, open_end, read_arguments
-from toolcrib.shell.paths import Reach
-from toolcrib.shell.plan import Command, Word
-from toolcrib.shell.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
-from toolcrib.shell.programs.table import NAME, SAYS_HELP, find_form, program_name
-from toolcrib.shell.programs.wrappers import HARMLESS, SHELLS, WRAPPERS, inner_at
+from toolcrib.command.judge import paths
+from toolcrib.command.judge.paths import Reach
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Command, Word
+from toolcrib.command.programs.options import Access, Arguments, Effect, Usage, open_end, read_arguments
+from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
+from toolcrib.command.programs.table import NAME, SAYS_HELP, find_usage, program_name
+from toolcrib.command.programs.wrappers import HARMLESS, SHELLS, WRAPPERS, inner_at
 
 DEEP = {"grep", "egrep", "fgrep", "zgrep", "ls", "rm", "cp", "chmod", "chown", "chgrp", "zip", "git rm"}
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
@@ -35,17 +35,17 @@ DOES: dict[Effect, str] = {
 
 
 @dataclass(slots=True)
-class Known:
+class Recognised:
     """What one command's arguments were found to be."""
 
     name: str
-    form: Form
+    form: Usage
     operands: list[tuple[str, Access, Reach, bool]]  # path, access, reach, whether its contents are shown
     open_end: str = ""  # what one more operand would be
 
 
-def known_of(words: list[Word], command: Command | None, previous: Command | None) -> Known:
-    """What words are known to do, which are a command of a plan or a part of it. Raises Stopped."""
+def recognise(words: list[Word], command: Command | None, previous: Command | None) -> Recognised:
+    """What words are known to do, which are a command of a plan or a part of it. Raises NotProved."""
     argv = [word.literal for word in words]
     argv[0] = program_name(argv[0] or "")
     if argv[0] == "find":
@@ -53,28 +53,28 @@ def known_of(words: list[Word], command: Command | None, previous: Command | Non
     if argv[0] == "xargs":
         return _xargs(words, argv, command or Command(tuple(words)), previous)
     if argv[0] == "command" and argv[1:2] == ["-v"] and len(argv) == 3 and NAME.fullmatch(argv[2] or ""):
-        return Known("command -v", Form(), [])
+        return Recognised("command -v", Usage(), [])
     if argv[0] in WRAPPERS:
         return _wrapped(words, argv)
     if argv[0] in SHELLS and len(argv) > 1 and argv[1] != "--version":
-        raise Stopped(f"{argv[0]}: runs a script")
+        raise NotProved(f"{argv[0]}: runs a script")
     if argv[1:] in (["--help"], ["--version"]) and argv[0] in SAYS_HELP:
-        return Known(argv[0], Form(), [])
-    name, form, at = find_form(argv)
+        return Recognised(argv[0], Usage(), [])
+    name, form, at = find_usage(argv)
     found = read_arguments(name, form, words[at:])
-    return Known(name, form, _operands(name, form, found), open_end(form, found))
+    return Recognised(name, form, _operands(name, form, found), open_end(form, found))
 
 
-def _operands(name: str, form: Form, found: Arguments) -> list[tuple[str, Access, Reach, bool]]:
+def _operands(name: str, form: Usage, found: Arguments) -> list[tuple[str, Access, Reach, bool]]:
     touched: list[tuple[str, Access, Reach, bool]] = []
     deep = name in SUBTREES or (name in DEEP and bool(found.options & RECURSIVE))
     for word, kind in found.operands:
         if kind in ("data", "name", "cd"):
             if kind == "cd" and word.literal is None:
-                raise Stopped(f"{name}: a folder that is only known when it runs")
+                raise NotProved(f"{name}: a folder that is only known when it runs")
             continue
         if word.substitutions and not word.lists_names:
-            raise Stopped(f"{name}: a path that is only known when it runs")
+            raise NotProved(f"{name}: a path that is only known when it runs")
         if word.substitutions:  # each name is looked at before it is handed on
             touched.append((".", "read", "subtree", form.contents))
             continue
@@ -90,7 +90,7 @@ def _operands(name: str, form: Form, found: Arguments) -> list[tuple[str, Access
     return touched
 
 
-def _before_files(form: Form, found: Arguments) -> int:
+def _before_files(form: Usage, found: Arguments) -> int:
     """How many operands stand before the files: `grep -r text` reads all that lies here."""
     kinds = form.operands.split()
     taken = bool(form.instead and found.options & set(form.instead.split()))
@@ -107,47 +107,49 @@ def _in_revision(text: str) -> str:
     return (path or ".") if colon and not before.startswith("/") else text
 
 
-def _direct(words: Sequence[Word], runner: str) -> Known:
+def _direct(words: Sequence[Word], runner: str) -> Recognised:
     """A command that another program will give names to: a plain reader, nothing that runs or wraps."""
     argv = [word.literal for word in words]
     name = program_name(argv[0] or "")
     if name in WRAPPERS or name in SHELLS or name in ("find", "git", "tar"):
-        raise Stopped(f"{runner}: runs {name}")
-    known = known_of(list(words), None, None)
+        raise NotProved(f"{runner}: runs {name}")
+    known = recognise(list(words), None, None)
     if known.form.effect != "read" or not known.form.runs_unasked:
-        raise Stopped(f"{runner}: {known.name} {DOES[known.form.effect]}")
+        raise NotProved(f"{runner}: {known.name} {DOES[known.form.effect]}")
     return known
 
 
-def _wrapped(words: list[Word], argv: list[str | None]) -> Known:
+def _wrapped(words: list[Word], argv: list[str | None]) -> Recognised:
     name = argv[0] or ""
     at = inner_at([text if text is not None else "\0" for text in argv])
     if name not in HARMLESS or at is None or argv[at] is None:
-        raise Stopped(f"{name}: runs another program")
+        raise NotProved(f"{name}: runs another program")
     if not all(argv[:at]):
-        raise Stopped(f"{name}: arguments that are only known when it runs")
-    known = known_of(words[at:], None, None)
+        raise NotProved(f"{name}: arguments that are only known when it runs")
+    known = recognise(words[at:], None, None)
     if known.name == "cd":
-        raise Stopped(f"{name}: cd is no program")
+        raise NotProved(f"{name}: cd is no program")
     return known
 
 
-def _xargs(words: list[Word], argv: list[str | None], command: Command, previous: Command | None) -> Known:
+def _xargs(
+    words: list[Word], argv: list[str | None], command: Command, previous: Command | None
+) -> Recognised:
     """Names that `find … -print0` printed begin with one of its folders, and -0 keeps them whole. So nothing
     else may print into that pipe, and nothing but it be the input."""
     at = inner_at([text if text is not None else "\0" for text in argv])
     if at is None or not {"-0", "-0r", "-r0", "--null"} & set(argv[1:at]) or not set(argv[1:at]) <= {
         "-0", "-r", "-0r", "-r0", "--null", "--no-run-if-empty",
     }:  # fmt: skip
-        raise Stopped(
+        raise NotProved(
             "xargs: runs a program with arguments that are only known when it runs (find -print0 | xargs -0)"
         )
     if previous is None or not _prints_names_only(previous) or any(r.fd == 0 for r in command.redirects):
-        raise Stopped("xargs: its input is not a list of files from find -print0")
+        raise NotProved("xargs: its input is not a list of files from find -print0")
     known = _direct(words[at:], "xargs")
     _names_no_secrets([_pattern(word) for word in previous.words], known, "xargs")
     if known.open_end != "read":
-        raise Stopped(f"xargs: {known.name} with arguments that are only known when it runs")
+        raise NotProved(f"xargs: {known.name} with arguments that are only known when it runs")
     return known
 
 
@@ -159,14 +161,14 @@ def _prints_names_only(command: Command) -> bool:
     return quiet and words[0] == "find" and words[-1] == "-print0" and not speaks
 
 
-def _find(words: Sequence[Word]) -> Known:
+def _find(words: Sequence[Word]) -> Recognised:
     touched: list[tuple[str, Access, Reach, bool]] = []
     deletes = False
     waiting = list(words)
     while waiting and not (waiting[0].prefix.startswith("-") or waiting[0].literal in ("(", "!", ")", ",")):
         root = waiting.pop(0)
         if root.substitutions:
-            raise Stopped("find: a folder that is only known when it runs")
+            raise NotProved("find: a folder that is only known when it runs")
         touched.append((_pattern(root), "read", "subtree", False))
     if not touched:
         touched.append((".", "read", "subtree", False))
@@ -177,18 +179,20 @@ def _find(words: Sequence[Word]) -> Known:
         elif text == "-delete":
             deletes = True
         elif text is None or text not in FIND_WORDS:
-            raise Stopped(f"find: {text or 'an argument that is only known when it runs'} is not on its list")
+            raise NotProved(
+                f"find: {text or 'an argument that is only known when it runs'} is not on its list"
+            )
         elif FIND_WORDS[text]:
             if not waiting or waiting[0].substitutions:
-                raise Stopped(f"find: the value of {text} is missing or only known when it runs")
+                raise NotProved(f"find: the value of {text} is missing or only known when it runs")
             value = waiting.pop(0)
             if text in FIND_PATHS:
                 touched.append((_pattern(value), "read", "file", False))
     if deletes:  # said as what it is, so that rules about paths hold for it
         gone: list[tuple[str, Access, Reach, bool]]
         gone = [(path, "delete", reach, False) for path, _, reach, _ in touched if reach == "subtree"]
-        return Known("find -delete", Form(effect="write"), [*touched, *gone])
-    return Known("find", Form(), touched)
+        return Recognised("find -delete", Usage(effect="write"), [*touched, *gone])
+    return Recognised("find", Usage(), touched)
 
 
 def _find_runs(
@@ -199,23 +203,23 @@ def _find_runs(
     while waiting and waiting[0].literal not in (";", "+"):
         inner.append(waiting.pop(0))
     if not waiting or not inner:
-        raise Stopped(f"find: {option} without its end")
+        raise NotProved(f"find: {option} without its end")
     waiting.pop(0)
     if any(word.substitutions for word in inner):
-        raise Stopped(f"find: {option} with arguments that are only known when it runs")
+        raise NotProved(f"find: {option} with arguments that are only known when it runs")
     if any("{}" in _pattern(word) and word.literal != "{}" for word in inner):
-        raise Stopped(f"find: {option} with names inside an argument")
+        raise NotProved(f"find: {option} with names inside an argument")
     if option != "-exec" or inner[0].literal == "{}":
-        raise Stopped(f"find: {option} runs a program")
+        raise NotProved(f"find: {option} runs a program")
     known = _direct(inner, f"find {option}")
     named = sum(word.literal == "{}" for word in inner)
     if not known.form.inert and named != sum(touched[0] == "{}" for touched in known.operands):
-        raise Stopped(f"find: {option} with names where {known.name} takes no file")
+        raise NotProved(f"find: {option} with names where {known.name} takes no file")
     _names_no_secrets(names, known, f"find {option}")
     return [touched for touched in known.operands if touched[0] != "{}"]
 
 
-def _names_no_secrets(patterns: Sequence[str], known: Known, runner: str) -> None:
+def _names_no_secrets(patterns: Sequence[str], known: Recognised, runner: str) -> None:
     for pattern in patterns:
         if known.form.contents and paths.trouble(pattern.strip("/"), pattern=True):
-            raise Stopped(f"{runner}: shows files that may hold secrets ({pattern})")
+            raise NotProved(f"{runner}: shows files that may hold secrets ({pattern})")

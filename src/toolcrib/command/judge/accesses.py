@@ -14,13 +14,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
-from toolcrib.shell import Judgement, Operand, Part, environment, paths
-from toolcrib.shell.catastrophe import INTERPRETERS, RUNNERS
-from toolcrib.shell.loose import UNKNOWN, loose_commands
-from toolcrib.shell.plan import Command, Glob, Word, commands, quoted, show_word
-from toolcrib.shell.prefix import RUNNERS as LIKE_THEIR_COMMAND
-from toolcrib.shell.prefix import prefix_of
-from toolcrib.shell.programs.wrappers import ASSIGNMENT, SHELLS, script_of
+from toolcrib.command.judge import Judgement, Operand, Part, paths
+from toolcrib.command.judge import variables as environment
+from toolcrib.command.judge.destructive import INTERPRETERS, RUNNERS
+from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
+from toolcrib.command.judge.remember import RUNNERS as LIKE_THEIR_COMMAND
+from toolcrib.command.judge.remember import prefix_of
+from toolcrib.command.plan import Command, Glob, Word, commands, quoted, show_word
+from toolcrib.command.programs.wrappers import ASSIGNMENT, SHELLS, script_of
 
 MOST = 300  # commands seen inside of others
 DEEPEST = 3  # scripts inside scripts
@@ -98,7 +99,7 @@ def _seen(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
 
 def _loosely(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:
     """Every command that can be made out in a text, in all its forms."""
-    for command in loose_commands(text):
+    for command in find_commands(text):
         if command.argv:
             yield from _forms([UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv], depth)
             if command.given and depth < DEEPEST and command.argv[0].rpartition("/")[2] in CARRIERS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from toolcrib.shell import Judgement, Part
+from toolcrib.command.judge import Judgement, Part
 
 MOST = 2  # reasons that are told
 LONGEST = 300  # characters

@@ -1,5 +1,5 @@
 """What is known of programs: a row each, read by `options.py`. A program that has none asks."""
 
-from toolcrib.shell.programs.table import find_form
+from toolcrib.command.programs.table import find_usage
 
-__all__ = ["find_form"]
+__all__ = ["find_usage"]

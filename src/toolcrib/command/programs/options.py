@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
-from toolcrib.shell.gate import Stopped, Unknown
-from toolcrib.shell.plan import Word, show_word
+from toolcrib.command.not_proved import NotProved, UnknownProgram
+from toolcrib.command.plan import Word, show_word
 
 Access = Literal["read", "write", "delete"]
 Effect = Literal["read", "write", "exec", "network"]
@@ -41,13 +41,13 @@ def worst(effects: Iterable[Effect]) -> Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Usage:
     """What one program, or one of its sub-commands, may be given without a second look.
 
     `plain` says whether it runs without asking; by default what only reads does. `instead`: options that
     take the place of the first operand (`grep -e`). `inert`: no argument can do harm, whatever it is.
     `contents`: False where it shows names and sizes but not what is in a file. `check` reads the arguments
-    where options do not say it all, and raises Stopped. `otherwise`: why it asks, given anything else.
+    where options do not say it all, and raises NotProved. `otherwise`: why it asks, given anything else.
     """
 
     options: str = ""
@@ -79,8 +79,8 @@ class Arguments:
         return [word.literal or show_word(word) for word, kind in self.operands if kind in kinds]
 
 
-def read_arguments(name: str, form: Form, words: Sequence[Word]) -> Arguments:
-    """Raises Stopped for an option that is not listed, or an operand that has no place."""
+def read_arguments(name: str, form: Usage, words: Sequence[Word]) -> Arguments:
+    """Raises NotProved for an option that is not listed, or an operand that has no place."""
     if form.inert:
         found = Arguments([(word, "data") for word in words])
         if form.check is not None:
@@ -88,13 +88,13 @@ def read_arguments(name: str, form: Form, words: Sequence[Word]) -> Arguments:
         return found
     try:
         return _read(name, form, words)
-    except Stopped:
+    except NotProved:
         if form.otherwise:
-            raise Unknown(f"{name}: {form.otherwise}") from None
+            raise UnknownProgram(f"{name}: {form.otherwise}") from None
         raise
 
 
-def _read(name: str, form: Form, words: Sequence[Word]) -> Arguments:
+def _read(name: str, form: Usage, words: Sequence[Word]) -> Arguments:
     found = Arguments(starts_with_option=bool(words) and words[0].prefix.startswith("-"))
     rest: list[tuple[Word, bool]] = []  # operands, and whether they came after --
     listed = _listed(form.options)
@@ -114,18 +114,18 @@ def _read(name: str, form: Form, words: Sequence[Word]) -> Arguments:
     return found
 
 
-def _is_option(name: str, word: Word, form: Form) -> bool:
+def _is_option(name: str, word: Word, form: Usage) -> bool:
     begins = word.prefix
     if word.parts and not begins:
         if word.lists_names:
             return False  # what comes out of it is looked at before it is handed on
         if not word.substitutions:
-            raise Stopped(f"{name}: a pattern that could become an option")
-        raise Stopped(
+            raise NotProved(f"{name}: a pattern that could become an option")
+        raise NotProved(
             f"{name}: an argument that is only known when it runs could become an option (write -- before it)"
         )
     if begins == "-" and word.literal is None:
-        raise Stopped(f"{name}: an option that is only known when it runs")
+        raise NotProved(f"{name}: an option that is only known when it runs")
     return begins.startswith("-") and begins != "-"
 
 
@@ -138,11 +138,11 @@ def _option(name: str, word: Word, waiting: list[Word], listed: dict[str, str], 
         kind = listed[stem]
         if equals:
             if kind in ("flag", "pair"):
-                raise Stopped(f"{name}: {stem} takes no value")
+                raise NotProved(f"{name}: {stem} takes no value")
             _value(name, stem, kind, Word((value, *word.parts[1:]) if value else word.parts[1:]), found)
             return
         if word.literal is None:
-            raise Stopped(f"{name}: an option that is only known when it runs")
+            raise NotProved(f"{name}: an option that is only known when it runs")
         found.options.add(stem)
         if kind in ("data", "read", "write"):
             _value(name, stem, kind, _next(name, stem, waiting), found)
@@ -151,7 +151,7 @@ def _option(name: str, word: Word, waiting: list[Word], listed: dict[str, str], 
                 _value(name, stem, "data", _next(name, stem, waiting), found)
         return
     if text.startswith("--"):
-        raise Stopped(f"{name}: option {stem} is not on its list")
+        raise NotProved(f"{name}: option {stem} is not on its list")
     _cluster(name, word, waiting, listed, found)
 
 
@@ -163,7 +163,7 @@ def _cluster(name: str, word: Word, waiting: list[Word], listed: dict[str, str],
         if kind is None and "#" in listed and sign.isdigit():
             continue
         if kind is None:
-            raise Stopped(f"{name}: option {option} is not on its list")
+            raise NotProved(f"{name}: option {option} is not on its list")
         found.options.add(option)
         if kind == "flag":
             continue
@@ -175,25 +175,25 @@ def _cluster(name: str, word: Word, waiting: list[Word], listed: dict[str, str],
         _value(name, option, kind, touching if touching.parts else _next(name, option, waiting), found)
         return
     if word.literal is None:
-        raise Stopped(f"{name}: an option that is only known when it runs")
+        raise NotProved(f"{name}: an option that is only known when it runs")
 
 
 def _next(name: str, option: str, waiting: list[Word]) -> Word:
     if not waiting:
-        raise Stopped(f"{name}: {option} needs a value")
+        raise NotProved(f"{name}: {option} needs a value")
     return waiting.pop(0)
 
 
 def _value(name: str, option: str, kind: str, word: Word, found: Arguments) -> None:
     if word.splits or (word.is_glob and kind not in ("data", "optional")):
-        raise Stopped(f"{name}: the value of {option} is only known when it runs")
+        raise NotProved(f"{name}: the value of {option} is only known when it runs")
     found.options.add(option)
     found.values.append((option, word))
     if kind in ("read", "write"):
         found.operands.append((word, kind))
 
 
-def _place(name: str, form: Form, rest: list[tuple[Word, bool]], found: Arguments) -> None:
+def _place(name: str, form: Usage, rest: list[tuple[Word, bool]], found: Arguments) -> None:
     """Give each operand its meaning."""
     found.placed = len(rest)
     kinds = form.operands.split()
@@ -202,7 +202,7 @@ def _place(name: str, form: Form, rest: list[tuple[Word, bool]], found: Argument
     star = next((at for at, kind in enumerate(kinds) if kind.endswith("*")), None)
     if star is None:
         if len(rest) > len(kinds):
-            raise Stopped(f"{name}: more operands than it is known to take")
+            raise NotProved(f"{name}: more operands than it is known to take")
         meanings = kinds[: len(rest)]
     else:
         before, after = kinds[:star], kinds[star + 1 :]
@@ -211,11 +211,11 @@ def _place(name: str, form: Form, rest: list[tuple[Word, bool]], found: Argument
     for (word, safe), kind in zip(rest, meanings, strict=True):
         listed = kind in ("read", "ref") and star is not None and word.lists_names
         if word.splits and not listed and not (safe and kind == "data" and star is not None):
-            raise Stopped(f"{name}: arguments that are only known when it runs")
+            raise NotProved(f"{name}: arguments that are only known when it runs")
         found.operands.append((word, kind))
 
 
-def open_end(form: Form, found: Arguments) -> str:
+def open_end(form: Usage, found: Arguments) -> str:
     """What one more operand would be, where any number of them may follow and the first ones are there."""
     kinds = form.operands.split()
     if form.instead and kinds and found.options & set(form.instead.split()):

@@ -11,11 +11,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from toolcrib.shell.gate import Stopped
-from toolcrib.shell.plan import Command, Group, Join, Pipeline, Plan, Redirect, Stage, Step, Word
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Command, Join, Pipeline, Plan, Redirect, Stage, Step, Subshell, Word
 
 if TYPE_CHECKING:
-    from toolcrib.shell.parse import Token
+    from toolcrib.command.judge.parse import Token
 
 MOST_COMMANDS = 50  # in one plan
 NAME = re.compile(r"[A-Za-z0-9_./+:-]+|/?(?:[a-z]+/)*\[")
@@ -27,11 +27,11 @@ DEVICES = {"/dev/stdout": "1", "/dev/stderr": "2"}
 
 
 def read_plan(tokens: Sequence[Token]) -> Plan:
-    """Raises Stopped where the tokens are no plan."""
+    """Raises NotProved where the tokens are no plan."""
     reader = _Grammar(tokens)
     plan = reader.steps(closing=False)
     if reader.peek() is not None:
-        raise Stopped("a parenthesis too many")
+        raise NotProved("a parenthesis too many")
     return plan
 
 
@@ -70,17 +70,17 @@ class _Grammar:
                 join = "&&" if glue == "&&" else "||"
                 self.newlines()
                 if self._ended():
-                    raise Stopped("an operator without a command")
+                    raise NotProved("an operator without a command")
                 continue
             separated = bool(self.op(";"))
             separated = self.newlines() or separated
             if not separated and not self._ended():
-                raise Stopped("commands that are not separated")
+                raise NotProved("commands that are not separated")
             join = ";"
         if not steps:
-            raise Stopped("no command")
+            raise NotProved("no command")
         if closing and not self.op(")"):
-            raise Stopped("a parenthesis that is not closed")
+            raise NotProved("a parenthesis that is not closed")
         return Plan(tuple(steps))
 
     def _ended(self) -> bool:
@@ -98,14 +98,14 @@ class _Grammar:
     def stage(self) -> Stage:
         self.count += 1
         if self.count > MOST_COMMANDS:
-            raise Stopped(f"more than {MOST_COMMANDS} commands")
+            raise NotProved(f"more than {MOST_COMMANDS} commands")
         token = self.peek()
         if token is not None and token.group is not None:
             self.at += 1
-            return Group(token.group.plan, self._redirects())
+            return Subshell(token.group.plan, self._redirects())
         if self.op("("):
             plan = self.steps(closing=True)
-            return Group(plan, self._redirects())
+            return Subshell(plan, self._redirects())
         return self.command()
 
     def _redirects(self) -> tuple[Redirect, ...]:
@@ -134,20 +134,22 @@ class _Grammar:
 
     def _check_name(self, words: list[Word], assigned: bool) -> None:
         if not words:
-            raise Stopped("an assignment without a command" if assigned else "no command where one should be")
+            raise NotProved(
+                "an assignment without a command" if assigned else "no command where one should be"
+            )
         name = words[0].literal
         if name is None:
-            raise Stopped("the program is only known when it runs")
+            raise NotProved("the program is only known when it runs")
         if name in RESERVED:
-            raise Stopped(f"the keyword {name}")
+            raise NotProved(f"the keyword {name}")
         if not NAME.fullmatch(name):
-            raise Stopped(f"an odd program name {name[:40]!r}")
+            raise NotProved(f"an odd program name {name[:40]!r}")
 
     def redirect(self) -> list[Redirect]:
         fd = self._descriptor()
         token = self.peek()
         if token is None or token.kind != "redirect":
-            raise Stopped("an odd redirection")
+            raise NotProved("an odd redirection")
         self.at += 1
         op = token.text
         number = fd if fd is not None else 0 if op.startswith("<") else 1
@@ -155,7 +157,7 @@ class _Grammar:
             return [Redirect(number, "dup", "-")]
         target = self.peek()
         if target is None or target.kind != "word" or target.word is None:
-            raise Stopped("a redirection without a target")
+            raise NotProved("a redirection without a target")
         self.at += 1
         return _redirects(op, number, target.word, explicit=fd is not None)
 
@@ -166,7 +168,7 @@ class _Grammar:
         self.at += 1
         after = self.peek()
         if after is None or after.start != token.end or token.text not in ("0", "1", "2"):
-            raise Stopped(f"the file descriptor {token.text[:20]}")
+            raise NotProved(f"the file descriptor {token.text[:20]}")
         return int(token.text)
 
 
@@ -175,7 +177,7 @@ def _redirects(op: str, fd: int, word: Word, *, explicit: bool) -> list[Redirect
         return [Redirect(fd, "text", word)]
     text = word.literal
     if text is None:
-        raise Stopped("a redirection whose target is only known when it runs")
+        raise NotProved("a redirection whose target is only known when it runs")
     if op == "<<<":
         return [Redirect(fd, "text", Word((text + "\n",)))]
     if op == "<":
@@ -183,10 +185,10 @@ def _redirects(op: str, fd: int, word: Word, *, explicit: bool) -> list[Redirect
     if op in (">&", "<&") and text in ("0", "1", "2", "-"):
         return [Redirect(fd, "dup", text)]
     if op == "<&" or (op == ">&" and explicit) or re.fullmatch(r"[0-9]+-?", text):
-        raise Stopped("a file descriptor that is not 0, 1 or 2")
+        raise NotProved("a file descriptor that is not 0, 1 or 2")
     both = op in ("&>", "&>>", ">&")
     if both and explicit:
-        raise Stopped("an odd redirection")
+        raise NotProved("an odd redirection")
     if text == "/dev/null":
         return [Redirect(1, "null"), Redirect(2, "dup", "1")] if both else [Redirect(fd, "null")]
     if text in DEVICES and not both:

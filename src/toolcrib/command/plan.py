@@ -3,7 +3,7 @@
 Plan      steps joined by ; && ||           `a && b; c`
 Pipeline  stages whose output feeds the next `a | b`, its status perhaps turned round by !
 Command   words, environment, redirections   `LC_ALL=C sort < names 2>/dev/null`
-Group     a plan in a process of its own     `(cd sub && make)`: its cd ends with it
+Subshell     a plan in a process of its own     `(cd sub && make)`: its cd ends with it
 Word      text, pattern signs, and substitutions: `"$(ls | wc -l) files"`, `src/*.py`
 """
 
@@ -97,12 +97,12 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Subshell:
     plan: Plan
     redirects: tuple[Redirect, ...] = ()
 
 
-Stage = Command | Group
+Stage = Command | Subshell
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def commands(plan: Plan) -> Iterator[Command]:
     """Every command of a plan in the order of the text, those of substitutions after the one they are in."""
     for step in plan.steps:
         for stage in step.pipeline.stages:
-            if isinstance(stage, Group):
+            if isinstance(stage, Subshell):
                 yield from commands(stage.plan)
             else:
                 yield stage
@@ -194,7 +194,7 @@ def _show_pipeline(pipeline: Pipeline) -> str:
 
 
 def _show_stage(stage: Stage) -> str:
-    if isinstance(stage, Group):
+    if isinstance(stage, Subshell):
         pieces = [f"({show(stage.plan)})"]
     else:
         pieces = [f"{name}={quoted(value)}" for name, value in stage.env]
@@ -266,7 +266,7 @@ def _stage_json(stage: Stage) -> dict[str, Any]:
         }
         for r in stage.redirects
     ]
-    if isinstance(stage, Group):
+    if isinstance(stage, Subshell):
         return {"group": _steps_json(stage.plan), "redirects": redirects}
     return {"argv": [_word_json(word) for word in stage.words], "env": list(map(list, stage.env)),
             "redirects": redirects}  # fmt: skip
@@ -301,7 +301,7 @@ def _stage_of(data: Any) -> Stage:
         for r in data["redirects"]
     )
     if "group" in data:
-        return Group(_plan_of(data["group"]), redirects)
+        return Subshell(_plan_of(data["group"]), redirects)
     env = tuple((str(name), str(value)) for name, value in data["env"])
     return Command(tuple(map(_word_of, data["argv"])), env, redirects)
 

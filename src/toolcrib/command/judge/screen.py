@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Literal
 
+from toolcrib.command.not_proved import NotProved
 from toolcrib.visible import WITHOUT_GLYPH
 
 LONGEST = 10_000  # bytes; nobody reviews more
@@ -27,26 +27,17 @@ REFUSED = {
 ODD = {"Zs": "an unusual space", "Zl": "an unusual line end", "Zp": "an unusual line end"}
 
 
-class Stopped(Exception):
-    """Why a command is not plain. `deny` is for what nobody should be asked about."""
-
-    def __init__(self, reason: str, verdict: Literal["ask", "deny"] = "ask") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.verdict: Literal["ask", "deny"] = verdict
-
-
-def gate(text: str) -> None:
-    """Raises Stopped for a text that cannot be reviewed or that would show otherwise than it runs."""
+def screen(text: str) -> None:
+    """Raises NotProved for a text that cannot be reviewed or that would show otherwise than it runs."""
     if not PLAIN.fullmatch(text):
         for sign in text:
             _check(sign)
     if len(text) > LONGEST or len(text.encode()) > LONGEST:
-        raise Stopped(f"longer than {LONGEST:,} bytes")
+        raise NotProved(f"longer than {LONGEST:,} bytes")
     if PADDING.search(text):
-        raise Stopped("padding that can hide a part of it")
+        raise NotProved("padding that can hide a part of it")
     if not text.strip():
-        raise Stopped("no command")
+        raise NotProved("no command")
 
 
 def _check(sign: str) -> None:
@@ -54,12 +45,8 @@ def _check(sign: str) -> None:
         return
     kind = unicodedata.category(sign)
     if kind in REFUSED:
-        raise Stopped(f"contains {REFUSED[kind]} (U+{ord(sign):04X})", "deny")
+        raise NotProved(f"contains {REFUSED[kind]} (U+{ord(sign):04X})", "deny")
     if kind in ODD:
-        raise Stopped(f"contains {ODD[kind]} (U+{ord(sign):04X})")
+        raise NotProved(f"contains {ODD[kind]} (U+{ord(sign):04X})")
     if SHAPELESS.match(sign):
-        raise Stopped(f"contains a character without a shape (U+{ord(sign):04X})")
-
-
-class Unknown(Stopped):
-    """A program or sub-command of which nothing is known: a person may get to know it."""
+        raise NotProved(f"contains a character without a shape (U+{ord(sign):04X})")

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from toolcrib.shell.gate import LONGEST, Stopped
+from toolcrib.command.judge.screen import LONGEST
+from toolcrib.command.not_proved import NotProved
 
 if TYPE_CHECKING:
     from tree_sitter import Language, TreeCursor
@@ -71,16 +72,16 @@ class Node:
 
 @lru_cache(maxsize=8)  # the same text is read for what it destroys, for its plan, and for its programs
 def tree_of(text: str) -> Node:
-    """The syntax tree, whatever its errors. Raises Stopped where tree-sitter-bash is not installed, and for a
+    """The syntax tree, whatever its errors. Raises NotProved where tree-sitter-bash is not installed, and for a
     text that would keep it busy: its time grows with the square of the operators in a row."""
     if len(text) > LONGEST or len(OPERATOR.findall(text)) > MOST_OPERATORS:
-        raise Stopped("too long or too intricate to review")
+        raise NotProved("too long or too intricate to review")
     try:
         import tree_sitter
 
         language = _language()
     except ImportError:
-        raise Stopped("commands cannot be read: tree-sitter-bash is not installed") from None
+        raise NotProved("commands cannot be read: tree-sitter-bash is not installed") from None
     # A parser for each text: one must not be used by two threads.
     raw = text.encode("utf-8", "replace")
     tree = tree_sitter.Parser(language).parse(stand_in(raw.decode()).encode())
@@ -131,7 +132,7 @@ def stand_in(text: str) -> str:
     letters = [letter for letter in LETTERS if letter not in text]
     told_apart = dict.fromkeys(ABOVE.findall("".join(AFTER_HEREDOC.findall(text))))
     if len(told_apart) >= len(letters):
-        raise Stopped("too many different characters to review")
+        raise NotProved("too many different characters to review")
     by_sign = dict(zip(told_apart, letters[1:], strict=False))
 
     def replaced(found: re.Match[str]) -> str:

@@ -5,25 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from toolcrib.shell.gate import Stopped, Unknown
-from toolcrib.shell.options import Form
-from toolcrib.shell.programs import coreutils, develop, git, searching, writing
+from toolcrib.command.not_proved import NotProved, UnknownProgram
+from toolcrib.command.programs import coreutils, develop, git, searching, writing
+from toolcrib.command.programs.options import Usage
 
-FORMS: dict[str, Form] = {
-    **coreutils.FORMS,
-    **writing.FORMS,
-    **develop.FORMS,
-    **searching.FORMS,
-    **git.FORMS,
+USAGES: dict[str, Usage] = {
+    **coreutils.USAGES,
+    **writing.USAGES,
+    **develop.USAGES,
+    **searching.USAGES,
+    **git.USAGES,
 }
 GLOBALS: dict[str, tuple[str, ...]] = {"git": git.GLOBALS, **develop.GLOBALS}
-FAMILIES = {name.split()[0] for name in FORMS if " " in name}
+FAMILIES = {name.split()[0] for name in USAGES if " " in name}
 MOST_VERBS = 3
 NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 # These print a text and end, if that is all they are asked for.
 SAYS_HELP = {
     name
-    for name, form in {**coreutils.FORMS, **searching.FORMS}.items()
+    for name, form in {**coreutils.USAGES, **searching.USAGES}.items()
     if form.runs_unasked
     and not form.inert
     and " " not in name
@@ -34,23 +34,23 @@ SYSTEM = ("/bin/", "/usr/bin/")
 
 
 def program_name(written: str) -> str:
-    """The bare name of a program. Raises Stopped for one that lies elsewhere than the system's."""
+    """The bare name of a program. Raises NotProved for one that lies elsewhere than the system's."""
     if "/" not in written:
         return written
     folder, _, name = written.rpartition("/")
     if f"{folder}/" not in SYSTEM:
-        raise Stopped(f"a program given by its path: {written}")
+        raise NotProved(f"a program given by its path: {written}")
     return name
 
 
-def find_form(argv: Sequence[str | None]) -> tuple[str, Form, int]:
+def find_usage(argv: Sequence[str | None]) -> tuple[str, Usage, int]:
     """The row's name, the row, and at which argument its own begin. `argv` has None where a word is not
-    literal. Raises Stopped where there is no row."""
+    literal. Raises NotProved where there is no row."""
     name = argv[0] or ""
     if name not in FAMILIES:
-        if name not in FORMS:
-            raise Unknown(f"{name}: an unknown program")
-        return name, FORMS[name], 1
+        if name not in USAGES:
+            raise UnknownProgram(f"{name}: an unknown program")
+        return name, USAGES[name], 1
     at = 1
     while at < len(argv) and argv[at] in GLOBALS.get(name, ()):
         at += 1
@@ -59,9 +59,9 @@ def find_form(argv: Sequence[str | None]) -> tuple[str, Form, int]:
         if None in words:
             continue
         key = " ".join([name, *(word for word in words if word is not None)])
-        if key in FORMS and (verbs or at >= len(argv) or (argv[at] or "").startswith("-")):
-            return key, FORMS[key], at + verbs
-    if name in FORMS and FORMS[name].otherwise:
-        raise Unknown(f"{name}: {FORMS[name].otherwise}")
+        if key in USAGES and (verbs or at >= len(argv) or (argv[at] or "").startswith("-")):
+            return key, USAGES[key], at + verbs
+    if name in USAGES and USAGES[name].otherwise:
+        raise UnknownProgram(f"{name}: {USAGES[name].otherwise}")
     shown = (argv[at] or "…") if at < len(argv) else ""
-    raise Unknown(f"{name} {shown}".strip() + ": not on its list")
+    raise UnknownProgram(f"{name} {shown}".strip() + ": not on its list")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from toolcrib.shell.gate import Stopped
-from toolcrib.shell.options import Arguments
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.programs.options import Arguments
 
 # One sed command: an address, another, and a command that neither runs nor writes nor reads a file.
 # A delimiter inside [ ] ends a pattern for GNU and not for BSD: such a pattern has no single reading.
@@ -44,7 +44,7 @@ def _scripts(found: Arguments, *options: str) -> list[str]:
     if not words:
         words = [word for word, kind in found.operands if kind == "data"][:1]
     if any(word.literal is None for word in words):
-        raise Stopped("a program text that is only known when it runs")
+        raise NotProved("a program text that is only known when it runs")
     return [word.literal or "" for word in words]
 
 
@@ -54,16 +54,16 @@ def sed(found: Arguments) -> None:
         while at < len(script):
             command = SED_COMMAND.match(script, at)
             if command is None or command.end() == at:
-                raise Stopped("sed: a script that may do more than print and substitute")
+                raise NotProved("sed: a script that may do more than print and substitute")
             at = command.end()
 
 
 def awk(found: Arguments) -> None:
     for script in _scripts(found):
         if AWK_WORDS.search(script) or not _awk_only_prints(script):
-            raise Stopped("awk: a program that may do more than print")
+            raise NotProved("awk: a program that may do more than print")
     if any("=" in text for text in found.of("awk")):
-        raise Stopped("awk: an assignment among its files")
+        raise NotProved("awk: an assignment among its files")
     found.operands = [(word, "read" if kind == "awk" else kind) for word, kind in found.operands]
 
 
@@ -126,7 +126,7 @@ def _regex_may_begin(before: str) -> bool:
 def no_argument_file(found: Arguments) -> None:
     """`@FILE` among the operands holds more arguments."""
     if any(text.startswith("@") for text in found.of("read")):
-        raise Stopped("arguments out of a file (@FILE)")
+        raise NotProved("arguments out of a file (@FILE)")
 
 
 MAN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]*")
@@ -135,18 +135,18 @@ MAN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]*")
 def man(found: Arguments) -> None:
     """Pages by their names: a path would be a page that anybody wrote."""
     if not found.of("data") or not all(MAN_NAME.fullmatch(text) for text in found.of("data")):
-        raise Stopped("man: what is not the name of a page")
+        raise NotProved("man: what is not the name of a page")
 
 
 def jq(found: Arguments) -> None:
     for script in _scripts(found):
         if JQ_WORDS.search(script):
-            raise Stopped("jq: a program that reads the environment or other files")
+            raise NotProved("jq: a program that reads the environment or other files")
 
 
 def date(found: Arguments) -> None:
     if not all(text.startswith("+") for text in found.of("data")):
-        raise Stopped("date: an operand that would set the clock")
+        raise NotProved("date: an operand that would set the clock")
 
 
 PS_BSD = re.compile(r"[auxfwjlv]+")
@@ -161,9 +161,9 @@ def ps(found: Arguments) -> None:
     that does not exist, makes the whole line be read in that style."""
     words = found.of("data")
     if not all(PS_BSD.fullmatch(text) for text in words) or (words and found.options & {"-e"}):
-        raise Stopped("ps: letters that are not on its list")
+        raise NotProved("ps: letters that are not on its list")
     if "-o" in found.options and found.options & {"-f", "-F", "-l"}:
-        raise Stopped("ps: formats that contradict each other")
+        raise NotProved("ps: formats that contradict each other")
     for option, word in found.values:
         text = word.literal or ""
         if option in ("-o", "--sort"):
@@ -171,7 +171,7 @@ def ps(found: Arguments) -> None:
         else:
             good = option == "-p" and re.fullmatch(r"\d{1,9}(?:,\d{1,9})*", text) is not None
         if not good:
-            raise Stopped(f"ps: the value of {option} is not on its list")
+            raise NotProved(f"ps: the value of {option} is not on its list")
 
 
 def printf(found: Arguments) -> None:
@@ -180,7 +180,7 @@ def printf(found: Arguments) -> None:
     if first is not None and not (
         first.literal == "--" or (first.prefix and not first.prefix.startswith("-"))
     ):
-        raise Stopped("printf: a format that may be an option")
+        raise NotProved("printf: a format that may be an option")
 
 
 TEST_FILES = {"-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h"}
@@ -197,18 +197,18 @@ def test(found: Arguments) -> None:
     if None in texts and not (
         len(texts) == 3 and texts[1] in ("=", "==", "!=") and not words[0].splits and not words[2].splits
     ):
-        raise Stopped("test: a condition that is only known when it runs")
+        raise NotProved("test: a condition that is only known when it runs")
     if len(texts) == 2 and texts[0] in TEST_FILES:
         found.operands.append((words[1], "read"))
     elif len(texts) == 3 and texts[1] in ("-nt", "-ot", "-ef"):
         found.operands += [(words[0], "read"), (words[2], "read")]
     elif len(texts) == 3 and texts[1] in TEST_NUMBERS:
         if not all(re.fullmatch(r"-?\d{1,18}", text or "") for text in (texts[0], texts[2])):
-            raise Stopped("test: a number that is none")
+            raise NotProved("test: a number that is none")
     elif len(texts) > 1 and not (
         (len(texts) == 2 and texts[0] in ("-n", "-z")) or (len(texts) == 3 and texts[1] in ("=", "==", "!="))
     ):
-        raise Stopped("test: a condition that is not on its list")
+        raise NotProved("test: a condition that is not on its list")
 
 
 def tar(found: Arguments) -> None:
@@ -218,18 +218,18 @@ def tar(found: Arguments) -> None:
     listing = bool(found.options & {"-t", "--list"})
     if words and not found.starts_with_option:
         if not TAR_LETTERS.fullmatch(words[0]) or found.options:
-            raise Stopped("tar: letters that are not on its list")
+            raise NotProved("tar: letters that are not on its list")
         listing = True
         if "f" in words[0]:
             at = next(i for i, (_, kind) in enumerate(found.operands) if kind == "data")
             if at + 1 < len(found.operands):
                 found.operands[at + 1] = (found.operands[at + 1][0], "read")
     if any(":" in text.partition("/")[0] for text in found.of("read")):
-        raise Stopped("tar: an archive on another machine")
+        raise NotProved("tar: an archive on another machine")
     if not listing:
-        raise Stopped("tar: only listing (tar -tf FILE) is known to change nothing")
+        raise NotProved("tar: only listing (tar -tf FILE) is known to change nothing")
 
 
 def unzip(found: Arguments) -> None:
     if not found.options & {"-l", "-v", "-Z"}:
-        raise Stopped("unzip: only listing (unzip -l FILE) is known to change nothing")
+        raise NotProved("unzip: only listing (unzip -l FILE) is known to change nothing")

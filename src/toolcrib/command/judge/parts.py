@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from toolcrib.shell import environment, paths
-from toolcrib.shell.gate import Stopped, Unknown
-from toolcrib.shell.known import DOES, Known, known_of
-from toolcrib.shell.options import Access, Effect, worst
-from toolcrib.shell.paths import Operand
-from toolcrib.shell.plan import Command, Group, Pipeline, Plan, Redirect, Word, show_word
+from toolcrib.command.judge import paths
+from toolcrib.command.judge import variables as environment
+from toolcrib.command.judge.known import DOES, Recognised, recognise
+from toolcrib.command.judge.paths import Operand
+from toolcrib.command.not_proved import NotProved, UnknownProgram
+from toolcrib.command.plan import Command, Pipeline, Plan, Redirect, Subshell, Word, show_word
+from toolcrib.command.programs.options import Access, Effect, worst
 
 MOST_FOLDERS = 8  # that a command might run in, after many a cd
 Folders = tuple[str, ...]  # the first is where it runs if every cd before it worked
@@ -32,7 +33,7 @@ class Part:
     grantable: bool = False
 
 
-class Judge:
+class PlanJudge:
     """Collects the parts of a plan. `workspace` is its absolute path, if that is known."""
 
     __slots__ = ("parts", "workspace")
@@ -56,7 +57,7 @@ class Judge:
         """The folders after it, if it is a cd."""
         previous: Command | None = None
         for stage in pipeline.stages:
-            if isinstance(stage, Group):
+            if isinstance(stage, Subshell):
                 self.redirects_of_group(stage, folders)
                 self.plan(stage.plan, folders)
                 previous = None
@@ -71,7 +72,7 @@ class Judge:
             return _after_cd(only, folders)
         return None
 
-    def redirects_of_group(self, group: Group, folders: Folders) -> None:
+    def redirects_of_group(self, group: Subshell, folders: Folders) -> None:
         if not group.redirects:
             return
         effect, reasons, operands = self._redirects(group.redirects, folders)
@@ -86,11 +87,11 @@ class Judge:
         if (set_up := environment.trouble(dict(command.env))) is not None:
             return Part(argv[0], argv, set_up, "exec", touched)
         try:
-            known = known_of(list(command.words), command, previous)
-        except Unknown as unknown:
+            known = recognise(list(command.words), command, previous)
+        except UnknownProgram as unknown:
             inside = not reasons and not any(map(paths.leaves, argv[1:]))
             return Part(argv[0], argv, unknown.reason, "exec", touched, grantable=inside)
-        except Stopped as stopped:
+        except NotProved as stopped:
             return Part(argv[0], argv, stopped.reason, "exec", touched)
         operands, troubles = self._placed(known, folders)
         reasons = [*troubles, *reasons]
@@ -127,7 +128,7 @@ class Judge:
                 reasons.append(f"writes {target}")
         return effect, reasons, tuple(operands)
 
-    def _placed(self, known: Known, folders: Folders) -> tuple[tuple[Operand, ...], list[str]]:
+    def _placed(self, known: Recognised, folders: Folders) -> tuple[tuple[Operand, ...], list[str]]:
         operands: list[Operand] = []
         reasons: list[str] = []
         for folder in sorted(folders):

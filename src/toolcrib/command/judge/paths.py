@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 from unicodedata import normalize
 
-from toolcrib.shell.options import Access
+from toolcrib.command.programs.options import Access
 
 SECRET = re.compile(
     r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist|defaults?)(?:/|$))[^/]*|[^/]+\.env|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure"

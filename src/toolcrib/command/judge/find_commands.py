@@ -13,9 +13,9 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from toolcrib.shell.gate import Stopped
-from toolcrib.shell.ruin import HOME
-from toolcrib.shell.syntax import Node, tree_of
+from toolcrib.command.judge.syntax import Node, tree_of
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.programs.destructive import HOME
 
 UNKNOWN = "\ufffd"
 SPLIT = "\x1f"  # what $IFS stands for
@@ -44,7 +44,7 @@ BETWEEN = re.compile(r"[;&|()\n`]+|\$\(")
 
 
 @dataclass(slots=True)
-class Loose:
+class FoundCommand:
     """One command: its arguments, what stands before it in a pipeline, what it is handed as input, and where
     its output goes."""
 
@@ -54,12 +54,12 @@ class Loose:
     writes: list[str] = field(default_factory=list)
 
 
-def loose_commands(text: str) -> list[Loose]:
+def find_commands(text: str) -> list[FoundCommand]:
     """Every command that can be made out."""
     text = text[:LONGEST].replace("\\\n", "")
     try:
         root = tree_of(text)
-    except Stopped:
+    except NotProved:
         return _without_tree(text)
     found = _Reader().read(root)
     return found + _without_tree(text) if root.has_error else found
@@ -67,13 +67,13 @@ def loose_commands(text: str) -> list[Loose]:
 
 def programs_in(text: str) -> tuple[str, ...]:
     """The names of all programs that a text runs, as far as they can be made out."""
-    names = (command.argv[0].rpartition("/")[2] for command in loose_commands(text) if command.argv)
+    names = (command.argv[0].rpartition("/")[2] for command in find_commands(text) if command.argv)
     return tuple(dict.fromkeys(name for name in names if name and UNKNOWN not in name))
 
 
-def _without_tree(text: str) -> list[Loose]:
+def _without_tree(text: str) -> list[FoundCommand]:
     split = [_split(piece) for piece in BETWEEN.split(text)[:MOST]]
-    return [Loose([piece for word in words for piece in _spread(word)]) for words in split if words]
+    return [FoundCommand([piece for word in words for piece in _spread(word)]) for words in split if words]
 
 
 def _split(piece: str) -> list[str]:
@@ -150,9 +150,9 @@ class _Reader:
 
     def __init__(self) -> None:
         self.variables: dict[str, str] = {"HOME": HOME, "IFS": SPLIT}
-        self.commands: list[Loose] = []
+        self.commands: list[FoundCommand] = []
 
-    def read(self, root: Node) -> list[Loose]:
+    def read(self, root: Node) -> list[FoundCommand]:
         waiting: list[tuple[Node, list[list[str]], str, list[str]]] = [(root, [], "", [])]
         while waiting and len(self.commands) < MOST:
             node, before, given, writes = waiting.pop()
@@ -160,7 +160,9 @@ class _Reader:
                 self._assign(node)
             if node.kind == "command":
                 self.commands.append(
-                    Loose(self._argv(node), before, given + self._given(node), writes + self._writes(node))
+                    FoundCommand(
+                        self._argv(node), before, given + self._given(node), writes + self._writes(node)
+                    )
                 )
             inner_given, inner_writes = given, writes
             if node.kind == "for_statement":
@@ -168,7 +170,7 @@ class _Reader:
             if node.kind == "redirected_statement":
                 inner_given, inner_writes = given + self._given(node), writes + self._writes(node)
                 if node.field("body") is None:
-                    self.commands.append(Loose([], before, inner_given, inner_writes))
+                    self.commands.append(FoundCommand([], before, inner_given, inner_writes))
             if node.kind == "pipeline":
                 inner_before = list(before)
                 children: list[tuple[Node, list[list[str]], str, list[str]]] = []

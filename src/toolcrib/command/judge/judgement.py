@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from toolcrib.shell import environment
-from toolcrib.shell.catastrophe import catastrophe
-from toolcrib.shell.gate import Stopped
-from toolcrib.shell.loose import programs_in
-from toolcrib.shell.options import Effect, worst
-from toolcrib.shell.parse import parse
-from toolcrib.shell.parts import Judge, Part
-from toolcrib.shell.paths import Operand
-from toolcrib.shell.plan import Plan
-from toolcrib.shell.tokens import looks_secret
-from toolcrib.shell.unwrap import unwrapped
+from toolcrib.command.judge import variables as environment
+from toolcrib.command.judge.destructive import destruction_in
+from toolcrib.command.judge.find_commands import programs_in
+from toolcrib.command.judge.parse import parse
+from toolcrib.command.judge.parts import Part, PlanJudge
+from toolcrib.command.judge.paths import Operand
+from toolcrib.command.judge.tokens import looks_secret
+from toolcrib.command.judge.unwrap import unwrapped
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Plan
+from toolcrib.command.programs.options import Effect, worst
 
 Verdict = Literal["plain", "ask", "deny"]
 
@@ -32,7 +32,7 @@ class Judgement:
 
     `verdict`: `plain` may run unasked as `plan`; `ask` may run after a yes, as `plan` if there is one, else by
     a shell; `deny` must not run. `proved`: all of it was understood, so that `effect` and `operands` are all
-    that its arguments name. `parts` are its commands, each with its own verdict. `catastrophic`: what it would
+    that its arguments name. `parts` are its commands, each with its own verdict. `destroys`: what it would
     destroy. `grantable`: nothing but what its parts are makes it ask, so that a yes to their prefixes may be
     remembered.
     """
@@ -43,7 +43,7 @@ class Judgement:
     operands: tuple[Operand, ...] = ()
     programs: tuple[str, ...] = ()
     effect: Effect = "exec"
-    catastrophic: str | None = None
+    destroys: str | None = None
     proved: bool = False
     parts: tuple[Part, ...] = ()
     grantable: bool = False
@@ -76,13 +76,13 @@ def judge(
 def _judge(command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspace: str | None) -> Judgement:
     try:
         found = _of_plan(command, unwrapped(parse(command)), cwd_is_workspace, env, workspace)
-    except Stopped as stopped:
+    except NotProved as stopped:
         found = Judgement(stopped.verdict, stopped.reason)
     if found.verdict == "plain":  # nothing of it can ruin anything: every part was proved
         return found
-    ruin = catastrophe(command)
+    ruin = destruction_in(command)
     if ruin is not None:
-        return Judgement("deny", ruin, programs=programs_in(command), catastrophic=ruin)
+        return Judgement("deny", ruin, programs=programs_in(command), destroys=ruin)
     if found.verdict == "ask" and found.plan is None:
         return replace(found, programs=programs_in(command))
     return found
@@ -91,7 +91,7 @@ def _judge(command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspa
 def _of_plan(
     command: str, plan: Plan, cwd_is_workspace: bool, env: Mapping[str, str], workspace: str | None
 ) -> Judgement:
-    judging = Judge(workspace)
+    judging = PlanJudge(workspace)
     judging.plan(plan, (".",))
     parts = tuple(judging.parts)
     reasons = [part.reason for part in parts if part.reason]

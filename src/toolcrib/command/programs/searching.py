@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from toolcrib.shell.options import Form
+from toolcrib.command.programs.options import Usage
 
 _CONTEXT = "-A= -B= -C= --after-context= --before-context= --context="
-_GREP = Form(
+_GREP = Usage(
     "-EFGPivwxncolLqsHhabIrRzZTuyU -e= -f=< -m= -d= -D= -# --regexp= --file=< --ignore-case --no-ignore-case"
     " --invert-match --word-regexp --line-regexp --count --only-matching --files-with-matches"
     " --files-without-match --line-number --with-filename --no-filename --recursive --dereference-recursive"
@@ -16,11 +16,11 @@ _GREP = Form(
     instead="-e -f --regexp --file",
 )
 
-FORMS: dict[str, Form] = {
+USAGES: dict[str, Usage] = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
-    **dict.fromkeys(("zgrep", "zegrep"), Form("-EFGivwxncolLqsHhab -e= -A= -B= -C= -m=", "data read*", instead="-e",
+    **dict.fromkeys(("zgrep", "zegrep"), Usage("-EFGivwxncolLqsHhab -e= -A= -B= -C= -m=", "data read*", instead="-e",
                                               plain=False)),
-    "rg": Form(
+    "rg": Usage(
         "-ivwxnNcolFsSUPHIpqr0bab -e= -f=< -g= -t= -T= -m= -M= -d= -j= -E= -r= --regexp= --file=< --ignore-case"
         " --smart-case --case-sensitive --word-regexp --line-regexp --fixed-strings --count --count-matches"
         " --files --files-with-matches --files-without-match --line-number --no-line-number --heading"
@@ -33,16 +33,16 @@ FORMS: dict[str, Form] = {
         "data read*",
         instead="-e -f --regexp --file --files --type-list",
     ),
-    **dict.fromkeys(("fd", "fdfind"), Form(
+    **dict.fromkeys(("fd", "fdfind"), Usage(
         "-agisFpld0 -t= -e= -E= -d= -S= -j= -c= --absolute-path --glob --ignore-case --case-sensitive"
         " --fixed-strings --full-path --list-details --type= --extension= --exclude= --max-depth= --min-depth="
         " --exact-depth= --size= --threads= --color= --max-results= --print0 --changed-within= --changed-before="
         " --regex --relative-path",
         "data read*", contents=False,
     )),
-    "ag": Form("-iSsvwclLQoHa0 -A= -B= -C= -G= -m= --depth= --ignore= --nocolor --nogroup --nofilename --literal"
+    "ag": Usage("-iSsvwclLQoHa0 -A= -B= -C= -G= -m= --depth= --ignore= --nocolor --nogroup --nofilename --literal"
                " --files-with-matches --count --ignore-case --word-regexp", "data read*"),
-    "locate": Form("-bcie0 -l= -r= --limit=", "data*", plain=False),
+    "locate": Usage("-bcie0 -l= -r= --limit=", "data*", plain=False),
 }  # fmt: skip
 
 # find's words and how many arguments each takes. What is not here deletes, writes or runs.

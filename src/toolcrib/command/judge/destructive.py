@@ -8,19 +8,19 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from toolcrib.shell.loose import LONGEST, Loose, handed_on, loose_commands, unescaped
-from toolcrib.shell.programs.table import FAMILIES, FORMS
-from toolcrib.shell.programs.wrappers import SHELLS, WRAPPERS
-from toolcrib.shell.ruin import (
+from toolcrib.command.judge.find_commands import LONGEST, FoundCommand, find_commands, handed_on, unescaped
+from toolcrib.command.programs.destructive import (
     CHECKS,
     DISK_TOOLS,
     ENDS,
-    is_ruinous,
+    destroyed_by,
+    is_vital,
     overwrites_device,
     program,
-    ruined_by,
     searched,
 )
+from toolcrib.command.programs.table import FAMILIES, USAGES
+from toolcrib.command.programs.wrappers import SHELLS, WRAPPERS
 
 DEEPEST = 4  # scripts inside scripts
 MOST_TRIES = 60  # places in one command where another may begin
@@ -63,13 +63,13 @@ HOLDS_COMMAND = re.compile(
 )
 
 
-def catastrophe(text: str, depth: int = 0) -> str | None:
+def destruction_in(text: str, depth: int = 0) -> str | None:
     """What the text would destroy, in a few words; None where nothing such is found."""
     text = text[:LONGEST]
     if _is_bomb(text[:2000].replace("\\\n", "").replace("\n", " ; ")):
         return "a fork bomb"
     folder = ""
-    for command in loose_commands(text):
+    for command in find_commands(text):
         if command.argv[:1] in (["cd"], ["pushd"]):
             folder = posixpath.join(folder, command.argv[-1] if command.argv[1:] else "~")
         found = _of_command(_from(folder, command), depth)
@@ -91,7 +91,7 @@ def _is_bomb(text: str) -> bool:
     return loop is not None and not PAUSES.search(loop[1])
 
 
-def _from(folder: str, command: Loose) -> Loose:
+def _from(folder: str, command: FoundCommand) -> FoundCommand:
     """After `cd /`, what a command deletes by a relative name lies there."""
     if (
         not folder.startswith(("/", "~"))
@@ -101,10 +101,10 @@ def _from(folder: str, command: Loose) -> Loose:
         return command
     name, *words = command.argv
     placed = [word if word.startswith("-") else posixpath.join(folder, word) for word in words]
-    return Loose([name, *placed], command.before, command.given, command.writes)
+    return FoundCommand([name, *placed], command.before, command.given, command.writes)
 
 
-def _of_command(command: Loose, depth: int) -> str | None:
+def _of_command(command: FoundCommand, depth: int) -> str | None:
     for target in command.writes:
         if overwrites_device(target):
             return f"overwrites {target}"
@@ -114,9 +114,9 @@ def _of_command(command: Loose, depth: int) -> str | None:
     name = program(argv)
     if "xargs" in [word.rpartition("/")[2] for word in argv[:6]]:
         argv = [*argv, *_listed(command.before)]
-    if (found := ruined_by(argv)) is not None:
+    if (found := destroyed_by(argv)) is not None:
         return found
-    holds_commands = name in RUNNERS or (name not in FORMS and name not in FAMILIES)
+    holds_commands = name in RUNNERS or (name not in USAGES and name not in FAMILIES)
     if holds_commands and (found := _inside(argv, name, depth)) is not None:
         return found
     if (
@@ -127,7 +127,7 @@ def _of_command(command: Loose, depth: int) -> str | None:
         return found
     if depth < DEEPEST and _reads_a_script(argv):
         for script in handed_on(command.before, command.given):
-            if (found := catastrophe(script, depth + 1)) is not None:
+            if (found := destruction_in(script, depth + 1)) is not None:
                 return found
     return None
 
@@ -146,7 +146,9 @@ def _handed_over(argv: Sequence[str], depth: int) -> str | None:
     scripts = [match[1] for word in argv[1:] if (match := HOLDS_COMMAND.match(word)) is not None]
     if any(needed <= words for needed in GITS_RUNNERS):
         scripts += [" ".join(argv[3:]), *argv[3:]]
-    return next((found for script in scripts if (found := catastrophe(script, depth + 1)) is not None), None)
+    return next(
+        (found for script in scripts if (found := destruction_in(script, depth + 1)) is not None), None
+    )
 
 
 def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
@@ -157,19 +159,19 @@ def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
         bare = word.rpartition("/")[2].lower()
         if tries < MOST_TRIES and (bare in CHECKS or DISK_TOOLS.fullmatch(bare) or bare in ENDS):
             tries += 1
-            if (name not in INTERPRETERS) and (found := ruined_by(argv[at:])) is not None:
+            if (name not in INTERPRETERS) and (found := destroyed_by(argv[at:])) is not None:
                 return found
         if name in RUNNERS and depth < DEEPEST and tries < MOST_TRIES and re.search(r"[\s;|&(]", word):
             tries += 1
             for script in _scripts(word, name):
-                if (found := catastrophe(script, depth + 1)) is not None:
+                if (found := destruction_in(script, depth + 1)) is not None:
                     return found
             if name in INTERPRETERS and FORKS.search(word):
                 return "a fork bomb"
-            if (match := REMOVES.search(word)) and is_ruinous(match[1]):
+            if (match := REMOVES.search(word)) and is_vital(match[1]):
                 return f"deletes {match[1]}"
     if name == "eval" and depth < DEEPEST:
-        return catastrophe(" ".join(argv[1:]), depth + 1)
+        return destruction_in(" ".join(argv[1:]), depth + 1)
     return None
 
 

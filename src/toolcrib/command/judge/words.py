@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from toolcrib.shell.gate import Stopped
-from toolcrib.shell.plan import Glob, Part, Plan, Substitution, Word
-from toolcrib.shell.syntax import Node
+from toolcrib.command.judge.syntax import Node
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Glob, Part, Plan, Substitution, Word
 
 Inner = Callable[[Node], Plan]  # reads the inside of a substitution
 Variables = Mapping[str, str]
@@ -43,16 +43,16 @@ ANSI_NAMED = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "?": "?"}
 
 
 def decode(node: Node, inner: Inner, variables: Variables = NONE) -> Word:
-    """The word that a node stands for, where these variables are known. Raises Stopped where it has no single
+    """The word that a node stands for, where these variables are known. Raises NotProved where it has no single
     reading."""
     raw = node.text
     if node.kind in BARE and UNSPLIT.fullmatch(raw):
         return Word((raw,))  # most words
     pieces = _pieces(node, inner, variables)
     if TILDE.search(raw):
-        raise Stopped("a ~ that the shell would expand")
+        raise NotProved("a ~ that the shell would expand")
     if "{" in raw and "}" in raw and BRACES.search(raw) and _bare_brace(node):
-        raise Stopped("a brace expansion")
+        raise NotProved("a brace expansion")
     word = Word(_joined(pieces))
     if word.is_glob:
         _check_glob(word)
@@ -63,7 +63,7 @@ def _pieces(node: Node, inner: Inner, variables: Variables) -> list[Part]:
     kind = node.kind
     if kind in BARE:
         if node.named_children:
-            raise Stopped("an expansion inside a word")
+            raise NotProved("an expansion inside a word")
         return _bare(node.text)
     if kind == "raw_string":
         return [node.text[1:-1]]
@@ -77,7 +77,7 @@ def _pieces(node: Node, inner: Inner, variables: Variables) -> list[Part]:
         return _concatenation(node, inner, variables)
     if (value := _known(node, variables)) is not None and UNSPLIT.fullmatch(value):
         return [value]
-    raise Stopped(UNEXPANDED.get(kind, f"{kind.replace('_', ' ')} in a word"))
+    raise NotProved(UNEXPANDED.get(kind, f"{kind.replace('_', ' ')} in a word"))
 
 
 def _known(node: Node, variables: Variables) -> str | None:
@@ -92,11 +92,11 @@ def _concatenation(node: Node, inner: Inner, variables: Variables) -> list[Part]
     found: list[Part] = []
     for child in node.children:
         if child.start != at or not child.is_named:
-            raise Stopped("a word with a gap in it")
+            raise NotProved("a word with a gap in it")
         found += _pieces(child, inner, variables)
         at = child.end
     if at != node.end:
-        raise Stopped("a word with a gap in it")
+        raise NotProved("a word with a gap in it")
     return found
 
 
@@ -107,15 +107,15 @@ def _bare(text: str) -> list[Part]:
         sign = text[at]
         if sign == "\\":
             if at + 1 == len(text):
-                raise Stopped("a backslash at the end")
+                raise NotProved("a backslash at the end")
             if text[at + 1] != "\n":
                 found.append(text[at + 1])
             at += 2
             continue
         if sign in " \t\n":
-            raise Stopped("white space inside a word")
+            raise NotProved("white space inside a word")
         if sign in META or (sign == "#" and at == 0):
-            raise Stopped(f"an unquoted {sign}")
+            raise NotProved(f"an unquoted {sign}")
         found.append(Glob(sign) if sign in "*?[]" else sign)
         at += 1
     return found
@@ -124,7 +124,7 @@ def _bare(text: str) -> list[Part]:
 def _double(node: Node, inner: Inner, variables: Variables) -> list[Part]:
     raw = node.raw[node.start : node.end]
     if len(raw) < 2 or raw[:1] != b'"' or raw[-1:] != b'"':
-        raise Stopped("an odd string")
+        raise NotProved("an odd string")
     found: list[Part] = []
     at = 1
     for child in node.named_children:
@@ -132,7 +132,7 @@ def _double(node: Node, inner: Inner, variables: Variables) -> list[Part]:
             continue
         value = _known(child, variables)
         if value is None and child.kind != "command_substitution":
-            raise Stopped(UNEXPANDED.get(child.kind, child.kind.replace("_", " ")) + " in double quotes")
+            raise NotProved(UNEXPANDED.get(child.kind, child.kind.replace("_", " ")) + " in double quotes")
         start = child.start - node.start
         found += [
             _double_text(raw[at:start]),
@@ -146,9 +146,9 @@ def _double_text(raw: bytes) -> str:
     text = raw.decode()
     plain = re.sub(r"\\.", "", text, flags=re.DOTALL)
     if "$" in re.sub(r"\$(?=[ \n\t.,:;)\]}/|%^+=~'\\]|$)", "", plain) or "`" in plain or '"' in plain:
-        raise Stopped("a $ or ` in double quotes")
+        raise NotProved("a $ or ` in double quotes")
     if plain.endswith("\\"):
-        raise Stopped("an odd string")
+        raise NotProved("an odd string")
     return DOUBLE_ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], text)
 
 
@@ -156,7 +156,7 @@ def _ansi(text: str) -> str:
     decoded: list[str] = []
     signs = ANSI.findall(text)
     if "".join(signs) != text:
-        raise Stopped("an odd $'…'")  # it ends with a backslash: its quote was not the end
+        raise NotProved("an odd $'…'")  # it ends with a backslash: its quote was not the end
     for sign in signs:
         if sign[0] != "\\":
             decoded.append(sign)
@@ -165,17 +165,17 @@ def _ansi(text: str) -> str:
         elif sign[1] in "xuU01234567" and len(sign) > (2 if sign[1] in "xuU" else 1):
             number = int(sign[2:], 16) if sign[1] in "xuU" else int(sign[1:], 8)
             if not (32 <= number < 127 or number in (9, 10)):
-                raise Stopped("a character in $'…' that cannot be shown")
+                raise NotProved("a character in $'…' that cannot be shown")
             decoded.append(chr(number))
         else:
-            raise Stopped(f"the escape {sign} in $'…'")
+            raise NotProved(f"the escape {sign} in $'…'")
     return "".join(decoded)
 
 
 def _substitution(node: Node, inner: Inner, *, quoted: bool) -> Substitution:
     text = node.text
     if not text.startswith("$(") and ("\\" in text or '"' in text):
-        raise Stopped("a backtick substitution with quotes in it")  # they are read twice there
+        raise NotProved("a backtick substitution with quotes in it")  # they are read twice there
     return Substitution(inner(node), quoted)
 
 
@@ -186,7 +186,7 @@ def _joined(pieces: list[Part]) -> tuple[Part, ...]:
     for piece in pieces:
         if isinstance(piece, Glob) and piece.sign == "[":
             if bracket:
-                raise Stopped("a complicated pattern")
+                raise NotProved("a complicated pattern")
             bracket = True
             joined.append(piece)
         elif isinstance(piece, Glob) and piece.sign == "]" and bracket:
@@ -194,7 +194,7 @@ def _joined(pieces: list[Part]) -> tuple[Part, ...]:
             joined[-1] = Glob(_sign_of(joined[-1]) + "]")
         elif bracket:
             if not isinstance(piece, str) or not isinstance(joined[-1], Glob):
-                raise Stopped("a complicated pattern")
+                raise NotProved("a complicated pattern")
             joined[-1] = Glob(joined[-1].sign + piece)
         elif isinstance(piece, Glob) and piece.sign == "]":
             _append_text(joined, "]")
@@ -203,7 +203,7 @@ def _joined(pieces: list[Part]) -> tuple[Part, ...]:
         else:
             joined.append(piece)
     if bracket:
-        raise Stopped("an unfinished [ … ] pattern")
+        raise NotProved("an unfinished [ … ] pattern")
     return tuple(joined)
 
 
@@ -222,13 +222,13 @@ def _check_glob(word: Word) -> None:
     """A pattern must say how its matches begin: one that could become an option or `..` is not proved."""
     for part in word.parts:
         if isinstance(part, Substitution):
-            raise Stopped("a pattern with a substitution in it")
+            raise NotProved("a pattern with a substitution in it")
         if isinstance(part, Glob) and part.sign[0] == "[" and not CLASS.fullmatch(part.sign):
-            raise Stopped("a complicated pattern")
+            raise NotProved("a complicated pattern")
     if not word.prefix or word.prefix in (".", "./.") or word.prefix.endswith("/."):
-        raise Stopped("a pattern that can match names beginning with - or a dot")
+        raise NotProved("a pattern that can match names beginning with - or a dot")
     if any(isinstance(part, str) and set(part) & set("\\[]*?") for part in word.parts):
-        raise Stopped("a pattern with quoted pattern signs")
+        raise NotProved("a pattern with quoted pattern signs")
 
 
 def _bare_brace(node: Node) -> bool:

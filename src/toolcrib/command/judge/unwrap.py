@@ -3,17 +3,17 @@ with that variable. So no shell runs, and what it would have run is judged as if
 
 from __future__ import annotations
 
-from toolcrib.shell.gate import Stopped
-from toolcrib.shell.parse import parse
-from toolcrib.shell.plan import Command, Group, Pipeline, Plan, Stage, Step
-from toolcrib.shell.programs.table import SYSTEM
-from toolcrib.shell.programs.wrappers import ASSIGNMENT, inner_at, script_of
+from toolcrib.command.judge.parse import parse
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Command, Pipeline, Plan, Stage, Step, Subshell
+from toolcrib.command.programs.table import SYSTEM
+from toolcrib.command.programs.wrappers import ASSIGNMENT, inner_at, script_of
 
 DEEPEST = 4
 
 
 def unwrapped(plan: Plan, depth: int = 0) -> Plan:
-    """Raises Stopped where a shell's script is not plain."""
+    """Raises NotProved where a shell's script is not plain."""
     return Plan(
         tuple(
             Step(
@@ -28,18 +28,18 @@ def unwrapped(plan: Plan, depth: int = 0) -> Plan:
 
 
 def _stage(stage: Stage, depth: int) -> Stage:
-    if isinstance(stage, Group):
-        return Group(unwrapped(stage.plan, depth), stage.redirects)
+    if isinstance(stage, Subshell):
+        return Subshell(unwrapped(stage.plan, depth), stage.redirects)
     texts = [word.literal for word in stage.words]
     argv = [text for text in texts if text is not None]
     if len(argv) != len(texts) or not _of_the_system(argv[0]):
         return stage
     if (script := script_of(argv)) is not None:
         if stage.env:
-            raise Stopped("variables for a shell")
+            raise NotProved("variables for a shell")
         if depth >= DEEPEST:
-            raise Stopped("nested too deep")
-        return Group(unwrapped(parse(script), depth + 1), stage.redirects)
+            raise NotProved("nested too deep")
+        return Subshell(unwrapped(parse(script), depth + 1), stage.redirects)
     if argv[0].rpartition("/")[2] == "env" and (at := inner_at(argv)) is not None:
         given = [ASSIGNMENT.fullmatch(text) for text in argv[1:at]]
         if all(given) and "=" not in argv[at]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from toolcrib.shell.judge import Judgement
-from toolcrib.shell.parts import Part
-from toolcrib.shell.programs.wrappers import SHELLS, WRAPPERS
+from toolcrib.command.judge.judgement import Judgement
+from toolcrib.command.judge.parts import Part
+from toolcrib.command.programs.wrappers import SHELLS, WRAPPERS
 
 Prefix = tuple[str, ...]
 

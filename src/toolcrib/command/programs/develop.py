@@ -1,0 +1,169 @@
+# ruff: noqa: E501 - tables read better in lines
+"""Package managers, builders, test runners, containers: what looks, and what runs the project's own code.
+
+Test runners and builders run unasked: what they run lies in the workspace and inside the sandbox. Their
+effect is `exec`, so that a policy may ask all the same.
+"""
+
+from __future__ import annotations
+
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.programs.languages import no_argument_file
+from toolcrib.command.programs.options import Arguments, Usage
+
+_GOALS = {"test", "tests", "check", "lint", "build", "all", "fmt", "format", "typecheck", "docs", "coverage"}
+
+
+def _goals(found: Arguments) -> None:
+    """make: goals that are checked for by name; a variable on its line could be SHELL."""
+    goals = set(found.of("data"))
+    if goals - _GOALS or not (goals or found.options & {"--version", "-v"}):
+        raise NotProved("make: a goal or variable that is not on its list")
+
+
+def _version(found: Arguments) -> None:
+    if not found.options & {"-V", "-v", "--version", "-version"}:
+        raise NotProved("runs code")
+
+
+def _no_emit(found: Arguments) -> None:
+    if not found.options & {"--noEmit", "--version", "-v"}:
+        raise NotProved("tsc: without --noEmit it writes files")
+
+
+_PYTEST = Usage(
+    "-qvxsl -k= -m= -r= -n= -# --quiet --verbose --exitfirst --lf --ff --last-failed --failed-first --nf --sw"
+    " --stepwise --maxfail= --tb= --durations= --durations-min= --co --collect-only --no-header --no-summary"
+    " --showlocals --color= --disable-warnings --markers --fixtures --deselect= --version --strict-markers"
+    " --capture= --numprocesses= --cache-show? --sw-skip --exitfirst -h --help --timeout= --asyncio-mode=",
+    "read*",
+    "exec",
+    plain=True,
+    check=no_argument_file,
+)
+_MYPY = Usage(
+    "--strict --no-color-output --pretty --show-error-codes --version",
+    "read*",
+    "exec",
+    plain=True,
+    check=no_argument_file,
+)
+_LINT = Usage(
+    "-q --quiet --count --statistics --max-line-length= --select= --ignore= --max-warnings= --diff --no-color"
+    " --version",
+    "read*",
+    "exec",
+    plain=True,
+    check=no_argument_file,
+)
+_SCRIPT = Usage("--silent -s", "", "exec", plain=True)
+_CARGO = (
+    "-q -v -p= -F= -j= --quiet --verbose --release --all --workspace --lib --bins --bin= --tests --test= --examples"
+    " --example= --benches --bench= --all-targets --features= --all-features --no-default-features --package="
+    " --exclude= --jobs= --locked --offline --frozen --no-fail-fast --no-run --doc --color= --message-format="
+    " --keep-going --profile="
+)
+_GO = "-v -race! -short! -failfast! -count= -run= -timeout= -bench= -benchmem! -cover! -json! -skip= -parallel= -cpu="
+_DOCKER = "-a -q -l -n= -s --all --quiet --latest --no-trunc --size --filter= --format="
+
+USAGES: dict[str, Usage] = {
+    "pytest": _PYTEST,
+    "py.test": _PYTEST,
+    "tox": Usage("-q -v -e= --recreate", "", "exec"),
+    "make": Usage("-s -k -j? -B -i -n --silent --quiet --keep-going --jobs? --dry-run --always-make"
+                 " --no-print-directory --version -v", "data*", "exec", plain=True, check=_goals),
+    "just": Usage("--list -l --summary --version", "", "exec"),
+    **{f"{name} test": _SCRIPT for name in ("npm", "pnpm", "yarn", "bun")},
+    "npm t": _SCRIPT,
+    **{f"{name} run {script}": _SCRIPT for name in ("npm", "pnpm", "yarn")
+       for script in ("test", "lint", "typecheck", "check")},
+    "npm": Usage("-v --version", ""),
+    "npm ls": Usage("-a -g --all --depth= --json --parseable --long --omit= --include= --global", "data*"),
+    "npm list": Usage("-a -g --all --depth= --json --parseable --long --omit= --include= --global", "data*"),
+    "npm root": Usage("-g", ""),
+    "npm prefix": Usage("-g", ""),
+    "npm explain": Usage("--json", "data*"),
+    "npm help": Usage("", "data*", plain=False),
+    **{f"npm {verb}": Usage("--json --long", "data*", "network")
+       for verb in ("view", "info", "show", "outdated", "search", "ping", "audit")},
+    **{f"{tool} {verb}": Usage("--json", "data*", "network")
+       for tool in ("yarn", "pnpm") for verb in ("info", "why", "outdated", "audit", "view")},
+    "yarn": Usage("-v --version", "", "exec", check=_version),
+    "yarn list": Usage("--depth= --json --pattern=", "", "exec"),
+    "pnpm": Usage("-v --version", "", "exec"),
+    "pnpm list": Usage("--depth= --json -r", "", "exec"),
+    **{f"npm {verb}": Usage("-g -D -E -O --save-dev --save-exact --no-save --save --global --omit= --legacy-peer-deps"
+                           " --production --ignore-scripts", "data*", "exec")
+       for verb in ("install", "i", "ci", "add", "update", "uninstall", "remove")},
+    "npm run": Usage("--silent -s", "data", "exec"),
+    "yarn add": Usage("-D --dev --exact", "data*", "exec"),
+    "yarn install": Usage("--frozen-lockfile --immutable", "", "exec"),
+    "pnpm install": Usage("--frozen-lockfile -D", "data*", "exec"),
+    **{f"{pip} {verb}": form for pip in ("pip", "pip3") for verb, form in {
+        "list": Usage("-l --format= --local --user --editable --not-required --exclude= --disable-pip-version-check"),
+        "show": Usage("-f --files --verbose -v --disable-pip-version-check", "data*"),
+        "freeze": Usage("-l --local --user --all --exclude-editable --exclude=", ""),
+        "check": Usage("--disable-pip-version-check", ""),
+        "--version": Usage("", ""),
+        "-V": Usage("", ""),
+        "install": Usage("-e=< -r=< -q -U -v --upgrade --quiet --user --editable=< --requirement=< --no-deps --pre"
+                        " --no-input --disable-pip-version-check", "data*", "exec"),
+        "uninstall": Usage("-y --yes", "data*", "exec"),
+        "download": Usage("", "data*", "exec"),
+    }.items()},
+    "uv pip list": Usage("--format= -q", "", "exec"),
+    "uv --version": Usage("", ""),
+    "cargo": Usage("-V --version", "", "exec", plain=True),
+    "cargo --version": Usage("", "", "exec", plain=True),
+    **{f"cargo {verb}": Usage(_CARGO, "data", "exec", plain=True) for verb in ("test", "check", "build", "clippy", "bench")},
+    "cargo fmt": Usage("--check --all -q", "", "write"),
+    "cargo fmt --check": Usage("--all -q", "", "exec", plain=True),
+    "cargo tree": Usage("-q -i= -p= -e= -d --depth= --invert= --package= --edges= --duplicates --workspace --locked"
+                       " --offline --prefix= --features= --all-features", "data", "exec"),
+    "cargo metadata": Usage("--no-deps --format-version= --offline --locked", "", "exec"),
+    "cargo add": Usage("--dev --features=", "data*", "network"),
+    "cargo run": Usage(_CARGO, "data*", "exec"),
+    "rustc": Usage("-V -v --version --verbose", "", "exec", plain=True, check=_version),
+    "rustup show": Usage("", "", "exec"),
+    "go version": Usage("", "", "exec", plain=True),
+    "go env": Usage("-json!", "data*", "exec", plain=True),
+    **{f"go {verb}": Usage(_GO, "read*", "exec", plain=True) for verb in ("test", "vet", "build")},
+    "go list": Usage("-f= -m -u -json! -deps! -test! -e", "data*", "exec"),
+    "go run": Usage("", "read*", "exec"),
+    "go get": Usage("-u -d -t", "data*", "exec"),
+    "go mod": Usage("", "data*", "exec"),
+    "tsc": Usage("--noEmit --version -v --pretty --strict", "", "exec", plain=True, check=_no_emit),
+    "ruff check": Usage("--select= --ignore= --no-cache --output-format= --statistics --quiet -q --show-settings"
+                       " --no-fix --diff", "read*", "exec", plain=True, check=no_argument_file),
+    "ruff format --check": Usage("--diff --quiet -q --no-cache", "read*", "exec", plain=True,
+                                check=no_argument_file),
+    "ruff format": Usage("--check --diff --quiet -q --no-cache", "read*", "write"),
+    "mypy": _MYPY,
+    **{f"{python} -m {check}": form for python in ("python", "python3") for check, form in {
+        "pytest": _PYTEST, "mypy": _MYPY,
+        "unittest": Usage("-v -q -f -b -k= --verbose --quiet --failfast", "data*", "exec", plain=True)}.items()},
+    **dict.fromkeys(("flake8", "eslint", "black --check", "isort --check", "isort --check-only", "prettier --check",
+                     "gofmt -l", "gofmt -d"), _LINT),
+    **{python: Usage("-V --version", "", check=_version, otherwise="runs code") for python in ("python", "python3", "deno")},
+    **{python: Usage("-v --version", "", check=_version, otherwise="runs code") for python in ("node", "ruby", "perl", "php")},
+    "java": Usage("-version! --version", "", check=_version),
+    **{tool: Usage("--version -V -v", "", check=_version, otherwise="only its version is asked for unasked") for tool in (
+        "gcc", "g++", "clang", "clang++", "cmake", "ninja", "gh", "hg", "uv", "rustup", "terraform",
+        "helm", "aws", "gcloud", "poetry", "hatch", "ruff", "prettier", "black", "isort", "bash",
+        "zsh", "nano", "vim", "emacs", "sqlite3", "psql", "mysql", "redis-cli", "docker", "kubectl")},
+    # a daemon or a cluster answers: it may be far away, and it may tell secrets
+    **{f"docker {verb}": Usage(_DOCKER, "data*", "network") for verb in (
+        "ps", "images", "version", "info", "inspect", "logs", "port", "top", "stats", "history", "search",
+        "container ls", "image ls", "network ls", "volume ls", "compose ps", "compose config", "compose ls")},
+    **{f"kubectl {verb}": Usage("-n= -o= -l= -A -w --namespace= --output= --selector= --all-namespaces --show-labels"
+                               " --no-headers --sort-by= --tail= --since= --previous -c= --container=", "data*", "network")
+       for verb in ("get", "describe", "logs", "version", "explain", "top", "api-resources", "config view",
+                    "config current-context", "config get-contexts", "cluster-info", "events")},
+    **{f"gh {verb}": Usage("-R= -L= -s= -l= --repo= --limit= --state= --json= --jq= --label= --author= --comments",
+                          "data*", "network")
+       for verb in ("pr list", "pr view", "pr diff", "pr status", "pr checks", "issue list", "issue view", "run list",
+                    "run view", "repo view", "release list", "auth status", "status")},
+    "systemctl status": Usage("--no-pager -l -n=", "data*", plain=False),
+    "journalctl": Usage("-n= -u= --no-pager --since= --until= -p=", "", plain=False),
+}  # fmt: skip
+GLOBALS = {"npm": ("--silent",), "cargo": ("-q", "--quiet"), "pip": ("--disable-pip-version-check",)}

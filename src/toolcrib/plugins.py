@@ -19,9 +19,8 @@ from types import ModuleType
 from typing import Any
 
 from toolcrib.errors import ToolcribError
-from toolcrib.facts import Facts
 from toolcrib.tool import Tool
-from toolcrib.toolset import ToolFactory, ToolLike, Toolset, name_of
+from toolcrib.toolset import ToolFactory, ToolLike, Toolset, is_tool, name_of
 
 GROUP = "toolcrib.tools"
 
@@ -114,17 +113,8 @@ def collected(value: Any, reference: str) -> list[ToolLike | Toolset]:
     if is_tool(value) or isinstance(value, Toolset):
         return [value]
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        items: list[Any] = list(value)
-        for item in items:
-            _require_tool(item, reference)
-        return items
-    _require_tool(value, reference)
-    return [value]
-
-
-def is_tool(value: Any) -> bool:
-    """Whether this is a Tool class or instance, a `@tool` function or a ToolFactory."""
-    return isinstance(value, ToolFactory) or isinstance(getattr(value, "facts", None), Facts)
+        return [_require_tool(item, reference) for item in value]
+    return [_require_tool(value, reference)]
 
 
 def missing_arguments(supplied: ToolLike) -> str:
@@ -166,13 +156,14 @@ def _defined_in(value: Any, module: str) -> bool:
     return home == module or home.startswith(f"{module}.")
 
 
-def _require_tool(value: Any, reference: str) -> None:
-    if is_tool(value):
-        return
+def _require_tool(value: Any, reference: str) -> ToolLike:
+    """The value if it is a tool; PluginError if not."""
     try:
         name_of(value)
     except TypeError as problem:
         raise PluginError(f"{reference}: {problem}") from None
+    tool: ToolLike = value
+    return tool
 
 
 def _imported(module: str, reference: str) -> ModuleType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from toolcrib.facts import Facts
 from toolcrib.middleware import ExecuteStep, PrepareStep, Steps, as_steps
@@ -28,6 +28,7 @@ __all__ = [
     "as_toolset",
     "combined",
     "filtered",
+    "is_tool",
     "is_toolset",
     "name_of",
     "prefixed",
@@ -114,6 +115,11 @@ class Toolset(Protocol):
     async def get(self, name: str) -> ToolLike | None: ...
     async def __aenter__(self) -> Any: ...
     async def __aexit__(self, *exc: object) -> None: ...
+
+
+def is_tool(value: object) -> TypeGuard[ToolLike]:
+    """Whether this is a Tool class or instance, a `@tool` function, a ToolFactory or a renamed tool."""
+    return isinstance(value, ToolFactory | Renamed) or isinstance(getattr(value, "facts", None), Facts)
 
 
 def is_toolset(tools: ToolLike | Toolset) -> TypeIs[Toolset]:

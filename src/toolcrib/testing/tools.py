@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from toolcrib.call import ToolCall
 from toolcrib.effect import Effect
@@ -25,7 +25,7 @@ from toolcrib.schema import DIALECTS, lint, to_dialect
 from toolcrib.spec import ToolSpec
 from toolcrib.testing.report import Report
 from toolcrib.toolbox import Toolbox
-from toolcrib.toolset import ToolLike, name_of
+from toolcrib.toolset import ToolLike, is_tool, name_of
 
 GRACE = 1.0  # seconds that a cancelled call has to end
 CANCEL_AFTER = 0.02  # seconds after which a running call is cancelled
@@ -93,6 +93,11 @@ def check_tool(
     raise outcome[0]
 
 
+def _takes_folder(tool: object) -> bool:
+    """Whether this is a function that makes a tool for a folder, and not a tool."""
+    return callable(tool) and not is_tool(tool)
+
+
 async def _checked(
     tool: Any,
     workspace: str | Path | None,
@@ -103,13 +108,13 @@ async def _checked(
     deps: Any,
     timeout: float,
 ) -> Report:
-    made_for_folder = not hasattr(tool, "facts") and not hasattr(tool, "build") and callable(tool)
     folder, copied = (Path(workspace) if workspace is not None else None), None
     try:
-        if made_for_folder:
+        if _takes_folder(tool):
             copied = folder = _copy_of(folder)
             tool = tool(copied)
-        bench = Bench(tool, folder, Report(f"tool {name_of(tool)}"), deps, timeout)
+        subject = cast("ToolLike", tool)
+        bench = Bench(subject, folder, Report(f"tool {name_of(subject)}"), deps, timeout)
         spec = await bench.compiled()
         if spec is None:
             return bench.report

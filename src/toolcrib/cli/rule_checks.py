@@ -10,8 +10,6 @@ from toolcrib.cli.policy_request import policy_request
 from toolcrib.cli.wording import counted
 from toolcrib.rules import RuleError, RuleFile
 from toolcrib.rules.unmatched import unmatched_rules
-from toolcrib.tools.builtin import CLASSES
-from toolcrib.tools.fetch import Fetch
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
@@ -48,6 +46,9 @@ def check_notes(file: RuleFile, box: Toolbox) -> list[str]:
 
 async def _names(box: Toolbox) -> tuple[set[str], set[str]]:
     """The names of all tools, of built-in tools that this toolbox lacks, and of all servers."""
+    from toolcrib.tools.builtin import CLASSES  # loads every built-in tool: only where there are rules
+    from toolcrib.tools.fetch import Fetch
+
     names = {tool.facts.name for tool in (*CLASSES, Fetch)}
     servers: set[str] = set()
     for name in await box.registry.all_names():

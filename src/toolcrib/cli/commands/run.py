@@ -32,7 +32,6 @@ from toolcrib.events import Notice
 from toolcrib.messages import Message, ResultPart
 from toolcrib.models import resolve_model
 from toolcrib.sink import EventLog
-from toolcrib.tools import Workspace
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
@@ -214,6 +213,8 @@ def _load_tools(
     run: RunOptions, tools: ToolOptions, policy: PolicyOptions, sandbox: SandboxOptions, overflow: Path
 ) -> tuple[Sandbox, Assembly]:
     """The sandbox that commands run in, and the tools."""
+    from toolcrib.tools import Workspace  # loads every built-in tool, which `--help` can do without
+
     if not tools.workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {tools.workspace}")
     protected = [*run.transcripts, *([] if policy.policy is None else [policy.policy])]

@@ -1,4 +1,4 @@
-"""What a person works with by default: the built-in tools on a workspace, and what is added to them."""
+"""The tools of a person: the built-in ones on a workspace, those of installed plugins, and those that are named."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from toolcrib.plugins import Plugin, PluginError, entry_points, load_named
+from toolcrib.plugins import Plugin, PluginError, installed_plugins, load_named
 from toolcrib.toolset import ToolLike, Toolset, filtered, is_toolset, name_of
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from toolcrib.command.sandbox import Level, Sandbox
     from toolcrib.toolbox import Toolbox
     from toolcrib.tools import Workspace
+
+__all__ = ["Assembly", "assemble", "default_tools"]
 
 BUILT_IN = "built-in"
 
@@ -28,7 +30,7 @@ def default_tools(
 ) -> list[ToolLike]:
     """The built-in tools, confined to a workspace: a folder that exists, or a Workspace.
 
-    `sandbox` and `level` are `workspace_tools`'s: what commands run in, or the level of the best that works here.
+    Commands run in `sandbox`, or else in the best sandbox of this `level` that works here.
 
     >>> from toolcrib import Toolbox
     >>> box = Toolbox(builtin=default_tools("."))
@@ -41,9 +43,11 @@ def default_tools(
 
 @dataclass(slots=True)
 class Assembly:
-    """Tools by who supplies them. Tools that were named may shadow built-in ones; installed plugins may not.
+    """Tools, told apart by who supplies them.
 
-    `sources` says where the tools come from, by name; `notes` are what a person should know of it.
+    A tool that was `named` replaces a built-in tool of its name. `builtin` are the built-in tools and those of
+    plugins, which replace none. `sources` says where each tool comes from; `notes` tell a person which tools of
+    plugins are missing, and why.
     """
 
     named: list[ToolLike | Toolset] = field(default_factory=list)
@@ -53,7 +57,7 @@ class Assembly:
     notes: list[str] = field(default_factory=list)
 
     def toolbox(self, **options: Any) -> Toolbox:
-        """A toolbox of these tools; `options` are `Toolbox`'s."""
+        """A toolbox of these tools; `options` are those of `Toolbox`."""
         from toolcrib.toolbox import Toolbox
 
         return Toolbox(self.named, builtin=self.builtin, **options)
@@ -67,39 +71,44 @@ def assemble(
     sandbox: Sandbox | None = None,
     level: Level | None = None,
 ) -> Assembly:
-    """All tools that a person has: `named` references ("module:attribute"), installed plugins, built-in ones.
+    """The built-in tools, those of installed plugins, and those that references ("module:attribute") name.
 
-    `sandbox` and `level` are `default_tools`'s; plugins and named tools are not confined by us.
-    Raises PluginError for a named reference that cannot be loaded; a broken installed plugin becomes a note.
+    `sandbox` and `level` hold for the built-in tools only, as for `default_tools`. Raises PluginError for a
+    reference that cannot be loaded; an installed plugin that is broken becomes a note.
     """
     found = Assembly(builtin=default_tools(workspace, sandbox=sandbox, level=level))
     found.sources = {name_of(tool): BUILT_IN for tool in found.builtin}
-    claimed: dict[str, ToolLike] = {}
+    by_name: dict[str, ToolLike] = {}
     for reference in named:
-        for tool in load_named(reference).tools:
-            if is_toolset(tool):
-                found.named.append(tool)
-                continue
-            name = name_of(tool)
-            if name in claimed and claimed[name] is not tool:
-                other = found.sources[name]
-                both = f"{reference} and {other} both supply a tool"
-                raise PluginError(
-                    f"{both if other != reference else f'{reference} supplies two tools'} named {name}; "
-                    "name only one of them, as module:attribute"
-                )
-            if name in claimed:
-                continue
-            found.named.append(tool)
-            claimed[name], found.sources[name] = tool, reference
+        _add_named(found, reference, by_name)
     if plugins:
-        found.plugins = entry_points()
+        found.plugins = installed_plugins()
         for plugin in found.plugins:
-            _add_installed(found, plugin)
+            _add_plugin(found, plugin)
     return found
 
 
-def _add_installed(found: Assembly, plugin: Plugin) -> None:
+def _add_named(found: Assembly, reference: str, by_name: dict[str, ToolLike]) -> None:
+    """Add the tools behind a reference; `by_name` are the tools of all references so far."""
+    for tool in load_named(reference).tools:
+        if is_toolset(tool):
+            found.named.append(tool)
+            continue
+        name = name_of(tool)
+        if name not in by_name:
+            found.named.append(tool)
+            by_name[name], found.sources[name] = tool, reference
+        elif by_name[name] is not tool:
+            other = found.sources[name]
+            both = f"{reference} and {other} both supply a tool"
+            raise PluginError(
+                f"{both if other != reference else f'{reference} supplies two tools'} named {name}; "
+                "name only one of them, as module:attribute"
+            )
+
+
+def _add_plugin(found: Assembly, plugin: Plugin) -> None:
+    """Add the tools of an installed plugin whose names are free; a note tells of the others."""
     if plugin.problem:
         found.notes.append(f"plugin {plugin.source} was left out: {plugin.problem}")
     for tool in plugin.tools:

@@ -1,7 +1,8 @@
-"""Tools from elsewhere: what a person names as `module:attribute`, and what installed packages offer.
+"""Tools from other code: those that a person names as `module:attribute`, and those of installed packages.
 
-Importing is running. A module is imported here only because a person named it, or because its package was
-installed and declares the entry point group "toolcrib.tools"; nothing is imported for lying in a folder.
+To import a module is to run it. A module is imported here only if a person named it, or if its package is
+installed and declares an entry point of the group "toolcrib.tools". No module is imported because it lies in a
+folder.
 """
 
 from __future__ import annotations
@@ -22,16 +23,26 @@ from toolcrib.errors import ToolcribError
 from toolcrib.tool import Tool
 from toolcrib.toolset import ToolFactory, ToolLike, Toolset, is_tool, name_of
 
+__all__ = [
+    "Plugin",
+    "PluginError",
+    "installed_plugins",
+    "is_tool",
+    "load_named",
+    "missing_arguments",
+    "tools_of",
+]
+
 GROUP = "toolcrib.tools"
 
 
 class PluginError(ToolcribError):
-    """Tools could not be loaded; the message names what was asked for, what came, and what to do."""
+    """Tools could not be loaded. The message says what was asked for, what was found, and what to do."""
 
 
 @dataclass(slots=True)
 class Plugin:
-    """What one source supplies: an entry point, or a reference that a person named. `problem` if it failed."""
+    """The tools of a source, which is an entry point or a reference. `problem` says why they could not be loaded."""
 
     source: str
     tools: list[ToolLike | Toolset] = field(default_factory=list)
@@ -41,9 +52,9 @@ class Plugin:
 def load_named(reference: str) -> Plugin:
     """The tools behind "module:attribute" or "module". Raises PluginError.
 
-    The attribute is a tool, a list of tools, a Toolset, or a module; of a module, its tools are collected:
-    those that `__all__` names, else those defined in it or below it. Modules are looked for on the import
-    path, and then in the current folder, among what lies there now: what a run writes there is not imported.
+    The attribute is a tool, a list of tools, a Toolset, or a module. A module supplies the tools that its `__all__`
+    names, or else those defined in it or in a submodule. Modules are searched on the import path and then in the
+    current folder; there only among the files that exist now, so that no file which a run writes is imported.
     """
     module_name, colon, path = reference.partition(":")
     if not module_name or (colon and not path):
@@ -53,18 +64,18 @@ def load_named(reference: str) -> Plugin:
     if os.sep in module_name or module_name.endswith(".py"):
         dotted = os.path.normpath(module_name).removesuffix(".py").lstrip(f".{os.sep}").replace(os.sep, ".")
         raise PluginError(f"expected a module's name, got the path {module_name!r}; did you mean {dotted!r}?")
-    _Here.found()
+    _CurrentFolderFinder.install()
     value: Any = _imported(module_name, reference)
     for name in path.split(".") if path else ():
         value = _attribute(value, name, reference)
-    return Plugin(reference, collected(value, reference))
+    return Plugin(reference, tools_of(value, reference))
 
 
-class _Here:
-    """Finds the modules that lay in a folder when it was looked at, after all others.
+class _CurrentFolderFinder:
+    """An import finder, the last of all, for the modules that were in a folder when the finder was made.
 
-    Not the folder on `sys.path`: a module that toolcrib imports later, and that is not installed, could be written
-    there by a command in the meantime.
+    The folder is not put on `sys.path`: if toolcrib later imports a module that is not installed, a command could
+    have written a file of that name there.
     """
 
     def __init__(self, folder: str) -> None:
@@ -76,33 +87,33 @@ class _Here:
         return PathFinder.find_spec(fullname, [self.folder]) if known else None
 
     @classmethod
-    def found(cls) -> None:
-        """Look at the current folder, once."""
+    def install(cls) -> None:
+        """Add a finder for the current folder, unless there is one."""
         here = os.getcwd()  # noqa: PTH109 - as sys.path holds it
         known = (finder.folder for finder in sys.meta_path if isinstance(finder, cls))
         if here not in sys.path and here not in known:
             sys.meta_path.append(cls(here))
 
 
-def entry_points() -> list[Plugin]:
-    """The tools that installed packages offer, in the order of their names; a broken one says its problem."""
-    from importlib.metadata import entry_points as installed
+def installed_plugins() -> list[Plugin]:
+    """The plugins of installed packages, sorted by name. A plugin that cannot be imported has a `problem`."""
+    from importlib.metadata import entry_points
 
     plugins: list[Plugin] = []
-    for point in sorted(installed(group=GROUP), key=lambda point: (point.name, point.value)):
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         package = point.dist.name if point.dist is not None else ""
         source = f"{package or point.name}: {point.value}"
         try:
-            plugins.append(Plugin(source, collected(point.load(), point.value)))
+            plugins.append(Plugin(source, tools_of(point.load(), point.value)))
         except KeyboardInterrupt:
             raise
-        except BaseException as problem:  # an installed package may do anything while it is imported
-            plugins.append(Plugin(source, problem=_in_short(problem)))
+        except BaseException as problem:  # an imported package may raise anything
+            plugins.append(Plugin(source, problem=_import_failure(problem)))
     return plugins
 
 
-def collected(value: Any, reference: str) -> list[ToolLike | Toolset]:
-    """The tools of what a reference leads to. Raises PluginError for what is no tool."""
+def tools_of(value: Any, reference: str) -> list[ToolLike | Toolset]:
+    """The tools of the object that a reference leads to. Raises PluginError for an object that is no tool."""
     if isinstance(value, ModuleType):
         found = _of_module(value)
         if not found:
@@ -118,7 +129,7 @@ def collected(value: Any, reference: str) -> list[ToolLike | Toolset]:
 
 
 def missing_arguments(supplied: ToolLike) -> str:
-    """The constructor's parameters that a Tool class cannot be made without, or ""."""
+    """The required parameters of a Tool class's constructor, in words; "" if there are none."""
     import inspect
 
     if (
@@ -144,7 +155,7 @@ def _of_module(module: ModuleType) -> list[Any]:
         if not is_tool(value) or (public is None and not _defined_in(value, module.__name__)):
             continue
         found.setdefault(id(value), value)
-    # A class beside an object or a factory of its name is how that one is made, not a second tool.
+    # A class beside an object or a factory of the same name is what makes that object, not a second tool.
     made = {name_of(value) for value in found.values() if not isinstance(value, type)}
     return [value for value in found.values() if not isinstance(value, type) or name_of(value) not in made]
 
@@ -177,9 +188,9 @@ def _imported(module: str, reference: str) -> ModuleType:
                 f"{reference}: no module is named {problem.name!r}. Run from the folder that holds it, "
                 "install it, or add its folder to PYTHONPATH"
             ) from problem
-        raise PluginError(f"{reference}: {_in_short(problem)}") from problem
+        raise PluginError(f"{reference}: {_import_failure(problem)}") from problem
     except BaseException as problem:  # also a sys.exit() at the top of a script
-        raise PluginError(f"{reference}: {_in_short(problem)}") from problem
+        raise PluginError(f"{reference}: {_import_failure(problem)}") from problem
 
 
 def _attribute(value: Any, name: str, reference: str) -> Any:
@@ -192,8 +203,8 @@ def _attribute(value: Any, name: str, reference: str) -> Any:
         raise PluginError(f"{reference}: {owner} has no attribute {name!r}{hint}") from None
 
 
-def _in_short(problem: BaseException) -> str:
-    """What went wrong while importing, with the line of the code that was imported."""
+def _import_failure(problem: BaseException) -> str:
+    """What went wrong during an import, with the line of the imported code that failed."""
     ours = os.path.dirname(__file__)  # noqa: PTH120 - frames hold strings
     frames = [
         frame

@@ -140,18 +140,18 @@ def test_examples_of_tools_that_are_not_there_break_no_run(home: Home) -> None:
     done = home.run()
     notes = [line for line in done.stderr.splitlines() if "example" in line]
     assert done.returncode == 0 and len(notes) == 1
-    assert "3 examples of tools that are not there now (fetch, count) were not tried" in notes[0]
+    assert "3 examples of tools that do not exist now (fetch, count) were not tried" in notes[0]
     assert home("tools", "call", "list_dir").returncode == 0
     checked = home("policy", "check")
     assert checked.returncode == 0
-    assert 'not tried, as there is no such tool now: line 6: fetch {"url": ' in checked.stdout
+    assert 'not tried, because there is no such tool now: line 6: fetch {"url": ' in checked.stdout
     assert checked.stdout.endswith("2 rules, 3 examples, 3 not tried\n")
     # fetch may not go there, but the rule is about it all the same
     for host in ("example.org", "elsewhere.example"):
         whole = home("policy", "check", "--from", "store", "--allow-host", host)
         assert (whole.returncode, whole.stdout.rpartition(": ")[2]) == (
             0,
-            "2 rules, 3 examples, all as they say\n",
+            "2 rules, 3 examples, all decided as they say\n",
         )
     explained = home(
         "policy", "explain", 'fetch {"url": "https://example.org/"}', "--allow-host", "example.org"
@@ -237,7 +237,7 @@ DOCTOR = [
         1,
         "policy.toml, line 4: ",
     ),
-    (EXAMPLES, 0, "3 not tried, as their tools are not there now"),
+    (EXAMPLES, 0, "3 not tried, because their tools do not exist now"),
 ]
 
 
@@ -294,7 +294,7 @@ def test_a_secret_on_the_command_line_is_neither_kept_nor_repeated(home: Home, t
     [
         (
             [],
-            "asked before a file is changed; the project's own tests run unasked, as the sandbox holds them.",
+            "asked before a file is changed; the project's own tests run unasked, because the sandbox confines them.",
         ),
         (["--sandbox", "danger_no_sandbox"], "asked before a file is changed or a command is run."),
     ],

@@ -33,7 +33,7 @@ def test_the_list_says_who_is_configured() -> None:
     head, _, rest = done.stdout.partition("\n\n")
     assert head.startswith("Configured\n  groq:NAME") and "GROQ_API_KEY is set" in head
     assert "anthropic:NAME" in rest and "set ANTHROPIC_API_KEY" in rest
-    assert "text/FORMAT:MODEL" in rest and "Prices are those of 20" in rest
+    assert "text/FORMAT:MODEL" in rest and "Prices are as of 20" in rest
     assert "at https://api.moonshot.cn/v1" in rest
     assert SECRET not in done.stdout + done.stderr
 
@@ -81,7 +81,7 @@ def test_a_list_is_shown_one_by_one() -> None:
     done = models("vllm:m,openai-chat:gpt-5")
     assert done.returncode == 1
     assert done.stdout.startswith("vllm:m\n")
-    assert "if that one does not answer:\nopenai:gpt-5\n" in done.stdout
+    assert "if the model above does not answer:\nopenai:gpt-5\n" in done.stdout
 
 
 def test_a_script_has_no_wire_format(tmp_path: Path) -> None:

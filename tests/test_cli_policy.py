@@ -173,7 +173,7 @@ def test_the_users_own_rules_are_found(rules: Path, capsys: pytest.CaptureFixtur
     own.parent.mkdir(parents=True)
     own.write_text(RULES)
     assert called("policy", "check") == 0
-    assert "2 rules, 2 examples, all as they say" in capsys.readouterr().out
+    assert "2 rules, 2 examples, all decided as they say" in capsys.readouterr().out
     called("policy", "explain", 'read_file {"path": "keys/a"}')
     assert capsys.readouterr().out.startswith("deny")
 
@@ -197,7 +197,7 @@ def test_recorded_calls_are_decided_anew(rules: Path, capsys: pytest.CaptureFixt
     assert (
         'line 1: ask -> allow  write_file {"path": "docs/a", "content": ""}  (docs (rules.toml:2))' in printed
     )
-    assert printed.splitlines()[-1].startswith("2 allow, 0 ask, 1 deny; 1 decided otherwise")
+    assert printed.splitlines()[-1].startswith("2 allow, 0 ask, 1 deny; 1 decided differently")
     other = rules.parent / "other.toml"
     other.write_text("[[rule]]\nask = true\ntool = 'read_file'\n")
     assert called("policy", "test", str(calls), "--policy", str(rules), "--against", str(other)) == 0

@@ -184,7 +184,7 @@ def test_a_model_that_fails_is_not_finished(folder: Path) -> None:
 
 
 USAGE = [
-    (["run"], "say what is to be done"),
+    (["run"], "the task is missing"),
     (["run", "x", "-m", "nonsense"], "unknown model 'nonsense'"),
     (["run", "x", "-m", "scripted:none.yaml"], "none.yaml"),
     (["run", "x", "-m", "scripted:work.yaml", "-w", "nowhere"], "workspace"),
@@ -193,7 +193,7 @@ USAGE = [
     (["run", "x", "-m", "scripted:work.yaml", "--transcript", "a.txt"], "--continue a.txt"),
     (["run", "x", "-m", "scripted:work.yaml", "--continue", "a.txt"], "not a transcript"),
     (["run", "x", "-m", "scripted:work.yaml", "--continue", "none"], "not a transcript"),
-    (["run", "x", "-m", "scripted:work.yaml", "--answers"], "--answers is for --json"),
+    (["run", "x", "-m", "scripted:work.yaml", "--answers"], "--answers needs --json"),
 ]
 
 

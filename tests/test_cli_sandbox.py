@@ -50,7 +50,7 @@ def ws(tmp_path: Path) -> Path:
         (["--sandbox", "off"], "'off' is not one of"),
         (["--network", "some"], "'some' is not one of"),
         (["--allow-host", "http://a.example"], "expected a name such as example.org"),
-        (["--allow-host", "a.example", "--network", "off"], "says another thing"),
+        (["--allow-host", "a.example", "--network", "off"], "contradicts it"),
         (["--sandbox", "danger_no_sandbox", "--network", "off"], "give it alone"),
         (["--sandbox", "danger_no_sandbox", "--outer-sandbox", "a container"], "give it alone"),
     ],

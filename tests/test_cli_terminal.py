@@ -297,7 +297,7 @@ def test_shown_text_is_safe_and_says_all_that_was_there(text: str) -> None:
 
 def test_nothing_that_has_to_be_set_is_cut_off(tmp_path: Path) -> None:
     for columns in (40, 80):
-        came = Pty(tmp_path, "models", columns=columns).until("what it misses.")
+        came = Pty(tmp_path, "models", columns=columns).until("what is missing for it.")
         assert "AWS_BEARER_TOKEN_BEDROCK\n" in came
         rows = [line for line in came.partition("Other ways")[0].splitlines() if line.startswith("  ")]
         assert not [row for row in rows if "…" in row or len(row) > columns]

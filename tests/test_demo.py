@@ -20,7 +20,7 @@ from toolcrib.tools import Shell, Workspace, workspace_tools
 def test_the_demo_mends_its_project_and_says_what_it_is(tmp_path: Path) -> None:
     done = toolcrib(tmp_path, "demo", "--keep")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "The model is scripted" in done.stdout and "That was a scripted model" in done.stdout
+    assert "The model is a script" in done.stdout and "That was a scripted model" in done.stdout
     assert "answers its own questions: yes" in done.stdout
     assert "exit code 1" in done.stdout and "ZeroDivisionError" in done.stdout
     assert 'repaired: limit: read text as a number: "200" → 200' in done.stdout

@@ -76,7 +76,7 @@ def test_which_rule_decided(
 def test_a_good_file_is_counted(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys, "policy", "check", "--policy", str(rules)) == (
         0,
-        f"{rules}: 3 rules, 5 examples, all as they say\n",
+        f"{rules}: 3 rules, 5 examples, all decided as they say\n",
     )
 
 

@@ -215,7 +215,7 @@ def test_exceptions_are_shown(project: Path, capsys: pytest.CaptureFixture[str])
 
 def test_nobody_at_a_terminal_trusts_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trust"]) == 2
-    assert "nobody is at a terminal" in capsys.readouterr().err
+    assert "there is no terminal to ask on" in capsys.readouterr().err
     assert explained(capsys, KEY)[0] == "allow"
 
 

@@ -70,10 +70,8 @@ def find_tool(tools: Sequence[LoadedTool], name: str) -> tuple[LoadedTool, ToolS
                 raise Problem(f"{name} ({tool.source}) is broken: {tool.problem}", code=1)
             return tool, tool.spec
     near = get_close_matches(name, [tool.name for tool in tools], n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`toolcrib tools list` shows all;"
-    raise Problem(
-        f"no tool is named {name!r}; {hint} tools of your own are loaded with --from module:attribute"
-    )
+    hint = f"Did you mean {' or '.join(near)}?" if near else "`toolcrib tools list` shows all."
+    raise Problem(f"there is no tool {name!r}. {hint} Your own tools are loaded with --from MODULE:ATTRIBUTE")
 
 
 async def _load(assembly: Assembly) -> list[LoadedTool]:

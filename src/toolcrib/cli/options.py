@@ -16,16 +16,16 @@ from toolcrib.toolbox.policy import Autonomy
 WorkspaceFolder = Annotated[
     Path, typer.Option("--workspace", "-w", help="The folder that the tools work in and cannot leave.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout instead of text.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 RulesFile = Annotated[
     Path | None,
-    typer.Option("--policy", metavar="FILE", help="Rules in TOML; your own policy.toml if it is left out."),
+    typer.Option("--policy", metavar="FILE", help="A file of rules; if left out, your own policy.toml."),
 ]
 AutonomyLevel = Annotated[
     Autonomy | None,
     typer.Option(
-        help="read_only: nothing is changed; supervised: changes are asked about; full: all runs. Left out: what your "
-        "rules say, else supervised. Of this, your rules and a trusted project's, the lowest counts."
+        help="read_only: nothing may change; supervised: you are asked before a change; full: everything runs. The "
+        "lowest autonomy counts of this option, your rules and a trusted project's rules; without any, supervised."
     ),
 ]
 
@@ -37,7 +37,7 @@ class ToolOptions:
     from_: Annotated[
         list[str] | None,
         typer.Option(
-            "--from", "-f", metavar="MODULE[:ATTRIBUTE]", help="Your own tools to load; may be repeated."
+            "--from", "-f", metavar="MODULE[:ATTRIBUTE]", help="Load your own tools; may be repeated."
         ),
     ] = None
     workspace: WorkspaceFolder = Path()

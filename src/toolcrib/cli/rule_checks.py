@@ -40,7 +40,7 @@ def check_notes(file: RuleFile, box: Toolbox) -> list[str]:
         names = ", ".join(dict.fromkeys(on_one_line(text.split()[0], 40) for _, text in untried))
         examples = counted(len(untried), "example")
         verb = "was" if len(untried) == 1 else "were"
-        notes.append(f"{file.path}: {examples} of tools that are not there now ({names}) {verb} not tried")
+        notes.append(f"{file.path}: {examples} of tools that do not exist now ({names}) {verb} not tried")
     return notes + unmatched_lines(file, box)
 
 

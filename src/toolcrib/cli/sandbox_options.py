@@ -34,17 +34,17 @@ class SandboxOptions:
         Files,
         typer.Option(
             "--sandbox",
-            help="What commands may change: nothing, the workspace (and your files by its tools), or all that you can.",
+            help="What commands may change: nothing, the workspace, or everything that you can.",
         ),
     ] = Files.WORKSPACE_WRITE
     network: Annotated[
         NetworkSwitch | None,
-        typer.Option("--network", help="Whether commands may speak to anybody; off if left out."),
+        typer.Option("--network", help="Whether commands may use the network; off if left out."),
     ] = None
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
-            "--allow-host", metavar="HOST[:PORT]", help="The hosts that commands may reach; may be repeated."
+            "--allow-host", metavar="HOST[:PORT]", help="A host that commands may reach; may be repeated."
         ),
     ] = None
     outer_sandbox: Annotated[
@@ -52,7 +52,7 @@ class SandboxOptions:
         typer.Option(
             "--outer-sandbox",
             metavar="WORDS",
-            help="Which sandbox is around all of this, as you declare; none is made.",
+            help="Describe the sandbox that toolcrib already runs in; it then makes none of its own.",
         ),
     ] = ""
 
@@ -61,7 +61,7 @@ class SandboxOptions:
         hosts = tuple(self.allow_host or ())
         if hosts and self.network:
             raise Problem(
-                f"--allow-host lists the hosts that may be reached, and --network {self.network} says another thing: "
+                f"--allow-host lists the hosts that may be reached, and --network {self.network} contradicts it: "
                 "leave one out"
             )
         level = Level.of(self.sandbox, "allowlist" if hosts else self.network or "off", hosts)
@@ -70,7 +70,7 @@ class SandboxOptions:
         except ValueError as problem:
             raise Problem(f"--allow-host: {str(problem).removeprefix('hosts: ')}") from problem
         if level.files is Files.OFF and (self.network or hosts or self.outer_sandbox):
-            raise Problem(f"--sandbox {level.files} limits nothing, the network neither: give it alone")
+            raise Problem(f"--sandbox {level.files} limits nothing, not even the network: give it alone")
         return level
 
     def chosen(self, workspace: Path) -> Sandbox | None:

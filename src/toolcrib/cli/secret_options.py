@@ -25,9 +25,10 @@ class SecretOptions:
     """Where secrets are kept: in a file, or in the system's keyring."""
 
     store: Annotated[
-        SecretPlace, typer.Option("--store", help="file: only you may read it; keyring: the system's own.")
+        SecretPlace,
+        typer.Option("--store", help="file: a file that only you can read; keyring: the system's keyring."),
     ] = SecretPlace.FILE
-    file: Annotated[Path | None, typer.Option(help="The file, if not the usual one under ~/.config.")] = None
+    file: Annotated[Path | None, typer.Option(help="Another file than the usual one under ~/.config.")] = None
 
     def opened(self) -> SecretFile | Keyring:
         """The file or keyring."""

@@ -99,11 +99,11 @@ def trusted_rules(workspace: Path) -> ProjectRules | None:
     if trusted is None or trusted.sha256 != found.sha256:
         why = "it changed since you trusted it" if trusted is not None else "nobody trusted it"
         folder = on_one_line(str(workspace))
-        say(f"{PLACE} of this folder is not used: {why}; see what it says: toolcrib trust {folder}")
+        say(f"{PLACE} of this folder is not used: {why}; to read it: toolcrib trust {folder}")
         return None
     if found.widening:
         names = ", ".join(on_one_line(rule.name, 40) for rule in found.widening)
-        say(f"{PLACE}: a project allows nothing; not used: {names}")
+        say(f"{PLACE}: a project may not allow anything; these rules are not used: {names}")
     return found
 
 

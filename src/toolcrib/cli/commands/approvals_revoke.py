@@ -11,7 +11,9 @@ from toolcrib.cli.user_files import approval_store
 from toolcrib.errors import ToolcribError
 from toolcrib.visible import on_one_line
 
-Ids = Annotated[list[str], typer.Argument(metavar="ID...", help='Ids, or "all".')]
+Ids = Annotated[
+    list[str], typer.Argument(metavar="ID...", help='Ids from toolcrib approvals list, or "all".')
+]
 
 
 def command(ids: Ids) -> int:
@@ -23,7 +25,9 @@ def command(ids: Ids) -> int:
     except (OSError, ToolcribError) as problem:
         raise Problem(str(problem)) from problem
     for id in missing:
-        say(f"no approval {on_one_line(id)}; toolcrib approvals list shows them")
-    if len(wanted) > len(missing):
+        say(f"there is no approval {on_one_line(id)}; toolcrib approvals list shows all")
+    if not wanted:
+        out("there is nothing to revoke")
+    elif len(wanted) > len(missing):
         out(f"revoked {len(wanted) - len(missing)}")
     return NOT_DONE if missing else DONE

@@ -20,11 +20,11 @@ ARGUMENTS = 80  # characters of a call's arguments in a line
 REASON = 100  # characters of a reason
 PAIR = re.compile(r'"([^"\\]{1,80})"\s*:\s*"((?:[^"\\]|\\.)*)"?')  # a name and a string in JSON that was cut
 
-Count = Annotated[int, typer.Option("--count", "-n", min=1, help="How many of the last lines.")]
+Count = Annotated[int, typer.Option("--count", "-n", min=1, help="How many lines.")]
 
 
 def command(log: LogFile = None, count: Count = 50, json: AsJson = False) -> int:
-    """For whom, and how it ended, too. The exit code is 2 if the log does not hold."""
+    """A line says what ran or was refused, why, for whom, and how it ended. The exit code is 2 for a changed log."""
     opened = audit_log(log)
     checked = check_log(opened)
     try:
@@ -34,7 +34,7 @@ def command(log: LogFile = None, count: Count = 50, json: AsJson = False) -> int
     for line in lines[-count:]:
         out(line if json else _readable(line))
     if checked.broken is not None:
-        say(f"this log does not hold, and may not be what was written: {opened.path}: {checked.broken}")
+        say(f"this log does not hold, so do not trust it: {opened.path}: {checked.broken}")
         return MISUSED
     return DONE
 

@@ -8,7 +8,7 @@ from toolcrib.cli.user_files import audit_log
 
 
 def command(log: LogFile = None) -> int:
-    """Changed, missing and moved lines do. The exit code is 1 if there are any, 2 without a log."""
+    """Lines that were changed, removed or moved are found. The exit code is 1 if there are any, and 2 without a log."""
     opened = audit_log(log)
     checked = check_log(opened)
     if checked.broken is not None:

@@ -38,23 +38,23 @@ if TYPE_CHECKING:
 TASK = "The tests of this project fail. Find out why, mend it, and show that they pass."
 INTRODUCTION = """\
 toolcrib demo
-The model is scripted: no key, no network, nobody thinks. Everything else is real: the loop, the tools, the \
-questions, the tests, and the project, a small Python package with a fault, in {folder}
+The model is a script: it needs no key and no network. Everything else is real: the loop, the tools, the questions, \
+the tests, and the project, a small Python package with a fault, in {folder}
 """
-ASKED = "You are asked before a file is changed{more} y lets it, n does not."
+ASKED = "You are asked before a file is changed{more} y allows it, n does not."
 TESTS_ASK = " or a command is run."
-TESTS_RUN = "; the project's own tests run unasked, as the sandbox holds them."
+TESTS_RUN = "; the project's own tests run unasked, because the sandbox confines them."
 UNASKED = "{why}, so the demo answers its own questions: yes."
 CHECK_SECONDS = 60
 
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Answer the demo's questions with yes.")]
-Keep = Annotated[bool, typer.Option("--keep", help="Leave the sample project where it is.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Answer all questions of the demo with yes.")]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep the sample project.")]
 
 
 def command(sandbox: SandboxOptions, yes: Yes = False, keep: Keep = False) -> int:
-    """It needs no key and no network. The model is scripted, and says so; the loop, the tools, the approvals and the
-    project are real. The exit code says whether the project's tests pass at the end.
+    """It needs no key and no network. The model is a script; the loop, the tools, the approvals and the project are
+    real. The exit code is 0 if the project's tests pass at the end.
     """
     quiet_logging()
     hide_own_process()
@@ -81,7 +81,7 @@ async def _demo(folder: Path, sandbox: Sandbox, *, asks: bool, yes: bool, keep: 
         tests = await box.prepare(ToolCall("shell", {"command": _test_command()}))
         view.line(ASKED.format(more=TESTS_ASK if isinstance(tests, Pending) else TESTS_RUN))
     else:
-        view.line(UNASKED.format(why="--yes is given" if yes else "Nobody sits at a terminal"))
+        view.line(UNASKED.format(why="--yes is given" if yes else "There is no terminal to ask on"))
     view.line(f"Task: {TASK}\n", "bold")
     async with box:
         agent = Agent(demo_model(_test_command()), toolbox=box)
@@ -98,7 +98,7 @@ def _closing(view: LiveView, done: EndedRun, folder: Path, *, passes: bool, keep
     for style, line in summary_lines(done, view):
         view.line(line, style)
     verdict = "they pass" if passes else "they fail"
-    view.line(f"The demo ran the project's tests once more itself: {verdict}.", "green" if passes else "red")
+    view.line(f"The demo ran the project's tests again by itself: {verdict}.", "green" if passes else "red")
     view.line(
         f"The project stays in {folder}" if keep else "The project's folder is removed (--keep keeps it)."
     )
@@ -109,7 +109,7 @@ def _closing(view: LiveView, done: EndedRun, folder: Path, *, passes: bool, keep
 
 
 def _tools(folder: Path, sandbox: Sandbox) -> list[ToolLike]:
-    """The built-in tools; `shell` finds the Python that runs the demo, and leaves no bytecode behind."""
+    """The built-in tools; `shell` finds the Python that runs the demo, and writes no bytecode."""
     workspace = Workspace(folder, level=sandbox.level)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     shell = Shell(workspace, env={"PATH": path, **_QUIET}, sandbox=sandbox)
@@ -121,13 +121,13 @@ def _test_command() -> str:
     name = Path(sys.executable).name
     if not name:
         raise Problem(
-            "the demo runs a project's tests with this Python, and Python does not know its own path"
+            "the demo runs the project's tests with this Python, and Python does not know its own path"
         )
     return f"{name} -m unittest"
 
 
 def _tests_pass(folder: Path) -> bool:
-    """The judgement that the exit code gives, whatever the model says."""
+    """Whether the project's tests pass, whatever the model says; this decides the exit code."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", "unittest"],
@@ -146,5 +146,5 @@ async def _yes(question: Question) -> Answer:
     return Answer(Verdict.YES, by="the demo itself")
 
 
-# Bytecode is told apart by seconds and size: an edit within one second could go unnoticed.
+# Python compares the time in seconds and the size of a source with its bytecode, and would miss a quick edit.
 _QUIET = {"PYTHONDONTWRITEBYTECODE": "1"}

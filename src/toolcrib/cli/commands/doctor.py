@@ -56,7 +56,7 @@ def command(workspace: WorkspaceFolder = Path()) -> int:
     out()
     for problem in problems:
         out(escape_invisible(f"! {problem}"))
-    out("Ready." if not problems else f"{len(problems)} to look at.")
+    out("Ready." if not problems else f"{counted(len(problems), 'problem')}.")
     return NOT_DONE if problems else DONE
 
 
@@ -117,7 +117,7 @@ def _sandbox(workspace: Path, problems: list[str]) -> None:
     """The sandbox that commands get here, after it was tried: what holds, what is weak, how to mend it."""
     out("\nSandbox")
     if not workspace.is_dir():
-        out("  not tried: there is no workspace")
+        out("  not tried, because there is no workspace")
         return
     try:
         sandbox = choose(workspace)
@@ -156,11 +156,11 @@ def _own_rules(box: Toolbox, problems: list[str]) -> str:
         untried = untried_examples(file, box)
     except Problem as problem:
         problems.append(f"your rules: {problem}")
-        return f"{path} cannot be used, so no run begins"
+        return f"{path} cannot be used, so no run starts"
     for line in unmatched_lines(file, box):
         out(f"  warning: {line}")
     said = [f"{path}: {rules_summary(file)}", counted(len(file.examples), "example")]
-    said += [f"{len(untried)} not tried, as their tools are not there now"] if untried else []
+    said += [f"{len(untried)} not tried, because their tools do not exist now"] if untried else []
     said += [f"autonomy {file.autonomy}"] if file.autonomy is not None else []
     return ", ".join(said)
 
@@ -183,7 +183,11 @@ def _project(workspace: Path, box: Toolbox, problems: list[str]) -> str:
         untried_examples(found.rules, box)
     except Problem as problem:
         problems.append(f"the project's rules: {problem}")
-    unused = f", {len(found.widening)} not used, as a project allows nothing" if found.widening else ""
+    unused = (
+        f", {len(found.widening)} not used, because a project may not allow anything"
+        if found.widening
+        else ""
+    )
     return f"{said}, trusted{unused}"
 
 

@@ -24,9 +24,9 @@ from toolcrib.visible import on_one_line
 
 WAYS = (
     ("http://HOST/v1#NAME", "any server that speaks OpenAI's Chat Completions"),
-    ("text:MODEL", "a model that only writes text: its calls are read out of it"),
+    ("text:MODEL", "a model that only writes text: calls are read from its text"),
     ("text/FORMAT:MODEL", "the same in a format that you name (hermes, …)"),
-    ("MODEL,MODEL", "the second is asked where the first does not answer"),
+    ("MODEL,MODEL", "the second is asked if the first does not answer"),
     ("scripted:FILE.yaml", "answers from a script"),
     ("replay:FILE.jsonl", "a recording"),
 )
@@ -34,21 +34,21 @@ READY, LOCAL, UNSURE, OPEN = "ready", "local", "asks", "no key"
 HEADS = {
     READY: "Configured",
     LOCAL: "Servers of your own (no key is needed)",
-    UNSURE: "By credentials that are looked up when they are needed",
+    UNSURE: "Configured if the provider's own credentials are found at the first call",
     OPEN: "Not configured",
 }
 FOUND_BY_NAME = {
     name: ", ".join(alias for alias, meant in ALIASES.items() if meant == name) for name in ALIASES.values()
 }
 
-NARROWEST = 30  # columns in which words can still be read
+NARROWEST = 30  # columns that continued text needs; on a narrower rest of the line it moves to the left
 
-Name = Annotated[str, typer.Argument(metavar="[NAME]", help="A model, as you would give it to run.")]
+Name = Annotated[str, typer.Argument(metavar="[NAME]", help="The name of a model, as for toolcrib run.")]
 
 
 def command(name: Name = "", json: AsJson = False) -> int:
-    """With a name it says what that name means; the exit code is 1 then if something that it needs is missing. No
-    key is ever shown.
+    """With a name, say what that name means; the exit code is 1 if the model lacks something that it needs. No key is
+    ever shown.
     """
     return _show_model(name, as_json=json) if name else _list_providers(as_json=json)
 
@@ -74,10 +74,10 @@ def _list_providers(*, as_json: bool) -> int:
     for way, meaning in WAYS:
         out(_fitted(f"  {way:<24} ", meaning))
     out()
-    out(f"Prices are those of {prices.known}; a file of your own can be named by {VARIABLE}.")
+    out(f"Prices are as of {prices.known}; {VARIABLE} may name a file with your own prices.")
     if trouble:
         out(f"! {on_one_line(trouble)}")
-    out("`toolcrib models NAME` says what a name means, and what it misses.")
+    out("`toolcrib models NAME` says what a name means, and what is missing for it.")
     return 0
 
 
@@ -94,7 +94,7 @@ def _show_model(spec: str, *, as_json: bool) -> int:
     else:
         for number, facts in enumerate(found):
             if number:
-                out("\nif that one does not answer:")
+                out("\nif the model above does not answer:")
             _print(facts)
     return 1 if any(facts.get("missing") for facts in found) else 0
 
@@ -200,7 +200,7 @@ def _print(facts: dict[str, Any]) -> None:
         lacks = [name.replace("_", " ") for name, value in features.items() if value is False]
         written = facts["text_format"]
         lines += [
-            ("address", facts["address"] or "found when it is needed"),
+            ("address", facts["address"] or "found at the first call"),
             ("key", _key_line(facts)),
             ("wire format", facts["wire_format"]),
             ("calls", f"written as text: {written}" if written else "the provider's own"),

@@ -14,8 +14,8 @@ from toolcrib.visible import on_one_line
 
 
 def command(tools: ToolOptions, sandbox: SandboxOptions, policy: RulesFile = None) -> int:
-    """Examples of tools that are not there are named and not tried: --from brings your own, --allow-host brings fetch.
-    Warned of are rules about tools and servers that there are none of.
+    """An example is not tried if its tool does not exist here: load your own tools with --from, and fetch with
+    --allow-host. A rule about a tool or server that does not exist gives a warning.
     """
     file = rules_file(policy)
     if file is None:
@@ -27,11 +27,11 @@ def command(tools: ToolOptions, sandbox: SandboxOptions, policy: RulesFile = Non
     for line in unmatched_lines(file, box):
         out(f"warning: {line}")
     for number, text in untried:
-        out(f"not tried, as there is no such tool now: line {number}: {on_one_line(text, 120)}")
+        out(f"not tried, because there is no such tool now: line {number}: {on_one_line(text, 120)}")
     parts = [rules_summary(file), counted(len(file.examples), "example")]
     if untried:
         parts.append(f"{len(untried)} not tried")
     elif file.examples:
-        parts.append("all as they say")
+        parts.append("all decided as they say")
     out(f"{file.path}: {', '.join(parts)}")
     return DONE

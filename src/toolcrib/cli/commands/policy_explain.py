@@ -21,10 +21,10 @@ from toolcrib.visible import on_one_line
 
 Call = Annotated[str, typer.Argument(metavar="CALL", help='Such as: shell {"command": "ls"}')]
 Tainted = Annotated[
-    bool, typer.Option("--tainted", help="As if the run had taken in something from outside before.")
+    bool, typer.Option("--tainted", help="As in a run that has already read something from outside.")
 ]
 Said = Annotated[
-    list[str] | None, typer.Option(metavar="TEXT", help="What the user said before; may be repeated.")
+    list[str] | None, typer.Option(metavar="TEXT", help="What the user wrote before; may be repeated.")
 ]
 
 
@@ -45,7 +45,7 @@ def command(
             predict(box, call_from(call), settings.policy, tainted=tainted, user_texts=said or ())
         )
     except MissingTool as problem:
-        hint = " fetch comes with --allow-host and --network on." if call.split()[:1] == ["fetch"] else ""
+        hint = " The tool fetch needs --allow-host or --network on." if call.split()[:1] == ["fetch"] else ""
         raise Problem(f"{problem}{hint}") from problem
     except ToolcribError as problem:
         raise Problem(str(problem)) from problem

@@ -22,8 +22,10 @@ from toolcrib.errors import ToolcribError
 from toolcrib.toolbox.policy import Verb
 from toolcrib.visible import on_one_line
 
-Calls = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help='{"name", "arguments"} a line.')]
-Against = Annotated[Path | None, typer.Option(metavar="FILE", help="Other rules, to see what would change.")]
+Calls = Annotated[
+    Path, typer.Argument(metavar="CALLS.jsonl", help='A call on each line: {"name", "arguments"}.')
+]
+Against = Annotated[Path | None, typer.Option(metavar="FILE", help="Other rules to compare with.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ def command(
 ) -> int:
     """Nothing is run.
 
-    A line may note what was decided then as "decision"; with --against, other rules are compared.
+    A line may record as "decision" what was decided then. With --against, the decisions under two files of rules are
+    compared.
     """
     assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
     box = assembly.toolbox(autonomy="full")
@@ -75,7 +78,7 @@ def command(
             out(_change_line(recorded, before, now))
     total = ", ".join(f"{count} {verb.value}" for verb, count in decisions.items())
     if other is not None or changed:
-        total += f"; {changed} decided otherwise than before"
+        total += f"; {changed} decided differently"
     if unreadable:
         total += f"; {unreadable} could not be prepared"
     out(total)

@@ -64,39 +64,40 @@ To watch a run without a key or a network first, try: toolcrib demo"""
 class RunOptions:
     """What to do, with which model, and how far."""
 
-    task: Annotated[str, typer.Argument(help="What is to be done; - reads it from stdin.")] = ""
+    task: Annotated[str, typer.Argument(help="What to do; - reads it from stdin.")] = ""
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", "-m", help="Such as openai:NAME or http://HOST/v1#NAME; several with commas."
+            "--model", "-m", help="Such as openai:NAME or http://HOST/v1#NAME; fallbacks after commas."
         ),
     ] = None
-    max_turns: Annotated[int, typer.Option(min=1, help="How often the model is asked at most.")] = 50
+    max_turns: Annotated[int, typer.Option(min=1, help="Stop after this many answers of the model.")] = 50
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="Stop after this many tokens.")] = None
     budget_seconds: Annotated[float | None, typer.Option(min=0, help="Stop after this many seconds.")] = None
     answer_timeout: Annotated[
         float | None,
         typer.Option(
-            min=0, metavar="SECONDS", help="A question that nobody answers for so long is nobody's yes."
+            min=0, metavar="SECONDS", help="Refuse a call if nobody answers its question for so long."
         ),
     ] = None
     early_start: Annotated[
-        bool, typer.Option("--early-start", help="Begin calls that only read while the model writes.")
+        bool,
+        typer.Option("--early-start", help="Start calls that only read while the model is still writing."),
     ] = False
     audit: Annotated[
-        bool, typer.Option("--audit", help="Note every decision and call in your audit log.")
+        bool, typer.Option("--audit", help="Record every decision and call in your audit log.")
     ] = False
     transcript: Annotated[
-        Path | None, typer.Option(help="Write the transcript to this file as it grows.")
+        Path | None, typer.Option(help="Write the transcript to this file during the run.")
     ] = None
     continue_: Annotated[
-        Path | None, typer.Option("--continue", help="Go on where the transcript in this file ends.")
+        Path | None, typer.Option("--continue", help="Continue the run whose transcript is in this file.")
     ] = None
-    json: Annotated[bool, typer.Option("--json", help="Events as JSON lines on stdout, nothing else.")] = (
-        False
-    )
+    json: Annotated[
+        bool, typer.Option("--json", help="Print events as JSON lines on stdout, and nothing else.")
+    ] = False
     answers: Annotated[
-        bool, typer.Option("--answers", help="With --json: read answers to questions from stdin.")
+        bool, typer.Option("--answers", help="With --json: read the answers to questions from stdin.")
     ] = False
 
     @property
@@ -106,23 +107,23 @@ class RunOptions:
 
 
 def command(run: RunOptions, tools: ToolOptions, policy: PolicyOptions, sandbox: SandboxOptions) -> int:
-    """What changes something is asked about: y runs it, n does not, "n use pip instead" tells the model why, a
-    allows exactly this for the rest of the run, p commands that begin alike; "a project" and "a user" hold
-    beyond the run (toolcrib approvals). No answer is a no. Ctrl-C ends the run in good order.
+    """You are asked before a call changes something. y runs it; n does not; "n use pip instead" tells the model why;
+    a allows exactly this call for the rest of the run; p allows commands that begin alike. "a project" and "a user"
+    last longer than the run (see toolcrib approvals). No answer is a no. Ctrl-C ends the run cleanly.
 
-    Commands are confined by the best sandbox that works here. What it refuses is offered to you: with a yes the
-    command runs again with exactly that much more.
+    Commands run in the best sandbox that works here. If the sandbox refuses something, you are asked whether the
+    command may run again with exactly that permission.
 
-    With --json every event is a JSON object on a line. Nobody is asked then, so what needs approval is
-    refused, unless --answers is given: each question_asked event is answered by a line on stdin such as
-    {"fingerprint": "…", "verdict": "yes"} (yes, no or always; "message" tells the model why).
+    With --json every event is a JSON object on a line. Nobody is asked, and calls that need approval are refused,
+    unless --answers is given: then a line on stdin answers each question_asked event, such as
+    {"fingerprint": "…", "verdict": "yes"}. The verdict is yes, no or always; "message" tells the model why.
 
     Exit code: 0 finished, 1 not finished (a limit, a pause, the model failed), 2 wrong usage, 130 after Ctrl-C.
     """
     hide_own_process()  # the keys of providers stand in our environment
     task = _task(run)
     if run.answers and not run.json:
-        raise Problem("--answers is for --json; on a terminal, questions are asked there")
+        raise Problem("--answers needs --json; without it, questions are asked on the terminal")
     model = _model(run.model)
     messages = _earlier_messages(run)
     path = run.transcript or run.continue_
@@ -239,7 +240,7 @@ def _task(run: RunOptions) -> str:
         return task
     if run.continue_ is not None and not run.task:
         return "Continue."
-    raise Problem('say what is to be done: toolcrib run "make the tests pass"')
+    raise Problem('the task is missing: toolcrib run "make the tests pass"')
 
 
 def _model(name: str | None) -> Model:
@@ -272,7 +273,7 @@ def _earlier_messages(run: RunOptions) -> list[Message]:
     path, earlier = run.transcript, run.continue_
     if path is not None and path != earlier and path.exists() and path.stat().st_size:
         raise Problem(
-            f"{path} holds a transcript already; go on with it by --continue {path}, or name another file"
+            f"{path} already holds a transcript; continue it with --continue {path}, or name another file"
         )
     if earlier is None:
         return []

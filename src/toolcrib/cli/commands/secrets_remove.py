@@ -8,6 +8,7 @@ from toolcrib.secrets import SecretError
 
 
 def command(name: str, secrets: SecretOptions) -> int:
+    """The exit code is 1 if there is no secret of that name."""
     try:
         removed = secrets.opened().remove(name)
     except SecretError as problem:

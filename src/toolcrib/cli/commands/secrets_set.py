@@ -14,9 +14,9 @@ from toolcrib.secrets import SecretError, unfit
 CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 ON_THE_LINE = """\
-a name alone is expected: a value on the command line is seen by other programs and stays in your shell's history.
-Nothing was kept. Run toolcrib secrets set NAME and type the value, or pipe it in; if what you wrote was a value, \
-consider it known and make a new one."""
+give the name alone: other programs can read a value on the command line, and it stays in your shell's history.
+Nothing was kept. Run toolcrib secrets set NAME and type the value, or pipe it in. If what you wrote was the value, \
+replace it by a new one, because it is no longer secret."""
 
 
 def command(context: typer.Context, name: str, secrets: SecretOptions) -> int:

@@ -56,16 +56,16 @@ OWN_OPTIONS = {
 Choice = TypeVar("Choice", bound=StrEnum)
 Arguments = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[JSON | --PARAMETER VALUE ...]", help="Arguments; - reads JSON from stdin."),
+    typer.Argument(metavar="[JSON | --PARAMETER VALUE ...]", help="The arguments; - reads JSON from stdin."),
 ]
 
 
 def command(
     name: str, tools: ToolOptions, policy: PolicyOptions, sandbox: SandboxOptions, arguments: Arguments = None
 ) -> int:
-    """Give the arguments as JSON, or as options made from the tool's parameters: --city Oslo --days 3. A list
-    is given by repeating its option, a boolean as --flag or --no-flag, anything nested as JSON. NAME --help
-    shows the tool's own options.
+    """Give the arguments as JSON, or as options that follow from the tool's parameters: --city Oslo --days 3. Repeat
+    an option for a list, write a boolean as --flag or --no-flag, and nested values as JSON. NAME --help shows the
+    options of a tool.
 
     The result goes to stdout, everything else to stderr. The exit code is 1 if the call gave an error.
     """
@@ -156,7 +156,7 @@ def _report(name: str, result: ToolResult, problems: list[str]) -> int:
             else f"What happened: {on_one_line(last)} ({DEBUG}=1 shows where)"
         )
     if result.code is ErrorCode.NOBODY_TO_ASK:
-        say("Call it from a terminal to be asked, or with --autonomy full to run it unasked.")
+        say("Call it from a terminal to be asked, or with --autonomy full to run it without a question.")
     say(f"{name}: error ({result.code.value if result.code is not None else 'tool_error'})")
     return NOT_DONE
 

@@ -10,7 +10,7 @@ from toolcrib.visible import escape_invisible
 
 
 def command(tools: ToolOptions) -> int:
-    """The exit code is 1 if anything is."""
+    """The exit code is 1 if any is."""
     assembly = load_assembly(tools.references, tools.workspace)
     loaded = load_tools(assembly)
     broken = [tool for tool in loaded if tool.problem]

@@ -13,7 +13,7 @@ from toolcrib.visible import escape_invisible
 
 
 def command(tools: ToolOptions, json: AsJson = False) -> int:
-    """Short descriptions, undocumented parameters, … The exit code is 1 if there is anything to say."""
+    """For example short descriptions and undocumented parameters. The exit code is 1 if anything is found."""
     loaded = load_tools(load_assembly(tools.references, tools.workspace))
     findings = [finding for tool in loaded if tool.spec is not None for finding in lint(tool.spec)]
     if json:

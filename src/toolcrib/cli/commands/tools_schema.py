@@ -19,9 +19,9 @@ Dialect = Annotated[
 
 
 def command(name: str, tools: ToolOptions, dialect: Dialect = None) -> int:
-    """What a dialect cannot say is told on stderr."""
+    """With --dialect, as a provider is sent it; stderr tells what the dialect cannot express."""
     if dialect is not None and dialect not in DIALECTS:
-        raise Problem(f"no schema dialect is called {dialect!r}; there are {', '.join(DIALECTS)}")
+        raise Problem(f"there is no schema dialect {dialect!r}; there are {', '.join(DIALECTS)}")
     _, spec = find_tool(load_tools(load_assembly(tools.references, tools.workspace)), name)
     schema: Any = spec.input_schema
     if dialect is not None:

@@ -19,14 +19,16 @@ from toolcrib.rules.trust import PLACE, ProjectRules, project_rules
 from toolcrib.visible import on_one_line
 
 Project = Annotated[Path, typer.Argument(metavar="[PATH]", help="The folder of the project.")]
-ListThem = Annotated[bool, typer.Option("--list", help="What you trust, and what changed since.")]
-Revoke = Annotated[bool, typer.Option("--revoke", help="Trust the rules of this folder no more.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="You have read them, and trust them.")]
+ListThem = Annotated[bool, typer.Option("--list", help="List what you trust, and what changed since.")]
+Revoke = Annotated[bool, typer.Option("--revoke", help="Stop trusting the rules of this folder.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Trust the rules without being asked: you have read them.")
+]
 
 
 def command(path: Project = Path(), list_: ListThem = False, revoke: Revoke = False, yes: Yes = False) -> int:
-    """They lie in its .toolcrib/policy.toml. They can only forbid and ask; what they allow is not used. When the
-    file changes, you are the one to say so again.
+    """The rules are in the project's .toolcrib/policy.toml. They can only deny or ask; a rule that allows something is
+    not used. When the file changes, the rules stop counting until you trust them again.
     """
     if list_ + revoke + yes > 1:
         raise typer.BadParameter("choose one of --list, --revoke and --yes")
@@ -50,13 +52,13 @@ def _trust(folder: Path, *, yes: bool) -> int:
     for line in _lines(found):
         out(line)
     if store.holds(found):
-        out("\nYou trust this already.")
+        out("\nYou already trust this.")
         return DONE
     if not yes and not _person_agrees():
-        out("It is not trusted, and not used.")
+        out("Not trusted, and not used.")
         return NOT_DONE
     store.add(found, by=getpass.getuser())
-    out("It is trusted as it stands; when it changes, it is not until you say so again.")
+    out("Trusted. When the file changes, it is not used until you trust it again.")
     return DONE
 
 
@@ -80,13 +82,13 @@ def _list() -> int:
 def _revoke(folder: Path) -> int:
     """Trust a project's rules no more."""
     known = trust_store().revoke(os.path.realpath(folder))
-    out(f"{_shown(folder)}: {'trusted no more' if known else 'was not trusted'}")
+    out(f"{_shown(folder)}: {'no longer trusted' if known else 'was not trusted'}")
     return DONE if known else NOT_DONE
 
 
 def _person_agrees() -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Problem("nobody is at a terminal to say yes; a person who has read it may add --yes")
+        raise Problem("there is no terminal to ask on; if you have read the rules, add --yes")
     sys.stderr.write("Should these rules count when you work in this folder? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

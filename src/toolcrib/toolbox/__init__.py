@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from toolcrib.toolbox.box import Toolbox
+from toolcrib.middleware import ExecuteStep, NextExecute, NextPrepare, PrepareStep
+from toolcrib.toolbox.approvals import Approval, ApprovalStorage
+from toolcrib.toolbox.box import AutonomyName, Toolbox, ToolboxOptions
 from toolcrib.toolbox.policy import Approver, Autonomy, AutonomyPolicy, Decision, Policy, PolicyRequest, Verb
+from toolcrib.toolbox.report import Record
+from toolcrib.toolbox.runs import Limiter, Provenance
 from toolcrib.toolbox.stats import ToolStats
 from toolcrib.toolbox.tool_list import ToolList
 
 __all__ = [
+    "Approval",
+    "ApprovalStorage",
     "Approver",
     "Autonomy",
+    "AutonomyName",
     "AutonomyPolicy",
     "Decision",
+    "ExecuteStep",
+    "Limiter",
+    "NextExecute",
+    "NextPrepare",
     "Policy",
     "PolicyRequest",
+    "PrepareStep",
+    "Provenance",
+    "Record",
     "ToolList",
     "ToolStats",
     "Toolbox",
+    "ToolboxOptions",
     "Verb",
 ]

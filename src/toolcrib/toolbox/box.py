@@ -256,7 +256,7 @@ class Toolbox(Generic[Deps]):
 
     @policy.setter
     def policy(self, policy: Policy) -> None:
-        self._decider.policy = policy
+        self._decider.use(policy)
 
     @property
     def approver(self) -> Approver | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolcrib.repair import Edit
     from toolcrib.secrets.masking import Masking
 
-__all__ = ["Decider", "candidate"]
+__all__ = ["Decider"]
 
 # Looked up once: an enum's members are slow to reach on 3.11.
 ALLOW, ASK, DENY, READ, WRITE = Verb.ALLOW, Verb.ASK, Verb.DENY, Effect.READ, Effect.WRITE
@@ -28,29 +28,38 @@ ALLOW, ASK, DENY, READ, WRITE = Verb.ALLOW, Verb.ASK, Verb.DENY, Effect.READ, Ef
 class Decider:
     """Decides on calls by a policy, by earlier approvals, and by what the tool itself says of the call.
 
-    `policy` may be replaced at any time; calls that were prepared before are decided again.
+    `tracks_taint` says whether the policy looks at what came from outside.
     """
 
-    __slots__ = ("_masking", "approvals", "policy", "runs")
+    __slots__ = ("_masking", "approvals", "policy", "runs", "tracks_taint")
 
     def __init__(
         self, policy: Policy, approvals: Approvals, runs: Runs, masking: Masking | None = None
     ) -> None:
-        self.policy = policy
         self.approvals = approvals
         self.runs = runs
         self._masking = masking
+        self.use(policy)
 
-    @property
-    def tracks_taint(self) -> bool:
-        """Whether the policy looks at what came from outside."""
-        return getattr(self.policy, "tracks_taint", False)
+    def use(self, policy: Policy) -> None:
+        """Decide by another policy from now on."""
+        self.policy = policy
+        self.tracks_taint: bool = getattr(policy, "tracks_taint", False)
 
     def request_for(self, ready: Ready) -> PolicyRequest:
         """What the policy is asked about a call."""
         taint, texts = self.runs.provenance(ready.key.run)
         facts = ready.tool.definition.facts
         return PolicyRequest(facts, ready.effect, ready, taint=taint, user_texts=texts)
+
+    def request(
+        self, call: ToolCall, key: CallKey, tool: ResolvedTool, arguments: Arguments
+    ) -> PolicyRequest:
+        """What the policy would be asked about a valid call."""
+        params, given, edits = arguments
+        effect = tool.definition.facts.effect if tool.definition.effect_for is None else _effect(tool, params)
+        ready = Ready(call, key, tool, params, given, edits, effect, OneExecution(), Lookups())
+        return self.request_for(ready)
 
     def decide_again(self, ready: Ready) -> Decision:
         """The policy's decision now on a call that was prepared before."""
@@ -61,8 +70,9 @@ class Decider:
         definition = tool.definition
         if definition.unavailable is not None and (why := definition.unavailable(tool.instance)):
             return Refused(call, key, model_messages.denied(call.name, why))
-        ready = candidate(call, key, tool, arguments)
-        params, edits, effect = ready.params, ready.edits, ready.effect
+        params, given, edits = arguments
+        effect = definition.facts.effect if definition.effect_for is None else _effect(tool, params)
+        ready = Ready(call, key, tool, params, given, edits, effect, OneExecution(), Lookups())
         policy = self.policy
         if type(policy) is AutonomyPolicy and (
             not policy.looks or effect > WRITE or "accesses" not in definition.hooks
@@ -104,14 +114,6 @@ class Decider:
         if self._masking is not None:
             question = self._masking.hidden(question)
         return Pending(ready._replace(fingerprint=mark, why=""), question)
-
-
-def candidate(call: ToolCall, key: CallKey, tool: ResolvedTool, arguments: Arguments) -> Ready:
-    """A valid call as it would run, before anybody has decided on it."""
-    params, given, edits = arguments
-    definition = tool.definition
-    effect = definition.facts.effect if definition.effect_for is None else _effect(tool, params)
-    return Ready(call, key, tool, params, given, edits, effect, OneExecution(), Lookups())
 
 
 def _effect(tool: ResolvedTool, params: Any) -> Effect:

@@ -243,7 +243,7 @@ class CallPath:
         if self._decider.tracks_taint and record_call(self._runs, ready):
             result.outside = True
         self.report.ended(ready, result, self._timer() - started, work.problem, record)
-        if work.inner_calls:
+        if ready.tool.definition.wants_context and work.inner_calls:
             self._runs.close_inner(ready.key)
         if to_raise is not None:
             raise to_raise

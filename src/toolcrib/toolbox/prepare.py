@@ -14,7 +14,7 @@ from toolcrib.prepared import Prepared, Refused, ResolvedTool
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.decide import Decider, candidate
+from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.decode import Arguments, decode
 from toolcrib.toolbox.policy import PolicyRequest
 from toolcrib.toolbox.registry import close_tool
@@ -109,8 +109,7 @@ class Preparation:
         decoded = decode(call.name, call.arguments, tool.definition, None)
         if isinstance(decoded, ToolResult):
             return None, Refused(call, key, decoded)
-        request = decider.request_for(candidate(call, key, tool, decoded))
-        return request, decider.decide(call, key, tool, decoded)
+        return decider.request(call, key, tool, decoded), decider.decide(call, key, tool, decoded)
 
     def _decided(
         self, call: ToolCall, key: CallKey, tool: ResolvedTool, tool_list: ToolList | None

@@ -17,9 +17,6 @@ PAIR: Final = re.compile(
 )
 LINE: Final = re.compile(r"([A-Za-z_][\w.-]*)\s*[:>]\s?(.*)")
 PATH: Final = re.compile(r"/([A-Za-z_][\w.-]*)>")
-KEY_AND_VALUE: Final = re.compile(
-    r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)(?:</arg_value>|\Z)", re.DOTALL
-)
 CODE: Final = re.compile(r"<code>(.*?)</code>", re.DOTALL)
 ARROW_CALL: Final = re.compile(
     r"""\{\s*tool\s*=>\s*(["'])([^"']+)\1\s*,\s*args\s*=>\s*\{(.*)\}\s*\}\s*\Z""", re.DOTALL
@@ -57,8 +54,6 @@ def _lines(text: str) -> dict[str, str] | None:
 def members_of(text: str, schema: Mapping[str, Any]) -> dict[str, str] | None:
     """The members that stand after a tool's name in a shortened call; None where they cannot be told."""
     text = text.strip()
-    if text.startswith("<arg_key>"):
-        return {key.strip(): value for key, value in KEY_AND_VALUE.findall(text)}
     if text.startswith("<code>"):
         return _lines("\n".join(CODE.findall(text)))
     if text.startswith("(") and text.endswith(")"):

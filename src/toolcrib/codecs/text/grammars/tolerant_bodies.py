@@ -173,57 +173,40 @@ class Bodies:
 
     def _parameters_of(self, name: str, closer: str, writer: ArgumentWriter) -> Steps[str]:
         """The parameters up to the end of the call; what is wrong with them, if anything is."""
-        own = markers_of((closer,))
+        scan, own = self.scan, markers_of((closer,))
         while True:
-            yield from self.scan.skip_space()
-            if (yield from self.scan.accept(own)) or (yield from self.scan.accept(CLOSER_MARKS)):
+            yield from scan.skip_space()
+            if (yield from scan.accept(own)) or (yield from scan.accept(CLOSER_MARKS)):
                 return ""
-            mark = yield from self.scan.peek()
+            mark = yield from scan.peek()
             if mark != "<":
                 return NO_CALL if mark else CUT_OFF
-            tag = yield from self._tag()
-            key, end = parameter_of(tag)
+            key, end = yield from self._key()
             if key is None:
-                return CUT_OFF if self.scan.ended else NO_CALL
-            kinds = self._parameters.place(name, key).kinds
+                return CUT_OFF if scan.ended else NO_CALL
             writer.name(key)
-            value = TextValue(writer, kinds, "wrapped")
-            complete = yield from read_tagged(self.scan, value.add, end)
+            value = TextValue(writer, self._parameters.place(name, key).kinds, "wrapped")
+            complete = yield from read_tagged(scan, value.add, end)
             value.end()
             if not complete:
                 return CUT_OFF
 
-    def _tag(self) -> Steps[str]:
-        """What stands between `<` and `>`; empty where no tag ends on this line."""
-        self.scan.skip(1)
-        pieces: list[str] = []
-        yield from self.scan.take_while(IN_TAG, pieces.append, LONGEST_TAG)
-        return "".join(pieces) if (yield from self.scan.accept((">",))) else ""
-
-    def keyed_call(self, name: str) -> Steps[None]:
-        """The rest of a call as GLM writes it, after its first `<arg_key>`."""
-        scan = self.scan
-        self.answer.open_call(name)
-        writer = ArgumentWriter(self.answer)
-        while True:
-            key: list[str] = []
-            if (yield from scan.until(("</arg_key>",), key.append)) is None:
-                break
-            yield from scan.skip_space()
-            if not (yield from scan.accept(("<arg_value>",))):
-                break
-            kinds = self._parameters.place(name, word := "".join(key).strip()).kinds
-            writer.name(word)
-            value = TextValue(writer, kinds, "wrapped")
-            complete = yield from read_tagged(scan, value.add, "</arg_value>")
-            value.end()
-            if not complete:
-                break
-            if not (yield from scan.accept(("<arg_key>",))):
-                writer.end()
-                self._close()
-                return
-        self._close(CUT_OFF if scan.ended else NO_CALL)
+    def _key(self) -> Steps[tuple[str | None, str]]:
+        """The parameter that a tag begins, and the closing tag that ends its value; None where it begins none."""
+        scan, pieces = self.scan, list[str]()
+        scan.skip(1)
+        yield from scan.take_while(IN_TAG, pieces.append, LONGEST_TAG)
+        tag = "".join(pieces)
+        if not (yield from scan.accept((">",))):
+            return None, ""
+        if tag != "arg_key":
+            return parameter_of(tag)
+        key: list[str] = []
+        if (yield from scan.until(("</arg_key>",), key.append)) is None:
+            return None, ""
+        yield from scan.skip_space()
+        found = yield from scan.accept(("<arg_value>",))
+        return "".join(key).strip() if found else None, "</arg_value>"
 
     # Shortened lines
 

@@ -33,6 +33,7 @@ NOTHING_IN_IT: Final = (
     "what stands in the tag is no call; write one JSON object with name and arguments in it"
 )
 NAME: Final = re.compile(r"[A-Za-z_][\w.:-]{0,127}")
+ARG_KEY: Final = "<arg_key>"
 LANGUAGE: Final = re.compile(r"\w+")
 LONGEST_LANGUAGE: Final = 16
 THOUGHT_MARKS: Final = Markers(THOUGHTS, ignore_case=True)
@@ -235,9 +236,9 @@ class Tags:
                 if (yield from scan.accept(("<code>",))):
                     yield from self.bodies.short_call(name, after)
                     return block.closed()
-                if (yield from scan.accept(("<arg_key>",))):
-                    yield from self.bodies.keyed_call(name)
-                    return block.found()
+                if (yield from scan.peek(len(ARG_KEY))) == ARG_KEY:
+                    yield from self.bodies.tagged_call(name, "</tool_call>")
+                    return block.closed()
                 if name in self.bodies.tools and (yield from scan.accept(CLOSER_MARKS)):
                     self.bodies.report(ToolCall(name, "{}"))
                     return block.closed()

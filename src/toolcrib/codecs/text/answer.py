@@ -1,4 +1,4 @@
-"""What a parser of text writes to: chunks to hand out at once, and in the end the parts of the message."""
+"""Collects what a reader finds in a text: chunks to hand out at once, and in the end the parts of the message."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from toolcrib.messages import (
     TextChunk,
 )
 
+__all__ = ["CUT_OFF", "UNCLEAR", "Answer"]
+
 CUT_OFF = "it was cut off before its end; write the whole call again, in several shorter ones if it was long"
 UNCLEAR = (
     "a call before it could not be read to its end, so this one may be a part of that and was not meant; "
@@ -31,7 +33,7 @@ THOUGHT_ALOUD = "what came so far turned out to be the model's thinking"
 
 @dataclass(slots=True)
 class _Call:
-    """One call in the making."""
+    """One call that is being read, or was."""
 
     index: int
     name: str
@@ -50,7 +52,7 @@ class _Run:
 
 @dataclass(slots=True)
 class _Mark:
-    """A place in the answer to which it may go back: how much there was of everything."""
+    """A place to which the answer can be reset: how much there was of everything."""
 
     chunks: int
     parts: int
@@ -61,11 +63,11 @@ class _Mark:
 
 
 class Answer:
-    """Text, reasoning and calls in the order in which a parser reports them.
+    """Text, thinking and calls, in the order in which a reader reports them.
 
-    White space beside a call or a block of reasoning is layout of the format and not shown, but for what
-    separates the text before it from the text behind it. `in_thinking` says that the prompt has opened a
-    block of thinking; the parser that reads it to its end takes that back.
+    White space beside a call or a block of thinking is layout of the format and is not shown, except for the
+    white space that separates the text before it from the text behind it. `in_thinking` says that the prompt
+    has opened a block of thinking; the reader sets it to false once it has read that block.
     """
 
     __slots__ = (
@@ -94,7 +96,7 @@ class Answer:
         self._parts: list[_Run | _Call | MessagePart] = []
 
     def _clear(self) -> None:
-        """Nothing was said so far."""
+        """Forget everything that was reported."""
         self._call: _Call | None = None
         self._calls = 0
         self._last: _Call | None = None  # a call that is complete if no other follows
@@ -103,9 +105,9 @@ class Answer:
         self._space: list[str] = []  # white space that may turn out to stand beside a call
         self._between = ""  # the white space that stood before the last calls
         self._trim = False  # whether what comes next stands beside a call or thinking
-        self._spoken = False  # whether there is text
+        self._spoken = False  # whether any text was reported
 
-    # What a parser says
+    # What a reader reports
 
     def text(self, piece: str) -> None:
         """A piece of the answer's text."""
@@ -121,11 +123,11 @@ class Answer:
         self._say(piece, thinking=True)
 
     def end_reasoning(self) -> None:
-        """A block of thinking is over: another that follows is a part of its own."""
+        """A block of thinking has ended: the next block is a part of its own."""
         self._block()
 
     def open_call(self, name: str, id: str = "") -> None:
-        """A call begins; one that is still open is complete."""
+        """A call begins; a call that is still open is complete."""
         self.close_call()
         if self._last is not None:
             self.doubt_last_call()
@@ -148,7 +150,7 @@ class Answer:
             self._pieces.append(piece)
 
     def close_call(self, *, if_last: bool = False) -> None:
-        """The open call is complete; with `if_last` only if no other follows, which the end of the answer says."""
+        """The open call is complete; with `if_last` it is complete only if no other call follows in the answer."""
         self._flush()
         call, self._call = self._call, None
         if call is None:
@@ -161,23 +163,23 @@ class Answer:
             self._emit(CallChunk(call.index, done=True))
 
     def doubt_last_call(self) -> None:
-        """What followed a call that is complete if it is the last shows that nobody knows where it ended."""
+        """A call that was complete only if no other follows is followed by something: its end is not known."""
         last, self._last = self._last, None
         if last is not None:
             last.problem = OPEN_ENDED
             self.doubt_what_follows()
 
     def doubt_what_follows(self) -> None:
-        """A call could not be read to its end: what looks like another may be a part of it, and never runs."""
+        """A call could not be read to its end: what looks like a call behind it may be part of it, and never runs."""
         self._unclear = True
 
     @property
     def if_last(self) -> bool:
-        """Whether there is a call that is complete only if it is the last."""
+        """Whether the last call is complete only if no other follows."""
         return self._last is not None
 
     def fail_call(self, problem: str, name: str = "") -> None:
-        """The open call, or else one that could not even be opened, can never be run: why, for the model."""
+        """The open call, or a new one of this name, can never be run; `problem` tells the model why."""
         if self._call is None:
             self.open_call(name)
         self._flush()
@@ -195,7 +197,7 @@ class Answer:
         return self._call is not None
 
     def retract(self, text: str) -> None:
-        """All that was reported so far was thinking, and this is how it was written."""
+        """Everything that was reported so far was thinking; `text` is how the model wrote it."""
         kept: list[_Run | _Call | MessagePart] = [
             part for part in self._parts if not isinstance(part, _Run | _Call)
         ]
@@ -211,7 +213,7 @@ class Answer:
         self.end_reasoning()
 
     def hold(self) -> None:
-        """What is said from here on may turn out to be thinking: none of it is handed out until the end."""
+        """What is reported from here on may turn out to be thinking: none of it is handed out until the end."""
         self._flush()
         if self._mark is None:
             self._mark = _Mark(
@@ -219,7 +221,7 @@ class Answer:
             )
 
     def drop(self, text: str) -> None:
-        """All that was said since `hold` was thinking, and this is how it was written."""
+        """Everything that was reported since `hold` was thinking; `text` is how the model wrote it."""
         mark, self._mark = self._mark, None
         self._pieces.clear()
         if mark is not None:
@@ -237,17 +239,17 @@ class Answer:
             self._spoken = any(isinstance(part, _Run) and not part.thinking for part in self._parts)
         self.reasoning(text)
 
-    # What a base codec says beside the text
+    # What the base codec reports beside the text
 
     def part(self, part: MessagePart) -> None:
-        """A part that is no text of the model's: it keeps its place."""
+        """A part of the message that is no text, such as a picture; it keeps its place."""
         self._run = None
         self._parts.append(part)
 
-    # What comes out
+    # Results
 
     def take(self) -> list[Chunk]:
-        """The chunks since the last time."""
+        """The chunks that were added since the last call of this method."""
         self._flush()
         if self._mark is None:
             chunks, self._chunks = self._chunks, []
@@ -258,7 +260,7 @@ class Answer:
         return chunks
 
     def finish(self) -> None:
-        """The text is over: an open call was cut off, and white space at the end is text."""
+        """The text has ended: an open call was cut off, and white space at the end is text."""
         if self._call is not None:
             self.fail_call(CUT_OFF)
         last, self._last = self._last, None
@@ -281,7 +283,7 @@ class Answer:
         self._chunks.append(chunk)
 
     def _flush(self) -> None:
-        """The pieces of arguments so far become a chunk."""
+        """Turn the collected pieces of arguments into one chunk."""
         if self._pieces and self._call is not None:
             self._chunks.append(CallChunk(self._call.index, arguments="".join(self._pieces)))
             self._pieces.clear()

@@ -1,4 +1,4 @@
-"""The arguments of a call whose parameters are written as text: what each text says, and how JSON comes of it.
+"""The arguments of a call whose parameters are written as text, turned into JSON by the tool's schema.
 
 Formats with a tag for each parameter write strings as they are and everything else as JSON, so that only the
 schema tells `7` from `"7"`. Text becomes another value where the schema takes no text; where it takes both,
@@ -18,11 +18,26 @@ from toolcrib.json_text.lenient_reader import read_json
 from toolcrib.json_text.schema_shape import KINDS, Shape, Shapes
 from toolcrib.json_text.values import kind_of
 
+__all__ = [
+    "ANYTHING",
+    "TEXT",
+    "ArgumentWriter",
+    "Kinds",
+    "Parameters",
+    "Place",
+    "TextValue",
+    "Tools",
+    "Trim",
+    "escaped",
+    "read_json_value",
+    "read_value",
+]
+
 Tools = Mapping[str, Mapping[str, Any]]  # wire name to input schema; empty where the tools are not known
 Kinds = frozenset[str]
 ANYTHING: Final = KINDS
 TEXT: Final[Kinds] = frozenset({"string"})
-# No JSON Schema, but what hand-written tools say.
+# Type names that are no JSON Schema, as hand-written tools use them.
 ALIASES: Final = {
     "str": "string",
     "text": "string",
@@ -48,7 +63,7 @@ _UNREAD: Final = object()
 
 
 class Place:
-    """Where in a tool's arguments a value stands: which kinds of value it takes, and the places inside."""
+    """A place in a tool's arguments: which kinds of value it takes, and the places inside of it."""
 
     __slots__ = ("_shape", "_shapes", "kinds")
 
@@ -59,7 +74,7 @@ class Place:
 
     @property
     def is_text(self) -> bool:
-        """Whether nothing but text can stand here, so that it can be handed on while it is written."""
+        """Whether only text can stand here, which is then handed on while it is read."""
         return self.kinds == TEXT
 
     @property
@@ -91,7 +106,7 @@ class Place:
         return place
 
     def _ways(self, *, leaves: bool = False) -> list[Shape]:
-        """The shape and what its unions lead to, or only what they end in; each once."""
+        """The shape and the alternatives of its unions, or only those without further alternatives; each once."""
         ways: list[Shape] = []
         waiting = [] if self._shape is None else [self._shape]
         seen = set[int]()
@@ -127,7 +142,7 @@ def _aliased(schema: Any) -> Kinds:
 
 
 class Parameters:
-    """The places of the arguments of a request's tools, each worked out once."""
+    """The places in the arguments of all tools, each computed once."""
 
     __slots__ = ("_places", "_roots", "_tools")
 
@@ -157,9 +172,9 @@ class Parameters:
 
 
 def read_value(text: str, kinds: Kinds, *, untyped_json: bool = False) -> Any:
-    """The value that a text stands for where these kinds of value are taken.
+    """The value of a text at a place that takes these kinds of value.
 
-    Where anything is taken it stays text, or with `untyped_json` becomes what strict JSON makes of it.
+    At a place that takes anything it stays text, or with `untyped_json` is read as strict JSON.
     """
     bare = text.strip()
     if kinds == TEXT or (kinds == ANYTHING and not untyped_json):
@@ -180,7 +195,7 @@ def read_value(text: str, kinds: Kinds, *, untyped_json: bool = False) -> Any:
 
 
 def read_json_value(text: str) -> Any:
-    """The value of a text that is said to be JSON; the text where it is none."""
+    """The value of a text that should be JSON; the text itself where it is not."""
     value = _read_json(text.strip())
     return text if value is _UNREAD else value
 
@@ -205,7 +220,7 @@ def escaped(text: str) -> str:
 
 
 class ArgumentWriter:
-    """The arguments of one open call: names and values in, JSON text to the answer."""
+    """Writes the arguments of the open call: takes names and values, gives JSON text to the answer."""
 
     __slots__ = ("_answer", "_wrapper", "names")
 
@@ -215,7 +230,7 @@ class ArgumentWriter:
         self.names: set[str] = set()
 
     def name(self, name: str) -> None:
-        """A parameter begins; what is written until the next one is its value."""
+        """A parameter begins; what is written until the next name is its value."""
         held, self._wrapper = self._wrapper, None
         if held is not None:
             self.name(held[0])
@@ -243,9 +258,9 @@ class ArgumentWriter:
 
 
 class TextValue:
-    """A value that is written as text, handed on as it comes where it can only be a string.
+    """A value that is written as text; where it can only be a string, it is handed on while it is read.
 
-    `as_json` is what the format itself says of it: JSON, a string, or nothing.
+    `as_json` is what the format says of the value: it is JSON, it is a string, or nothing (None).
     """
 
     __slots__ = (
@@ -319,7 +334,7 @@ class TextValue:
             self._writer.value(self.read())
 
     def read(self) -> Any:
-        """What the text says, where it is not handed on."""
+        """The value of the text, where it was not handed on."""
         text = "".join(self._pieces or ())
         if self._as_json and self._kinds in (ANYTHING, TEXT):
             value = read_json_value(text)

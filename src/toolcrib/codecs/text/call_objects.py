@@ -15,6 +15,23 @@ from toolcrib.codecs.wire_json import compact
 from toolcrib.json_text.lenient_grammar import Unreadable
 from toolcrib.json_text.lenient_reader import read_json
 
+__all__ = [
+    "ARGUMENT_KEYS",
+    "ID_KEYS",
+    "LIST_KEYS",
+    "NO_JSON",
+    "NO_NAME",
+    "OTHER_KEYS",
+    "WRAPPER_KEYS",
+    "CallObject",
+    "Found",
+    "calls_in",
+    "loaded",
+    "read_keyed_calls",
+    "read_string",
+    "readable",
+]
+
 # All keys under which models write the parts of a call. No other module has such a list.
 NAME_KEYS: Final = frozenset({"name", "tool_name", "tool", "function_name"})
 ARGUMENT_KEYS: Final = frozenset({"arguments", "parameters", "args", "input", "params", "tool_input"})
@@ -47,11 +64,11 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 
 
 class Found(Enum):
-    """What an object turned out to be."""
+    """What a JSON object turned out to be."""
 
     CALL = "call"
     FAILED = "failed"  # a call that can never run; it was reported with its problem
-    NOTHING = "nothing"  # no call: nothing was reported
+    NOTHING = "nothing"  # no call; nothing was reported
 
 
 class CallObject:

@@ -10,7 +10,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Codec, Decoder, ModelError
 from toolcrib.codecs.text.form import Form
 from toolcrib.codecs.text.formats import format_for, format_named
-from toolcrib.codecs.text.history import system_with, written
+from toolcrib.codecs.text.history import conversation_as_text, system_with
 from toolcrib.codecs.text.parser import TextParser
 from toolcrib.codecs.text.prose import read_no_calls
 from toolcrib.codecs.tool_names import our_names, wire_names
@@ -29,6 +29,8 @@ from toolcrib.messages import (
 
 if TYPE_CHECKING:
     from toolcrib.spec import ToolSpec
+
+__all__ = ["TextCodec", "TextDecoder"]
 
 MERGED = "merged_json"  # the form of an answer that a merged schema allows
 
@@ -84,7 +86,7 @@ class TextCodec:
         specs = _specs(request, names)
         choice = replace(request.tool_choice, names=tuple(names.get(n, n) for n in request.tool_choice.names))
         tools = [spec.name for spec in specs]
-        messages = written(request.messages, self.format, names, self.provider, tools)
+        messages = conversation_as_text(request.messages, self.format, names, self.provider, tools)
         if specs:
             wish = _wish(choice, request.parallel_calls)
             messages = system_with(messages, self.format.teach(specs) + wish)
@@ -98,7 +100,7 @@ class TextCodec:
         return with_extras(body, self.format.constraints[self.constrain](specs, choice, several))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
-        """What a whole answer says; ModelError when it is not an answer."""
+        """The response in a whole answer; ModelError when the body is no answer."""
         try:
             return self._read(self.base.response(body, _bare(request)), request)
         except ModelError as error:
@@ -113,14 +115,14 @@ class TextCodec:
         return self.base.error(body, status, retry_after)
 
     def parser(self, request: Request | None) -> TextParser:
-        """A parser for one answer; without tools nothing is a call."""
+        """A parser for one answer; without tools nothing in it is a call."""
         if request is not None and not request.tools:
             return TextParser(replace(self.format, read=read_no_calls), {}, thinking=self.thinking)
         specs = _specs(request, wire_names(request)) if request is not None else ()
         return TextParser(self.format, {s.name: s.input_schema for s in specs}, thinking=self.thinking)
 
     def _read(self, response: Response, request: Request | None) -> Response:
-        """The answer with the calls that stand in its text; native ones come after them."""
+        """The response with the calls that stand in its text; native calls come after them."""
         parser, names = self.parser(request), our_names(request)
         native: list[MessagePart] = []
         for part in response.message.parts:
@@ -172,7 +174,7 @@ class TextDecoder:
         return chunks
 
     def end(self) -> list[Chunk]:
-        """What only the end of the stream settles; before `finish`."""
+        """The chunks that are certain only at the end of the stream; called before `finish`."""
         if self._ended:
             return []
         self._ended = True
@@ -218,7 +220,7 @@ def _renamed_chunk(chunk: Chunk, names: dict[str, str]) -> Chunk:
 
 
 def _wish(choice: ToolChoice, parallel: bool | None) -> str:
-    """What is wished of the next answer, in words."""
+    """The tool choice and the number of calls, as sentences for the prompt."""
     named = ", ".join(choice.names)
     wishes: list[str] = []
     if choice.mode == "none":

@@ -1,4 +1,4 @@
-"""Fields of a request body that hold a server to a form, for those that take a constraint."""
+"""Fields of a request body that make a server write only valid calls, for servers that take a constraint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from toolcrib.messages import ToolChoice
     from toolcrib.spec import ToolSpec
 
-# The tools that may be called, what is wished of the answer, and whether it may hold several calls.
+__all__ = ["Constraint", "json_schema", "merged_schema", "structural_tag"]
+
+# From the tools, the choice among them, and whether an answer may hold several calls, to the fields.
 Constraint = Callable[[Sequence["ToolSpec"], "ToolChoice", bool], dict[str, Any]]
 
 

@@ -1,6 +1,6 @@
-"""Text of others made harmless: what a tool returns can neither close a tag, forge a call nor speak for another.
+"""Escapes what a tool returns, so that it can neither close a tag, forge a call nor begin another turn.
 
-Broken is the first character of every word to which a text format or a chat template gives a meaning:
+Only words to which a text format or a chat template gives a meaning are escaped, by their first character:
 `<tool_call>` becomes `&lt;tool_call>`. All other text, code and markup included, stays as it is.
 """
 
@@ -10,6 +10,8 @@ import json
 import re
 from functools import lru_cache
 from typing import Any
+
+__all__ = ["SPECIAL", "escape_json", "escape_markers", "escape_words"]
 
 # Tags by which formats mark calls, results, declarations, thinking and turns, in any case and namespace.
 TAGS = (
@@ -41,7 +43,7 @@ def _broken(word: str) -> str:
 
 
 def escape_markers(text: str, reserved: tuple[str, ...] = ()) -> str:
-    """A text in which no word means anything to a format or a template; `reserved` are further such words.
+    """A text in which no word has a meaning for a format or a template; `reserved` are further such words.
 
     >>> escape_markers("a < b, </tool_response><b>bold</b>")
     'a < b, &lt;/tool_response><b>bold</b>'
@@ -50,7 +52,7 @@ def escape_markers(text: str, reserved: tuple[str, ...] = ()) -> str:
 
 
 def escape_json(value: Any, reserved: tuple[str, ...] = ()) -> str:
-    """JSON on one line in which no word means anything but what it says; it reads back as the same value."""
+    """JSON on one line in which no word has such a meaning; it reads back as the same value."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return _pattern(reserved).sub(_escape, text)
 

@@ -13,6 +13,8 @@ from toolcrib.codecs.text.form import Form, ResultText
 from toolcrib.content import Media, Text
 from toolcrib.messages import Message, MessagePart, Reasoning
 
+__all__ = ["conversation_as_text", "system_with"]
+
 UNREADABLE = (
     "What you wrote as a call could not be read: {}. Nothing was run. Write it again in the form for calls."
 )
@@ -20,7 +22,7 @@ ANY_ID = IdRule(re.compile(r"[\w.:-]{1,64}", re.ASCII))
 
 
 def system_with(messages: list[Message], section: str) -> list[Message]:
-    """The conversation with a section at the end of its system prompt, of which there is one in the end."""
+    """The conversation with a section at the end of its system prompt; adds a system prompt where there is none."""
     if messages and messages[0].role == "system":
         first = messages[0]
         parts = [*first.parts, Text(f"\n\n{section}" if first.parts else section)]
@@ -28,16 +30,16 @@ def system_with(messages: list[Message], section: str) -> list[Message]:
     return [Message.system(section), *messages]
 
 
-def written(
+def conversation_as_text(
     messages: Iterable[Message],
     format: Form,
     names: dict[str, str],
     provider: str,
     tools: Iterable[str] = (),
 ) -> list[Message]:
-    """The conversation without calls and results as such; `tools` are the names of those there are.
+    """The conversation with calls and results written as text; `tools` are the names of the tools.
 
-    What a tool returned is the user's text, and stands before what the user said next.
+    The results of a turn become the user's text, before what the user said next.
     """
     reserved = format.reserved_with(tools)
     steps = arrange(messages, ANY_ID)
@@ -58,7 +60,7 @@ def written(
 
 
 def _assistant(step: Step, format: Form, names: dict[str, str], provider: str, recent: bool) -> Message:
-    """What the model said, its calls written as it would have written them."""
+    """A message of the model, its calls written in the format."""
     parts: list[MessagePart] = []
     for part in step.parts:
         if isinstance(part, Reasoning) and provider not in part.extras and format.thinking and recent:
@@ -96,7 +98,7 @@ def _results(
 
 
 def _merged(parts: list[MessagePart]) -> list[MessagePart]:
-    """Neighbouring texts as one: base codecs join several in ways of their own."""
+    """Joins neighbouring texts, because base codecs would join them in different ways."""
     merged: list[MessagePart] = []
     for part in parts:
         last = merged[-1] if merged else None

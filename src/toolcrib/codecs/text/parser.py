@@ -1,4 +1,4 @@
-"""The public door of the text formats: a whole text or one that streams in, read as what a model says."""
+"""Reads what a model wrote, as a whole text or as a stream: text, thinking and calls."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from toolcrib.messages import Chunk, MessagePart, Reasoning
 if TYPE_CHECKING:
     from toolcrib.spec import ToolSpec
 
+__all__ = ["Parsed", "TextParser", "parse_text", "text_parser"]
+
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a text says: its parts in order."""
+    """The parts of a text, in order."""
 
     parts: list[MessagePart]
 
@@ -66,7 +68,7 @@ class TextParser:
         return self.answer.take()
 
     def parsed(self) -> Parsed:
-        """What was said in all; after `finish`."""
+        """All parts; called after `finish`."""
         return Parsed(self.answer.parts())
 
 
@@ -89,7 +91,7 @@ def parse_text(
     *,
     thinking: bool = False,
 ) -> Parsed:
-    """What a whole text says in a format.
+    """The parts of a whole text in a format.
 
     >>> text = 'Sure.<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
     >>> parse_text(text, "hermes").calls[0].arguments
@@ -114,4 +116,4 @@ def _steps(form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[Non
     else:
         engine = TaggedEngine if form.parameter else Engine
         yield from engine(form, scan, answer, tools).read()
-    yield from scan.until((), answer.text)  # a parser that stopped early loses no text
+    yield from scan.until((), answer.text)  # a reader that stopped early loses no text

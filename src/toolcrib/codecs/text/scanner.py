@@ -1,8 +1,8 @@
-"""A cursor over text that comes in pieces, for parsers written as generators.
+"""A cursor over text that comes in pieces, for readers that are written as generators.
 
-A parser does no I/O: it asks the scanner (`yield from scan.until(...)`), and whatever needs more text than
-there is yields until more was fed or the text ended. What was read is never read again, so that a parser is
-linear in its text however that is cut.
+A reader does no I/O: it asks the scanner (`yield from scan.until(...)`). A method that needs more text than
+there is yields until more text was fed, or until the text has ended. No text is read twice, so that the cost
+of reading is linear in the text, however it is cut.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable
 from functools import lru_cache
 from typing import Any, TypeVar
+
+__all__ = ["Into", "Markers", "Scanner", "Steps", "drive", "markers_of"]
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]  # `yield` means: more text is needed
@@ -29,7 +31,7 @@ IN_STRING = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
 
 
 class Markers:
-    """Some literal texts to look for; the longest wins where several begin at one place."""
+    """Literal texts to look for; where several begin at one place, the longest is found."""
 
     __slots__ = ("_beginnings", "_ignore_case", "_long", "_longest", "_pattern", "_written", "first", "words")
 
@@ -43,7 +45,9 @@ class Markers:
         short = [word for word in self._written if len(word) <= LONG]
         self._beginnings = frozenset(word[:end] for word in short for end in range(1, len(word)))
         first = "".join(sorted({re.escape(word[0]) for word in self.words}))
-        self.first = re.compile(f"[{first}]" if first else r"(?!)", flags)  # what all markers begin with
+        self.first = re.compile(
+            f"[{first}]" if first else r"(?!)", flags
+        )  # the first characters of all markers
         self._longest = max(map(len, self.words), default=0)
 
     def _plain(self, text: str) -> str:
@@ -57,7 +61,7 @@ class Markers:
         return bool(text) and any(len(text) < len(word) and word.startswith(text) for word in self._long)
 
     def find(self, text: str, start: int, ended: bool) -> tuple[int, str | None]:
-        """Where the first marker begins, and which; or None with how far there certainly is none."""
+        """The place of the first marker, and the marker; or how far there certainly is no marker, and None."""
         first = self.first.search(text, start)
         if first is None:
             return len(text), None
@@ -72,14 +76,14 @@ class Markers:
         return place, self._written[self._plain(match.group())]
 
     def at(self, text: str, start: int, ended: bool) -> tuple[bool, str | None]:
-        """Whether it is settled which marker stands exactly here, and which."""
+        """Whether it is certain which marker stands exactly here, and that marker."""
         match = self._pattern.match(text, start)
         if not ended and len(text) - start < self._longest and self._is_beginning(text[start:]):
             return False, None
         return True, None if match is None else self._written[self._plain(match.group())]
 
     def _settled(self, text: str, start: int) -> int:
-        """The place from which the end of the text may be the beginning of a marker."""
+        """The place from which on the text may be the beginning of a marker."""
         place = max(start, len(text) - self._longest + 1)
         while (match := self.first.search(text, place)) is not None:
             place = match.start()
@@ -89,9 +93,9 @@ class Markers:
         return len(text)
 
 
-@lru_cache(maxsize=512)  # some words come from the model
+@lru_cache(maxsize=512)  # bounded, because some words come from the model
 def markers_of(words: tuple[str, ...], ignore_case: bool = False) -> Markers:
-    """The same markers made once."""
+    """Markers of these words; the same words give the same object."""
     return Markers(words, ignore_case=ignore_case)
 
 
@@ -112,7 +116,7 @@ class Scanner:
         )
 
     def feed(self, piece: str) -> bool:
-        """More text; whether the parser must be resumed: not where the piece only goes on with a run of text."""
+        """Adds text. Says whether the reader must be resumed: not where the piece only continues a run of text."""
         self._let_go()
         if self._idle is not None and piece:
             stop, into = self._idle
@@ -150,7 +154,7 @@ class Scanner:
         return self._pos >= len(self._text)
 
     def rest(self) -> str:
-        """All that is there and not yet read; it is read then."""
+        """Reads everything that is there."""
         start, self._pos = self._pos, len(self._text)
         return self._text[start:]
 
@@ -198,7 +202,7 @@ class Scanner:
             yield
 
     def take(self, form: re.Pattern[str]) -> re.Match[str] | None:
-        """What stands here in this form, read, if all of it is there and something behind it; else nothing is."""
+        """Reads what stands here if it has this form, and text follows it; else reads nothing and gives None."""
         match = form.match(self._text, self._pos)
         if match is None or match.end() >= len(self._text):
             return None
@@ -320,7 +324,7 @@ class Scanner:
 
 
 def drive(steps: Steps[Any]) -> bool:
-    """Run a parser as far as the text goes; whether it wants more."""
+    """Runs a reader as far as there is text; whether it needs more."""
     return next(steps, _DONE) is not _DONE
 
 

@@ -1,4 +1,4 @@
-"""What stands around a place in prose, and code in it: whether a call is meant there or only shown."""
+"""Decides whether a call at some place in prose is meant, or only shown: quoted, in code, or as an example."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Final
 
 from toolcrib.codecs.text.answer import Answer
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
+
+__all__ = ["CODE", "LONGEST_WORD", "PARAGRAPH", "TICKS", "WORD", "Code", "Surroundings", "is_example"]
 
 TICK: Final = "`"
 TILDES: Final = "~~~"
@@ -40,28 +42,28 @@ _EXAMPLE: Final = re.compile(
 
 
 class Surroundings:
-    """Hands text on to the answer and remembers what stood just before."""
+    """Hands text on to the answer and remembers the end of it, to judge what follows."""
 
     __slots__ = ("_answer", "_blank", "_head", "_news", "_shown_before", "_tail")
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self._news: list[str] = []  # what was not yet looked at
+        self._unseen: list[str] = []  # text that was handed on and is not yet taken into account
         self._tail = ""
         self._head = ""  # the beginning of the line
-        self._blank = True  # whether the line is blank so far
-        self._shown_before = False  # whether only white space came since something that was shown
+        self._blank = True  # whether the line is empty so far
+        self._shown_before = False  # whether only white space followed something that was shown
 
     def text(self, piece: str) -> None:
         self._answer.text(piece)
-        self._news.append(piece)
+        self._unseen.append(piece)
 
     def _look(self) -> None:
-        """Take in what was said since the last time: only where there are markers does anybody ask."""
-        if not self._news:
+        """Take the unseen text into account; this is done only at delimiters, where it is needed."""
+        if not self._unseen:
             return
-        piece = "".join(self._news)
-        self._news.clear()
+        piece = "".join(self._unseen)
+        self._unseen.clear()
         self._tail = (self._tail + piece[-_TAIL:])[-_TAIL:]
         _before, newline, line = piece.rpartition("\n")
         if newline:
@@ -71,13 +73,13 @@ class Surroundings:
         self._shown_before = self._shown_before and not piece.strip()
 
     def resumed(self) -> None:
-        """The text goes on after a call, if anything was said before."""
-        if self._tail or self._news:
+        """The text goes on behind a call, if there was text before."""
+        if self._tail or self._unseen:
             self.called()
 
     def called(self) -> None:
-        """A call was read: what stood before it says nothing of what follows."""
-        self._news.clear()
+        """A call was read: the text before it says nothing about what follows."""
+        self._unseen.clear()
         self._tail, self._head, self._blank, self._shown_before = "", "", True, False
 
     def restart(self) -> None:
@@ -85,13 +87,13 @@ class Surroundings:
         self.__init__(self._answer)  # type: ignore[misc]
 
     def shown(self) -> None:
-        """Something was shown and not meant; what follows at once is shown too."""
+        """A call was only shown; a call that follows it at once is only shown too."""
         self._look()
         self._shown_before = True
 
     @property
     def untouched(self) -> bool:
-        """Whether nothing was said yet."""
+        """Whether there was no text yet."""
         self._look()
         return not self._tail.strip()
 
@@ -115,16 +117,16 @@ class Surroundings:
 
 
 def is_example(line: str) -> bool:
-    """Whether a line leads to something that is only shown."""
+    """Whether a line announces an example."""
     if line.endswith(_SENTENCE_ENDS) or _INTENT.search(line) is not None:
         return False
     return _EXAMPLE.search(line) is not None
 
 
 class Code:
-    """Reads code in prose: all of it is text.
+    """Reads code in prose, all of which is text.
 
-    `fenced` is given the words of a code fence and says whether it read calls from it.
+    `fenced` is given the words behind the opening of a code fence and says whether it read calls in the fence.
     """
 
     def __init__(
@@ -168,7 +170,7 @@ class Code:
             self.around.text(self._scan.since(start))
 
     def _fence(self, start: int, run: str, runs: re.Pattern[str]) -> Steps[None]:
-        """A fence: of calls if its language says so, else of code."""
+        """A code fence, which `fenced` may read."""
         if self._fenced is not None and run == "```":
             info: list[str] = []
             for part in (WORD, BLANK, WORD, BLANK):

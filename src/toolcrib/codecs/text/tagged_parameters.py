@@ -20,7 +20,16 @@ from toolcrib.codecs.text.delimiters import Delimiters
 from toolcrib.codecs.text.form import Form
 from toolcrib.codecs.text.scanner import Into, Scanner, Steps, markers_of
 
-__all__ = ["Header", "call_header", "parameter_header", "read_tag"]
+__all__ = [
+    "Header",
+    "ParameterValue",
+    "ValueReader",
+    "attributes",
+    "call_header",
+    "parameter_header",
+    "read_tag",
+]
+
 
 IN_TAG: Final = re.compile(r"[^<>\n]+")
 EQUALS: Final = re.compile(r"""(?:"([^"]*)"|'([^']*)'|([^"'\s]\S*))\s*""")
@@ -138,9 +147,9 @@ AMBIGUOUS = (
 
 @dataclass(slots=True)
 class End:
-    """Where a value ended: at markers that were read already, at the next parameter, or nowhere.
+    """Where a value ended: at delimiters that were read already, at the next parameter, or nowhere.
 
-    `closed` says that it was where its closing tag stood.
+    `closed` says that its closing tag stood there.
     """
 
     ahead: list[str] = field(default_factory=list)
@@ -150,7 +159,7 @@ class End:
 
 
 class ParameterValue:
-    """One value on its way into the arguments, the wrapper of all arguments included."""
+    """One value of a call, or a parameter that wraps all arguments of the call."""
 
     __slots__ = ("_name", "_value", "_wraps", "_writer", "add")
 
@@ -237,7 +246,7 @@ class ValueReader:
         return clear and (self._trim == "none" or self._value.at_line_start)
 
     def _closer(self, found: str) -> Steps[End | str | None]:
-        """A closing tag: the end of the value, or text of it; then perhaps the marker that follows."""
+        """Decides on a closing tag: it ends the value, or belongs to it; gives a delimiter that was read behind it."""
         delimiters, scan = self._delimiters, self._scan
         kind = (
             "parameter"

@@ -16,6 +16,8 @@ from toolcrib.codecs.text.call_objects import NO_JSON
 from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
 
+__all__ = ["WORDS", "read"]
+
 START, END, MESSAGE = "<|start|>", "<|end|>", "<|message|>"
 CHANNEL, CONSTRAIN, CALL, RETURN = "<|channel|>", "<|constrain|>", "<|call|>", "<|return|>"
 WORDS: Final = (START, END, MESSAGE, CHANNEL, CONSTRAIN, CALL, RETURN)

@@ -10,6 +10,8 @@ from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.prose import Prose
 from toolcrib.codecs.text.scanner import Scanner, Steps
 
+__all__ = ["read"]
+
 PLAIN_RUN = re.compile(r'[^"\\]+')
 ESCAPED = {"u": 6}  # characters of an escape; all others have two
 HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB]")

@@ -29,6 +29,8 @@ from toolcrib.codecs.text.prose import SHOWN, THOUGHTS
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
 from toolcrib.codecs.text.surroundings import LONGEST_WORD, TICKS, WORD, Surroundings, is_example
 
+__all__ = ["Tags"]
+
 NOTHING_IN_IT: Final = (
     "what stands in the tag is no call; write one JSON object with name and arguments in it"
 )

@@ -20,6 +20,8 @@ from toolcrib.codecs.text.prose import CautiousProse
 from toolcrib.codecs.text.scanner import Into, Scanner, Steps, markers_of
 from toolcrib.codecs.wire_json import arguments_object
 
+__all__ = ["read", "write_call"]
+
 VERBATIM: Final = frozenset(
     {"content"}
 )  # parameters that keep their white space, but one line break each side

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.sandbox_runs import backend, run
 from toolcrib.command.sandbox import Level, Sandbox
-from toolcrib.command.sandbox.egress import Allowlist, guarded, target_of
+from toolcrib.command.sandbox.egress import Allowlist, guarded_resolver, target_of
 
 # -- what a request asks for
 
@@ -213,7 +213,7 @@ def test_the_network_guard_has_the_last_word(
     made = backend("bubblewrap")(
         tmp_path,
         Level.of("workspace_write", "allowlist", hosts),
-        resolve=guarded(hosts, resolver=lambda host, port: ["127.0.0.1"]),
+        resolve=guarded_resolver(hosts, resolver=lambda host, port: ["127.0.0.1"]),
     )
     done = run(made, [sys.executable, "-c", ASK, f"http://{asked}:{server}/"], tmp_path)
     assert (done.code == 0) is not bool(reason)
@@ -225,7 +225,9 @@ def test_the_network_guard_has_the_last_word(
 
 
 async def test_a_name_may_lead_into_ones_own_network_where_that_was_said() -> None:
-    resolve = guarded(["db.internal:5432"], allow_private=["db.internal"], resolver=lambda *_: ["10.0.0.7"])
+    resolve = guarded_resolver(
+        ["db.internal:5432"], allow_private=["db.internal"], resolver=lambda *_: ["10.0.0.7"]
+    )
     assert list(await resolve("db.internal", 5432)) == ["10.0.0.7"]
     with pytest.raises(OSError, match="not on the list"):
         await resolve("db.internal", 5433)

@@ -13,7 +13,7 @@ import typer
 
 from toolcrib.cli.console import Problem
 from toolcrib.command.sandbox import Bubblewrap, Files, Level, Sandbox, SandboxError, choose, warnings
-from toolcrib.command.sandbox.egress import guarded
+from toolcrib.command.sandbox.egress import guarded_resolver
 from toolcrib.command.sandbox.files.known_paths import PROTECTED
 from toolcrib.command.sandbox.files.paths import within
 from toolcrib.visible import escape_invisible
@@ -66,7 +66,7 @@ class SandboxOptions:
             )
         level = Level.of(self.sandbox, "allowlist" if hosts else self.network or "off", hosts)
         try:
-            guarded(hosts)
+            guarded_resolver(hosts)
         except ValueError as problem:
             raise Problem(f"--allow-host: {str(problem).removeprefix('hosts: ')}") from problem
         if level.files is Files.OFF and (self.network or hosts or self.outer_sandbox):

@@ -30,6 +30,7 @@ from toolcrib.command.launch.process_tree import (
     start_process,
 )
 from toolcrib.command.sandbox import Launch, Level, Sandbox, SandboxError
+from toolcrib.command.sandbox.files.paths import within_any
 
 if TYPE_CHECKING:
     import asyncio
@@ -54,7 +55,7 @@ async def run_as_plan(
     read_end, write_end = os.pipe()
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     own_errors = _non_blocking(write_end)
-    host.output, host.stands_for = os.fstat(read_end).st_ino, {own_errors: write_end}
+    host.output_inode, host.for_programs = os.fstat(read_end).st_ino, {own_errors: write_end}
     pipe = OutputPipe(read_end, output, on_output)
     code: int | None = None
     try:
@@ -67,7 +68,7 @@ async def run_as_plan(
         for fd in {nothing, write_end, own_errors}:
             os.close(fd)
         try:
-            await host.ended()
+            await host.end_all()
             await pipe.drained(DRAIN)
         finally:
             pipe.close()
@@ -104,14 +105,14 @@ class SandboxedHost:
         self.sandbox = sandbox
         self.level = level
         self.grace = grace
-        self.output = 0
-        self.stands_for: dict[int, int] = {}
+        self.output_inode = 0
+        self.for_programs: dict[int, int] = {}  # {descriptor of the plan: the one that its programs get}
         self.left = 0
         self.launch: Launch | None = None
         self.failed = False
         self.reverted: list[str] = []
         self.refused = ""
-        self.children: set[SandboxedProcess] = set()
+        self.processes: set[SandboxedProcess] = set()
 
     async def spawn(
         self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
@@ -135,7 +136,7 @@ class SandboxedHost:
     async def _started(self, launch: Launch, cwd: str, streams: Streams) -> SandboxedProcess:
         mark = secrets.token_hex(16)
         null = subprocess.DEVNULL
-        inherited = [null if stream is None else self.stands_for.get(stream, stream) for stream in streams]
+        inherited = [null if stream is None else self.for_programs.get(stream, stream) for stream in streams]
         try:
             process, cancelled = await start_process(
                 launch.argv,
@@ -149,7 +150,7 @@ class SandboxedHost:
             raise
         launch.started()
         child = SandboxedProcess(self, process, launch, mark)
-        self.children.add(child)
+        self.processes.add(child)
         if cancelled is not None:
             child.kill()
             await child.wait()
@@ -187,9 +188,9 @@ class SandboxedHost:
         finally:
             os.close(at)
 
-    async def ended(self) -> None:
+    async def end_all(self) -> None:
         """Ends the programs that still run."""
-        for child in list(self.children):
+        for child in list(self.processes):
             child.kill()
             await child.wait()
 
@@ -201,9 +202,7 @@ class SandboxedHost:
         return whole[len(self.root) :].strip("/")
 
     def _lies_in(self, below: str, places: Sequence[str]) -> bool:
-        """Whether a path relative to the root is one of the places or lies below one."""
-        whole = f"{posixpath.join(self.root, below)}/"
-        return any(whole.startswith(f"{place}/") for place in places)
+        return within_any(posixpath.join(self.root, below), places)
 
     def _walk(self, path: str) -> int:
         at = os.dup(self.folder)
@@ -227,7 +226,7 @@ class SandboxedProcess:
         self.host = host
         self.process = process
         self.launch = launch
-        self.tree = ProcessTree(process.pid, f"{MARK}={mark}".encode(), host.output, shared=True)
+        self.tree = ProcessTree(process.pid, f"{MARK}={mark}".encode(), host.output_inode, shared=True)
         self.ending: asyncio.Future[None] | None = None
 
     async def wait(self) -> int:
@@ -251,9 +250,9 @@ class SandboxedProcess:
 
     def _finish(self) -> None:
         host = self.host
-        if self not in host.children:
+        if self not in host.processes:
             return
-        host.children.remove(self)
+        host.processes.remove(self)
         self.launch.close()
         host.reverted += (words for words in self.launch.reverted() if words not in host.reverted)
         if not host.failed:

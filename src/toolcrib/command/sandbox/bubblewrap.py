@@ -64,10 +64,10 @@ class Bubblewrap(ConfiningSandbox):
     def check_level(self, level: Level) -> None:
         super().check_level(level)
         if level.hosts:
-            from toolcrib.command.sandbox.egress import guarded
+            from toolcrib.command.sandbox.egress import guarded_resolver
 
             try:
-                guarded(level.hosts)
+                guarded_resolver(level.hosts)
             except ValueError as problem:
                 raise SandboxError(str(problem)) from None
 
@@ -113,9 +113,9 @@ class Bubblewrap(ConfiningSandbox):
 
     def _start_proxy(self, launch: Launch, level: Level, command: Instructions) -> None:
         """Starts the proxy of an allowlist; the launcher hands it the listener in the command's network namespace."""
-        from toolcrib.command.sandbox.egress import Egress, guarded
+        from toolcrib.command.sandbox.egress import Egress, guarded_resolver
 
-        resolve = self.resolve or guarded(level.hosts)
+        resolve = self.resolve or guarded_resolver(level.hosts)
         egress = Egress(
             level.hosts, resolve, refused=launch.refused_hosts, refused_addresses=launch.refused_addresses
         )

@@ -22,6 +22,8 @@ from toolcrib.net.urls import NetworkRefused
 if TYPE_CHECKING:
     from toolcrib.net import NetGuard
 
+__all__ = ["Allowlist", "Egress", "Resolver", "allowlist_guard", "guarded_resolver", "target_of"]
+
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Gives the numeric addresses that a host may be reached at, already checked; raises OSError to refuse it."""
 
@@ -77,7 +79,7 @@ def _entry(entry: str) -> tuple[str, tuple[int, ...]]:
     return name, ((int(port),) if colon else DEFAULT_PORTS)
 
 
-def guarded(
+def guarded_resolver(
     hosts: Sequence[str],
     *,
     allow_private: Sequence[str] = (),

@@ -13,7 +13,7 @@ LOUD_WORD = "danger_no_sandbox"
 
 
 class SandboxError(Exception):
-    """A sandbox cannot do what was asked of it; nothing was started."""
+    """A sandbox cannot confine a command as it was asked to; nothing was started."""
 
 
 class Files(StrEnum):

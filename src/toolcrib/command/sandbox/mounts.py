@@ -41,7 +41,7 @@ def bwrap_knows(option: str) -> bool:
 
 
 def mount_arguments(view: FileView, level: Level, limits: Limits, scratch: str) -> list[str]:
-    """Everything from the root on: what is read-only, hidden, shown again, writable and protected."""
+    """The arguments for the whole file system: what is read-only, hidden, shown again, writable and protected."""
     words = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for path in KERNEL_SETTINGS:
         # Only root may write there anyway; and each of these mounts takes longer than all others together.

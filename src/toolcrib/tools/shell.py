@@ -23,10 +23,12 @@ from pydantic import BaseModel, Field, PrivateAttr
 from toolcrib.access import Access
 from toolcrib.command.explain.escalation import MAX_PERMISSIONS, PermissionEscalation
 from toolcrib.command.explain.failure import explain_failure
+from toolcrib.command.explain.preview import preview_text
 from toolcrib.command.explain.reporter import Reporter
 from toolcrib.command.explain.result_text import result_text, sandbox_sentences
 from toolcrib.command.judge import Judgement, judge, paths
 from toolcrib.command.judge.accesses import accesses_of
+from toolcrib.command.judge.history import REMOVES_HISTORY, removes_history
 from toolcrib.command.judge.reasons import why
 from toolcrib.command.launch.denied_paths import DeniedPathsInSandbox
 from toolcrib.command.launch.environment import command_environment
@@ -40,8 +42,6 @@ from toolcrib.question import Doubt, Preview
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.variables import PREFIX, as_variables
 from toolcrib.tool import Tool
-from toolcrib.tools.shell_hints import ends_history
-from toolcrib.tools.shell_preview import preview_text
 from toolcrib.visible import spelled_out
 
 if TYPE_CHECKING:
@@ -184,7 +184,9 @@ class Shell(
         reason = spelled_out(why(judgement, secrets))
         if not self._is_confined():
             return Doubt(f"{NO_SANDBOX}; {reason}" if reason else NO_SANDBOX, must_ask=True)
-        return ends_history(command.judgement, params.command) or (Doubt(reason) if reason else None)
+        if removes_history(command.judgement, params.command):
+            return Doubt(REMOVES_HISTORY, must_ask=True)
+        return Doubt(reason) if reason else None
 
     def preview(self, params: ShellParams) -> Preview:
         """What exactly would run, bound to the very folder that it would run in."""

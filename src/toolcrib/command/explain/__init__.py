@@ -1,5 +1,5 @@
-"""Explains what became of a command: why it failed, to the person while it runs, to the model in its result.
+"""Explains a command: to the person before and while it runs, why it failed, and to the model in its result.
 
-`failure` finds what the sandbox refused, `escalation` asks a person to allow it, `reporter` reports to the person, and
+`preview` says what would run, `failure` finds what the sandbox refused, `escalation` asks a person to allow it, `reporter` reports to the person, and
 `result_text` writes the result for the model.
 """

@@ -1,32 +1,29 @@
-"""Commands that remove a repository's history, as far as their words show it."""
+"""Recognises commands that remove a git repository's history, as far as their words show it."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from toolcrib.question import Doubt
-
-if TYPE_CHECKING:
-    from toolcrib.command.judge import Judgement
+from toolcrib.command.judge.judgement import Judgement
 
 REMOVERS = {"rm", "rmdir", "mv", "unlink", "shred"}
-LOOSELY = re.compile(
+# A `.git`, or what a pattern could expand to it, among the words of a command that was not understood.
+GIT_FOLDER = re.compile(
     r"""(?:^|[\s/'"=])\.(?:git|g?\*|\[[!^]\.\]\*)(?:/(?:objects|refs|\*))?/?(?=$|[\s'";&|)])"""
 )
 HISTORY = ("objects", "refs", "HEAD", "packed-refs", "logs", "*")
-ENDS_HISTORY = "it removes or overwrites the repository itself, and with it all that was not pushed"
+REMOVES_HISTORY = "it removes or overwrites the repository itself, and with it all that was not pushed"
 
 
-def ends_history(judgement: Judgement, command: str) -> Doubt | None:
-    """The doubt about a command whose words say that it removes a repository's `.git`: no autonomy is meant so."""
-    removes = not judgement.parts and REMOVERS & {*judgement.programs} and LOOSELY.search(command)
-    named = (
+def removes_history(judgement: Judgement, command: str) -> bool:
+    """Whether the words of a command say that it removes a repository's `.git`. No level of autonomy allows that."""
+    if not judgement.parts:
+        return bool(REMOVERS & {*judgement.programs} and GIT_FOLDER.search(command))
+    return any(
         _is_history(operand.path, operand.access, part.argv[0].rpartition("/")[2] if part.argv else "")
         for part in judgement.parts
         for operand in part.operands
     )
-    return Doubt(ENDS_HISTORY, must_ask=True) if removes or any(named) else None
 
 
 def _is_history(path: str, access: str, program: str) -> bool:

@@ -16,8 +16,8 @@ from pydantic import BaseModel, Field
 
 from toolcrib import Context, Effect, Tool, ToolError, tool
 from toolcrib.cli.demo_project import build
-from toolcrib.samples import invalid_samples, samples
 from toolcrib.testing import Replay, Scripted, check_tool
+from toolcrib.testing.samples import invalid_samples, samples
 from toolcrib.tools import EditFile, GlobFiles, Grep, ListDir, ReadFile, Shell, Workspace, WriteFile
 
 READ: dict[str, Any] = {"effect": Effect.READ, "secrets": ()}

@@ -20,10 +20,10 @@ from toolcrib.errors import ErrorCode, ToolDefinitionError
 from toolcrib.events import CallFinished, Event
 from toolcrib.prepared import Ready, Refused
 from toolcrib.result import ToolResult
-from toolcrib.samples import invalid_samples, samples
 from toolcrib.schema import DIALECTS, lint, to_dialect
 from toolcrib.spec import ToolSpec
 from toolcrib.testing.report import Report
+from toolcrib.testing.samples import invalid_samples, samples
 from toolcrib.toolbox import Toolbox
 from toolcrib.toolset import ToolLike, is_tool, name_of
 

@@ -2,13 +2,16 @@
 """Set the project up and run one of its jobs; needs nothing but Python 3.11 or newer.
 
     python3 dev.py demo     set up, and watch an agent mend a project (no key, no network once set up)
-    python3 dev.py test     set up, and run the tests
+    python3 dev.py test     set up, and run the tests (minutes; on two cores, if there are two)
+    python3 dev.py slow     set up, and run the second step of the tests: how costs grow, escapes, typing, docs
+    python3 dev.py nightly  set up, and run all tests, with many new examples for every property
     python3 dev.py check    set up, and check format, lint and types
-    python3 dev.py ci       test and check, as CI does
+    python3 dev.py ci       check, test, slow: what CI runs
     python3 dev.py bench    measure toolcrib beside its peers
     python3 dev.py lock     write the lock file anew
 
-What follows the job is handed to its command: `python3 dev.py test -k repair`.
+What follows the job is handed to its command: `python3 dev.py test -k repair`. A test that is named by its path runs
+whichever step it is of: `python3 dev.py test tests/test_docs.py`.
 """
 
 from __future__ import annotations
@@ -56,8 +59,26 @@ def demo(python: str, rest: list[str]) -> None:
     run([python, "-m", "toolcrib", "demo", *rest])
 
 
+def pytest(python: str, step: str, rest: list[str]) -> None:
+    """The tests of a step, on up to four cores; or the tests that `rest` names by their paths."""
+    if any((ROOT / argument.partition("::")[0]).exists() for argument in rest):
+        run([python, "-m", "pytest", *rest])
+        return
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = ["-n", str(min(cores, 4)), "--dist", "worksteal"] if cores > 1 and "--pdb" not in rest else []
+    run([python, "-m", "pytest", "-m", step, *workers, *rest])
+
+
 def test(python: str, rest: list[str]) -> None:
-    run([python, "-m", "pytest", *rest])
+    pytest(python, "not slow", rest)
+
+
+def slow(python: str, rest: list[str]) -> None:
+    pytest(python, "slow", rest)
+
+
+def nightly(python: str, rest: list[str]) -> None:
+    pytest(python, "slow or not slow", ["--hypothesis-profile=nightly", *rest])
 
 
 def check(python: str, rest: list[str]) -> None:
@@ -68,8 +89,10 @@ def check(python: str, rest: list[str]) -> None:
 
 
 def ci(python: str, rest: list[str]) -> None:
+    """What is likely to fail and quick to say so comes first."""
     check(python, [])
     test(python, rest)
+    slow(python, rest)
 
 
 def bench(python: str, rest: list[str]) -> None:
@@ -91,7 +114,7 @@ def lock(python: str, rest: list[str]) -> None:
     run([*uv, *extras, "pyproject.toml", "--no-emit-package", "toolcrib", "-o", str(LOCK)])
 
 
-JOBS = {job.__name__: job for job in (demo, test, check, ci, bench, lock)}
+JOBS = {job.__name__: job for job in (demo, test, slow, nightly, check, ci, bench, lock)}
 
 
 def main() -> None:
@@ -101,6 +124,9 @@ def main() -> None:
         sys.exit(__doc__)
     if os.name != "posix":
         sys.exit("toolcrib runs on Linux and macOS; there is no support for Windows.")
+    os.environ.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # collecting the tests takes three times as long without it
     try:
         JOBS[sys.argv[1]](set_up(), sys.argv[2:])
     except subprocess.CalledProcessError as failed:

@@ -1,16 +1,23 @@
-"""Property tests try new examples on a developer's machine; CI judges a change by the same ones each time."""
+"""What all tests share: how hard properties are tried, and that nobody's own settings count."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("ci", derandomize=True, deadline=None)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+from tests import cases, properties
+
+settings.load_profile(properties.FAST)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--case", default="", help="run only the cases of a table whose name contains this")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    cases.only_case = config.getoption("--case")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from tests.properties import examples
 from toolcrib import Agent, Answer, Context, Effect, Message, Tool, Toolbox, ToolCall, ToolError, Verdict
 from toolcrib.agent import Budget, Reason, TranscriptFile, read_transcript
 from toolcrib.codecs.codec import ModelError
@@ -514,7 +515,7 @@ async def test_cancellation_from_outside_goes_on_and_leaves_a_valid_transcript()
 # -- the transcript is valid at every moment
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(80, suppress_health_check=[HealthCheck.too_slow])
 @given(
     turns=st.lists(
         st.lists(

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.properties import examples
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
 from toolcrib.assembly import default_tools
@@ -425,7 +425,7 @@ class Approving(RuleBasedStateMachine):
 
 
 TestApproving = Approving.TestCase
-TestApproving.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)
+TestApproving.settings = examples(25, stateful_step_count=15)
 
 
 # -- questions that are put elsewhere

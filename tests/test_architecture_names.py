@@ -9,6 +9,8 @@ import pytest
 
 import toolcrib
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", ["tool", "repair"])
 @pytest.mark.parametrize("first", ["", "Effect", "Toolbox", "Agent"])

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties import examples
 from toolcrib import Answer, Effect, Toolbox, Verdict, tool
 from toolcrib.audit import AuditError, AuditLog, read_key, verify
 from toolcrib.audit.chain import Chain
@@ -139,7 +140,7 @@ def test_the_key_of_today_does_not_seal_yesterday() -> None:
 
 
 @given(st.binary(min_size=1, max_size=3), st.integers(0, 10_000))
-@settings(max_examples=200)
+@examples(200)
 def test_any_change_of_bytes_shows(put: bytes, at: int) -> None:
     whole = "\n".join(written(3)).encode()
     place = at % len(whole)

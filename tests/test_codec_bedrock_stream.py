@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.bedrock_wire import CITATIONS, END, SERVER_RESULT, SERVER_USE, STREAM, answer, delta, start, stop
+from tests.properties import examples
 from toolcrib.call import ToolCall
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
 from toolcrib.codecs.codec import ModelError
@@ -154,7 +155,7 @@ events = st.dictionaries(st.sampled_from(EVENTS), values, min_size=1, max_size=2
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     fed=st.lists(events, max_size=6),
     body=st.dictionaries(st.sampled_from(KEYS), values, max_size=4),
@@ -182,7 +183,7 @@ def test_no_input_raises_anything_but_a_model_error(
     assert isinstance(CODEC.error(body), ModelError)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data())
 def test_any_order_of_blocks_gives_the_same_sum(data: st.DataObject) -> None:
     texts = ['{"city":"Oslo"}', '{"a":[1,2]}', ""]

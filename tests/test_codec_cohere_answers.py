@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib.call import ToolCall
 from toolcrib.codecs import JSONEvents, ModelError
 from toolcrib.codecs.cohere import CohereCodec
@@ -302,7 +303,7 @@ events = st.builds(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(events | st.dictionaries(st.text(max_size=8), wild, max_size=3), max_size=8))
 def test_no_event_raises_anything_but_our_error(found: list[dict[str, Any]]) -> None:
     decoder = CODEC.decoder()
@@ -314,7 +315,7 @@ def test_no_event_raises_anything_but_our_error(found: list[dict[str, Any]]) -> 
         pass
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.dictionaries(st.sampled_from(["message", "finish_reason", "usage", "logprobs", "error", "id"]), wild)
 )
@@ -348,6 +349,7 @@ def test_any_split_gives_the_same_sum(cuts: set[int]) -> None:
     assert decoded(*found, *reader.finish()) == decoded(*STREAM)
 
 
+@pytest.mark.slow
 def test_the_time_is_linear_in_the_stream() -> None:
     def decode(count: int) -> Callable[[], object]:
         pieces = [call_delta(0, f'"k{number}":1,') for number in range(count)]

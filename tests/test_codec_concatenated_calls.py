@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib.codecs import Codec
 from toolcrib.codecs.catalog import codec_named
 from toolcrib.codecs.concatenated_calls import concatenated_objects
@@ -185,7 +186,7 @@ objects = st.dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(objects, min_size=1, max_size=5),
     st.sampled_from(["", " ", "\n"]),
@@ -238,6 +239,7 @@ def test_plain_text_of_a_custom_tool_is_no_json() -> None:
     assert [[call.arguments for call in answer.message.calls] for answer in answers] == [[A + B], [A + B]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CODECS)
 def test_many_glued_calls_are_read_in_linear_time(name: str) -> None:
     def reading(size: int) -> Callable[[], object]:

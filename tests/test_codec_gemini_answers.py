@@ -375,6 +375,7 @@ def test_thinking_streams_as_reasoning() -> None:
     assert response.message.parts == [Reasoning("hm", {"gemini": {"thought": True}}), Text("ok")]
 
 
+@pytest.mark.slow
 def test_decoding_is_linear() -> None:
     def decoding(size: int) -> Any:
         text = [event({"text": "x" * 16})] * (size // 32)

@@ -6,9 +6,10 @@ import json
 import re
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties import examples
 from tests.test_codec_properties import conversations, dialogues
 from toolcrib.codecs import JSONEvents, ModelError
 from toolcrib.codecs.gemini import GeminiCodec
@@ -47,7 +48,7 @@ def check(turns: list[dict[str, Any]]) -> None:
     assert not waiting
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     conversation=conversations | dialogues(),
     model=st.sampled_from(["gemini-3-pro", "gemini-2.5-flash"]),
@@ -128,7 +129,7 @@ events = st.dictionaries(st.sampled_from(KEYS), values, max_size=4) | st.fixed_d
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(fed=st.lists(events, max_size=6), status=st.none() | st.integers(100, 599))
 def test_no_input_raises_anything_but_a_model_error(fed: list[dict[str, Any]], status: int | None) -> None:
     decoder = CODEC.decoder(Request([], [TOOL]))
@@ -175,7 +176,7 @@ def pieces_of(path: str, value: Any, size: int) -> list[dict[str, Any]]:
     return [{"jsonPath": path, kind: value}]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(value=objects, size=st.integers(1, 3))
 def test_arguments_in_order_are_said_as_they_come(value: dict[str, Any], size: int) -> None:
     arguments = PartialArguments()
@@ -184,7 +185,7 @@ def test_arguments_in_order_are_said_as_they_come(value: dict[str, Any], size: i
     assert json.loads(said) == value
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(value=objects, data=st.data())
 def test_arguments_in_any_order_give_the_object(value: dict[str, Any], data: st.DataObject) -> None:
     arguments = PartialArguments()
@@ -202,7 +203,7 @@ def streamed(events: list[dict[str, Any]]) -> tuple[list[Chunk], Response]:
     return chunks, decoder.finish()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     said=st.lists(st.tuples(st.sampled_from(["text", "thought", "call"]), st.text(max_size=4)), max_size=6),
     cuts=st.lists(st.integers(1, 40), min_size=1, max_size=8),

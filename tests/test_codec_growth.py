@@ -19,6 +19,8 @@ from toolcrib.codecs.catalog import codec_named
 from toolcrib.codecs.ndjson import JSONLines
 from toolcrib.codecs.text import format_named, formats, text_parser
 
+pytestmark = pytest.mark.slow
+
 PLACES = frozenset({"index", "output_index", "content_index", "contentBlockIndex"})
 IDS = frozenset({"id", "item_id", "call_id", "toolUseId", "tool_use_id"})
 AT_MOST = 30  # times as much for eight times the input: a square would be 64

@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties import examples
 from tests.test_codec_properties import conversations, dialogues
 from toolcrib.call import ToolCall
 from toolcrib.codecs import ModelError
@@ -147,7 +148,7 @@ def test_an_interaction_that_failed_is_no_answer(status: str) -> None:
         CODEC.response({"status": status, "steps": [], "errors": [{"message": "too much"}]})
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(conversation=conversations | dialogues())
 def test_any_conversation_gives_a_body_in_which_each_call_has_its_result(conversation: list[Message]) -> None:
     steps = body(*conversation, tools=[F])["input"]
@@ -185,7 +186,7 @@ events = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(fed=st.lists(events, max_size=8), steps=st.lists(typed, max_size=3) | values)
 def test_no_input_raises_anything_but_a_model_error(fed: list[dict[str, Any]], steps: Any) -> None:
     decoder = CODEC.decoder()

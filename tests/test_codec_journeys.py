@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.legal_bodies import CHECKERS
+from tests.properties import examples
 from toolcrib.call import ToolCall
 from toolcrib.codecs.catalog import codec_named
 from toolcrib.codecs.codec import Codec
@@ -328,7 +329,7 @@ choices = st.sampled_from(
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(conversation=journeys(), tools=st.sampled_from([[], SPECS]), choice=choices)
 def test_any_journey_is_legal(
     route: str, conversation: list[Message], tools: list[ToolSpec], choice: ToolChoice

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib.call import ToolCall
 from toolcrib.codecs import ModelError
 from toolcrib.codecs.ndjson import JSONLines
@@ -344,7 +345,7 @@ wild = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.lists(
         st.dictionaries(st.sampled_from(FIELDS + MORE) | st.text(max_size=3), wild, max_size=5), max_size=5
@@ -377,6 +378,7 @@ def test_any_split_gives_the_same_sum(cuts: set[int]) -> None:
     assert decoded(*found, *reader.finish()) == decoded(*STREAM)
 
 
+@pytest.mark.slow
 def test_the_time_is_linear_in_the_stream() -> None:
     def read(count: int) -> Callable[[], object]:
         data = b"\n".join(json.dumps(line(content="so ")).encode() for _ in range(count // 8))

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib.call import ToolCall
 from toolcrib.codecs import AnthropicMessagesCodec, Codec, ModelError, OpenAIChatCodec
 from toolcrib.content import Audio, File, Image, Json, Text
@@ -132,7 +133,7 @@ def check_anthropic(body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.provider)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(conversation=conversations | dialogues())
 def test_any_conversation_gives_a_valid_body(codec: Codec, conversation: list[Message]) -> None:
     before = messages_to_json(conversation)
@@ -206,7 +207,7 @@ events = st.dictionaries(st.sampled_from(KEYS), values, max_size=4) | chat_event
 
 
 @pytest.mark.parametrize("codec", CODECS[::3], ids=lambda codec: codec.name)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(fed=st.lists(events, max_size=6), body=st.dictionaries(st.sampled_from(KEYS), values, max_size=5))
 def test_no_input_raises_anything_but_a_model_error(
     codec: Codec, fed: list[dict[str, Any]], body: dict[str, Any]
@@ -226,7 +227,7 @@ def test_no_input_raises_anything_but_a_model_error(
     assert isinstance(codec.error(body), ModelError)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     asked=st.lists(
         st.tuples(
@@ -285,6 +286,7 @@ def long_stream(codec: Codec, size: int) -> list[dict[str, Any]]:
     return [start, *([{"type": "content_block_delta", "index": 0, "delta": delta}] * (size // 16))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS[::3], ids=lambda codec: codec.name)
 def test_decoding_is_linear(codec: Codec) -> None:
     def decoding(size: int) -> Callable[[], object]:

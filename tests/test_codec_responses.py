@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.properties import examples
 from tests.test_codec_properties import NAME, conversations, dialogues
 from toolcrib.call import ToolCall
 from toolcrib.codecs import AnthropicMessagesCodec, ModelError, OpenAIChatCodec
@@ -319,7 +320,7 @@ def test_thinking_is_asked_for_where_only_we_keep_it(model: str, own: dict[str, 
     assert body(Message.user("Hi"), model=model, extras={"openai": own}).get("include") == include
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(conversation=conversations | dialogues())
 def test_any_conversation_gives_a_valid_body(conversation: list[Message]) -> None:
     before = messages_to_json(conversation)

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib.codecs import JSONEvents, ModelError
 from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
 from toolcrib.messages import CallChunk, Chunk, Reasoning, ReasoningChunk, Request, Response, TextChunk
@@ -321,7 +322,7 @@ events = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(fed=st.lists(events, max_size=8), body=answers)
 def test_no_input_raises_anything_but_a_model_error(fed: list[Event], body: Event) -> None:
     decoder = CODEC.decoder()
@@ -341,7 +342,7 @@ def test_no_input_raises_anything_but_a_model_error(fed: list[Event], body: Even
     assert isinstance(CODEC.error(body), ModelError)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(words, words), min_size=1, max_size=4), st.data())
 def test_any_cut_and_order_gives_the_same_sum(asked: list[tuple[str, str]], data: st.DataObject) -> None:
     finished = [call(number, json.dumps({key: value})) for number, (key, value) in enumerate(asked)]
@@ -388,6 +389,7 @@ LONG: dict[str, Callable[[int], list[Event]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", LONG.values(), ids=LONG)
 def test_decoding_is_linear(make: Callable[[int], list[Event]]) -> None:
     def decoding(size: int) -> Callable[[], object]:

@@ -83,6 +83,7 @@ def test_an_error_event_in_plain_words() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_one_long_line_in_small_pieces_is_linear() -> None:
     def reading(size: int) -> Callable[[], object]:
         data = b"data: " + b"x" * size + b"\n\n"

@@ -31,6 +31,8 @@ from toolcrib.models.providers import PROVIDERS
 from toolcrib.repair import EDITS
 from toolcrib.schema import DIALECTS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",

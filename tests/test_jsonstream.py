@@ -379,6 +379,7 @@ GROWING: dict[str, Callable[[int], Sequence[str | bytes]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", [True, False])
 @pytest.mark.parametrize("build", GROWING.values(), ids=GROWING)
 def test_cost_grows_with_the_text_and_no_faster(

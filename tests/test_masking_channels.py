@@ -16,11 +16,12 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tests.cases import each
+from tests.properties import examples
 from toolcrib import Agent, Answer, Context, Effect, Toolbox, ToolCall, ToolError, ToolResult, Verdict, tool
 from toolcrib.agent import TranscriptFile
 from toolcrib.audit import AuditLog
@@ -467,7 +468,7 @@ def test_a_store_that_fails_in_its_own_way_breaks_no_call(tmp_path: Path) -> Non
     ),
     st.lists(st.integers(1, 9), min_size=1, max_size=40),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_whatever_the_pieces_no_secret_is_put_together(words: list[str], sizes: list[int]) -> None:
     text, at, number = "".join(words), 0, 0
     pieces, shown = SuccessiveTexts(), ""

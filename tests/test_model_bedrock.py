@@ -11,12 +11,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.bedrock_wire import FRAMES, STREAM, answer, delta, frame, framed, read
 from tests.cases import each
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
 from toolcrib.codecs.codec import ModelError
 from toolcrib.messages import Message, Request, Response, TextChunk
@@ -25,7 +26,7 @@ from toolcrib.models.bedrock import BedrockConverse, BedrockMessages
 CODEC = BedrockConverseCodec()
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.integers(0, len(FRAMES)), max_size=20))
 def test_frames_may_be_cut_anywhere(cuts: list[int]) -> None:
     assert read(FRAMES, cuts) == STREAM
@@ -66,6 +67,7 @@ def test_frames_that_say_an_error(data: bytes, words: str) -> None:
     assert caught.value.retryable
 
 
+@pytest.mark.slow
 def test_reading_frames_is_linear() -> None:
     def reading(size: int) -> Any:
         data = framed(delta(0, text="x" * size))

@@ -8,10 +8,11 @@ import pathlib
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
+from tests.properties import examples
 from toolcrib import Effect, Toolbox
 from toolcrib.function import tool
 
@@ -215,7 +216,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(value=JSON_VALUES, text=st.text(max_size=20))
 def test_what_fits_arrives_as_it_was_sent(value: Any, text: str) -> None:
     seen: list[Any] = []
@@ -231,7 +232,7 @@ def test_what_fits_arrives_as_it_was_sent(value: Any, text: str) -> None:
     assert seen == [(text, None if value == "" else value)]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(text=st.text(alphabet="{}[]\",:ntrue 015\\\n'", max_size=30))
 def test_no_text_at_all_breaks_the_path(text: str) -> None:
     result = BOX.call_sync("take", text)

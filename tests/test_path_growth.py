@@ -4,11 +4,15 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import pytest
+
 from tests.growth import cpu_seconds, growth
 from toolcrib import Agent, Effect, Message, Toolbox, ToolCall
 from toolcrib.content import Text
 from toolcrib.function import tool
 from toolcrib.messages import Request, Response
+
+pytestmark = pytest.mark.slow
 
 GENEROUS = 8  # times; linear growth would be hundreds
 

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import hypothesis.strategies as st
-from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
+from tests.properties import examples
 from toolcrib import Answer, Effect, Toolbox, ToolCall, Verdict
 from toolcrib.call import CallKey
 from toolcrib.function import tool
@@ -141,4 +141,4 @@ class Calls(RuleBasedStateMachine):
 
 
 TestCalls = Calls.TestCase
-TestCalls.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestCalls.settings = examples(60, stateful_step_count=30)

@@ -14,10 +14,11 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from tests.properties import examples
 from toolcrib import Effect, File, Image, Text, Toolbox, ToolResult
 from toolcrib.content import Audio, Json
 from toolcrib.events import StatusChanged
@@ -302,7 +303,7 @@ async def test_an_error_of_a_tool_is_capped_too(tmp_path: pathlib.Path) -> None:
     assert len(result.text) < 51_000
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     text=st.text(alphabet=st.sampled_from("ab\n🦀é\r\u2028"), max_size=400),
     max_bytes=st.integers(0, 300),

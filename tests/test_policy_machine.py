@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.properties import examples
 from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
 from toolcrib.facts import Facts
@@ -278,10 +279,9 @@ class Policies(RuleBasedStateMachine):
                     assert not any(denied_for_certain(rule, one) for rule in self.policy.rules)
 
 
-Policies.TestCase.settings = settings(
-    max_examples=40,
+Policies.TestCase.settings = examples(
+    100,
     stateful_step_count=15,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 TestPolicies = Policies.TestCase

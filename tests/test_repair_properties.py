@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib.repair import Repaired, Unrepairable, repair
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -175,7 +176,7 @@ schemas = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(NOISE | words | objects | st.binary(max_size=20), schemas)
 def test_nothing_raises(raw: Any, schema: Any) -> None:
     result = repair(raw, schema)
@@ -184,7 +185,7 @@ def test_nothing_raises(raw: Any, schema: Any) -> None:
         json.dumps([edit.to_dict() for edit in result.edits])
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(NOISE)
 def test_noise_is_read_as_json_reads_it_or_says_what_was_put_right(text: str) -> None:
     result = repair("{" + text + "}", {"type": "object"})
@@ -254,6 +255,7 @@ GROWING: dict[str, tuple[Any, Callable[[int], Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("schema", "build"), GROWING.values(), ids=GROWING)
 def test_cost_grows_with_the_input(schema: Any, build: Callable[[int], Any]) -> None:
     def repairing(size: int) -> Callable[[], object]:
@@ -264,6 +266,7 @@ def test_cost_grows_with_the_input(schema: Any, build: Callable[[int], Any]) -> 
     assert growth(repairing, 1_000, 16_000, 64) <= 64
 
 
+@pytest.mark.slow
 def test_nested_unions_are_not_multiplied_out() -> None:
     def chain(depth: int) -> dict[str, Any]:
         node: dict[str, Any] = {"v": "1"}

@@ -10,9 +10,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties import examples
 from toolcrib import Context, Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ErrorCode
@@ -89,7 +90,7 @@ patterns = st.lists(
 
 
 @given(patterns, paths, st.integers(0, 3))
-@settings(max_examples=300)
+@examples(300)
 def test_what_is_meant_below_a_folder_is_seen_from_the_folder(pattern: str, path: str, depth: int) -> None:
     """Whoever may reach a protected file through a folder is never told that the two do not meet."""
     compiled = PathPattern(pattern)
@@ -435,7 +436,7 @@ def test_examples_are_tried() -> None:
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=200)
+@examples(200)
 def test_whatever_a_file_holds_is_told(text: str) -> None:
     try:
         read_rules(text)

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.conformance.rules_of_others import ordered
+from tests.properties import examples
 from tests.sandbox_runs import backend
 from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
@@ -274,7 +275,7 @@ known = st.lists(st.sampled_from(["a", "b", "-f"]), max_size=3)
 
 
 @given(patterns, st.lists(words, max_size=5), known)
-@settings(max_examples=400)
+@examples(400)
 def test_what_is_not_known_is_judged_on_the_safe_side(
     pattern: list[str], argv: list[str], filled: list[str]
 ) -> None:
@@ -361,7 +362,7 @@ step = st.tuples(
 
 
 @given(st.lists(step, max_size=6), st.lists(st.sampled_from(["a", "b", "src", "x"]), min_size=1, max_size=4))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_rules_in_an_order_can_be_said_without_one(
     steps: list[tuple[Verb, list[str]]], path: list[str]
 ) -> None:

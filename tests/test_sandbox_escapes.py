@@ -23,7 +23,10 @@ import toolcrib.command.sandbox
 import toolcrib.errors
 from toolcrib.command.sandbox.choose import ORDER, unfit
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the back ends that can be tried are Linux's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="the back ends that can be tried are Linux's"),
+]
 
 ESCAPED = "escaped"
 HERE = Path(__file__).parent / "escape"

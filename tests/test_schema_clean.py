@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib.schema import SchemaError, clean
 
 OBJECT = {"type": "object", "properties": {}}
@@ -235,6 +236,7 @@ def wide(fields: int) -> dict[str, Any]:
     return {"type": "object", "properties": {f"f{n}": copy.deepcopy(row) for n in range(fields)}}
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_schema_and_no_faster() -> None:
     def cleaning(fields: int) -> Callable[[], object]:
         schema = wide(fields)
@@ -261,7 +263,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.dictionaries(st.sampled_from(["type", "properties", "$defs", "anyOf", "allOf", "$ref", "items"]), JSON)
 )

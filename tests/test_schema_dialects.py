@@ -11,10 +11,11 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.cases import each
+from tests.properties import examples
 from toolcrib.schema import DIALECTS, SchemaError, to_dialect
 
 ALL = tuple(DIALECTS)
@@ -393,7 +394,7 @@ LIKELY = st.deferred(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.dictionaries(WORDS, ANYTHING, max_size=6) | LIKELY)
 @example({"type": "null", "$ref": "#"})
 @example({"type": "object", "anyOf": [{"type": "array"}]})

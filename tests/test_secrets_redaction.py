@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.cases import each
+from tests.properties import examples
 from toolcrib.secrets import Redactor, UnfitSecret, unfit
 
 VALUES = {
@@ -252,7 +253,7 @@ TEXTS = st.lists(st.one_of(NOISE, WRITTEN, WRITTEN.map(lambda text: text[: len(t
 SIZES = st.lists(st.integers(0, 40), max_size=60)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(TEXTS, SIZES, st.booleans())
 @example(VALUES["PLAIN"], [1] * 30, False)
 def test_pieces_give_what_the_whole_gives(text: str, sizes: list[int], automaton: bool) -> None:
@@ -260,7 +261,7 @@ def test_pieces_give_what_the_whole_gives(text: str, sizes: list[int], automaton
     assert streamed(redactor, pieces(text, sizes)) == redactor.redact_text(text).value
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(TEXTS)
 def test_both_ways_of_looking_find_the_same(text: str) -> None:
     assert REDACTORS[False].redact_text(text) == REDACTORS[True].redact_text(text)

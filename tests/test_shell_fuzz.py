@@ -345,6 +345,7 @@ SEEDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not BASH or not Path("/proc/self/fd").exists(), reason="needs bash and /proc")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_bash_runs_what_was_proved_and_nothing_else(seed: int) -> None:

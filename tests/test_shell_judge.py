@@ -211,6 +211,7 @@ def test_what_is_shown_means_the_same_plan(text: str) -> None:
         assert again.programs == found.programs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib.call import ToolCall
 from toolcrib.codecs import OpenAIChatCodec
 from toolcrib.codecs.text import ResultText, format_named, formats, parse_text
@@ -109,7 +110,7 @@ PIECES = st.lists(
 
 @pytest.mark.parametrize("format", ALL)
 @given(output=PIECES, other=PIECES)
-@settings(max_examples=15)
+@examples(15)
 def test_whatever_a_tool_returns_the_prompt_holds_no_call(format: str, output: str, other: str) -> None:
     assert parse_text(prompt(format, output, other), format, [SHELL]).calls == []
 
@@ -146,7 +147,7 @@ def test_code_and_markup_stay_as_they_are(text: str) -> None:
         max_leaves=8,
     )
 )
-@settings(max_examples=50)
+@examples(50)
 def test_json_that_was_guarded_reads_back(value: Any) -> None:
     import json
 
@@ -154,6 +155,7 @@ def test_json_that_was_guarded_reads_back(value: Any) -> None:
     assert json.loads(text) == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["<", "< ", "<" + " " * 999, "[" + " " * 999, "<tool ", "<a:", "<" + "a" * 999, "</", "<|"]
 )
@@ -167,6 +169,7 @@ def test_guarding_is_linear(piece: str) -> None:
     assert growth(work, 5_000, 40_000, at_most=20, floor=0.002) < 20
 
 
+@pytest.mark.slow
 def test_space_after_a_bracket_costs_what_it_is_long() -> None:
     def work(size: int) -> Callable[[], object]:
         text = "<" + " " * size + "[" + " " * size

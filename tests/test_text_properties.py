@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text import Parsed, format_named, formats, parse_text, text_parser
 from toolcrib.codecs.text.escaping import escape_json, escape_markers
@@ -85,7 +86,7 @@ def cut(text: str, sizes: list[int]) -> list[str]:
 
 @pytest.mark.parametrize("name", ALL)
 @given(texts, st.lists(st.integers(0, 9), max_size=40))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @example('[f(a="', [1] * 9)
 @example("<tool_call>" + "[" * 3000 + "{" * 3000, [])
 @example('{"name": "f", "arguments": ' + "[" * 3000, [])
@@ -106,7 +107,7 @@ def test_any_text_however_cut_says_the_same_and_adds_up(name: str, text: str, si
 
 @pytest.mark.parametrize("name", ALL)
 @given(texts)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_a_beginning_shows_no_more_than_the_whole(name: str, text: str) -> None:
     """What was handed out while more could come is never taken back, but by a restart."""
     parser = text_parser(name, TOOLS)
@@ -120,7 +121,7 @@ def test_a_beginning_shows_no_more_than_the_whole(name: str, text: str) -> None:
 
 
 @given(st.dictionaries(st.from_regex("[a-z_]{1,5}", fullmatch=True), values, max_size=3))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_json_and_python_formats_give_back_what_was_written(arguments: dict[str, Any]) -> None:
     for name in (
         "hermes",
@@ -139,7 +140,7 @@ def test_json_and_python_formats_give_back_what_was_written(arguments: dict[str,
 
 
 @given(values.map(repr) | st.text(alphabet="[]{}(),:'\"\\ntxu0123.-_eTruFalsNon ", max_size=20))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @example("'a' 'b'")
 @example("0,")
 @example("'''a'b'''")
@@ -182,7 +183,7 @@ def test_literals_are_those_of_python(source: str) -> None:
 
 
 @given(texts)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_what_is_guarded_stays_guarded(text: str) -> None:
     once = escape_markers(text)
     assert escape_markers(once) == once
@@ -228,6 +229,7 @@ PARSERS = {
 }
 
 
+@pytest.mark.slow
 @each("name", PARSERS.values())
 @each("size", [1, 10**9], ids=["by character", "whole"])
 def test_the_cost_is_linear(name: str, size: int) -> None:

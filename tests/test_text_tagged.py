@@ -311,6 +311,7 @@ def raw_or_call(format: str, value: str) -> str:
     return written(format, ("write", {"content": "@@"})).replace("@@", value)
 
 
+@pytest.mark.slow
 @each("kind", HOSTILE)
 @each("format", ["qwen3_coder_xml", "invoke", "glm47", "minimax_m3", "kimi_k2", "gemma4", "harmony"])
 @each("step", [7, 10**9], ids=["in pieces", "at once"])
@@ -343,5 +344,6 @@ def test_the_mark_of_dsml_may_have_other_bars(format: str, bars: str) -> None:
     assert all(call.problem for call in read(format, mixed).calls)
 
 
+@pytest.mark.slow
 def test_a_marker_costs_no_more_than_it_is_long() -> None:
     assert growth(lambda size: lambda: Markers([f"<{'a' * size}>"]), 4000, 64000, at_most=40) < 40

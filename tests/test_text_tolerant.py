@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib.codecs.text import Parsed, format_for, format_named, parse_text, text_parser
 from toolcrib.messages import CallChunk, TextChunk
 
@@ -354,7 +355,7 @@ ARGUMENTS = st.dictionaries(
 
 @pytest.mark.parametrize("format", ["tool_call", "schoober"])
 @given(arguments=ARGUMENTS)
-@settings(max_examples=60)
+@examples(60)
 def test_a_call_that_we_write_reads_back(format: str, arguments: dict[str, str]) -> None:
     from toolcrib.call import ToolCall
 
@@ -432,7 +433,7 @@ FRAGMENTS = st.lists(
 
 @pytest.mark.parametrize("format", ["tool_call", "schoober"])
 @given(text=FRAGMENTS, cut=st.integers(1, 4))
-@settings(max_examples=150)
+@examples(150)
 def test_however_it_is_cut_it_says_the_same_and_nothing_is_raised(format: str, text: str, cut: int) -> None:
     whole = read(text, format)
     parser = text_parser(format, TOOLS)
@@ -445,7 +446,7 @@ def test_however_it_is_cut_it_says_the_same_and_nothing_is_raised(format: str, t
 
 @pytest.mark.parametrize("format", ["tool_call", "schoober"])
 @given(text=FRAGMENTS)
-@settings(max_examples=60)
+@examples(60)
 def test_the_chunks_add_up_to_what_was_said(format: str, text: str) -> None:
     parser = text_parser(format, TOOLS)
     chunks = [*parser.feed(text), *parser.finish()]
@@ -509,6 +510,7 @@ ENDLESS = [
 ]
 
 
+@pytest.mark.slow
 @each("format", ["tool_call", "schoober"])
 @each("piece", ENDLESS)
 def test_reading_is_linear(format: str, piece: str) -> None:
@@ -519,6 +521,7 @@ def test_reading_is_linear(format: str, piece: str) -> None:
     assert growth(work, 5_000, 40_000, at_most=20, floor=0.002) < 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["<tool_call>", '<tool_call>{"name": "shell", "arguments": {"command": "', "<shell><command>", "`", "{"],

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import growth
+from tests.properties import examples
 from toolcrib import Answer, Effect, Question, Toolbox, Verdict
 from toolcrib.command.sandbox import Level
 from toolcrib.content import Image
@@ -238,13 +239,14 @@ def test_markdown_of_a_page(page: str, text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["<", ">", "/", "a", " ", '"', "'", "=", "!--", "-->", "<p>", "<li>", "<ul>", "</ul>", "<script>", "<pre>", "</pre>", "&amp", "x", "\n", "<a href='y'>", "</a>"]), max_size=40))  # fmt: skip
-@settings(max_examples=200)
+@examples(200)
 def test_any_page_has_a_text(pieces: list[str]) -> None:
     page = "".join(pieces)
     for markdown in (True, False):
         assert isinstance(page_text(page, markdown=markdown, base="http://x/"), str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["<div>", '<a href="', "<!--", "<a ", '<a ""', "<b><i>", "<ul><li>", "&#", "</a>", "<p>x</p>", "<title></titl"])  # fmt: skip
 def test_hostile_pages_take_linear_time(piece: str) -> None:
     def work(size: int) -> Callable[[], object]:

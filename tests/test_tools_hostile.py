@@ -14,6 +14,7 @@ import pytest
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from tests.properties import examples
 from toolcrib import Context, ToolError
 from toolcrib.command.launch.output import plain
 from toolcrib.tools import (
@@ -159,7 +160,7 @@ breaks = st.sampled_from(["\n", "\r\n", "\r", "\n\n", ""])
 texts = st.lists(st.tuples(words, breaks), max_size=6).map(lambda parts: "".join(a + b for a, b in parts))
 
 
-@hypothesis.settings(max_examples=400, deadline=None)
+@examples(400)
 @hypothesis.given(
     before=texts, after=texts, new=words, encoding=st.sampled_from(sorted(ENCODINGS)), wild=st.booleans()
 )

@@ -240,6 +240,7 @@ def test_a_search_for_names_has_an_end(tmp_path: Path, monkeypatch: pytest.Monke
     assert "No files" in said and "Stopped after" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern", ["*", "**/*.py", "{" + ",".join(f"**/x{n}*y" for n in range(64)) + "}", "**/" * 20 + "z"]
 )
@@ -342,6 +343,7 @@ def test_nothing_found_is_said(tmp_path: Path) -> None:
     assert grep(ws, "zebra", path="src", include="*.py") == "[No matches for 'zebra' in src (*.py).]"
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_text(tmp_path: Path) -> None:
     def searching(lines: int) -> Callable[[], object]:
         ws = make(tmp_path / str(lines), {"f": "some text without it\n" * lines})

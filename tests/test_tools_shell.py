@@ -327,6 +327,7 @@ def test_plain_text_has_no_control_characters(text: str) -> None:
     assert plain(got.encode()) == got
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

@@ -4,9 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties import examples
 from toolcrib import Answer, Effect, Toolbox, ToolCall, ToolError, Verdict
 from toolcrib.call import CallKey
 from toolcrib.function import tool
@@ -81,7 +82,7 @@ async def test_what_may_overlap_does_and_what_may_not_keeps_its_order(
     assert all(tracks.before(str(a), str(b)) for a, b in ordered)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(specs=st.lists(st.sampled_from(["r", "w", "r:a", "w:a", "r:b", "w:b"]), max_size=7))
 def test_no_call_ever_overtakes_one_that_it_conflicts_with(specs: list[str]) -> None:
     tracks = Tracks()
@@ -212,7 +213,7 @@ async def test_an_always_covers_the_same_call_later_in_the_turn() -> None:
 # -- cut short
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     kinds=st.lists(st.sampled_from(["read", "write", "nope", "bad", "ask", "hang"]), min_size=1, max_size=6),
     steps=st.integers(1, 40),

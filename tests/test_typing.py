@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = """\
 from dataclasses import dataclass
 from typing import TypedDict

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties import examples
 from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, DeniedPaths, Reach
@@ -461,7 +462,7 @@ PATTERNS = st.lists(PIECES, min_size=1, max_size=4).map("/".join)
 NAMES = st.lists(st.sampled_from(["a", "b", "ab", ".a"]), min_size=1, max_size=4).map("/".join)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(PATTERNS, min_size=1, max_size=3), st.lists(PATTERNS, max_size=1), st.sets(NAMES, max_size=8))
 def test_the_places_are_what_the_rules_mean(patterns: list[str], but: list[str], names: set[str]) -> None:
     case = PolicyRequest(Facts("shell", Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE)

@@ -12,6 +12,8 @@ from tests.conformance.conftest import load_cases, shared_dir
 from tests.test_schema_dialects import nodes, violations
 from toolcrib.schema import DIALECTS, clean, to_dialect
 
+pytestmark = pytest.mark.slow
+
 CORPORA = sorted(
     str(path.relative_to(shared_dir()))
     for path in [

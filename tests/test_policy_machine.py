@@ -128,7 +128,8 @@ def denied_for_certain(one: Rule, case: PolicyRequest) -> bool:
                 return True
         elif access.reach is Reach.RUN:
             for text in (pattern.text for pattern in one.commands):
-                words = COMMANDS[text]
+                # A rule that forbids a command forbids it with any more words.
+                words = COMMANDS.get(text) or COMMANDS[text.removesuffix(" *")]
                 if access.argv[: len(words)] == words and (text.endswith("*") or access.argv == words):
                     return True
         elif any(

@@ -44,7 +44,7 @@ _EXAMPLE: Final = re.compile(
 class Surroundings:
     """Hands text on to the answer and remembers the end of it, to judge what follows."""
 
-    __slots__ = ("_answer", "_blank", "_head", "_news", "_shown_before", "_tail")
+    __slots__ = ("_answer", "_blank", "_head", "_shown_before", "_tail", "_unseen")
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer

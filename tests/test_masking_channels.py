@@ -483,5 +483,5 @@ def test_whatever_the_pieces_no_secret_is_put_together(words: list[str], sizes: 
 
 def test_masking_shows_no_value() -> None:
     masking = Masking(Held())
-    masking.masked("x")
+    masking.mask("x")
     assert found(repr(masking)) == ""

@@ -256,6 +256,7 @@ SIZES = st.lists(st.integers(0, 40), max_size=60)
 @examples(300)
 @given(TEXTS, SIZES, st.booleans())
 @example(VALUES["PLAIN"], [1] * 30, False)
+@example("\x1b[" + "".join(f"\\x{code:02x}" for code in VALUES["PHRASE"].encode()), [], False)
 def test_pieces_give_what_the_whole_gives(text: str, sizes: list[int], automaton: bool) -> None:
     redactor = REDACTORS[automaton]
     assert streamed(redactor, pieces(text, sizes)) == redactor.redact_text(text).value

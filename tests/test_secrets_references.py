@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.secrets import Environment, Redactor, as_variables, check, references, reveal
+from toolcrib.secrets import Environment, Redactor, as_variables, check_references, find_references, reveal
 
 STORE = Environment(
     ["KEY", "USER", "ODD", "LOOP"],
@@ -43,7 +43,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("arguments", "words"), REFUSED)
 def test_a_reference_that_cannot_be_used_is_refused_in_words(arguments: dict[str, Any], words: str) -> None:
-    problem = check(arguments, SHELL, KNOWN)
+    problem = check_references(arguments, SHELL, KNOWN)
     assert problem is not None and words in problem
     assert "s3cret" not in problem
 
@@ -60,12 +60,12 @@ def test_a_reference_that_cannot_be_used_is_refused_in_words(arguments: dict[str
     ],
 )
 def test_the_rest_passes(arguments: dict[str, Any]) -> None:
-    assert check(arguments, SHELL, KNOWN) is None
+    assert check_references(arguments, SHELL, KNOWN) is None
 
 
 def test_a_tool_without_secrets_says_so() -> None:
-    assert "This tool takes secrets nowhere." in str(check({"q": "<secret_ref:KEY>"}, (), KNOWN))
-    assert "Known names: none." in str(check({"q": "<secret_ref:KEY>"}, ["q"], ()))
+    assert "This tool takes secrets nowhere." in str(check_references({"q": "<secret_ref:KEY>"}, (), KNOWN))
+    assert "Known names: none." in str(check_references({"q": "<secret_ref:KEY>"}, ["q"], ()))
 
 
 def test_values_are_put_in_place_and_nothing_else_changes() -> None:
@@ -107,11 +107,13 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["command", "content"]), JSON), st.sampled_from([(), ("command",)]))
 def test_what_passes_the_check_can_be_revealed_and_leaves_no_reference(arguments: Any, eligible: Any) -> None:
-    if check(arguments, eligible, ["KEY"]) is not None:
+    if check_references(arguments, eligible, ["KEY"]) is not None:
         return
-    assert all(not reference.name or reference.parameter in eligible for reference in references(arguments))
+    assert all(
+        not reference.name or reference.parameter in eligible for reference in find_references(arguments)
+    )
     revealed = reveal(arguments, eligible, STORE)
-    assert [r for r in references(revealed.arguments) if r.name] == []
+    assert [r for r in find_references(revealed.arguments) if r.name] == []
     if not revealed.values:
         assert revealed.arguments == arguments
 

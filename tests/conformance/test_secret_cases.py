@@ -11,7 +11,7 @@ import pytest
 
 from tests.cases import each
 from tests.conformance.conftest import load_cases
-from toolcrib.secrets import Environment, Redactor, as_variables, check, reveal
+from toolcrib.secrets import Environment, Redactor, as_variables, check_references, reveal
 from toolcrib.secrets.redact import unfit
 
 REFERENCES = load_cases("cases/loopal/secret_ref.json")
@@ -38,7 +38,7 @@ def test_references(case: dict[str, Any]) -> None:
     asked, expected = case["input"], case["expected"]
     arguments, before = asked["arguments"], json.dumps(asked["arguments"])
     store = Environment(asked["secrets"], environ=asked["secrets"])
-    problem = check(arguments, asked["eligible"], store.names())
+    problem = check_references(arguments, asked["eligible"], store.names())
     if (
         expected.get("ok") is False
         or case["name"] in DIFFERENT_REFERENCES

@@ -198,7 +198,7 @@ class Run:
         self.deps = deps
         self._transcript = transcript
         if transcript is not None and self.box.masking is not None:
-            transcript.mask = self.box.masking.known_masked
+            transcript.mask = self.box.masking.mask_known_values
         self._failures: dict[str, int] = {}
         self._chosen = False
         self._task: asyncio.Task[Outcome] | None = None

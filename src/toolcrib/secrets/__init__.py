@@ -1,19 +1,37 @@
-"""Secrets: kept in stores, named by references in calls, revealed at the last moment, masked wherever they return."""
+"""Secrets: kept in stores, named by references in calls, revealed at the last moment, and masked wherever they come
+back.
 
-from toolcrib.secrets.patterns import PATTERNS, TokenPattern
-from toolcrib.secrets.redact import Redacted, Redactor, UnfitSecret, unfit
-from toolcrib.secrets.references import Revealed, SecretReference, check, references, reveal
-from toolcrib.secrets.stores import (
-    Environment,
-    Keyring,
-    SecretCommand,
-    SecretError,
-    SecretFile,
-    SecretStore,
-    Stores,
-)
-from toolcrib.secrets.stream import RedactedStream
-from toolcrib.secrets.variables import as_variables
+| what | where |
+| --- | --- |
+| where secrets are kept | `stores.py`, `secret_file.py`, `keyring.py`, `secret_command.py` |
+| references in arguments, also of shell commands | `references.py`, `variables.py` |
+| masking of known values | `redact.py`, `stream.py`; over `encodings.py`, `decodings.py`, `byte_search.py` |
+| masking of tokens in known formats | `patterns.py`, `pattern_search.py` |
+| a toolbox's secrets on the way of a call, in results, questions and events | `masking.py`, `events.py` |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolcrib.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from toolcrib.secrets.keyring import Keyring
+    from toolcrib.secrets.patterns import PATTERNS, TokenPattern
+    from toolcrib.secrets.redact import Redacted, Redactor, UnfitSecret, unfit
+    from toolcrib.secrets.references import (
+        Revealed,
+        SecretReference,
+        check_references,
+        find_references,
+        reveal,
+    )
+    from toolcrib.secrets.secret_command import SecretCommand
+    from toolcrib.secrets.secret_file import SecretFile
+    from toolcrib.secrets.stores import Environment, SecretError, SecretStore, Stores
+    from toolcrib.secrets.stream import RedactedStream
+    from toolcrib.secrets.variables import as_variables
 
 __all__ = [
     "PATTERNS",
@@ -32,8 +50,24 @@ __all__ = [
     "TokenPattern",
     "UnfitSecret",
     "as_variables",
-    "check",
-    "references",
+    "check_references",
+    "find_references",
     "reveal",
     "unfit",
 ]
+
+# Who needs one part, such as the formats of tokens, does not wait for the others.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "keyring": ("Keyring",),
+        "patterns": ("PATTERNS", "TokenPattern"),
+        "redact": ("Redacted", "Redactor", "UnfitSecret", "unfit"),
+        "references": ("Revealed", "SecretReference", "check_references", "find_references", "reveal"),
+        "secret_command": ("SecretCommand",),
+        "secret_file": ("SecretFile",),
+        "stores": ("Environment", "SecretError", "SecretStore", "Stores"),
+        "stream": ("RedactedStream",),
+        "variables": ("as_variables",),
+    },
+)

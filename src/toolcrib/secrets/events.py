@@ -1,8 +1,8 @@
-"""Events without secrets: whoever listens, on whatever channel, is handed none, nor one in pieces.
+"""Masks secrets in events, so that no listener gets one, not even in pieces.
 
-What grows (text, thinking, arguments as they stream) is held back where it may be the beginning of a secret, and
-given when it is none. What a tool reports is not held back, as each report stands for itself: its end is left
-out where it may begin a secret, and the rest of a secret that began in the report before is masked.
+Texts that arrive in pieces (text, thinking, streamed arguments) are held back where they may be the beginning of a
+secret, and given when they are not. Reports of a tool are not held back, because each is shown by itself: the end of a
+report is left out if it may be the beginning of a secret, and the rest of such a secret is masked in the next report.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ from toolcrib.secrets.stream import RedactedStream, SuccessiveTexts
 if TYPE_CHECKING:
     from toolcrib.secrets.masking import Masking
 
-PLAIN = frozenset({"run", "parent", "kind", "code", "verdict", "reason"})  # words of ours
-GROWING: dict[type[Event], str] = {TextDelta: "text", ReasoningDelta: "text", ArgumentsDelta: "delta"}
+__all__ = ["MaskedEvents"]
+
+NEVER_SECRET = frozenset(
+    {"run", "parent", "kind", "code", "verdict", "reason"}
+)  # fields that hold our own words
+IN_PIECES: dict[type[Event], str] = {TextDelta: "text", ReasoningDelta: "text", ArgumentsDelta: "delta"}
 
 
 class MaskedEvents:
-    """Of one toolbox; called for one event at a time, gives what may be handed on in its place, in order."""
+    """Masks the events of one toolbox. Called with an event, it returns the events to hand on instead, in order."""
 
     def __init__(self, masking: Masking) -> None:
         self._masking = masking
@@ -40,20 +44,20 @@ class MaskedEvents:
         self._shown: dict[tuple[Any, str], SuccessiveTexts] = {}
 
     def __call__(self, run: str, event: Event) -> list[Event]:
-        if isinstance(event, AnswerRestarted):  # what it said so far is void
+        if isinstance(event, AnswerRestarted):  # the answer so far is void
             for place in [place for place in self._open if place[0] == run]:
                 del self._open[place]
-        name = GROWING.get(type(event))
+        name = IN_PIECES.get(type(event))
         if name is not None and isinstance(getattr(event, name), str):
-            return self._grown(run, event, name)
+            return self._in_pieces(run, event, name)
         if isinstance(event, RunFinished):
             self._shown = {place: kept for place, kept in self._shown.items() if place[0].run != run}
         ended = self._ended(run, event)
-        if isinstance(event, QuestionAsked):  # its question was made without secrets
+        if isinstance(event, QuestionAsked):  # the question was masked when it was made
             return [*ended, event]
-        return [*ended, self._reported(event) if isinstance(event, StatusChanged) else self._plain(event)]
+        return [*ended, self._report(event) if isinstance(event, StatusChanged) else self._masked(event)]
 
-    def _grown(self, run: str, event: Any, name: str) -> list[Event]:
+    def _in_pieces(self, run: str, event: Any, name: str) -> list[Event]:
         if isinstance(event, ArgumentsDelta):
             place: tuple[Any, ...] = (run, event.key, event.path)
             before = self._flushed(
@@ -64,7 +68,7 @@ class MaskedEvents:
             place = (run, event.kind)
             before = self._flushed([open_ for open_ in self._open if open_[0] == run and open_ != place])
         stream = self._open[place][0] if place in self._open else self._masking.redactor.stream()
-        made = self._plain(event) if isinstance(event, ArgumentsDelta) else copy.copy(event)
+        made = self._masked(event) if isinstance(event, ArgumentsDelta) else copy.copy(event)
         setattr(made, name, stream.feed(getattr(event, name)))
         if isinstance(event, ArgumentsDelta) and event.finished:
             setattr(made, name, getattr(made, name) + stream.finish())
@@ -74,7 +78,7 @@ class MaskedEvents:
         return [*before, made] if getattr(made, name) else before
 
     def _ended(self, run: str, event: Event) -> list[Event]:
-        """What was held back of texts that do not go on after this event."""
+        """What was held back of texts that end before this event."""
         key = getattr(event, "key", None)
         if key is None and not isinstance(event, ArgumentsDelta):
             return self._flushed([place for place in self._open if place[0] == run])
@@ -88,33 +92,33 @@ class MaskedEvents:
             stream, last = self._open.pop(place)
             if rest := stream.finish():
                 event: Any = copy.copy(last)
-                setattr(event, GROWING[type(last)], rest)
+                setattr(event, IN_PIECES[type(last)], rest)
                 made.append(event)
         return made
 
-    def _reported(self, event: StatusChanged) -> StatusChanged:
-        made: StatusChanged = self._plain(event, but=("tip", "result"))
+    def _report(self, event: StatusChanged) -> StatusChanged:
+        made: StatusChanged = self._masked(event, but=("tip", "result"))
         for name in ("tip", "result"):
             value = getattr(event, name)
             if isinstance(value, str):
                 place = event.key, name
                 if place not in self._shown:
                     self._shown[place] = SuccessiveTexts()
-                setattr(made, name, self._masking.piece(self._shown[place], value))
+                setattr(made, name, self._masking.mask_successive(self._shown[place], value))
             elif value is not None and not isinstance(event, CallFinished):
-                setattr(made, name, self._masking.reported(value))
+                setattr(made, name, self._masking.mask_report(value))
         if event.state.terminal:
             for name in ("tip", "result"):
                 self._shown.pop((event.key, name), None)
         return made
 
-    def _plain(self, event: Any, but: tuple[str, ...] = ()) -> Any:
+    def _masked(self, event: Any, but: tuple[str, ...] = ()) -> Any:
         """A copy with every text and all data masked."""
         made = copy.copy(event)
         for item in fields(event):
             value = getattr(event, item.name, None)
-            if type(value) in (str, dict, list) and item.name not in PLAIN and item.name not in but:
-                setattr(made, item.name, self._masking.masked(value))
+            if type(value) in (str, dict, list) and item.name not in NEVER_SECRET and item.name not in but:
+                setattr(made, item.name, self._masking.mask(value))
         if isinstance(event, ArgumentsDelta):
-            made.path = tuple(self._masking.masked(event.path))
+            made.path = tuple(self._masking.mask(event.path))
         return made

@@ -1,15 +1,17 @@
-"""Strings anywhere inside JSON data: found with their place, or replaced in a copy. No depth is too much."""
+"""Finds strings in JSON data, or replaces them in a copy. Data of any depth is accepted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+__all__ = ["Path", "find_strings", "replace_strings"]
+
 Path = tuple[str | int, ...]
 
 
 def find_strings(value: Any, path: Path = ()) -> Iterator[tuple[Path, str, bool]]:
-    """Every string with the path to it; the last item says whether it is a dict key. In no promised order."""
+    """Path and text of every string, in no fixed order; the third item says whether it is a dict key."""
     waiting: list[tuple[Path, Any]] = [(path, value)]
     while waiting:
         where, found = waiting.pop()
@@ -32,7 +34,7 @@ def replace_strings(
     number: Callable[[Any], Any] = lambda number: number,
     other: Callable[[Any], Any] = lambda other: other,
 ) -> Any:
-    """A copy with every string, key and number replaced; tuples become lists. Equal new keys are told apart.
+    """A copy in which every string, key and number is replaced; tuples become lists. Equal new keys are numbered.
 
     `other` replaces what is no JSON data.
     """
@@ -63,7 +65,7 @@ def replace_strings(
 def _unused(key: str, taken: Mapping[Any, Any]) -> str:
     if key not in taken:
         return key
-    count = len(taken)  # more than were ever numbered here, so nearly always free at once
+    count = len(taken)  # nearly always free at once, as fewer keys were numbered here
     while f"{key} {count}" in taken:
         count += 1
     return f"{key} {count}"

@@ -1,6 +1,6 @@
-"""Secrets on the path of a call: references are checked before, revealed for the tool alone, masked in all it gives.
+"""The secrets of a toolbox: checks references, reveals values for the tool alone, and masks them in all it returns.
 
-A toolbox without a store has none of this, and its calls pay nothing for it.
+A toolbox without a store of secrets has none of this.
 """
 
 from __future__ import annotations
@@ -19,12 +19,23 @@ from toolcrib.prepared import Ready
 from toolcrib.question import Question
 from toolcrib.repair import Edit
 from toolcrib.result import JsonText, ToolResult
-from toolcrib.secrets import Redacted, Redactor, SecretError, SecretStore, check, references, reveal, unfit
+from toolcrib.secrets import (
+    Redacted,
+    Redactor,
+    SecretError,
+    SecretStore,
+    check_references,
+    find_references,
+    reveal,
+    unfit,
+)
 from toolcrib.secrets.stream import SuccessiveTexts
+
+__all__ = ["Masking", "problem_of"]
 
 
 class Masking:
-    """The secrets of one toolbox. Values are read when they are needed, and known to nobody else."""
+    """The secrets of one toolbox. Values are read from the store when they are needed."""
 
     def __init__(self, store: SecretStore) -> None:
         self._store = store
@@ -36,16 +47,16 @@ class Masking:
         return f"Masking({len(self._names)} secrets)"
 
     def names(self) -> Collection[str]:
-        """The names that can be referred to; none while the store cannot be read."""
+        """The names that a call may refer to; none while the store cannot be read."""
         try:
             return self._store.names()
         except Exception:  # a store may be anybody's, and fail in its own way
             return ()
 
-    def revealed(self, ready: Ready, definition: Definition) -> Any:
-        """The params of a call with the values in place, validated once more. Raises ToolError."""
+    def reveal_params(self, ready: Ready, definition: Definition) -> Any:
+        """The params of a call with values in place of references, validated again. Raises ToolError."""
         arguments = ready.arguments
-        if not isinstance(arguments, dict) or next(iter(references(arguments)), None) is None:
+        if not isinstance(arguments, dict) or next(iter(find_references(arguments)), None) is None:
             return ready.params
         try:
             made = reveal(arguments, definition.facts.secrets, self._store)
@@ -69,42 +80,42 @@ class Masking:
         except ValueError:
             raise ToolError("Nothing was run: with its secrets in place, an argument is not valid.") from None
 
-    def masked(self, value: Any) -> Any:
-        """Data or text without secrets; an object that holds none is given back as it is."""
+    def mask(self, value: Any) -> Any:
+        """Data or text without secrets; an object that contains none is returned as it is."""
         if isinstance(value, str):
             return self.redactor.redact_text(value).value
         return value if value is None else self.redactor.redact_json(value).value
 
-    def reported(self, value: Any) -> Any:
-        """What a tool shows of its work: data, or a text in its place where a secret is cut over it."""
-        return self._data(value).value if isinstance(value, list | dict | tuple) else self.masked(value)
+    def mask_report(self, value: Any) -> Any:
+        """A report of a tool without secrets. Data becomes text if a secret is spread over several strings in it."""
+        return self._data(value).value if isinstance(value, list | dict | tuple) else self.mask(value)
 
-    def known_masked(self, data: Any) -> Any:
-        """JSON data without known values; keys of no name stay, for it must be read back as it was."""
+    def mask_known_values(self, data: Any) -> Any:
+        """JSON data without known values. Tokens in known formats stay, because the data is read back later."""
         return self.redactor.without_patterns().redact_json(data).value
 
-    def piece(self, pieces: SuccessiveTexts, text: str) -> str:
-        """One of several texts that are shown one after another."""
+    def mask_successive(self, pieces: SuccessiveTexts, text: str) -> str:
+        """One of several texts that are shown one after another, without secrets."""
         return self.redactor.redact_text(pieces.show(self.redactor, text)).value
 
-    def edits(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    def mask_edits(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         """Repairs without secrets."""
-        hidden = self.masked
+        hidden = self.mask
         return tuple(replace(edit, before=hidden(edit.before), after=hidden(edit.after)) for edit in edits)
 
-    def hidden(self, question: Question) -> Question:
-        """A question without secrets, to be shown and stored; its fingerprint binds it to what it is about."""
+    def mask_question(self, question: Question) -> Question:
+        """A question without secrets, to be shown and stored. Its fingerprint binds it to the real arguments."""
         return replace(
             question,
-            arguments=self.masked(question.arguments),
-            edits=self.edits(question.edits),
-            action=self.masked(question.action),
-            reason=self.masked(question.reason),
-            patterns=tuple(self.masked(list(question.patterns))),
+            arguments=self.mask(question.arguments),
+            edits=self.mask_edits(question.edits),
+            action=self.mask(question.action),
+            reason=self.mask(question.reason),
+            patterns=tuple(self.mask(list(question.patterns))),
         )
 
-    def of_result(self, result: ToolResult) -> ToolResult:
-        """A result without secrets; the model is told when something was masked."""
+    def mask_result(self, result: ToolResult) -> ToolResult:
+        """A result without secrets. A note tells the model that something was masked."""
         redactor = self.redactor
         found: dict[str, None] = {}
         parts: list[Part] = []
@@ -134,7 +145,7 @@ class Masking:
         return masked
 
     def _data(self, value: Any) -> Redacted[Any]:
-        """JSON data without secrets; as a masked text, where one is cut over neighbouring texts in it."""
+        """JSON data without secrets; a masked text if a secret is spread over several strings in it."""
         data = self.redactor.redact_json(value)
         if not isinstance(value, list | dict | tuple):
             return data
@@ -142,7 +153,7 @@ class Masking:
         return Redacted(whole.value, (*data.found, *whole.found)) if whole.found else data
 
     def _joined(self, parts: list[Part], found: dict[str, None]) -> list[Part]:
-        """Neighbouring texts as one text, where a secret is cut over them."""
+        """The parts, with all texts as one text if a secret is spread over them."""
         texts = [part.text for part in parts if isinstance(part, Text)]
         if len(texts) < 2:
             return parts
@@ -154,7 +165,7 @@ class Masking:
 
     @property
     def redactor(self) -> Redactor:
-        """A redactor of all that the store knows by now."""
+        """A redactor of all values that the store has by now."""
         names = frozenset(self.names()) or self._names
         if self._redactor is None or names != self._names:
             self._names = names
@@ -173,7 +184,7 @@ class Masking:
             self._known[name] = value
 
     def _learn(self, name: str, value: str) -> None:
-        """A value as it is now; an older one stays known under a name of its own."""
+        """Remember a value as it is now; an older value is still masked, under another name."""
         if self._known.get(name) == value:
             return
         if name in self._known:
@@ -183,7 +194,7 @@ class Masking:
 
 
 def _media(redactor: Redactor, part: Image | Audio | File, found: dict[str, None]) -> Part:
-    """A part of bytes: a text is masked in place, an image or a sound that holds a secret is left out."""
+    """A part of bytes. Text in it is masked; an image or a sound that contains a secret is left out."""
     named = redactor.redact_json([part.url, part.name])
     try:
         data = redactor.redact_bytes(base64.b64decode(part.data))
@@ -198,8 +209,8 @@ def _media(redactor: Redactor, part: Image | Audio | File, found: dict[str, None
 
 
 def problem_of(masking: Masking | None, arguments: Any, definition: Definition) -> str:
-    """Words for the model if a reference in the arguments cannot be used as it stands; "" if all can."""
+    """Words for the model if a reference in the arguments cannot be used as it is; "" if all can."""
     if not isinstance(arguments, Mapping):
         return ""
     known = masking.names() if masking is not None else ()
-    return check(arguments, definition.facts.secrets, known) or ""
+    return check_references(arguments, definition.facts.secrets, known) or ""

@@ -1,22 +1,21 @@
 # ruff: noqa: E501 - a table reads better in lines
-"""Keys of well-known formats, masked although nobody told us of them: a second net, and one with holes.
+"""Formats of tokens and keys that are masked although they are in no store: a second net, and one with holes.
 
-A row is here because its format cannot be met by accident: a fixed prefix and a length, a structure, or a name
-that says "secret" before a value of high entropy. Git hashes, UUIDs, checksums, base64 images and minified code are left alone.
-Only the key is masked, not the words around it, so that what was masked can still be understood.
+A format has a row here if nothing else looks like it by accident: a fixed prefix and a length, a structure, or a name
+that says "secret" before a value of high entropy. Git hashes, UUIDs, checksums, base64 images and minified code stay.
+Only the token is masked, not the words around it, so that the text can still be understood.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from math import log2
 
-CONTEXT = 40  # characters before a match that are looked at
+__all__ = ["PATTERNS", "TokenPattern", "entropy", "not_a_placeholder", "random_looking"]
 
 _START = r"(?<![A-Za-z0-9_+/-])"
 _END = r"(?![A-Za-z0-9_+/=-])"
@@ -31,9 +30,10 @@ _SAYS_SO = (
 
 @dataclass(slots=True, frozen=True)
 class TokenPattern:
-    """One format. `hints` are strings of which one must be there before the expression is tried.
+    """One format. The expression is tried only on texts that contain one of the `hints`.
 
-    The group `key` is what is masked, the whole match where there is no such group; `fits` may still refuse it.
+    The group `key` is masked, or the whole match if there is no such group; `fits` may still refuse it. `lookalike` is a
+    wider expression for a word that looks like such a token, see `pattern_search.looks_like_a_token`.
     """
 
     kind: str
@@ -41,8 +41,9 @@ class TokenPattern:
     hints: tuple[str, ...]
     source: str
     fits: Callable[[str], bool] = lambda key: True
-    folded: bool = False  # hints are looked for in any case
-    before: str = ""  # what must stand right before the match
+    folded: bool = False  # whether upper and lower case are the same
+    before: str = ""  # an expression for what must stand right before the match
+    lookalike: str = ""
 
 
 def entropy(text: str) -> float:
@@ -96,59 +97,84 @@ def _row(
     folded: bool = False,
     bare: bool = False,
     before: str = "",
+    like: str = "",
 ) -> TokenPattern:
     text = expression if bare else f"{_START}(?:{expression}){_END}"
-    return TokenPattern(kind, text, tuple(hints.split()), source, fits, folded, before)
+    return TokenPattern(kind, text, tuple(hints.split()), source, fits, folded, before, like)
 
 
 PATTERNS: tuple[TokenPattern, ...] = (
     _row("private key", r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
          r"""(?:(?:-?[A-Za-z0-9+/=\s\\"',.:]){0,20000}-----END [A-Z0-9 ]{1,60}-----|(?:[\s\\nr"',+]{0,8}[A-Za-z0-9+/=]{20,4000}){0,200})""",
-         "PRIVATE", "RFC 7468, RFC 4880", _holds_a_key, bare=True),
+         "PRIVATE", "RFC 7468, RFC 4880", _holds_a_key, bare=True,
+         like=r"BEGIN [A-Z ]*PRIVATE KEY-----"),
     _row("AWS access key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}", "AKIA ASIA ABIA ACCA",
-         "docs.aws.amazon.com: IAM identifiers, unique prefixes"),
+         "docs.aws.amazon.com: IAM identifiers, unique prefixes",
+         like=r"(?:AKIA|ASIA)[A-Z0-9]{16}"),
     _row("AWS secret key", r"""aws.{0,20}?(?:secret|private).{0,20}?(?:key)?["']?\s{0,3}(?:=>|[:=])\s{0,3}["']?(?P<key>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])""",
          "aws", "docs.aws.amazon.com: access keys are 40 characters", folded=True, bare=True),
-    _row("Google API key", r"AIza[0-9A-Za-z_-]{35}", "AIza", "cloud.google.com: API keys"),
+    _row("Google API key", r"AIza[0-9A-Za-z_-]{35}", "AIza", "cloud.google.com: API keys",
+         like=r"AIza[\w-]{30,}"),
     _row("Google OAuth secret", r"GOCSPX-[A-Za-z0-9_-]{28}", "GOCSPX-", "developers.google.com: OAuth clients"),
-    _row("Google OAuth token", r"ya29\.[0-9A-Za-z_-]{20,2048}|1//0[0-9A-Za-z_-]{30,512}", "ya29. 1//0", "developers.google.com: OAuth tokens"),
+    _row("Google OAuth token", r"ya29\.[0-9A-Za-z_-]{20,2048}|1//0[0-9A-Za-z_-]{30,512}", "ya29. 1//0", "developers.google.com: OAuth tokens",
+         like=r"ya29\.[\w-]{20,}"),
     _row("Azure account key", r"(?:AccountKey|SharedAccessKey)=(?P<key>[A-Za-z0-9+/]{42,86}={1,2})", "AccountKey= SharedAccessKey=",
          "learn.microsoft.com: storage connection strings", bare=True),
     _row("Azure client secret", r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}", "Q~", "learn.microsoft.com: client secrets"),
     _row("Azure SAS signature", r"[?&]sig=(?P<key>[A-Za-z0-9%+/]{43,64}(?:=|%3[dD]))", "sig=", "learn.microsoft.com: SAS", bare=True),
     _row("GitHub token", r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255}", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
-         "github.blog: token formats"),
+         "github.blog: token formats",
+         like=r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"),
     _row("GitLab token", r"gl(?:pat|dt|rt|cbt|ptt|ft|oas|soat|agent|imt|ffct)-[0-9A-Za-z_-]{20,64}(?:\.[0-9a-z.]{2,20})?", "gl",
-         "docs.gitlab.com: token prefixes"),
+         "docs.gitlab.com: token prefixes",
+         like=r"glpat-[\w-]{16,}"),
     _row("Anthropic key", r"sk-ant-[A-Za-z0-9_-]{20,200}", "sk-ant-", "docs.anthropic.com"),
     _row("OpenAI key", r"sk-(?:proj|svcacct|admin|None|or-v1|live|test)?-?[A-Za-z0-9_-]{20,250}", "sk-", "platform.openai.com, openrouter.ai",
-         _openai),
-    _row("Stripe key", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,247}|whsec_[A-Za-z0-9+/]{32,64}={0,2}", "_live_ _test_ whsec_", "docs.stripe.com: API keys"),
+         _openai,
+         like=r"sk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{16,}"),
+    _row("Stripe key", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,247}|whsec_[A-Za-z0-9+/]{32,64}={0,2}", "_live_ _test_ whsec_", "docs.stripe.com: API keys",
+         like=r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9]{16,}"),
     _row("Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{10,250}|xoxe\.xox[bp]-\d-[A-Za-z0-9-]{10,250}|(?:xapp|xwfp|xoxe)-[A-Za-z0-9-]{10,250}", "xox xapp- xwfp-",
-         "api.slack.com: token types"),
+         "api.slack.com: token types",
+         like=r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}"),
     _row("Slack webhook", r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/(?P<key>[A-Za-z0-9/_+-]{30,120})", "hooks.slack", "api.slack.com: incoming webhooks", bare=True),
     _row("Discord webhook", r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(?P<key>\d{17,20}/[\w-]{60,80})", "/webhooks/", "discord.com/developers", bare=True),
     _row("Discord token", r"[MNO][A-Za-z\d_-]{23,27}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,45}", ".", "discord.com/developers: bot tokens",
          lambda key: random_looking(key.replace(".", "")) and entropy(key) > 4),
     _row("Telegram token", r"\d{8,10}:AA[A-Za-z0-9_-]{33}", ":AA", "core.telegram.org: bots"),
-    _row("Hugging Face token", r"hf_[A-Za-z]{34}|hf_[A-Za-z0-9]{34,40}|api_org_[A-Za-z]{34}", "hf_ api_org_", "huggingface.co: access tokens"),
-    _row("npm token", r"npm_[A-Za-z0-9]{36}", "npm_", "docs.npmjs.com"),
-    _row("PyPI token", r"pypi-AgE[A-Za-z0-9_-]{50,1000}", "pypi-AgE", "pypi.org: API tokens"),
+    _row("Hugging Face token", r"hf_[A-Za-z]{34}|hf_[A-Za-z0-9]{34,40}|api_org_[A-Za-z]{34}", "hf_ api_org_", "huggingface.co: access tokens",
+         like=r"hf_[A-Za-z0-9]{20,}"),
+    _row("npm token", r"npm_[A-Za-z0-9]{36}", "npm_", "docs.npmjs.com",
+         like=r"npm_[A-Za-z0-9]{30,}"),
+    _row("PyPI token", r"pypi-AgE[A-Za-z0-9_-]{50,1000}", "pypi-AgE", "pypi.org: API tokens",
+         like=r"pypi-[\w-]{40,}"),
     _row("RubyGems key", r"rubygems_[a-f0-9]{48}", "rubygems_", "guides.rubygems.org"),
     _row("Docker token", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,64}", "dckr_", "docs.docker.com"),
-    _row("SendGrid key", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}", "SG.", "docs.sendgrid.com"),
+    _row("SendGrid key", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}", "SG.", "docs.sendgrid.com",
+         like=r"SG\.[\w-]{16,}\.[\w-]{16,}"),
     _row("Mailchimp key", r"[0-9a-f]{32}-us\d{1,2}", "-us", "mailchimp.com/developer"),
     _row("Twilio key", r"SK[0-9a-f]{32}", "SK", "twilio.com/docs: API keys"),
-    _row("DigitalOcean token", r"do[opr]_v1_[a-f0-9]{64}", "_v1_", "docs.digitalocean.com"),
-    _row("Shopify token", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}", "shp", "shopify.dev"),
+    _row("DigitalOcean token", r"do[opr]_v1_[a-f0-9]{64}", "_v1_", "docs.digitalocean.com",
+         like=r"dop_v1_[a-f0-9]{40,}"),
+    _row("Shopify token", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}", "shp", "shopify.dev",
+         like=r"shp(?:at|ss|ca)_[a-fA-F0-9]{24,}"),
     _row("Square token", r"sq0(?:atp|csp|idp)-[0-9A-Za-z_-]{22,43}", "sq0", "developer.squareup.com"),
-    _row("Databricks token", r"dapi[a-f0-9]{32}(?:-\d)?", "dapi", "docs.databricks.com"),
+    _row("Databricks token", r"dapi[a-f0-9]{32}(?:-\d)?", "dapi", "docs.databricks.com",
+         like=r"dapi[a-f0-9]{30,}"),
     _row("HashiCorp token", r"hv[sbr]\.[A-Za-z0-9_-]{24,300}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}", "hvs. hvb. hvr. .atlasv1.", "developer.hashicorp.com"),
     _row("Cloudflare key", r"v1\.0-[a-f0-9]{24}-[a-f0-9]{146}", "v1.0-", "developers.cloudflare.com: origin CA keys"),
-    _row("Groq key", r"gsk_[A-Za-z0-9]{48,56}", "gsk_", "console.groq.com"),
-    _row("xAI key", r"xai-[A-Za-z0-9]{70,90}", "xai-", "docs.x.ai"),
-    _row("Perplexity key", r"pplx-[A-Za-z0-9]{40,60}", "pplx-", "docs.perplexity.ai"),
-    _row("Replicate token", r"r8_[A-Za-z0-9]{37,40}", "r8_", "replicate.com/docs"),
+    _row("Groq key", r"gsk_[A-Za-z0-9]{48,56}", "gsk_", "console.groq.com",
+         like=r"gsk_[A-Za-z0-9]{20,}"),
+    _row("xAI key", r"xai-[A-Za-z0-9]{70,90}", "xai-", "docs.x.ai",
+         like=r"xai-[A-Za-z0-9]{20,}"),
+    _row("Perplexity key", r"pplx-[A-Za-z0-9]{40,60}", "pplx-", "docs.perplexity.ai",
+         like=r"pplx-[A-Za-z0-9]{20,}"),
+    _row("Replicate token", r"r8_[A-Za-z0-9]{37,40}", "r8_", "replicate.com/docs",
+         like=r"r8_[A-Za-z0-9]{20,}"),
+    _row("LangSmith key", r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}", "lsv2_", "docs.langchain.com: LangSmith API keys",
+         like=r"lsv2_(?:pt|sk)_[A-Za-z0-9_]{20,}"),
+    _row("Tavily key", r"tvly-(?:dev-|prod-)?[A-Za-z0-9]{32}", "tvly-", "docs.tavily.com", like=r"tvly-[\w-]{16,}"),
+    _row("Supabase token", r"sbp_[a-f0-9]{40}", "sbp_", "supabase.com/docs: access tokens", like=r"sbp_[a-f0-9]{30,}"),
     _row("Grafana token", r"glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|glc_[A-Za-z0-9+/]{32,400}={0,2}", "glsa_ glc_", "grafana.com/docs"),
     _row("New Relic key", r"NRAK-[A-Z0-9]{27}", "NRAK-", "docs.newrelic.com"),
     _row("Sentry token", r"sntr[yu]s_[A-Za-z0-9+/=_-]{40,250}", "sntrys_ sntryu_", "docs.sentry.io"),
@@ -158,7 +184,8 @@ PATTERNS: tuple[TokenPattern, ...] = (
     _row("Postman key", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}", "PMAK-", "learning.postman.com"),
     _row("Age secret key", r"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}", "AGE-SECRET-KEY-", "age-encryption.org"),
     _row("JWT", r"eyJ[A-Za-z0-9_-]{5,2000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{10,2000}|eyJ[A-Za-z0-9_-]{5,2000}\.e30\.[A-Za-z0-9_-]{10,2000}",
-         "eyJ", "RFC 7519"),
+         "eyJ", "RFC 7519",
+         like=r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"),
     _row("password in a URL", r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@?#\"'<>]{0,200}:(?P<key>[^\s/@?#\"'<>]{1,200})@(?=[\w\[.-])",
          "://", "RFC 3986, 3.2.1", not_a_placeholder, bare=True),
     _row("credentials", r"""\b(?:proxy-)?authorization["']?\s{0,4}[:=]\s{0,4}["']?(?:bearer|basic|token|apikey|digest)\s{1,4}(?P<key>[A-Za-z0-9._~+/=-]{8,4000})""",
@@ -169,57 +196,3 @@ PATTERNS: tuple[TokenPattern, ...] = (
          "credential secret token passw pwd passphrase key", "names that say so, with a value of high entropy",
          random_looking, folded=True, bare=True, before=_SAYS_SO),
 )  # fmt: skip
-
-
-class PatternHints:
-    """Whether a text may hold a key of some formats: most hold no hint of any, and are not looked at further."""
-
-    def __init__(self, patterns: Iterable[TokenPattern]) -> None:
-        rows = tuple(patterns)
-        self._plain = tuple({hint for row in rows if not row.folded for hint in row.hints})
-        self._folded = tuple({hint for row in rows if row.folded for hint in row.hints})
-
-    def in_text(self, text: str) -> bool:
-        for hint in self._plain:
-            if hint in text:
-                return True
-        folded = text.lower()
-        return any(hint in folded for hint in self._folded)
-
-
-def find_patterns(text: str, patterns: Iterable[TokenPattern] = PATTERNS) -> list[tuple[int, int, str]]:
-    """(start, end, kind) of every key, in order, without overlaps; a row further up wins.
-
-    >>> find_patterns("key=" + "AKIA" + "IOSFODNN7EXAMPLE;")
-    [(4, 24, 'AWS access key')]
-    """
-    found: list[tuple[int, int, int, str]] = []
-    folded = ""
-    for rank, pattern in enumerate(patterns):
-        if pattern.folded and not folded:
-            folded = text.lower()
-        where = folded if pattern.folded else text
-        if not any(hint in where for hint in pattern.hints):
-            continue
-        expression = _compiled(pattern.expression, pattern.folded)
-        group = "key" if "key" in expression.groupindex else 0
-        for match in expression.finditer(text):
-            if pattern.before and not _stands_before(pattern.before, text, match.start()):
-                continue
-            if pattern.fits(match[group]):
-                found.append((match.start(group), rank, match.end(group), pattern.kind))
-    out: list[tuple[int, int, str]] = []
-    for start, _, end, kind in sorted(found):
-        if not out or start >= out[-1][1]:
-            out.append((start, end, kind))
-    return out
-
-
-def _stands_before(expression: str, text: str, end: int) -> bool:
-    return _compiled(expression, folded=True).search(text, max(0, end - CONTEXT), end) is not None
-
-
-@lru_cache(maxsize=256)
-def _compiled(expression: str, folded: bool) -> re.Pattern[str]:
-    """When it is first needed: most texts hold no hint of most formats."""
-    return re.compile(expression, re.IGNORECASE if folded else 0)

@@ -1,9 +1,9 @@
-"""Known secrets are masked wherever they come back, in whatever common encoding; the mark names the secret.
+"""Masks known secrets in texts, in common encodings too. A mark with the secret's name replaces the value.
 
-Covered: the value as it stands in any case, reversed, hex, base64 (any offset, both alphabets, wrapped), base32,
-decimal and octal bytes, UTF-16, and whatever URL, JSON, HTML, shell, C and terminal escapes or separators make of it.
-Not covered, because the value cannot be recognised in it: compression, encryption, xor, rot13, base85, hashes, an
-encoding of an encoding (but escapes), a value cut into parts with other words between them.
+Covered: the value in upper or lower case, reversed, in hex, base64 (any offset, both alphabets, wrapped), base32,
+decimal and octal bytes, UTF-16, and with URL, JSON, HTML, shell, C and terminal escapes or separators. Not covered:
+compression, encryption, xor, rot13, base85, hashes, an encoding of an encoding (except escapes), and a value in parts
+with other words between them, because the value cannot be recognised in these.
 """
 
 from __future__ import annotations
@@ -25,43 +25,47 @@ from toolcrib.secrets.byte_search import (
 )
 from toolcrib.secrets.decodings import Decoding, decodings
 from toolcrib.secrets.encodings import MIN_VALUE, SecretEncoding, encodings_of, flatten
-from toolcrib.secrets.patterns import PATTERNS, PatternHints, TokenPattern, find_patterns
+from toolcrib.secrets.pattern_search import PatternHints, find_patterns
+from toolcrib.secrets.patterns import PATTERNS, TokenPattern
 
 if TYPE_CHECKING:
     from toolcrib.secrets.stream import RedactedStream
 
+__all__ = ["FlattenedText", "Redacted", "Redactor", "UnfitSecret", "mark", "merged", "unfit"]
+
 T = TypeVar("T")
-Span = tuple[int, int, str]  # first byte, one past the last, the secret's name
+Span = tuple[int, int, str]
+"""The first byte of a secret, the byte after its last, and its name."""
 
 _RUN = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
 
 
 class UnfitSecret(ValueError):
-    """A value that cannot be told from ordinary text, and so not be masked."""
+    """A value that cannot be told from ordinary text, so that it cannot be masked."""
 
 
 @dataclass(slots=True, frozen=True)
 class Redacted(Generic[T]):
-    """What may be shown, and which secrets (or kinds of key) were masked in it."""
+    """What may be shown, and the names of the secrets (or kinds of tokens) that were masked in it."""
 
     value: T
     found: tuple[str, ...] = ()
 
     @property
     def note(self) -> str:
-        """For the model: that something was masked; empty if nothing was."""
+        """A note for the model that something was masked; "" if nothing was."""
         if not self.found:
             return ""
         return f"Masked in this output, because it is secret: {', '.join(self.found)}."
 
 
 def mark(name: str) -> str:
-    """What stands in the place of a secret."""
+    """The text that replaces a secret."""
     return f"[secret {name}]"
 
 
 def unfit(value: str, name: str = "") -> str | None:
-    """Why a value cannot be a secret (of that name) here; None if it can.
+    """Why a value cannot be used as a secret (of that name); None if it can.
 
     >>> unfit("1234")
     'it is 4 bytes long: below 6 it cannot be told from ordinary text to be masked'
@@ -77,11 +81,11 @@ def unfit(value: str, name: str = "") -> str | None:
 
 
 class Redactor:
-    """Masks secrets in texts, in JSON data and in streams. Made once for a set of values; keeps no state of texts.
+    """Masks secrets in texts, in JSON data and in streams. It is made for a set of values, and keeps no text.
 
-    `values` maps names to values; UnfitSecret is raised for one that is too short. `patterns` are the key formats
-    masked besides (`()` for none). `automaton` chooses `pyahocorasick` (True), plain Python
-    (False) or what is installed (None).
+    `values` maps names to values; UnfitSecret is raised for a value that is too short. `patterns` are formats of tokens
+    that are masked as well (`()` for none). With `automaton` true it uses `pyahocorasick`, with false plain Python, and
+    with None whichever is installed.
 
     >>> redactor = Redactor({"API_KEY": "hunter2-hunter3"})
     >>> redactor.redact_text("key: hunter2-hunter3, aHVudGVyMi1odW50ZXIz")
@@ -116,7 +120,7 @@ class Redactor:
         return f"Redactor({len({encoding.name for encodings in self._encodings for encoding in encodings})} secrets)"
 
     def redact_text(self, text: str) -> Redacted[str]:
-        """The text with every secret replaced by its mark, then every key of a known format."""
+        """The text with every secret, and every token in a known format, replaced by a mark."""
         found: dict[str, None] = {}
         made = self._masked(text, found)
         return Redacted(made, tuple(found))
@@ -124,7 +128,7 @@ class Redactor:
     def redact_json(self, value: Any) -> Redacted[Any]:
         """A copy of JSON data in which strings, dict keys and numbers are masked at any depth.
 
-        What is no JSON data (bytes, a model) stays as it is unless something is masked in its JSON encoding.
+        What is no JSON data (bytes, a model) is left as it is, unless something is masked in its JSON form.
         """
         found: dict[str, None] = {}
 
@@ -153,7 +157,7 @@ class Redactor:
         return Redacted(made, tuple(found))
 
     def redact_bytes(self, data: bytes) -> Redacted[bytes]:
-        """Bytes of any kind in which known values are masked."""
+        """Bytes of any kind with known values masked."""
         out: list[bytes] = []
         found: dict[str, None] = {}
         at = 0
@@ -164,13 +168,13 @@ class Redactor:
         return Redacted(b"".join((*out, data[at:])), tuple(found))
 
     def without_patterns(self) -> Redactor:
-        """The same values, and no key formats."""
+        """A redactor of the same values, without formats of tokens."""
         same = copy(self)
         same.patterns, same._hints = (), PatternHints(())
         return same
 
     def stream(self) -> RedactedStream:
-        """Masks a text that comes in pieces: `feed` each, `finish` at the end. Known secrets only."""
+        """A redactor of a text in pieces: `feed` each piece, `finish` at the end. It masks known secrets only."""
         from toolcrib.secrets.stream import RedactedStream
 
         return RedactedStream(self)
@@ -203,7 +207,7 @@ class Redactor:
         return "".join((*out, text[at:])) if out else text
 
     def spans(self, data: bytes) -> list[Span]:
-        """Where secrets stand, not merged."""
+        """Where secrets stand in a text; spans may overlap."""
         spans: list[Span] = []
         for decoding in decodings(data):
             if self._flat is not None:
@@ -218,14 +222,14 @@ class Redactor:
 
     @property
     def prefixes(self) -> tuple[UnfinishedMatches, UnfinishedMatches]:
-        """Of the flat encodings and the exact ones; made when a stream first needs them."""
+        """For the encodings in flattened and in exact text; made when a stream first needs them."""
         if self._prefixes is None:
             self._prefixes = UnfinishedMatches(self._encodings[0]), UnfinishedMatches(self._encodings[1])
         return self._prefixes
 
 
 class FlattenedText:
-    """Flattened bytes, and where each of them stood."""
+    """A flattened text that knows where each of its bytes stood."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -234,14 +238,14 @@ class FlattenedText:
         self._start: list[int] = []
 
     def origin(self, index: int) -> int:
-        """Where the flat byte at `index` stood."""
+        """Where the byte at `index` of the flattened text stood."""
         if not self._flat or index < self._flat[0]:
             self._map(index)
         place = bisect_right(self._flat, index) - 1
         return self._start[place] + index - self._flat[place]
 
     def _map(self, index: int) -> None:
-        """Only the end is mapped where that is enough: a stream asks for its last bytes."""
+        """List the runs of kept bytes, only those at the end if that is enough: a stream asks for its last bytes."""
         begin = max(0, len(self.data) - 2 * (len(self.text) - index) - 1024)
         if begin and index < len(self.text) - len(flatten(self.data[begin:])):
             begin = 0
@@ -254,7 +258,7 @@ class FlattenedText:
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """In order, with overlapping ones made one under the name of the first (the longest of those that begin there)."""
+    """Spans in order, overlapping ones joined under the name of the first (if several start there, of the longest)."""
     out: list[Span] = []
     for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1], span[2])):
         if out and start < out[-1][1]:
@@ -266,7 +270,7 @@ def merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _widened(decoding: Decoding, start: int, end: int, encoding: SecretEncoding) -> Span:
-    """With the punctuation that belongs to the value, and mapped back to the text as it came."""
+    """The span of a value with the punctuation that belongs to it, in the text as it came."""
     data = decoding.data
     if encoding.before and data.endswith(encoding.before, 0, start):
         start -= len(encoding.before)

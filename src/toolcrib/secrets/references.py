@@ -1,7 +1,7 @@
 """`<secret_ref:NAME>`: how a model names a secret that it never sees.
 
-`check` is asked before a call is decided, `reveal` after, at the last moment before the tool runs. What is revealed
-goes to the tool and to nobody else; calls, questions, transcripts and logs keep the reference.
+`check_references` is called before a call is decided on, `reveal` after that, at the last moment before the tool runs.
+Only the tool gets revealed values; calls, questions, transcripts and logs keep the reference.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOOKS_LIKE_ONE = re.compile(r"(?:<|&lt;)\s{0,8}secret[_-]?ref\b[^<>\n]{0,200}>?"
 
 @dataclass(slots=True, frozen=True)
 class SecretReference:
-    """One reference in the arguments of a call. `name` is empty where it is written wrongly; `text` is how."""
+    """A reference in the arguments of a call, as it is written (`text`). `name` is empty if it is written wrongly."""
 
     name: str
     path: Path
@@ -32,13 +32,13 @@ class SecretReference:
 
     @property
     def parameter(self) -> str:
-        """The parameter that it stands in; empty if it stands in place of a parameter's name."""
+        """The parameter that it stands in; "" if it stands in a parameter's name."""
         return str(self.path[0]) if self.path else ""
 
 
 @dataclass(slots=True, frozen=True, repr=False)
 class Revealed:
-    """Arguments with plain values in them. Shows itself as names only, and cannot be pickled."""
+    """Arguments that contain plain values. Its `repr` shows names only, and it cannot be pickled."""
 
     arguments: Mapping[str, Any]
     values: Mapping[str, str]
@@ -50,10 +50,10 @@ class Revealed:
         raise TypeError("revealed secrets are not stored or sent")
 
 
-def references(arguments: Mapping[str, Any]) -> Iterator[SecretReference]:
-    """Every reference, well written or not, at any depth.
+def find_references(arguments: Mapping[str, Any]) -> Iterator[SecretReference]:
+    """Every reference at any depth, also those that are written wrongly.
 
-    >>> [r.name for r in references({"command": "curl -u <secret_ref:USER>:<secret_ref:PASS> host"})]
+    >>> [r.name for r in find_references({"command": "curl -u <secret_ref:USER>:<secret_ref:PASS> host"})]
     ['USER', 'PASS']
     """
     for path, text, in_key in find_strings(arguments):
@@ -64,17 +64,19 @@ def references(arguments: Mapping[str, Any]) -> Iterator[SecretReference]:
             yield SecretReference(whole[1] if whole else "", path, found[0], in_key)
 
 
-def check(arguments: Mapping[str, Any], eligible: Collection[str], known: Collection[str]) -> str | None:
-    """Words for the model if a reference cannot be used as it stands; None if all can, or there is none.
+def check_references(
+    arguments: Mapping[str, Any], eligible: Collection[str], known: Collection[str]
+) -> str | None:
+    """Words for the model if a reference cannot be used as it is; None if all can be used, or there is none.
 
-    Where no secret may be, a reference that is written wrongly is ordinary text: nothing would be put in its place.
+    In a parameter without secrets, a reference that is written wrongly is ordinary text, which nothing replaces.
 
-    >>> check({"content": "<secret_ref:KEY>"}, ["command"], ["KEY"])
+    >>> check_references({"content": "<secret_ref:KEY>"}, ["command"], ["KEY"])
     'content: a secret may not be used here (<secret_ref:KEY>). This tool takes secrets only in: command.'
     """
     takes = f"only in: {', '.join(sorted(eligible))}" if eligible else "nowhere"
     names = ", ".join(sorted(known)) or "none"
-    for reference in references(arguments):
+    for reference in find_references(arguments):
         where = _words(reference.path) or "arguments"
         if reference.parameter not in eligible:
             if reference.name:
@@ -92,10 +94,10 @@ def check(arguments: Mapping[str, Any], eligible: Collection[str], known: Collec
 
 
 def reveal(arguments: Mapping[str, Any], eligible: Collection[str], store: SecretStore) -> Revealed:
-    """New arguments with the values in place, in eligible parameters only; the given ones are left as they are.
+    """New arguments, in which values replace the references in eligible parameters.
 
-    A value that looks like a reference itself is not looked into. Raises KeyError for a name without a value,
-    and whatever the store raises.
+    A value that looks like a reference is not replaced in turn. Raises KeyError for a name without a value, and
+    whatever the store raises.
     """
     values: dict[str, str] = {}
 

@@ -19,7 +19,7 @@ GROWTH = 1.5  # more held text is searched only when it has grown by half, so th
 
 # A cut must not fall into an escape, nor into an escape that is itself escaped.
 _INSIDE_ESCAPE = re.compile(rb"(?:[%\\&][%\\&#;{}0-9A-Za-z]{0,80}|\x1b[\[\]][0-9;?]{0,80})\Z")
-
+_INSIDE_TERMINAL_ESCAPE = re.compile(rb"\x1b[\[\]][0-9;?]{0,80}\Z")
 
 MIN_BEGINNING = 4  # letters of a secret's beginning; with fewer letters ordinary words end, too
 MAX_REMEMBERED = 4096  # bytes of the texts before
@@ -111,6 +111,9 @@ class RedactedStream:
             cut = inside.start()
             while cut and self._held[cut - 1 : cut + 1] == b"\\\\":
                 cut -= 1
+            # The backslash may be the last character of a terminal's escape.
+            terminal = _INSIDE_TERMINAL_ESCAPE.search(self._held, max(0, cut - 82), cut)
+            cut = terminal.start() if terminal else cut
         while 0 < cut < len(self._held) and self._held[cut] & 0xC0 == 0x80:
             cut -= 1
         return cut

@@ -1,7 +1,7 @@
-"""References in a shell command become variables, so that a value is no part of the command line.
+"""Replaces references in a shell command by variables, so that no value is part of the command line.
 
-A command line can be read by every process of the machine, and a value with quotes in it would change what the
-command means. `"$VARIABLE"` is read by the shell after it has parsed everything, whatever the value holds.
+Every process of the machine can read a command line, and a value with quotes in it would change what the command means.
+The shell expands `"$VARIABLE"` after it has parsed the command, whatever the value contains.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from toolcrib.secrets.references import REFERENCE
 
 PREFIX = "TOOLCRIB_SECRET_"
 
-# What is passed over at once, so that the rest sees quotes and references only where they count.
+# The signs that matter; an escaped character is one token, so that an escaped quote is not taken for a quote.
 _TOKEN = re.compile(
     rf"(?P<reference>{REFERENCE.pattern})|(?P<escaped>\\.)|(?P<quote>['\"])|(?P<odd>\$'|\$\"|<<|`|\$\()",
     re.DOTALL,
@@ -20,10 +20,10 @@ _TOKEN = re.compile(
 
 
 def as_variables(command: str) -> tuple[str, dict[str, str]] | str:
-    """The command with a quoted variable for each reference, and {variable: secret's name}; or why that cannot be.
+    """The command with a quoted variable for each reference, and {variable: secret's name}; or why this is impossible.
 
-    Inside single quotes, double quotes and outside of quotes alike; not behind here-documents, `$'…'`,
-    backquotes or `$(`, where quotes may mean something else.
+    A reference may stand in single quotes, in double quotes and outside of quotes. It must not follow a here-document,
+    `$'…'`, backquotes or `$(`, where quotes may mean something else.
 
     >>> as_variables("curl -H 'X: <secret_ref:KEY>' host")
     ('curl -H \\'X: \\'"$TOOLCRIB_SECRET_KEY"\\'\\' host', {'TOOLCRIB_SECRET_KEY': 'KEY'})

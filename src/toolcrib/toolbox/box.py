@@ -162,7 +162,7 @@ class Toolbox(Generic[Deps]):
         self.sink = EventSink(clock)
         self.masking = _masking(secrets, self.sink) if secrets is not None else None
         self._count = itertools.count()
-        self._mask = self.masking.masked if self.masking is not None else _unmasked
+        self._mask = self.masking.mask if self.masking is not None else _unmasked
         self._audit = audit
         self._limiter = _limiter(limits)
         self._runs = Runs(self.sink, self._limiter)

@@ -112,7 +112,7 @@ class Decider:
             strict=decision.strict,
         )
         if self._masking is not None:
-            question = self._masking.hidden(question)
+            question = self._masking.mask_question(question)
         return Pending(ready._replace(fingerprint=mark, why=""), question)
 
 

@@ -76,7 +76,7 @@ class Executor:
     def shown_to_model(self, ready: Ready, result: ToolResult) -> ToolResult:
         """A result as a model may see it: without secrets, and no longer than what is allowed."""
         if self.masking is not None:
-            result = self.masking.of_result(result)
+            result = self.masking.mask_result(result)
         limit = ready.tool.definition.facts.max_output or self.max_output
         text = result.parts[0].text if len(result.parts) == 1 and type(result.parts[0]) is Text else None
         # What is short and plain fits: no character takes more than 4 bytes, or is more than one line.
@@ -158,7 +158,9 @@ class Execution(Deadline):
         """Reveal the secrets, say that the call begins, and start it: the coroutine that does the work."""
         parts, ready, tool = self.parts, self.ready, self.ready.tool
         definition = tool.definition
-        self.params = ready.params if parts.masking is None else parts.masking.revealed(ready, definition)
+        self.params = (
+            ready.params if parts.masking is None else parts.masking.reveal_params(ready, definition)
+        )
         if parts.sink.listeners:
             event = StatusChanged(ready.key, ready.call.name, DOING, None, None, ready.arguments)
             parts.sink.emit(ready.key.run, event)

@@ -53,7 +53,7 @@ class Report:
         """Record and report the result of a call that ran; `problem` is for the operator alone."""
         name, edits = ready.call.name, ready.edits
         if edits:
-            result.edits = edits if self._masking is None else self._masking.edits(edits)
+            result.edits = edits if self._masking is None else self._masking.mask_edits(edits)
         if ready.changed:
             note = model_messages.other_arguments(ready.arguments, self._mask)
             result.parts = (*result.parts, Text(note))
@@ -74,7 +74,7 @@ class Report:
         """Record and report the result of a call that does not run."""
         name, result = refused.call.name, refused.result
         if self._masking is not None:
-            result = self._masking.of_result(result)
+            result = self._masking.mask_result(result)
         refused.execution.end(result)
         if result.code is not None and result.code is not ErrorCode.UNKNOWN_TOOL:
             self._stats[name].count(result, 0.0)

@@ -17,11 +17,11 @@ from toolcrib.command.judge.find_commands import programs_in
 from toolcrib.command.judge.parse import parse
 from toolcrib.command.judge.parts import Part, PlanJudge
 from toolcrib.command.judge.paths import Operand
-from toolcrib.command.judge.tokens import looks_secret
 from toolcrib.command.judge.unwrap import unwrapped
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Plan
 from toolcrib.command.programs.options import Effect, worst
+from toolcrib.secrets.pattern_search import looks_like_a_token
 
 Verdict = Literal["plain", "ask", "deny"]
 
@@ -98,7 +98,7 @@ def _of_plan(
     around = [
         "it would run outside the workspace" if not cwd_is_workspace else None,
         "it holds what looks like a key or token, which every process could read"
-        if looks_secret(command)
+        if looks_like_a_token(command)
         else None,
         environment.trouble(env),
     ]

@@ -13,7 +13,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_response
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, with_extras
@@ -103,7 +103,9 @@ class AnthropicMessagesCodec:
         """The error that a body describes."""
         return read_error(body, status, retry_after)
 
-    def _tools(self, request: Request, names: dict[str, str], steps: list[Step]) -> dict[str, Any]:
+    def _tools(
+        self, request: Request, names: dict[str, str], steps: list[ConversationStep]
+    ) -> dict[str, Any]:
         choice = request.tool_choice
         wanted = frozenset(choice.names) if choice.mode != "none" else frozenset[str]()
         one = choice.mode == "required" and len(wanted) == 1
@@ -142,7 +144,7 @@ class AnthropicMessagesCodec:
         }
         return {**tool, **({"strict": True} if strict else {}), **own}
 
-    def _container(self, steps: list[Step]) -> str:
+    def _container(self, steps: list[ConversationStep]) -> str:
         """The id of the container whose code waits for the results of the last calls."""
         last = next((step for step in reversed(steps) if step.message.role == "assistant"), None)
         if last is None or not any(self._from_code(answer.call) for answer in last.answers):
@@ -160,7 +162,7 @@ class _Writer:
         self._provider = provider
         self._names = names
 
-    def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
+    def messages(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
         """Alternating turns of user and assistant; results stand at the start of the user turn that follows
         their calls.
         """
@@ -198,7 +200,7 @@ class _Writer:
             return [opening, *blocks, closing]
         return blocks
 
-    def _assistant(self, step: Step) -> list[dict[str, Any]]:
+    def _assistant(self, step: ConversationStep) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []
         answers = iter(step.answers)
         for part in step.parts:

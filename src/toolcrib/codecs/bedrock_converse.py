@@ -13,7 +13,7 @@ from toolcrib.codecs.bedrock_converse_answer import read_error, read_response
 from toolcrib.codecs.bedrock_converse_stream import ConverseDecoder
 from toolcrib.codecs.bedrock_media import Documents, media_block
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, json_object, own_extras, with_extras
@@ -94,7 +94,9 @@ class BedrockConverseCodec:
         """The error that a body describes."""
         return read_error(body, status, retry_after)
 
-    def _tools(self, request: Request, names: dict[str, str], steps: list[Step]) -> dict[str, Any]:
+    def _tools(
+        self, request: Request, names: dict[str, str], steps: list[ConversationStep]
+    ) -> dict[str, Any]:
         """Tool declarations and tool choice. A choice that the format cannot express is met by declaring fewer
         tools.
         """
@@ -144,7 +146,7 @@ class _Writer:
             if message.parts and isinstance(message.parts[-1], ResultPart)
         }
 
-    def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
+    def messages(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
         """Alternating turns of user and assistant; results stand at the start of the user turn that follows
         their calls.
         """
@@ -177,7 +179,7 @@ class _Writer:
             return [{"text": "<system>"}, *blocks, {"text": "</system>"}] if blocks else []
         return self._blocks(parts, "user")
 
-    def _assistant(self, step: Step) -> list[dict[str, Any]]:
+    def _assistant(self, step: ConversationStep) -> list[dict[str, Any]]:
         answers = iter(step.answers)
         blocks: list[dict[str, Any]] = []
         for part in step.parts:

@@ -12,7 +12,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.cohere_answer import BILLED, PLAN, THINKING, CohereDecoder, read_error, read_response
-from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.strictness import STRICT
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, compact, json_object, own_extras, with_extras
@@ -117,7 +117,7 @@ class _Writer:
         self._provider = provider
         self._names = names
 
-    def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
+    def messages(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
         wire: list[dict[str, Any]] = []
         for step in steps:
             if step.message.role != "assistant":
@@ -133,7 +133,7 @@ class _Writer:
                 wire.append({"role": "user", "content": pictures})
         return wire or [{"role": "user", "content": NOTHING_SAID}]
 
-    def _assistant(self, step: Step) -> dict[str, Any] | None:
+    def _assistant(self, step: ConversationStep) -> dict[str, Any] | None:
         plan, content = "", list[dict[str, Any]]()
         for part in step.parts:
             if isinstance(part, Reasoning):

@@ -13,7 +13,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.gemini_answer import GeminiDecoder, read_error, read_response
-from toolcrib.codecs.pairing import MISSING_IDS, Answered, IdRule, Step, arrange
+from toolcrib.codecs.pairing import MISSING_IDS, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, own_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
@@ -123,7 +123,7 @@ class _Writer:
         self._names = names
         self._since_3 = since_3
 
-    def contents(self, steps: list[Step]) -> list[dict[str, Any]]:
+    def contents(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
         """Alternating turns of user and model; the results of a turn's calls stand at the start of the user
         turn after it.
         """
@@ -158,13 +158,13 @@ class _Writer:
                     wire.append({**(held or {"text": part.as_text()}), **own})
         return wire
 
-    def _user(self, step: Step) -> list[dict[str, Any]]:
+    def _user(self, step: ConversationStep) -> list[dict[str, Any]]:
         parts = self._parts(step.parts)
         if step.message.role == "system" and parts:  # instructions in the middle have no place of their own
             return [{"text": "<system>"}, *parts, {"text": "</system>"}]
         return parts
 
-    def _model(self, step: Step) -> list[dict[str, Any]]:
+    def _model(self, step: ConversationStep) -> list[dict[str, Any]]:
         wire: list[dict[str, Any]] = []
         answers = iter(step.answers)
         unsigned = self._since_3 and not any(

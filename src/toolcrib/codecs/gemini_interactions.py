@@ -16,7 +16,7 @@ from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.gemini import NO_OUTPUT, NOTHING_SAID, USUAL_TYPES, merged
 from toolcrib.codecs.gemini_answer import read_error
 from toolcrib.codecs.gemini_interactions_answer import InteractionsDecoder, read_response
-from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, own_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Text
@@ -121,7 +121,7 @@ class _Writer:
         self._provider = provider
         self._names = names
 
-    def steps(self, steps: list[Step]) -> list[dict[str, Any]]:
+    def steps(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
         wire: list[dict[str, Any]] = []
         for step in steps:
             if step.message.role == "assistant":
@@ -136,7 +136,7 @@ class _Writer:
                 _extend(wire, "user_input", content)
         return wire or [{"type": "user_input", "content": [{"type": "text", "text": NOTHING_SAID}]}]
 
-    def _model(self, step: Step, wire: list[dict[str, Any]]) -> None:
+    def _model(self, step: ConversationStep, wire: list[dict[str, Any]]) -> None:
         answers = iter(step.answers)
         for part in step.parts:
             if isinstance(part, ToolCall):

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.ollama_answer import OllamaDecoder, read_error, read_response
-from toolcrib.codecs.pairing import MISSING_IDS, Answered, IdRule, Step, arrange
+from toolcrib.codecs.pairing import MISSING_IDS, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, own_extras, with_extras
 from toolcrib.content import Image, Json, Media, Text
@@ -108,7 +108,7 @@ class _Writer:
         self._provider = provider
         self._names = names
 
-    def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
+    def messages(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
         wire: list[dict[str, Any]] = []
         for step in steps:
             if step.message.role != "assistant":
@@ -123,7 +123,7 @@ class _Writer:
             wire.extend(self._pictures_of(step.answers))
         return wire or [{"role": "user", "content": NOTHING_SAID}]
 
-    def _assistant(self, step: Step) -> dict[str, Any] | None:
+    def _assistant(self, step: ConversationStep) -> dict[str, Any] | None:
         own = own_extras(step.message, self._provider)
         message: dict[str, Any] = {"role": "assistant", **self._content(step.parts, images=False), **own}
         thought = "".join(

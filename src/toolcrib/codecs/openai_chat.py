@@ -13,7 +13,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.openai_chat_answer import ChatDecoder, read_error, read_response
 from toolcrib.codecs.openai_chat_servers import NOTHING_SAID, OTHERS, SERVERS, ChatServer, in_strict_order
-from toolcrib.codecs.pairing import Answered, Step, arrange
+from toolcrib.codecs.pairing import Answered, ConversationStep, arrange
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, compact, json_object, own_extras, with_extras
@@ -153,7 +153,7 @@ class _Writer:
         self._names = names
         self._flavour = server
 
-    def messages(self, steps: list[Step]) -> list[dict[str, Any]]:
+    def messages(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
         wire: list[dict[str, Any]] = []
         drawn: list[dict[str, Any]] = []  # the model's own pictures, until the user speaks again
         for step in steps:
@@ -177,7 +177,7 @@ class _Writer:
         wire = in_strict_order(wire) if self._flavour.strict_order else wire
         return wire or [{"role": "user", "content": NOTHING_SAID}]
 
-    def _assistant(self, step: Step) -> dict[str, Any] | None:
+    def _assistant(self, step: ConversationStep) -> dict[str, Any] | None:
         own = self._own(step.message)
         refused = [part for part in step.parts if isinstance(part, Text) and self._marked(part, "refusal")]
         left_out = {id(part) for part in refused}
@@ -239,7 +239,7 @@ class _Writer:
                 blocks.append({**block, **own})
         return "\n".join(block["text"] for block in blocks) if plain else blocks
 
-    def _reasoning(self, step: Step) -> dict[str, Any]:
+    def _reasoning(self, step: ConversationStep) -> dict[str, Any]:
         """This provider's own reasoning fields, as they came; never another provider's."""
         fields: dict[str, Any] = {}
         for part in step.parts:

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.openai_responses_answer import CALLS, kept_by
-from toolcrib.codecs.pairing import Answered, Step
+from toolcrib.codecs.pairing import Answered, ConversationStep
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, as_str, compact, own_extras
 from toolcrib.content import File, Image, Json, Media, Text
 from toolcrib.messages import Message, MessagePart, Opaque, Reasoning, ResultPart
@@ -67,7 +67,7 @@ class InputWriter:
         self._names = names
         self._stored = stored
 
-    def items(self, steps: Iterable[Step]) -> list[dict[str, Any]]:
+    def items(self, steps: Iterable[ConversationStep]) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
         for step in steps:
             if step.message.role == "assistant":
@@ -127,7 +127,7 @@ class InputWriter:
                     blocks.append({**block, **own})
         return blocks
 
-    def _assistant(self, step: Step) -> list[dict[str, Any]]:
+    def _assistant(self, step: ConversationStep) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
         answers = iter(step.answers)
         texts: list[Text] = []

@@ -57,7 +57,7 @@ class Answered:
 
 
 @dataclass(slots=True)
-class Step:
+class ConversationStep:
     """One message without results; `answers` holds an assistant's calls with their results."""
 
     message: Message
@@ -65,13 +65,13 @@ class Step:
     answers: list[Answered] = field(default_factory=list)
 
 
-def arrange(messages: Iterable[Message], rule: IdRule) -> list[Step]:
+def arrange(messages: Iterable[Message], rule: IdRule) -> list[ConversationStep]:
     """The steps of a conversation. The results of an assistant's calls are in its step, wherever they stood in
     the transcript.
 
     Each `ToolCall` among a step's parts has its `Answered` in the step's answers, in the same order.
     """
-    steps: list[Step] = []
+    steps: list[ConversationStep] = []
     ids = _Ids(rule)
     waiting = _Open()
     for message in messages:
@@ -86,13 +86,13 @@ def arrange(messages: Iterable[Message], rule: IdRule) -> list[Step]:
                 orphans.append(Answered(part.call, ids.make(part.call.id), part.result))
         if orphans:
             calls: list[MessagePart] = [answer.call for answer in orphans]
-            steps.append(Step(Message("assistant", calls), calls, orphans))
+            steps.append(ConversationStep(Message("assistant", calls), calls, orphans))
         if message.role == "assistant":
             answers = [Answered(call, ids.make(call.id)) for call in parts if isinstance(call, ToolCall)]
             waiting = _Open(answers) if answers else waiting
-            steps.append(Step(message, parts, answers))
+            steps.append(ConversationStep(message, parts, answers))
         elif parts:
-            steps.append(Step(message, parts))
+            steps.append(ConversationStep(message, parts))
     return steps
 
 

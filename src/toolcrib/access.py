@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+__all__ = ["PATHS", "UNKNOWN_WORD", "Access", "DeniedPaths", "Reach"]
+
 
 class Reach(StrEnum):
     """How something is reached."""

@@ -19,6 +19,8 @@ from toolcrib.json_text.lenient_reader import Reading, read_json
 from toolcrib.json_text.schema_shape import KINDS, Shape, Shapes
 from toolcrib.json_text.values import kind_of, same_json
 
+__all__ = ["EDITS", "Edit", "Repaired", "Unrepairable", "drop_empty_optionals", "repair"]
+
 EDITS = {
     "boolean_text": "read text as true or false",
     "number_text": "read text as a number",

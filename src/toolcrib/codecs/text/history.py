@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.pairing import Answered, IdRule, Step, arrange
+from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.text.escaping import escape_markers
 from toolcrib.codecs.text.form import Form, ResultText
 from toolcrib.content import Media, Text
@@ -59,7 +59,9 @@ def conversation_as_text(
     return told
 
 
-def _assistant(step: Step, format: Form, names: dict[str, str], provider: str, recent: bool) -> Message:
+def _assistant(
+    step: ConversationStep, format: Form, names: dict[str, str], provider: str, recent: bool
+) -> Message:
     """A message of the model, its calls written in the format."""
     parts: list[MessagePart] = []
     for part in step.parts:

@@ -195,5 +195,5 @@ _WORDS: dict[type, str] = {type(None): "None", Collection: "a list of them", Map
 def _accepted(hint: Any) -> tuple[type, ...]:
     """The types that an annotation accepts, for isinstance."""
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    plain = [get_origin(member) or member for member in members]
-    return (*plain, int) if float in plain else tuple(plain)
+    plain = (get_origin(member) or member for member in members)
+    return tuple(kind for member in plain for kind in ((int, float) if member is float else (member,)))

@@ -279,7 +279,7 @@ def test_examples_in_rules_are_tried() -> None:
     def case_of(call: ToolCall) -> Any:
         import asyncio
 
-        from toolcrib.cli.policy_request import policy_request as made
+        from toolcrib.cli.dry_run import policy_request as made
 
         return asyncio.run(made(box, call))
 

@@ -1,15 +1,15 @@
-"""What would become of a call: what the policy says, and where an approval or the tool says another thing."""
+"""What would happen to a call: what the policy decides, and where an approval or the tool itself decides otherwise."""
 
 from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access
 from toolcrib.call import ToolCall
-from toolcrib.cli.policy_request import imagined
+from toolcrib.cli.dry_run import dry_run
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.prepared import Pending, Refused, ResolvedTool
@@ -19,85 +19,89 @@ from toolcrib.tools import Workspace
 from toolcrib.tools.workspace_paths import WORDS
 from toolcrib.visible import on_one_line
 
+if TYPE_CHECKING:
+    from toolcrib.toolbox import Toolbox
+
 TOOL = "the tool itself"
 APPROVED = "an approval that you kept"
+POLICY_SAYS = {Verb.ALLOW: "allows it", Verb.ASK: "asks", Verb.DENY: "denies it"}
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What would happen (`verb`, `reason`), who decides that (`by`), and what the policy says of it."""
+    """What would happen (`verb`, `reason`), who decides it (`by`), and what the policy alone would decide.
+
+    `offered`: whether the model would see the tool at all.
+    """
 
     verb: Verb
     reason: str
     by: str
-    case: PolicyRequest
+    request: PolicyRequest
     policy: Explanation
     offered: bool = True
 
     def lines(self) -> list[str]:
-        """For a person: the outcome first."""
+        """The prediction for a person: what would happen first."""
         decision = self.policy.decision
-        said = [f"{self.verb.value}{f': {on_one_line(self.reason, 300)}' if self.reason else ''}"]
-        said.append(f"  decided by  {on_one_line(self.by)}")
+        lines = [self.verb.value + (f": {on_one_line(self.reason, 300)}" if self.reason else "")]
+        lines.append(f"  decided by  {on_one_line(self.by)}")
         if self.by.startswith((TOOL, APPROVED)):
             reason = f": {on_one_line(decision.reason)}" if decision.reason else ""
-            said.append(f"  the policy  {_SAYS[decision.verb]}{reason} ({on_one_line(decision.rule)})")
+            lines.append(f"  the policy  {POLICY_SAYS[decision.verb]}{reason} ({on_one_line(decision.rule)})")
         if not self.offered:
-            said.append("  the model   is not offered this tool")
-        said.append(f"  effect      {self.case.effect.label}")
-        accesses = self.case.accesses
-        reached = dict.fromkeys(_plainly(access) for access in accesses or ())
-        said += [f"  reaches     {on_one_line(line)}" for line in reached]
-        said += ["  reaches     (the tool does not say)"] if accesses is None else []
-        said += [f"  {on_one_line(step)}" for step in self.policy.steps]
-        return said + (["  no earlier approval counts"] if decision.strict else [])
-
-
-_SAYS = {Verb.ALLOW: "allows it", Verb.ASK: "asks", Verb.DENY: "denies it"}
+            lines.append("  the model   is not offered this tool")
+        lines.append(f"  effect      {self.request.effect.label}")
+        lines += [f"  reaches     {on_one_line(text)}" for text in _reached(self.request)]
+        lines += [f"  {on_one_line(step)}" for step in self.policy.steps]
+        if decision.strict:
+            lines.append("  no earlier approval counts")
+        return lines
 
 
 async def predict(
-    box: Any,
+    box: Toolbox,
     call: ToolCall,
     policy: AutonomyPolicy | RulePolicy,
     *,
     tainted: bool = False,
     user_texts: Sequence[str] = (),
 ) -> Prediction:
-    """The outcome of a call under a policy, as the box prepares it. Nothing is run, nobody asked.
+    """What would happen to a call under a policy. Nothing is run, and nobody is asked.
 
     Raises ToolcribError for a call that cannot be made.
     """
-    case, prepared = await imagined(box, call, policy, tainted, user_texts)
-    assert case.prepared is not None
+    request, prepared = await dry_run(box, call, policy, tainted=tainted, user_texts=user_texts)
+    assert request.prepared is not None
     rules = policy if isinstance(policy, RulePolicy) else RulePolicy(policy.autonomy)
-    explained = rules.explain(case)
+    explained = rules.explain(request)
     decision = explained.decision
-    by = decision.rule or f"autonomy {rules.autonomy.autonomy.value}"
-    offered = rules.shows(case.facts)
+    rule = decision.rule or f"autonomy {rules.autonomy.autonomy.value}"
+    explained = Explanation(replace(decision, rule=rule), explained.rule, explained.steps)
+    offered = rules.shows(request.facts)
 
-    def outcome(verb: Verb, reason: str, decider: str = by) -> Prediction:
-        named = Explanation(replace(decision, rule=by), explained.rule, explained.steps)
-        return Prediction(verb, reason, decider, case, named, offered)
+    def outcome(verb: Verb, reason: str = "", by: str = rule) -> Prediction:
+        return Prediction(verb, reason, by, request, explained, offered)
 
     if decision.verb is Verb.DENY:
         return outcome(Verb.DENY, decision.reason)
     if isinstance(prepared, Refused):
         return outcome(Verb.DENY, prepared.result.text, f"{TOOL}, whatever rules say")
-    if refusal := _refused_by_workspace(case.prepared.tool, case):
+    if refusal := _refused_by_workspace(request.prepared.tool, request):
         return outcome(Verb.DENY, refusal, f"{TOOL}, whatever rules say")
     if isinstance(prepared, Pending):
-        own = decision.verb is Verb.ALLOW
-        reason = prepared.question.reason
-        return outcome(Verb.ASK, reason, f"{TOOL}, whatever rules allow" if own else by)
+        allowed = decision.verb is Verb.ALLOW
+        return outcome(
+            Verb.ASK, prepared.question.reason, f"{TOOL}, whatever rules allow" if allowed else rule
+        )
     if decision.verb is Verb.ASK:
-        return outcome(Verb.ALLOW, "", f"{APPROVED}: toolcrib approvals list")
-    return outcome(Verb.ALLOW, "")
+        return outcome(Verb.ALLOW, by=f"{APPROVED}: toolcrib approvals list")
+    return outcome(Verb.ALLOW)
 
 
-def _refused_by_workspace(tool: ResolvedTool, case: PolicyRequest) -> str:
-    """Why a tool on a workspace can never use a path that it is given; "" where it can."""
-    workspace, arguments = getattr(tool.instance, "workspace", None), case.arguments
+def _refused_by_workspace(tool: ResolvedTool, request: PolicyRequest) -> str:
+    """Why a tool that works on a workspace refuses the path in its arguments; "" if it accepts the path."""
+    workspace, arguments = getattr(tool.instance, "workspace", None), request.arguments
     if not isinstance(workspace, Workspace) or not isinstance(arguments, dict):
         return ""
     for name in ("path", "workdir"):
@@ -112,13 +116,19 @@ def _refused_by_workspace(tool: ResolvedTool, case: PolicyRequest) -> str:
             workspace.real(place)
         except OSError as problem:
             return WORDS.get(problem.errno or 0, "{path} cannot be used.").format(path=place.shown)
-        if name == "path" and case.effect is not Effect.READ and place.root is not workspace.root:
+        if name == "path" and request.effect is not Effect.READ and place.root is not workspace.root:
             return f"{place.shown} can only be read."
     return ""
 
 
-def _plainly(access: Access) -> str:
-    """What is reached, in words; paths without what says nothing in them."""
+def _reached(request: PolicyRequest) -> list[str]:
+    """What a call reaches, in words, each thing once."""
+    if request.accesses is None:
+        return ["(the tool does not say)"]
+    return list(dict.fromkeys(_access_in_words(access) for access in request.accesses))
+
+
+def _access_in_words(access: Access) -> str:
     if access.reach not in PATHS:
         return f"{access.reach} {access.target}"
     if not access.subtree:
@@ -126,5 +136,5 @@ def _plainly(access: Access) -> str:
     path = posixpath.normpath(posixpath.join(access.target, access.pattern or "**"))
     if path == "**":
         return f"{access.reach} all of the workspace"
-    below = path.removesuffix("/**")
-    return f"{access.reach} {path}" if below == path else f"{access.reach} {below or '/'} and all below"
+    folder = path.removesuffix("/**")
+    return f"{access.reach} {path}" if folder == path else f"{access.reach} {folder or '/'} and all below"

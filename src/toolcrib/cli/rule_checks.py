@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from toolcrib.cli.console import Problem
-from toolcrib.cli.policy_request import policy_request
+from toolcrib.cli.dry_run import policy_request
 from toolcrib.cli.wording import counted
 from toolcrib.rules import RuleError, RuleFile
 from toolcrib.rules.unmatched import unmatched_rules

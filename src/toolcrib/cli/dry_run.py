@@ -1,4 +1,4 @@
-"""What a policy would be asked about a call, without running the call or asking anybody."""
+"""A call that is prepared but not run: what a policy is asked about it, and what would become of it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox
 
 
-async def imagined(
-    box: Toolbox, call: ToolCall, policy: Policy | None, tainted: bool, user_texts: Sequence[str]
+async def dry_run(
+    box: Toolbox,
+    call: ToolCall,
+    policy: Policy | None = None,
+    *,
+    tainted: bool = False,
+    user_texts: Sequence[str] = (),
 ) -> tuple[PolicyRequest, Prepared]:
-    """What a policy would decide on, and what would become of the call.
+    """What a policy (or else the box's own) is asked about a call, and the call as it is prepared under it.
 
-    `tainted`: the run has taken in something from outside before. `user_texts`: what its user has written.
-    Raises MissingTool, or ToolcribError for a call that cannot be made.
+    `tainted`: the run has already read something from outside. `user_texts`: what its user has written. Raises
+    MissingTool, or ToolcribError for a call that cannot be made.
     """
     taint = frozenset({"something from outside"} if tainted else ())
     provenance = Provenance(taint, tuple(user_texts))
@@ -34,8 +39,6 @@ async def imagined(
     return request, prepared
 
 
-async def policy_request(
-    box: Toolbox, call: ToolCall, *, tainted: bool = False, user_texts: Sequence[str] = ()
-) -> PolicyRequest:
-    """What the policy of a box would decide on. Raises as `imagined` does."""
-    return (await imagined(box, call, None, tainted, user_texts))[0]
+async def policy_request(box: Toolbox, call: ToolCall) -> PolicyRequest:
+    """What the box's policy is asked about a call. Raises as `dry_run` does."""
+    return (await dry_run(box, call))[0]

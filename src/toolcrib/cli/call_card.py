@@ -1,4 +1,4 @@
-"""What one call looks like on a terminal: a card while it goes on, and what stays of it."""
+"""A call on a terminal: a card while it runs, and the lines that stay when it has finished."""
 
 from __future__ import annotations
 
@@ -26,17 +26,20 @@ DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 HEAD_LINES = 3  # lines of a result that stay on the screen
 TAIL_LINES = 8  # lines of a command's output
 DIFF_LINES = 40
-LIVE_LINES = 5  # lines of growing output in a card that is still going on
+LIVE_LINES = 5  # lines of output in the card of a running call
 ARGUMENT = 40  # characters of one argument
 BAR = 20
-ECHO = 4  # columns that stay free: a terminal echoes ^C there, which must not begin another row
-ONE_ROW: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}  # on a terminal; a pipe gets all of it
-MAX_GROWING = 4_000  # characters kept of an argument that streams in
+ECHO = 4  # columns left free for the ^C that a terminal echoes, so that it starts no new row
+ONE_ROW: dict[str, Any] = {
+    "no_wrap": True,
+    "overflow": "ellipsis",
+}  # for a terminal; a pipe gets the whole line
+MAX_GROWING = 4_000  # characters kept of an argument that is streaming in
 
 
 @dataclass(slots=True)
 class Card:
-    """One call: its status, its arguments as they stream in, and its end."""
+    """A call: its status, its arguments as they stream in, and its result."""
 
     status: ToolStatus
     growing: dict[str, Any] = field(default_factory=dict)
@@ -57,12 +60,12 @@ class Card:
 
     @property
     def exit_code(self) -> int:
-        """How a command ended; 0 where it has not, or where nothing was run."""
+        """The exit code of a command; 0 while it runs, and for tools that run no command."""
         code = _of(self.status.result, "exit_code")
         return code if isinstance(code, int) else 0
 
     def live_lines(self, width: int) -> list[Text]:
-        """The card while its call goes on: a line for state and arguments, then what its tool reports."""
+        """The card of a running call: a line with its state and arguments, then what its tool reports."""
         status = self.status
         lines = [self._head(f"{time.monotonic() - self.since:.1f} s", self.growing | status.params)]
         if status.progress is not None:
@@ -77,7 +80,7 @@ class Card:
         return lines
 
     def final_lines(self) -> list[Text]:
-        """What stays on the screen: state, arguments, duration, repairs, and a look at the result."""
+        """The lines of a finished call: state, arguments, duration, repairs, and the beginning of the result."""
         status, finished = self.status, self.finished
         seconds = f"{finished.duration:.2f} s" if finished is not None else ""
         lines = [self._head(seconds, status.params or self.growing)]
@@ -104,15 +107,14 @@ class Card:
     def _head(self, seconds: str, arguments: dict[str, Any]) -> Text:
         state = self.status.state
         word, style = f"{state.value.upper():<7}", STYLES[state]
-        if self.exit_code and state is CallState.SUCCESS:  # the tool did its work, the command did not
+        if self.exit_code and state is CallState.SUCCESS:  # the tool succeeded, its command did not
             word, style = f"exit code {self.exit_code}", "yellow"
         line = Text(word, f"bold {style}", **ONE_ROW)
         line.append(f" {on_one_line(self.status.tool)}", "bold")
         if seconds:
             line.append(f"  {seconds}", "dim")
-        said = arguments_on_one_line(arguments, ARGUMENT) if arguments else ""
-        if said:
-            line.append(f"  {said}")
+        if arguments:
+            line.append(f"  {arguments_on_one_line(arguments, ARGUMENT)}")
         return line
 
 
@@ -122,12 +124,12 @@ def _reported(result: Any, name: str) -> str:
 
 
 def _of(result: Any, name: str) -> Any:
-    """A field of what the tool reported, if it reports fields."""
+    """A field of what the tool reported, if it reported an object."""
     return result.get(name) if isinstance(result, dict) else None
 
 
 def _looked_at(text: str, limit: int, style: str, *, from_end: bool = False) -> list[Text]:
-    """A few lines of a text, with a note of how many there are."""
+    """The first or last lines of a text, with a line that counts the others."""
     lines = escape_invisible(text).rstrip().split("\n") if text.strip() else []
     left = len(lines) - limit
     if left <= 1:
@@ -143,7 +145,7 @@ def _looked_at(text: str, limit: int, style: str, *, from_end: bool = False) -> 
 def _diff_lines(diff: str) -> list[Text]:
     lines = escape_invisible(diff).splitlines()
     if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
-        lines = lines[2:]  # the file is named above
+        lines = lines[2:]  # the head line of the card names the file
     body = [
         Text(f"  {on_one_line(line, 300)}", DIFF_STYLES.get(line[:1], "dim"), **ONE_ROW)
         for line in lines[:DIFF_LINES]

@@ -1,13 +1,13 @@
-"""The demo's model: a script, but one that reads what the tools really gave back.
+"""The demo's model: a script that reads the real results of its calls.
 
-It finds the file and line to mend in the output of the tests, mends what it read there, and runs the tests
-again. Where the results are not what it knows how to deal with, it says so and ends.
+It finds the faulty file and line in the output of the tests, repairs the line that it read there, and runs the tests
+again. It says so and ends when a result is not what it expects.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
 from toolcrib.messages import Request, ResultPart
@@ -25,12 +25,12 @@ Results = list[ToolResult]
 def demo_model(command: str) -> Scripted:
     """The model; `command` is how the project's tests are run."""
     story = _story(command)
-    begun = False
+    started = False
 
     def answer(request: Request) -> Turn:
-        nonlocal begun
-        if not begun:
-            begun = True
+        nonlocal started
+        if not started:
+            started = True
             return next(story)
         return story.send(_last_results(request))
 
@@ -56,7 +56,7 @@ def _story(command: str) -> Generator[Turn, Results, None]:
         yield _end(f"I was not allowed to run the tests, so I changed nothing. {before.text}")
     if _passed(before):
         yield _end("All tests pass already; there is nothing to mend.")
-    place = _place_of(before.text)
+    place = _failing_line(before.text)
     if place is None:
         yield _end("The tests fail, but their output names no line that I could look at:\n" + before.text)
         return
@@ -103,8 +103,8 @@ def _last_results(request: Request) -> Results:
     return [part.result for part in request.messages[-1].parts if isinstance(part, ResultPart)]
 
 
-def _place_of(output: str) -> tuple[str, int] | None:
-    """The innermost line of the project that a traceback goes through, tests left out, relative to it."""
+def _failing_line(output: str) -> tuple[str, int] | None:
+    """The innermost file and line of the package in a traceback; tests do not count."""
     for frame in reversed(list(FRAME.finditer(output))):
         path = re.search(r"(?:^|/)(parcels/[\w/]+\.py)\Z", frame["path"])
         if path is not None:
@@ -117,9 +117,8 @@ def _failure(output: str) -> str:
     return f"{found[-1][0]} ({found[-1][1]})" if found else "errors"
 
 
-_passed: Callable[[ToolResult], bool] = lambda result: (  # noqa: E731 - reads as the sentence that it is
-    not result.is_error and "\nOK" in result.text and "exit code" not in result.text
-)
+def _passed(result: ToolResult) -> bool:
+    return not result.is_error and "\nOK" in result.text and "exit code" not in result.text
 
 
 def _refused(result: ToolResult) -> bool:

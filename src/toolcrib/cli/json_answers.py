@@ -14,7 +14,7 @@ from toolcrib.visible import on_one_line
 
 
 class JsonAnswers:
-    """Answers that come as JSON lines on stdin, each bound to its question's fingerprint."""
+    """The approver that reads answers from stdin, a JSON line each. An answer names its question by fingerprint."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[asyncio.Future[Answer | None]]] = {}
@@ -22,7 +22,7 @@ class JsonAnswers:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __call__(self, question: Question) -> Answer | None:
-        """The approver: waits for the line that answers; None once stdin has ended."""
+        """Wait for the answer to a question; None once stdin has ended."""
         if self._loop is None:
             self._start()
         if self._ended:
@@ -41,7 +41,7 @@ class JsonAnswers:
             for line in sys.stdin:
                 self._loop.call_soon_threadsafe(self._take, line)
             self._loop.call_soon_threadsafe(self._end)
-        except (RuntimeError, ValueError):  # the run is over, and its loop with it
+        except (RuntimeError, ValueError):  # the run is over, and its event loop is closed
             pass
 
     def _take(self, line: str) -> None:

@@ -1,7 +1,7 @@
-"""A run on a terminal, as a fold over its events: text as it comes, cards of calls, and what stays of them.
+"""A run on a terminal, drawn from its events: text as it streams, and a card for each call.
 
-On a terminal that can, calls that go on are redrawn at its lower end, and what is over scrolls away above.
-Elsewhere (a pipe, a file, a dumb terminal) only what is over is written, each line once.
+On a terminal that can move its cursor, the cards of running calls are redrawn at the bottom, and finished calls
+scroll away above them. Elsewhere (a pipe, a file, a dumb terminal) a call is written once, when it has finished.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from toolcrib.events import (
 )
 from toolcrib.visible import escape_invisible, on_one_line
 
-HIDDEN = {"attempt_completion"}  # its text is the answer, which is shown as such
+HIDDEN = {"attempt_completion"}  # its text is the run's answer, which is shown without a card
 FRAMES = 8  # a second
-# What a call that was not let run is answered with: nobody is to take it for one that failed at its work.
+# The codes of calls that were refused before they ran, which are counted apart from calls that failed.
 NOT_RUN = {
     ErrorCode.UNKNOWN_TOOL, ErrorCode.TOOL_CHANGED, ErrorCode.PRECHECK, ErrorCode.DENIED, ErrorCode.REJECTED,
     ErrorCode.NOBODY_TO_ASK, ErrorCode.RATE_LIMITED,
@@ -47,14 +47,14 @@ NOT_RUN = {
 
 
 class LiveView:
-    """Shows events on a console. `asks` says that a person answers questions, so that they are not shown here."""
+    """Shows events on a console. With `asks`, questions are asked elsewhere, and not shown here."""
 
     def __init__(self, console: Console, *, asks: bool = False) -> None:
         self.console = console
         self.asks = asks
         self.live_cards = console.is_terminal and not console.is_dumb_terminal
         self.cards: dict[CallKey, Card] = {}
-        self.exited = 0  # commands that ended with an error of their own
+        self.exited = 0  # calls that succeeded, but whose command had another exit code than 0
         self.calls = self.failed = self.repaired = self.refused = 0
         self._live: Live | None = None
         self._words = WrappedText(console)
@@ -66,14 +66,14 @@ class LiveView:
             handle(self, event)
 
     def pause(self) -> None:
-        """Take the cards that go on from the screen, so that something else can be written."""
+        """Remove the cards of running calls from the screen, so that something else can be written."""
         self._words.end()
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def resume(self) -> None:
-        """Put them back."""
+        """Draw the cards of running calls again."""
         if self.live_cards and self.cards and self._live is None:
             self._words.end()
             live = self._live = Live(
@@ -82,7 +82,7 @@ class LiveView:
             live.start()
 
     def line(self, text: str = "", style: str = "") -> None:
-        """Write a line of our own."""
+        """Write a line."""
         self._print(Text(text, style))
 
     def _print(self, text: Text) -> None:
@@ -99,17 +99,17 @@ class LiveView:
     # -- one method an event
 
     def _text(self, event: TextDelta) -> None:
-        self._said(event.text, "")
+        self._stream(event.text, "")
 
     def _reasoning(self, event: ReasoningDelta) -> None:
-        self._said(event.text, "dim italic")
+        self._stream(event.text, "dim italic")
 
     def _restarted(self, event: AnswerRestarted) -> None:
         self.pause()
         self.cards.clear()
         self.line(f"{MARGIN}the answer broke off and begins again: {on_one_line(event.why)}", "yellow")
 
-    def _said(self, text: str, style: str) -> None:
+    def _stream(self, text: str, style: str) -> None:
         if self._live is not None:
             self.pause()
         self._words.write(escape_invisible(text), style)
@@ -124,7 +124,7 @@ class LiveView:
             return
         card = self._card(event)
         if event.state is CallState.DOING and card.status.state is CallState.WAIT:
-            card.since = time.monotonic()  # what the person took to answer is not the tool's time
+            card.since = time.monotonic()  # the tool's time begins after the person's answer
         card.status.apply(event)
         self.resume()
 
@@ -160,9 +160,9 @@ class LiveView:
 
     def _answered(self, event: QuestionAnswered) -> None:
         if not self.asks:
-            said = event.verdict or "nobody to ask, so it is refused"
+            verdict = event.verdict or "nobody to ask, so it is refused"
             by = f" (by {event.by})" if event.by else ""
-            self._print(Text(f"  → {said}{by}", "yellow"))
+            self._print(Text(f"  → {verdict}{by}", "yellow"))
         self.resume()
 
     def _notice(self, event: Notice) -> None:
@@ -184,7 +184,7 @@ class LiveView:
 
 
 class Cards:
-    """The cards that go on, cut to the screen's size."""
+    """The cards of running calls, cut to the height of the screen."""
 
     def __init__(self, cards: dict[CallKey, Card]) -> None:
         self._cards = cards

@@ -1,4 +1,4 @@
-"""Asking a person on a terminal."""
+"""Questions to a person on a terminal: a question is shown, and a line of stdin is read as its answer."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ async def ask_on(console: Console, question: Question) -> Answer:
         given = await read_line()
         if given is None:
             console.print()
-        said = (given or "").strip().lower()
-        if cut and said in ("s", "show"):
+        word = (given or "").strip().lower()
+        if cut and word in ("s", "show"):
             cut = _show(console, question, sys.maxsize)
             continue
-        if said == "?" or (again and is_unclear(given)):
-            again -= said != "?"
+        if word == "?" or (again and is_unclear(given)):
+            again -= word != "?"
             console.print(Text(answer_help(question), "dim"))
             continue
         answer = read_answer(given)
-        if words := remembered(question, answer):
-            console.print(Text(words, "dim"))
-        elif answer.verdict is Verdict.NO and not answer.message and said not in ("n", "no"):
+        if line := remembered(question, answer):
+            console.print(Text(line, "dim"))
+        elif answer.verdict is Verdict.NO and not answer.message and word not in ("n", "no"):
             console.print(Text("Taken as a no.", "dim"))
         return answer
 
 
 def _show(console: Console, question: Question, limit: int) -> bool:
-    """Put a question on the screen; whether something of it was left out."""
+    """Print a question; returns whether something of it was cut."""
     lines, cut = question_lines(question, limit)
     for style, line in lines:
         if not line.startswith(MARGIN):
@@ -72,7 +72,7 @@ def _show(console: Console, question: Question, limit: int) -> bool:
 
 
 def _folded(line: str, width: int) -> list[str]:
-    """A line as rows of the terminal; continued arguments keep their margin, so that they cannot pose as ours."""
+    """A line as rows of the terminal. Each row keeps the margin, so that no argument looks like a line of toolcrib."""
     if cell_len(line) < width:
         return [line]
     first, *_ = chop_cells(line, max(width - 1, 10))
@@ -81,7 +81,7 @@ def _folded(line: str, width: int) -> list[str]:
 
 
 async def read_line() -> str | None:
-    """A line of stdin without blocking the loop, None at its end; cancelling it leaves nothing behind."""
+    """Read a line of stdin without blocking the event loop; None at the end of input. May be cancelled."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[str | None] = loop.create_future()
     descriptor = sys.stdin.fileno()
@@ -95,7 +95,7 @@ async def read_line() -> str | None:
             data = b""
         read += data
         if not ready.done() and (not data or b"\n" in read or len(read) > MAX_LINE):
-            # What input ended in the middle of was not sent off: that is no answer.
+            # A line that the end of input cut short was not sent with Enter: it is no answer.
             ready.set_result(read.decode("utf-8", "replace") if b"\n" in read else None)
 
     loop.add_reader(descriptor, on_readable)
@@ -106,7 +106,7 @@ async def read_line() -> str | None:
 
 
 def forget_typed_ahead() -> None:
-    """What was typed before a question was shown cannot be meant as its answer."""
+    """Drop what was typed before the question was shown, because it cannot be meant as the answer."""
     try:
         import termios
 

@@ -11,60 +11,44 @@ from toolcrib.cli.wording import local_minute, value_on_one_line
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.visible import escape_invisible, on_one_line
 
-SHOWN_LINES = 30  # lines of one argument that a question shows unasked
-ROW = 76  # characters that are taken for a row of the terminal
-MARGIN = "  │ "  # stands before every line whose text is not ours
+SHOWN_LINES = 30  # lines of an argument that a question shows at once
+ROW = 76  # characters that count as a row of the terminal
+MARGIN = "  │ "  # begins every line whose text is not toolcrib's own
 PROMPT = "Run it? [y]es  [n]o{always}  [?] more  [n WORDS] no, and tell the model"
 NARROW_PROMPT = "[y]es [n]o{always} [?], or n WORDS"
 MORE = """\
   y               run it, this once
-  n, or nothing   do not; the model is told that you said no
-  n use c.txt     do not; the model is told why"""
+  n, or nothing   do not run it; the model is told that you said no
+  n use c.txt     do not run it; the model is told why"""
 MORE_ALWAYS = """\
-  a               always, with exactly these arguments, in this run
+  a               always run it with exactly these arguments, in this run
   a project       the same, in later runs in this folder too; a user: wherever you work
-  a user 7d       and for that long: 30m, 8h, 7d"""
-MORE_PREFIX = "  p, p project    always, for commands that begin with: {}"
+  a user 7d       the same, but only for so long: 30m, 8h, 7d"""
+MORE_PREFIX = "  p, p project    always run commands that begin with: {}"
 WHERE = {Lasting.RUN: "in this run", Lasting.PROJECT: "in this project", Lasting.USER: "wherever you work"}
+StyledLine = tuple[str, str]  # a style of Rich, and the text
 CHANGED = {"+": "green", "-": "red", "@": "cyan"}  # styles of the lines of a diff
 
 
-def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[tuple[str, str]], bool]:
-    """A question as (style, line) pairs: what would run, with every argument, and what was repaired.
+def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[StyledLine], bool]:
+    """A question as lines: what would run, with every argument, a preview of the change, and repairs.
 
-    The second value says whether something was left out for being longer than `limit` lines.
+    The second value says whether something longer than `limit` lines was cut.
     """
-    lines = [
-        (
-            "bold yellow",
-            f"? {on_one_line(question.action)}  ({question.effect}: {on_one_line(question.reason)})",
-        )
-    ]
-    cut = False
-    arguments = (
-        question.arguments if isinstance(question.arguments, dict) else {"arguments": question.arguments}
-    )
-    hidden = len(arguments) - limit
-    if hidden > 0:
-        cut = True
-        lines.append(("yellow", f"{MARGIN}… {hidden:,} more arguments; s shows all of them"))
+    action, reason = on_one_line(question.action), on_one_line(question.reason)
+    lines: list[StyledLine] = [("bold yellow", f"? {action}  ({question.effect}: {reason})")]
+    arguments = question.arguments
+    if not isinstance(arguments, dict):
+        arguments = {"arguments": arguments}
+    cut = len(arguments) > limit
+    if cut:
+        lines.append(("yellow", f"{MARGIN}… {len(arguments) - limit:,} more arguments; s shows all of them"))
     for name, value in islice(arguments.items(), limit):
-        whole = _lines_of(value)
-        if question.preview and len(whole) > 1 and limit < sys.maxsize:
-            lines.append(
-                ("", f"{MARGIN}{on_one_line(str(name))}: {len(whole):,} lines; below is what changes")
-            )
-            cut = True
-            continue
-        if len(whole) == 1 and len(whole[0]) <= limit * ROW:
-            lines.append(("", f"{MARGIN}{on_one_line(str(name))}: {whole[0]}"))
-            continue
-        lines.append(("", f"{MARGIN}{on_one_line(str(name))}:"))
-        kept, left_out = _fitting(whole, limit)
-        lines += [("", f"{MARGIN}  {line}") for line in kept]
-        if left_out:
-            cut = True
-            lines.append(("yellow", f"{MARGIN}  … {left_out}; s shows all of them"))
+        added, was_cut = _argument_lines(
+            on_one_line(str(name)), value, limit, previewed=bool(question.preview)
+        )
+        lines += added
+        cut = cut or was_cut
     lines += [("", f"{MARGIN}{on_one_line(pattern)}") for pattern in question.patterns]
     if question.preview:
         kept, left_out = _fitting(escape_invisible(question.preview).rstrip("\n").split("\n"), limit)
@@ -76,8 +60,22 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[t
     return lines, cut
 
 
+def _argument_lines(name: str, value: Any, limit: int, *, previewed: bool) -> tuple[list[StyledLine], bool]:
+    """An argument as lines, and whether it was cut. Where a preview shows the change, a long value is only counted."""
+    whole = _lines_of(value)
+    if previewed and len(whole) > 1 and limit < sys.maxsize:
+        return [("", f"{MARGIN}{name}: {len(whole):,} lines; below is what changes")], True
+    if len(whole) == 1 and len(whole[0]) <= limit * ROW:
+        return [("", f"{MARGIN}{name}: {whole[0]}")], False
+    kept, left_out = _fitting(whole, limit)
+    lines: list[StyledLine] = [("", f"{MARGIN}{name}:"), *(("", f"{MARGIN}  {line}") for line in kept)]
+    if left_out:
+        lines.append(("yellow", f"{MARGIN}  … {left_out}; s shows all of them"))
+    return lines, bool(left_out)
+
+
 def repair_lines(edits: Any) -> list[str]:
-    """Each repair of the arguments in a line: where, what, and from what to what."""
+    """A line for each repair of the arguments: where, what was done, and the value before and after."""
     lines: list[str] = []
     for edit in edits:
         change = f"{value_on_one_line(edit.before, 60)} → {value_on_one_line(edit.after, 60)}"
@@ -86,11 +84,11 @@ def repair_lines(edits: Any) -> list[str]:
 
 
 def remembered(question: Question, answer: Answer) -> str:
-    """What of an "always" is remembered, in a line; "" for any other answer."""
+    """What an answer "always" allows from now on, in a line; "" for any other answer."""
     if answer.verdict is not Verdict.ALWAYS:
         return ""
     if question.strict:
-        return "Taken as a yes, this once: a rule wants to be asked each time."
+        return "Taken as a yes, this once: a rule asks each time."
     by_prefix = answer.scope is Scope.PREFIX and question.prefixes
     what = f"commands that begin with {_prefixes(question)}" if by_prefix else "exactly this"
     until = ""
@@ -101,7 +99,7 @@ def remembered(question: Question, answer: Answer) -> str:
 
 
 def prompt_line(question: Question, width: int) -> str:
-    """What can be answered; "always" only where it would be remembered."""
+    """The prompt: the possible answers, with "always" only where it would be remembered."""
     always = "" if question.strict else "  [a]lways this (a project, a user 7d)"
     narrow = "" if question.strict else " [a]lways"
     if question.prefixes and not question.strict:
@@ -112,7 +110,7 @@ def prompt_line(question: Question, width: int) -> str:
 
 
 def answer_help(question: Question) -> str:
-    """What can be answered, a line each."""
+    """What each answer means, a line each."""
     lines = [MORE] if question.strict else [MORE, MORE_ALWAYS]
     if question.prefixes and not question.strict:
         lines.append(MORE_PREFIX.format(_prefixes(question)))
@@ -124,9 +122,9 @@ def _prefixes(question: Question) -> str:
 
 
 def _fitting(lines: list[str], limit: int) -> tuple[list[str], str]:
-    """What fits on `limit` rows, so that nothing is pushed off the screen, and in words what does not.
+    """The lines that fit on `limit` rows of the screen, and in words what was left out.
 
-    Of a line that is too long its beginning and its end are kept: what matters must not hide behind padding.
+    Of a line that is too long the beginning and the end are kept, so that padding cannot hide what matters.
     """
     kept: list[str] = []
     room = limit
@@ -145,6 +143,7 @@ def _fitting(lines: list[str], limit: int) -> tuple[list[str], str]:
 
 
 def _lines_of(value: Any) -> list[str]:
+    """A value as lines; text with blanks at its ends is quoted, so that they are seen."""
     if isinstance(value, str):
         text = escape_invisible(value)
         if text != text.strip() or "\n" in text or not text:

@@ -25,7 +25,7 @@ class EndedRun:
     outcome: Outcome
     seconds: float
     signals: list[int] = field(default_factory=list)
-    reader_gone: bool = False  # whoever read our output has gone
+    reader_gone: bool = False  # the process that read our output has gone
 
     @property
     def exit_code(self) -> int:
@@ -76,7 +76,7 @@ class JsonLines:
 
 
 async def show_run(run: Run, display: Display) -> EndedRun:
-    """Show a run to its end. Ctrl-C, SIGTERM and SIGHUP cancel it; a second one ends the program."""
+    """Show a run to its end. Ctrl-C, SIGTERM and SIGHUP cancel it; a second signal ends the program at once."""
     loop = asyncio.get_running_loop()
     started = time.monotonic()
     signals: list[int] = []
@@ -88,7 +88,7 @@ async def show_run(run: Run, display: Display) -> EndedRun:
             os._exit(128 + number)
         run.cancel()
 
-    def left() -> None:
+    def reader_left() -> None:
         nonlocal reader_gone
         reader_gone = True
         if watched is not None:
@@ -99,8 +99,8 @@ async def show_run(run: Run, display: Display) -> EndedRun:
     for number in STOPPING:
         loop.add_signal_handler(number, stop, number)
     watched = _pipe_of(display.stream)
-    if watched is not None:  # a pipe that we write to becomes readable when its reader has gone
-        loop.add_reader(watched, left)
+    if watched is not None:  # a pipe becomes readable for its writer when the reader has gone
+        loop.add_reader(watched, reader_left)
     try:
         async for event in run:
             if reader_gone:
@@ -111,7 +111,7 @@ async def show_run(run: Run, display: Display) -> EndedRun:
                     await display.ask(event.question)
             except BrokenPipeError:
                 if not reader_gone:
-                    left()
+                    reader_left()
         outcome = await run
     finally:
         if watched is not None:
@@ -122,7 +122,7 @@ async def show_run(run: Run, display: Display) -> EndedRun:
 
 
 def _pipe_of(stream: TextIO) -> int | None:
-    """The descriptor of a stream that is a pipe."""
+    """The descriptor of a stream if it is a pipe."""
     try:
         descriptor = stream.fileno()
         return descriptor if stat.S_ISFIFO(os.fstat(descriptor).st_mode) else None

@@ -16,7 +16,7 @@ from toolcrib.question import Answer, Question
 
 
 class Asker:
-    """The approver of a face: the question waits until the face has shown all that came before it."""
+    """The approver of a display: a question waits until the display has shown all earlier events."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, asyncio.Future[Answer | None]] = {}
@@ -30,7 +30,7 @@ class Asker:
             del self._waiting[id(question)]
 
     def waiting(self, question: Question) -> asyncio.Future[Answer | None] | None:
-        """The answer that is waited for; None once nobody waits for it any more."""
+        """The future that a question's answer is put into; None if nobody waits for the answer any more."""
         future = self._waiting.get(id(question))
         return None if future is None or future.done() else future
 

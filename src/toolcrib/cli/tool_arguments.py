@@ -1,7 +1,7 @@
-"""Arguments from options: `--city Oslo --days 3`, read by the tool's own JSON Schema.
+"""A tool's arguments from options: `--city Oslo --days 3`, read by the tool's own JSON Schema.
 
-Only what a command line cannot say is read here: that 3 is a number where a number is wanted. What does not
-fit is passed on as it came, so that it is judged, and perhaps repaired, where every call is.
+Text is turned into another JSON type only where the schema asks for it: 3 becomes a number for an integer. Text that
+does not fit stays text, so that the call itself refuses or repairs it like any other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Schema = Mapping[str, Any]
 
 
 def arguments_from(tokens: Sequence[str], schema: Schema) -> dict[str, Any]:
-    """The arguments that options say, by the schema of the params. Raises Problem for what is no option.
+    """The arguments that the options give, by the schema of the tool's params. Raises Problem for a token that is none.
 
     >>> schema = {"properties": {"days": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}}}
     >>> arguments_from(["--days", "3", "--tags", "a", "--tags", "b"], schema)
@@ -49,7 +49,7 @@ def arguments_from(tokens: Sequence[str], schema: Schema) -> dict[str, Any]:
 
 
 def option_lines(schema: Schema) -> list[str]:
-    """The options that a tool's params give, a line each, for its --help."""
+    """The options of a tool, a line each, for its --help."""
     lines: list[str] = []
     required = schema.get("required", ())
     for name, node in schema.get("properties", {}).items():
@@ -63,7 +63,7 @@ def option_lines(schema: Schema) -> list[str]:
 
 
 def _parameter(written: str, schema: Schema) -> tuple[str, bool]:
-    """The parameter that an option means, and whether it is its --no- form."""
+    """The parameter of an option, and whether the option is its --no- form."""
     names = schema.get("properties", {})
     for spelled in (written, written.replace("-", "_")):
         if spelled in names:
@@ -72,7 +72,7 @@ def _parameter(written: str, schema: Schema) -> tuple[str, bool]:
         for spelled in (written[3:], written[3:].replace("-", "_")):
             if "boolean" in _kinds(names.get(spelled), schema):
                 return spelled, True
-    return written, False  # unknown: the call's answer names it, and what there is
+    return written, False  # an unknown parameter: the call refuses it, and names those that exist
 
 
 def _put(arguments: dict[str, Any], name: str, value: Any, node: Any, schema: Schema) -> None:
@@ -88,7 +88,7 @@ def _put(arguments: dict[str, Any], name: str, value: Any, node: Any, schema: Sc
 
 
 def _value(text: str, node: Any, schema: Schema) -> Any:
-    """A value as the schema wants it; text stays text wherever text is allowed."""
+    """A value in the type that the schema asks for; text stays text wherever the schema allows text."""
     kinds = _kinds(node, schema)
     if "array" in kinds:
         items = step(node, 0, schema)
@@ -116,7 +116,7 @@ def _takes_text(kinds: set[str]) -> bool:
 
 
 def _kinds(node: Any, schema: Schema) -> set[str]:
-    """The JSON types that a schema allows; empty where it says nothing of it."""
+    """The JSON types that a schema allows; empty if it does not say."""
     found: set[str] = set()
     for place in variants(resolve(node, schema), schema):
         given = place.get("type")

@@ -8,11 +8,11 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-MAX_HELD = 40  # characters of a word that may wait for its end before it is written
+MAX_WORD = 40  # characters that are held back until a word is complete
 
 
 class WrappedText:
-    """Text that streams in, wrapped between words; what is written is never taken back."""
+    """Writes text that streams in, wrapped between words. What was written is never changed."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -21,16 +21,17 @@ class WrappedText:
         self._style = ""
 
     def write(self, text: str, style: str) -> None:
+        """Write a piece of text; its last word is held back until it is complete."""
         if style != self._style:
             self.end()
             self._style = style
         *whole, self._held = _split(self._held + text)
-        if len(self._held) > MAX_HELD:
+        if len(self._held) > MAX_WORD:
             whole, self._held = [*whole, self._held], ""
         self._put(whole)
 
     def end(self) -> None:
-        """Finish the line that was begun, if any."""
+        """Write what is held back, and end the current line."""
         if self._held:
             self._put([self._held])
             self._held = ""
@@ -55,5 +56,5 @@ class WrappedText:
 
 
 def _split(text: str) -> list[str]:
-    """Words, blanks and line breaks, one after the other; the last one may go on."""
+    """The words, blanks and line breaks of a text; the last item may be incomplete."""
     return re.findall(r"\n|[^\S\n]+|\S+", text) + ([""] if text[-1:].isspace() or not text else [])

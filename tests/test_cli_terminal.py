@@ -137,7 +137,7 @@ def test_an_answer_that_is_none_is_asked_for_again(folder: Path) -> None:
     run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml", columns=120)
     assert "(a project, a user 7d)" in run.until(PROMPT)
     run.send("yes please\n")
-    assert "always, with exactly these arguments, in this run" in run.until(PROMPT)
+    assert "always run it with exactly these arguments, in this run" in run.until(PROMPT)
     run.send("?\n")
     run.until(PROMPT)
     run.send("a 8h\n")

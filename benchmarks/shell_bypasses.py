@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.command.judge import judge
-from toolcrib.command.judge.parse import tree_of
-from toolcrib.command.judge.words import source
+from toolcrib.command.judge.syntax import tree_of
 
 Allowed = Callable[[str, list[str]], bool]
 META = re.compile(r"[;&|`$<>(){}\n\\]")
@@ -55,12 +54,12 @@ def tokens_per_segment(command: str, allowed: list[str]) -> bool:
 
 
 def every_node(command: str, allowed: list[str]) -> bool:
-    texts = [source(node) for node in _nodes(tree_of(command)) if node.type == "command"]
+    texts = [node.text for node in _nodes(tree_of(command)) if node.kind == "command"]
     return bool(texts) and all(_begins(text.split(), allowed) for text in texts)
 
 
 def every_node_without_redirects(command: str, allowed: list[str]) -> bool:
-    kinds = {node.type for node in _nodes(tree_of(command))}
+    kinds = {node.kind for node in _nodes(tree_of(command))}
     more = {"file_redirect", "command_substitution", "process_substitution", "ERROR"}
     return every_node(command, allowed) and not kinds & more
 
@@ -74,35 +73,35 @@ PLAIN = {
 def like_codex(command: str, allowed: list[str]) -> bool:
     """Words and quotes joined by && || ; |, each command by whole words; all else is not looked into and asks."""
     root = tree_of(command)
-    if {node.type for node in _nodes(root)} - PLAIN:
+    if {node.kind for node in _nodes(root)} - PLAIN:
         return False
-    found = [node.children for node in _nodes(root) if node.type == "command"]
-    written = [[source(word).strip("\"'") for word in words] for words in found]
+    found = [node.children for node in _nodes(root) if node.kind == "command"]
+    written = [[word.text.strip("\"'") for word in words] for words in found]
     return bool(written) and all(_begins(words, allowed) for words in written)
 
 
 def like_gemini(command: str, allowed: list[str]) -> bool:
     """Every command, also inside of others, by its beginning; redirections, substitutions and what is no bash ask."""
-    kinds = {node.type for node in _nodes(tree_of(command))}
+    kinds = {node.kind for node in _nodes(tree_of(command))}
     if kinds & {"file_redirect", "heredoc_redirect", "command_substitution", "process_substitution", "ERROR"}:
         return False
     if "@P}" in command:
         return False
-    texts = [source(node) for node in _nodes(tree_of(command)) if node.type == "command"]
+    texts = [node.text for node in _nodes(tree_of(command)) if node.kind == "command"]
     return bool(texts) and all(_begins_with(text, allowed) for text in texts)
 
 
 def like_opencode(command: str, allowed: list[str]) -> bool:
     """Every command against `name *`, redirections and all; those for files ask about operands outside."""
     for node in _nodes(tree_of(command)):
-        if node.type == "command":
-            text = source(node)
+        if node.kind == "command":
+            text = node.text
             if not any(text == name or text.startswith(f"{name} ") for name in allowed):
                 return False
             name, *operands = text.split()
             if name in FOR_FILES and any(OUTSIDE.match(operand.strip("\"'")) for operand in operands):
                 return False
-    return any(node.type == "command" for node in _nodes(tree_of(command)))
+    return any(node.kind == "command" for node in _nodes(tree_of(command)))
 
 
 FOR_FILES = {"cd", "rm", "cp", "mv", "mkdir", "touch", "chmod", "chown", "cat"}

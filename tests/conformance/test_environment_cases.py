@@ -21,7 +21,7 @@ from tests.conformance.conftest import load_cases
 from tests.conformance.rules_of_others import any_tool, shell_in
 from toolcrib import Effect, Toolbox
 from toolcrib.command.judge import judge
-from toolcrib.command.judge.variables import trouble
+from toolcrib.command.judge.variables import objection
 from toolcrib.command.sandbox import NoSandbox, environment
 from toolcrib.command.sandbox.environment import PASSED, git_overrides
 from toolcrib.context import Context
@@ -87,7 +87,7 @@ def test_variables_that_change_what_runs(case: dict[str, Any]) -> None:
     """All that we do not know is asked about, and so is PATH."""
     name = case["input"]["args"][0]
     if case["expected"]:
-        assert trouble({name: "x"}) is not None
+        assert objection({name: "x"}) is not None
         assert judge(f"{name}=x ls").verdict != "plain" or not re.fullmatch(r"\w+", name)
         assert not kept({name: "x"}, [])
 

@@ -39,14 +39,14 @@ class Substitution:
 
 RedirectKind = Literal["null", "dup", "read", "write", "append", "text"]
 REDIRECT_KINDS = ("null", "dup", "read", "write", "append", "text")
-Part = str | Glob | Substitution
+WordPart = str | Glob | Substitution
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """One argument. Neighbouring texts are one part, so that a plain word has exactly one."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[WordPart, ...]
 
     @property
     def literal(self) -> str | None:
@@ -67,11 +67,6 @@ class Word:
     @property
     def substitutions(self) -> tuple[Substitution, ...]:
         return tuple(part for part in self.parts if isinstance(part, Substitution))
-
-    @property
-    def lists_names(self) -> bool:
-        """Whether its only unknown part is what a program prints that lists files or names of revisions."""
-        return len(self.substitutions) == 1 and not self.is_glob and _lists(self.substitutions[0].plan)
 
     @property
     def splits(self) -> bool:
@@ -141,27 +136,6 @@ class Plan:
         return show(self)
 
 
-# Programs that print names of files or revisions, and what may stand behind them in a pipe.
-LISTERS = (
-    ("git", "ls-files"), ("git", "rev-parse"), ("git", "merge-base"), ("git", "describe"), ("git", "rev-list"),
-    ("git", "diff", "--name-only"), ("find",), ("rg", "-l"), ("rg", "--files"), ("fd",),
-    ("grep", "-l"), ("grep", "-rl"), ("ls",),
-)  # fmt: skip
-CHOOSERS = {"head", "tail", "sort", "uniq", "grep"}
-
-
-def _lists(plan: Plan) -> bool:
-    if len(plan.steps) != 1:
-        return False
-    first, *others = plan.steps[0].pipeline.stages
-    if not isinstance(first, Command):
-        return False
-    words = tuple(word.literal for word in first.words)
-    return any(words[: len(lister)] == lister for lister in LISTERS) and all(
-        isinstance(other, Command) and other.words[0].literal in CHOOSERS for other in others
-    )
-
-
 def commands(plan: Plan) -> Iterator[Command]:
     """Every command of a plan in the order of the text, those of substitutions after the one they are in."""
     for step in plan.steps:
@@ -208,7 +182,7 @@ def show_word(word: Word) -> str:
     return "".join(_show_part(part) for part in word.parts)
 
 
-def _show_part(part: Part) -> str:
+def _show_part(part: WordPart) -> str:
     if isinstance(part, str):
         return quoted(part)
     if isinstance(part, Glob):

@@ -28,8 +28,8 @@ from toolcrib.command.explain.reporter import Reporter
 from toolcrib.command.explain.result_text import result_text, sandbox_sentences
 from toolcrib.command.judge import Judgement, judge, paths
 from toolcrib.command.judge.accesses import accesses_of
-from toolcrib.command.judge.history import REMOVES_HISTORY, removes_history
 from toolcrib.command.judge.reasons import why
+from toolcrib.command.judge.repository_history import REMOVES_HISTORY, removes_history
 from toolcrib.command.launch.denied_paths import DeniedPathsInSandbox
 from toolcrib.command.launch.environment import command_environment
 from toolcrib.command.launch.run_command import CommandLine, Finished, OpenFolder, run_command
@@ -203,7 +203,7 @@ class Shell(
             return _judged(params.command, self.workspace.root.path, params.workdir, False)
         if place.root is not self.workspace.root:
             return _judged(params.command, self.workspace.root.path, place.shown, False)
-        inside = paths.trouble(place.path) is None
+        inside = paths.objection(place.path) is None
         return _judged(params.command, self.workspace.root.path, place.path, inside)
 
     def _sandbox_now(self) -> Sandbox:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolcrib.command.judge import Judgement, Operand, Part
+from toolcrib.command.judge import JudgedCommand, Judgement, Operand
 from toolcrib.command.judge.reasons import of_part
 from toolcrib.command.plan import quoted
 from toolcrib.command.sandbox import Sandbox
@@ -28,7 +28,7 @@ def preview_text(command: str, judgement: Judgement, folder: str, sandbox: Sandb
     return "\n".join([*lines, f"sandbox: {_limits(sandbox)}"])
 
 
-def _of_part(part: Part, number: int | None) -> list[str]:
+def _of_part(part: JudgedCommand, number: int | None) -> list[str]:
     """What one command does and touches. It is named, with its number, if there are several."""
     lines: list[str] = []
     if number is not None:

@@ -14,8 +14,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
-from toolcrib.command.judge import Judgement, Operand, Part, paths
-from toolcrib.command.judge import variables as environment
+from toolcrib.command.judge import JudgedCommand, Judgement, Operand, paths, variables
 from toolcrib.command.judge.destructive import INTERPRETERS, RUNNERS
 from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
 from toolcrib.command.judge.remember import RUNNERS as LIKE_THEIR_COMMAND
@@ -70,18 +69,18 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
                 found += _perhaps([_spelled(word) for word in command_of.words[1:]], folder, inside=False)
         for operand in part.operands:
             of_command = bool(part.argv) and not _is_one_of(operand, redirected)
-            found += _paths(operand, folder, free or (of_command and paths.trouble(operand.path) is None))
+            found += _paths(operand, folder, free or (of_command and paths.objection(operand.path) is None))
     return tuple(dict.fromkeys(found))
 
 
-def _of_command(command: Command, part: Part, *, free: bool, grantable: bool) -> Iterator[Access]:
+def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable: bool) -> Iterator[Access]:
     argv = tuple(UNKNOWN_WORD if word.literal is None else word.literal for word in command.words)
     prefix = prefix_of(part.argv) if grantable and part.grantable else None
     shown = " ".join(
         [*(f"{name}={quoted(value)}" for name, value in command.env), *map(show_word, command.words)]
     )
     # With a variable that changes what runs, the words are no longer all that a rule would have to know.
-    known = () if environment.trouble(dict(command.env)) else argv
+    known = () if variables.objection(dict(command.env)) else argv
     yield Access(Reach.RUN, shown, known, prefix=prefix or (), free=free)
     forms = itertools.islice(_forms(list(argv)), MOST)
     yield from _seen(form for form in forms if form != known)

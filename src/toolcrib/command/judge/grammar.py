@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Join, Pipeline, Plan, Redirect, Stage, Step, Subshell, Word
-
-if TYPE_CHECKING:
-    from toolcrib.command.judge.parse import Token
 
 MOST_COMMANDS = 50  # in one plan
 NAME = re.compile(r"[A-Za-z0-9_./+:-]+|/?(?:[a-z]+/)*\[")
@@ -24,6 +22,18 @@ RESERVED = {
     "function", "in", "time", "coproc", "[[", "]]", "{", "}", "!",
 }  # fmt: skip
 DEVICES = {"/dev/stdout": "1", "/dev/stderr": "2"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a command line and the bytes it stands on."""
+
+    kind: Literal["word", "op", "redirect", "fd", "assign", "newline", "group"]
+    start: int
+    end: int
+    text: str = ""  # the operator, the digits, or the variable's name
+    word: Word | None = None
+    group: Subshell | None = None
 
 
 def read_plan(tokens: Sequence[Token]) -> Plan:

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from toolcrib.command.judge import variables as environment
+from toolcrib.command.judge import variables
 from toolcrib.command.judge.destructive import destruction_in
 from toolcrib.command.judge.find_commands import programs_in
 from toolcrib.command.judge.parse import parse
-from toolcrib.command.judge.parts import Part, PlanJudge
+from toolcrib.command.judge.parts import JudgedCommand, PlanJudge
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.unwrap import unwrapped
 from toolcrib.command.not_proved import NotProved
@@ -45,7 +45,7 @@ class Judgement:
     effect: Effect = "exec"
     destroys: str | None = None
     proved: bool = False
-    parts: tuple[Part, ...] = ()
+    parts: tuple[JudgedCommand, ...] = ()
     grantable: bool = False
 
     @property
@@ -100,7 +100,7 @@ def _of_plan(
         "it holds what looks like a key or token, which every process could read"
         if looks_like_a_token(command)
         else None,
-        environment.trouble(env),
+        variables.objection(env),
     ]
     reasons = [*filter(None, around), *reasons]
     return Judgement(

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
 from typing import Literal
 
-from toolcrib.command.judge.grammar import MOST_COMMANDS, read_plan
+from toolcrib.command.judge.grammar import MOST_COMMANDS, Token, read_plan
 from toolcrib.command.judge.screen import screen
 from toolcrib.command.judge.syntax import Node, tree_of
 from toolcrib.command.judge.words import BARE, NONE, UNEXPANDED, Variables, decode
@@ -48,18 +47,6 @@ MOST_ROUNDS = 20
 MOST_LOOPS = 2  # inside of each other
 MOST_INSIDE = 10
 ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A piece of a command line and the bytes it stands on."""
-
-    kind: Literal["word", "op", "redirect", "fd", "assign", "newline", "group"]
-    start: int
-    end: int
-    text: str = ""  # the operator, the digits, or the variable's name
-    word: Word | None = None
-    group: Subshell | None = None
 
 
 def parse(text: str) -> Plan:

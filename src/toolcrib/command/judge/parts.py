@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from toolcrib.command.judge import paths
-from toolcrib.command.judge import variables as environment
-from toolcrib.command.judge.known import DOES, Recognised, recognise
+from toolcrib.command.judge import paths, variables
 from toolcrib.command.judge.paths import Operand
+from toolcrib.command.judge.recognise import DOES, Recognised, recognise
 from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import Command, Pipeline, Plan, Redirect, Subshell, Word, show_word
 from toolcrib.command.programs.options import Access, Effect, worst
@@ -18,7 +17,7 @@ Folders = tuple[str, ...]  # the first is where it runs if every cd before it wo
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JudgedCommand:
     """One command of a plan: why it asks (empty if it does not), what it does and touches. `name` is its row of
     the tables (`git log`), empty if it has none. `grantable`: it asks for nothing but being what it is, so that
     a yes may be remembered; a path, an option or a variable in doubt is asked about each time."""
@@ -39,7 +38,7 @@ class PlanJudge:
     __slots__ = ("parts", "workspace")
 
     def __init__(self, workspace: str | None = None) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[JudgedCommand] = []
         self.workspace = workspace
 
     def plan(self, plan: Plan, folders: Folders) -> None:
@@ -77,22 +76,22 @@ class PlanJudge:
             return
         effect, reasons, operands = self._redirects(group.redirects, folders)
         if operands:
-            self.parts.append(Part("", (), reasons[0] if reasons else "", effect, operands, True))
+            self.parts.append(JudgedCommand("", (), reasons[0] if reasons else "", effect, operands, True))
 
-    def command(self, command: Command, folders: Folders, previous: Command | None) -> Part:
+    def command(self, command: Command, folders: Folders, previous: Command | None) -> JudgedCommand:
         argv = tuple(word.literal if word.literal is not None else show_word(word) for word in command.words)
         effect, reasons, touched = self._redirects(command.redirects, folders)
         if len(folders) > MOST_FOLDERS:
-            return Part(argv[0], argv, "changes its folder too often")
-        if (set_up := environment.trouble(dict(command.env))) is not None:
-            return Part(argv[0], argv, set_up, "exec", touched)
+            return JudgedCommand(argv[0], argv, "changes its folder too often")
+        if (set_up := variables.objection(dict(command.env))) is not None:
+            return JudgedCommand(argv[0], argv, set_up, "exec", touched)
         try:
             known = recognise(list(command.words), command, previous)
         except UnknownProgram as unknown:
             inside = not reasons and not any(map(paths.leaves, argv[1:]))
-            return Part(argv[0], argv, unknown.reason, "exec", touched, grantable=inside)
+            return JudgedCommand(argv[0], argv, unknown.reason, "exec", touched, grantable=inside)
         except NotProved as stopped:
-            return Part(argv[0], argv, stopped.reason, "exec", touched)
+            return JudgedCommand(argv[0], argv, stopped.reason, "exec", touched)
         operands, troubles = self._placed(known, folders)
         reasons = [*troubles, *reasons]
         if known.name == "cd":
@@ -105,7 +104,9 @@ class PlanJudge:
         strongest = worst((effect, known.form.effect))
         program = argv[0].rpartition("/")[2]
         reason = reasons[0] if reasons else ""
-        return Part(program, argv, reason, strongest, (*operands, *touched), True, known.name, grantable)
+        return JudgedCommand(
+            program, argv, reason, strongest, (*operands, *touched), True, known.name, grantable
+        )
 
     def _redirects(
         self, redirects: Iterable[Redirect], folders: Folders
@@ -121,7 +122,7 @@ class PlanJudge:
             for folder in sorted(folders):
                 path = paths.relative(paths.join(folder, target), self.workspace)
                 operands.append(Operand(path, access))
-                if (wrong := paths.trouble(path)) is not None:
+                if (wrong := paths.objection(path)) is not None:
                     reasons.append(wrong)
             if access == "write":
                 effect = "write"
@@ -135,7 +136,7 @@ class PlanJudge:
             for path, access, reach, contents in known.operands:
                 place = paths.relative(paths.join(folder, path), self.workspace)
                 operands.append(Operand(place, access, reach))
-                wrong = paths.trouble(place, contents=contents, pattern=reach == "pattern")
+                wrong = paths.objection(place, contents=contents, pattern=reach == "pattern")
                 if wrong is not None:
                     reasons.append(wrong)
         return tuple(operands), reasons

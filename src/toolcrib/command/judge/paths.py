@@ -59,12 +59,12 @@ def relative(path: str, workspace: str | None) -> str:
     return path[len(root) + 1 :] or "."
 
 
-def trouble(path: str, *, contents: bool = True, pattern: bool = False) -> str | None:
+def objection(path: str, *, contents: bool = True, pattern: bool = False) -> str | None:
     """Why a path from the workspace's root should not be taken unasked, or None."""
     if path in HARMLESS_DEVICES or path == "-":
         return None
     if not path.isascii() and (folded := normalize("NFKC", path)) != path:
-        wrong = trouble(folded, contents=contents, pattern=pattern)
+        wrong = objection(folded, contents=contents, pattern=pattern)
         if wrong is not None:
             return wrong  # a name that looks like another
     if URL.match(path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from toolcrib.command.judge import Judgement, Part
+from toolcrib.command.judge import JudgedCommand, Judgement
 
 MOST = 2  # reasons that are told
 LONGEST = 300  # characters
@@ -75,7 +75,7 @@ def _as_verb(reason: str) -> str:
     return f"has {reason}" if reason.startswith("padding ") else f"is {reason}"
 
 
-def of_part(part: Part) -> str:
+def of_part(part: JudgedCommand) -> str:
     """Why one command of several is asked about."""
     reason = part.reason
     for end, said in TROUBLES.items():
@@ -107,17 +107,17 @@ def _of_option(name: str, option: str) -> str:
     return f"what {name} {option} does is not known"
 
 
-def _of_command(part: Part, name: str) -> str:
+def _of_command(part: JudgedCommand, name: str) -> str:
     return _known(part) or f"what {name} does is not known"
 
 
-def _known(part: Part) -> str:
+def _known(part: JudgedCommand) -> str:
     for words in (" ".join(part.argv[:2]), part.argv[0]):
         if words in COMMANDS:
             return f"{words} {COMMANDS[words]}"
     return ""
 
 
-def _does(part: Part, path: str) -> str:
+def _does(part: JudgedCommand, path: str) -> str:
     accesses = [operand.access for operand in part.operands if operand.path == path]
     return ACCESSES.get(accesses[0], "names") if accesses else "names"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from toolcrib.command.judge.judgement import Judgement
-from toolcrib.command.judge.parts import Part
+from toolcrib.command.judge.parts import JudgedCommand
 from toolcrib.command.programs.wrappers import SHELLS, WRAPPERS
 
 Prefix = tuple[str, ...]
@@ -140,7 +140,7 @@ def covered(judgement: Judgement, remembered: Collection[Sequence[str]]) -> bool
     )
 
 
-def _of_part(part: Part) -> Prefix | None:
+def _of_part(part: JudgedCommand) -> Prefix | None:
     if not part.argv or not part.grantable:
         return None
     return prefix_of(part.argv)

@@ -20,7 +20,7 @@ LOADS = re.compile(
 )
 
 
-def trouble(env: Mapping[str, str]) -> str | None:
+def objection(env: Mapping[str, str]) -> str | None:
     """Why these variables should not be set unasked, or None."""
     for name, value in env.items():
         if LOADS.fullmatch(name):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from toolcrib.command.judge.syntax import Node
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Glob, Part, Plan, Substitution, Word
+from toolcrib.command.plan import Glob, Plan, Substitution, Word, WordPart
 
 Inner = Callable[[Node], Plan]  # reads the inside of a substitution
 Variables = Mapping[str, str]
@@ -59,7 +59,7 @@ def decode(node: Node, inner: Inner, variables: Variables = NONE) -> Word:
     return word
 
 
-def _pieces(node: Node, inner: Inner, variables: Variables) -> list[Part]:
+def _pieces(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
     kind = node.kind
     if kind in BARE:
         if node.named_children:
@@ -86,10 +86,10 @@ def _known(node: Node, variables: Variables) -> str | None:
     return variables.get(match[1] or match[2]) if match is not None else None
 
 
-def _concatenation(node: Node, inner: Inner, variables: Variables) -> list[Part]:
+def _concatenation(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
     """Its children must tile it: what stands between them would be lost."""
     at = node.start
-    found: list[Part] = []
+    found: list[WordPart] = []
     for child in node.children:
         if child.start != at or not child.is_named:
             raise NotProved("a word with a gap in it")
@@ -100,8 +100,8 @@ def _concatenation(node: Node, inner: Inner, variables: Variables) -> list[Part]
     return found
 
 
-def _bare(text: str) -> list[Part]:
-    found: list[Part] = []
+def _bare(text: str) -> list[WordPart]:
+    found: list[WordPart] = []
     at = 0
     while at < len(text):
         sign = text[at]
@@ -121,11 +121,11 @@ def _bare(text: str) -> list[Part]:
     return found
 
 
-def _double(node: Node, inner: Inner, variables: Variables) -> list[Part]:
+def _double(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
     raw = node.raw[node.start : node.end]
     if len(raw) < 2 or raw[:1] != b'"' or raw[-1:] != b'"':
         raise NotProved("an odd string")
-    found: list[Part] = []
+    found: list[WordPart] = []
     at = 1
     for child in node.named_children:
         if child.kind == "string_content":
@@ -179,9 +179,9 @@ def _substitution(node: Node, inner: Inner, *, quoted: bool) -> Substitution:
     return Substitution(inner(node), quoted)
 
 
-def _joined(pieces: list[Part]) -> tuple[Part, ...]:
+def _joined(pieces: list[WordPart]) -> tuple[WordPart, ...]:
     """Neighbouring texts made one, `[` … `]` made one sign; a pattern sign keeps its place."""
-    joined: list[Part] = []
+    joined: list[WordPart] = []
     bracket = False
     for piece in pieces:
         if isinstance(piece, Glob) and piece.sign == "[":
@@ -207,11 +207,11 @@ def _joined(pieces: list[Part]) -> tuple[Part, ...]:
     return tuple(joined)
 
 
-def _sign_of(part: Part) -> str:
+def _sign_of(part: WordPart) -> str:
     return part.sign if isinstance(part, Glob) else ""
 
 
-def _append_text(joined: list[Part], text: str) -> None:
+def _append_text(joined: list[WordPart], text: str) -> None:
     if joined and isinstance(last := joined[-1], str):
         joined[-1] = last + text
     elif text:

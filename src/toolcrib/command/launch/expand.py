@@ -136,6 +136,6 @@ def refused_name(argv: Sequence[str], names: Sequence[str], root: str) -> str | 
         if name.startswith("-"):
             return f"{argv[0]}: not run, for {name} would be an option to it"
         for path in (name, name.partition(":")[2] or name):
-            if (wrong := paths.trouble(paths.relative(path, root), contents=contents)) is not None:
+            if (wrong := paths.objection(paths.relative(path, root), contents=contents)) is not None:
                 return f"{argv[0]}: not run, for {wrong}"
     return None

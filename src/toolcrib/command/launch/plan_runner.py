@@ -15,6 +15,7 @@ from typing import Protocol
 from toolcrib.command.launch.expand import expand, refused_name
 from toolcrib.command.launch.git_options import hardened
 from toolcrib.command.plan import Command, Pipeline, Plan, Redirect, Stage, Subshell, Word
+from toolcrib.command.programs.listing import lists_names
 
 NOT_FOUND = 127
 NOT_RUN = 126
@@ -197,7 +198,7 @@ async def _argv(command: Command, state: _State, streams: Streams) -> list[str]:
     for word in command.words:
         texts = [(await _printed(part.plan, state, streams)) for part in word.substitutions]
         fields = expand(word, texts, lambda path: state.host.names(path, folder=state.folder))
-        if (word.is_glob or word.lists_names) and not word.prefix.startswith("-"):
+        if (word.is_glob or lists_names(word)) and not word.prefix.startswith("-"):
             found += fields
         argv += fields
     if found and (wrong := refused_name(argv, found, state.host.root)) is not None:

@@ -23,6 +23,7 @@ from typing import Literal
 
 from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import Word, show_word
+from toolcrib.command.programs.listing import lists_names
 
 Access = Literal["read", "write", "delete"]
 Effect = Literal["read", "write", "exec", "network"]
@@ -117,7 +118,7 @@ def _read(name: str, form: Usage, words: Sequence[Word]) -> Arguments:
 def _is_option(name: str, word: Word, form: Usage) -> bool:
     begins = word.prefix
     if word.parts and not begins:
-        if word.lists_names:
+        if lists_names(word):
             return False  # what comes out of it is looked at before it is handed on
         if not word.substitutions:
             raise NotProved(f"{name}: a pattern that could become an option")
@@ -209,7 +210,7 @@ def _place(name: str, form: Usage, rest: list[tuple[Word, bool]], found: Argumen
         many = max(len(rest) - len(before) - len(after), 0)
         meanings = [*before, *([kinds[star][:-1]] * many), *after][: len(rest)]
     for (word, safe), kind in zip(rest, meanings, strict=True):
-        listed = kind in ("read", "ref") and star is not None and word.lists_names
+        listed = kind in ("read", "ref") and star is not None and lists_names(word)
         if word.splits and not listed and not (safe and kind == "data" and star is not None):
             raise NotProved(f"{name}: arguments that are only known when it runs")
         found.operands.append((word, kind))

@@ -13,6 +13,7 @@ from toolcrib.command.judge import paths
 from toolcrib.command.judge.paths import Reach
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Word
+from toolcrib.command.programs.listing import lists_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Usage, open_end, read_arguments
 from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
 from toolcrib.command.programs.table import NAME, SAYS_HELP, find_usage, program_name
@@ -73,7 +74,7 @@ def _operands(name: str, form: Usage, found: Arguments) -> list[tuple[str, Acces
             if kind == "cd" and word.literal is None:
                 raise NotProved(f"{name}: a folder that is only known when it runs")
             continue
-        if word.substitutions and not word.lists_names:
+        if word.substitutions and not lists_names(word):
             raise NotProved(f"{name}: a path that is only known when it runs")
         if word.substitutions:  # each name is looked at before it is handed on
             touched.append((".", "read", "subtree", form.contents))
@@ -221,5 +222,5 @@ def _find_runs(
 
 def _names_no_secrets(patterns: Sequence[str], known: Recognised, runner: str) -> None:
     for pattern in patterns:
-        if known.form.contents and paths.trouble(pattern.strip("/"), pattern=True):
+        if known.form.contents and paths.objection(pattern.strip("/"), pattern=True):
             raise NotProved(f"{runner}: shows files that may hold secrets ({pattern})")

@@ -12,8 +12,10 @@ tests/test_sandbox_escapes.py` tries 129 ways out of it once it is named in `tes
 from __future__ import annotations
 
 from toolcrib.command.sandbox.bubblewrap import Bubblewrap
-from toolcrib.command.sandbox.choose import choose, warnings
+from toolcrib.command.sandbox.choose import ORDER, Backend, choose, warnings
+from toolcrib.command.sandbox.confining import ConfiningSandbox
 from toolcrib.command.sandbox.environment import environment
+from toolcrib.command.sandbox.files.file_view import FileView
 from toolcrib.command.sandbox.interface import Denial, Launch, Sandbox, SandboxReport, Strength
 from toolcrib.command.sandbox.landlock import Landlock
 from toolcrib.command.sandbox.level import Files, Level, Limits, Network, Permission, SandboxError
@@ -22,9 +24,13 @@ from toolcrib.command.sandbox.seatbelt import Seatbelt
 from toolcrib.command.sandbox.unconfined import ExternalSandbox, NoSandbox
 
 __all__ = [
+    "ORDER",
+    "Backend",
     "Bubblewrap",
+    "ConfiningSandbox",
     "Denial",
     "ExternalSandbox",
+    "FileView",
     "Files",
     "Landlock",
     "Launch",

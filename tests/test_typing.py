@@ -17,8 +17,11 @@ from typing import TypedDict
 from pydantic import BaseModel
 from typing_extensions import assert_type
 
-from toolcrib import Context, Effect, Tool, Toolbox, ToolFactory, tool
+from toolcrib import Agent, Answer, Context, Effect, Question, Tool, Toolbox, ToolFactory, ToolResult, Verdict, tool
 from toolcrib.access import Access
+from toolcrib.prepared import Ready
+from toolcrib.toolbox import NextExecute
+from toolcrib.toolset import with_middleware
 
 
 class P(BaseModel):
@@ -179,6 +182,65 @@ class C10(Tool[P, str], name="c10", effect=Effect.READ, secrets=()):
     def resources(self, params: int) -> None: ...  # WRONG: other params
 
 
+class Shop:
+    stock = 3
+
+
+@tool(effect=Effect.READ, secrets=())
+async def stock(ctx: Context[Shop]) -> int:
+    return ctx.deps.stock
+
+
+async def timed(prepared: Ready, next: NextExecute) -> ToolResult:
+    return await next(prepared)
+
+
+async def yes(question: Question) -> Answer:
+    return Answer(Verdict.YES)
+
+
+bare_box: Toolbox = Toolbox([stock])
+bare_agent: Agent = Agent("openai:gpt-5", [stock], deps=Shop(), timeout=3, approver=yes)
+shop_box = Toolbox([stock], autonomy="full", deps=Shop(), around_execute=[timed])
+assert_type(shop_box, Toolbox[Shop])
+shop_agent: Agent[Shop] = Agent("openai:gpt-5", [stock], autonomy="supervised", max_turns=5)
+assert_type(Agent("openai:gpt-5", toolbox=shop_box), Agent[Shop])
+shop_agent.run_sync("count", deps=Shop(), messages=[])
+shop_box.call_sync("stock", {}, deps=Shop(), timeout=3.0)
+bare_box.call_sync("stock", deps="anything")
+with_middleware([stock], around_execute=[timed])
+
+
+async def uses(box: Toolbox[Shop], agent: Agent[Shop]) -> None:
+    assert_type(await box.call("stock"), ToolResult)
+    assert_type(await box.call_turn([]), list[ToolResult])
+    await box.call("stock", deps=3)  # WRONG: other dependencies
+    await box.call("stock", timeot=3)  # WRONG: misspelt
+    await box.call_turn([], tool_lists=None)  # WRONG: misspelt
+    await box.prepare("stock")  # WRONG: a ToolCall
+    await agent.run("count", dpes=Shop())  # WRONG: misspelt
+    agent.stream("count", deps="Shop")  # WRONG: other dependencies
+
+
+Toolbox([stock], autonmy="full")  # WRONG: misspelt
+Toolbox([stock], autonomy="ful")  # WRONG: no such word
+Toolbox([stock], timeot=3)  # WRONG: misspelt
+Toolbox([stock], timeout="3")  # WRONG: seconds are a number
+Toolbox([stock], approver=lambda question: True)  # WRONG: an approver is async, and gives an Answer
+Toolbox([stock], around_execute=[yes])  # WRONG: a step takes the call and next
+Toolbox([stock], limits=3)  # WRONG: a list of limits
+Agent("openai:gpt-5", [stock], autonmy="full")  # WRONG: misspelt
+Agent("openai:gpt-5", [stock], autonomy="ful")  # WRONG: no such word
+Agent("openai:gpt-5", [stock], timeot=3)  # WRONG: misspelt
+Agent("openai:gpt-5", [stock], max_turn=3)  # WRONG: misspelt
+Agent("openai:gpt-5", [stock], budget=3)  # WRONG: a Budget
+shop_agent.run_sync("count", dpes=Shop())  # WRONG: misspelt
+shop_agent.run_sync("count", deps="Shop")  # WRONG: other dependencies
+shop_box.call_sync("stock", {}, timeot=3)  # WRONG: misspelt
+shop_box.call_sync("stock", deps="Shop")  # WRONG: other dependencies
+shop_box.restricted(autonomy="none")  # WRONG: no such word
+Toolbox[Shop]([stock], deps="Shop")  # WRONG: other dependencies
+Agent[Shop]("openai:gpt-5", [stock], deps="Shop")  # WRONG: other dependencies
 Toolbox([plain])  # WRONG: a function that is not a tool
 ToolFactory("t", lambda ctx: 3)  # WRONG: a factory makes a tool
 Toolbox(["shell"])  # WRONG: a name is not a tool

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack
 
 from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
@@ -48,8 +48,17 @@ from toolcrib.toolbox import Toolbox, ToolList, model_messages
 from toolcrib.toolset import ToolLike, Toolset
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultingTypeVar
+
     from toolcrib.agent.transcript import TranscriptFile
     from toolcrib.toolbox.early_start import EarlyStart
+    from toolcrib.toolbox.options import ToolboxOptions
+
+    Deps = DefaultingTypeVar("Deps", default=Any)
+else:
+    Deps = TypeVar("Deps")
+
+__all__ = ["Agent", "Run", "RunOptions"]
 
 MAX_TURNS = 50
 MAX_FAILURES = 3  # failures of one tool in a row before the run pauses
@@ -72,13 +81,22 @@ SUMMARY = (
 Instructions = str | Callable[[], str | Awaitable[str]]
 
 
-class Agent:
+class RunOptions(TypedDict, Generic[Deps], total=False):
+    """The options of a run: an earlier transcript to go on with, dependencies, a file to write the transcript to."""
+
+    messages: Sequence[Message]
+    deps: Deps | None
+    transcript: TranscriptFile | None
+
+
+class Agent(Generic[Deps]):
     """A model with tools. `run` gives the Outcome, `stream` the events on the way.
 
-    `tools` make a toolbox of their own, with `box` options such as `autonomy`, `approver`, `deps` or
-    `timeout`; or hand in a `toolbox`. `model` is a Model or a string such as "openai:gpt-5". `instructions`
-    are the system prompt: text, or a function that gives it anew each turn. With `early_start`, calls that
-    only read may begin while the model still writes. A run never ends silently: `Outcome.reason` says why.
+    `tools` make a toolbox of their own, with the options of a Toolbox, such as `autonomy`, `approver`, `deps` or
+    `timeout`; or hand in a `toolbox`. `Agent[Deps]` gives the type of the dependencies. `model` is a Model or a string
+    such as "openai:gpt-5". `instructions` are the system prompt: text, or a function that gives it anew each turn. With
+    `early_start`, calls that only read may begin while the model still writes. A run never ends silently:
+    `Outcome.reason` says why.
 
     >>> from toolcrib import Agent, Effect, tool
     >>> from toolcrib.models import Scripted
@@ -96,7 +114,7 @@ class Agent:
         model: Model | str,
         tools: Iterable[ToolLike | Toolset] = (),
         *,
-        toolbox: Toolbox | None = None,
+        toolbox: Toolbox[Deps] | None = None,
         instructions: Instructions = "",
         max_turns: int = MAX_TURNS,
         max_failures: int = MAX_FAILURES,
@@ -107,7 +125,7 @@ class Agent:
         parallel_calls: bool | None = None,
         stats_hint: bool = False,
         early_start: bool = False,
-        **box: Any,
+        **options: Unpack[ToolboxOptions[Deps]],
     ) -> None:
         if isinstance(model, str):
             from toolcrib.models import resolve_model
@@ -115,13 +133,13 @@ class Agent:
             model = resolve_model(model)
         if not hasattr(model, "stream"):
             raise TypeError(f"model must be a Model or a string such as 'openai:gpt-5', got {model!r}")
-        if toolbox is not None and (box or tools):
+        if toolbox is not None and (options or tools):
             raise TypeError("give tools and options, or a toolbox that has them, not both")
         if not isinstance(budget, Budget):
             raise TypeError(f"budget must be a Budget, as in Budget(cost=0.50, seconds=600), got {budget!r}")
         self.model = model
         try:
-            self.toolbox = toolbox if toolbox is not None else Toolbox(tools, **box)
+            self.toolbox: Toolbox[Deps] = toolbox if toolbox is not None else Toolbox(tools, **options)
         except TypeError as problem:  # an option that neither of the two has
             raise TypeError(str(problem).replace("Toolbox.__init__()", "Agent()")) from None
         if not self.toolbox.registry.has(COMPLETION):
@@ -142,7 +160,7 @@ class Agent:
         task: str | Message,
         *,
         messages: Sequence[Message] = (),
-        deps: Any = None,
+        deps: Deps | None = None,
         transcript: TranscriptFile | None = None,
     ) -> Run:
         """A run of the task: `await` it for its Outcome, iterate over it for its events, or `cancel` it."""
@@ -156,17 +174,17 @@ class Agent:
             )
         return Run(self, task, given, deps, transcript)
 
-    async def run(self, task: str | Message, **named: Any) -> Outcome:
+    async def run(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> Outcome:
         """Work on a task until it ends; `messages=` continues an earlier outcome's transcript."""
-        return await self.start(task, **named)
+        return await self.start(task, **options)
 
-    def run_sync(self, task: str | Message, **named: Any) -> Outcome:
+    def run_sync(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> Outcome:
         """`run`, for code without an event loop; RuntimeError where one is running."""
-        return self.toolbox.run_sync(self.run(task, **named))
+        return self.toolbox.run_sync(self.run(task, **options))
 
-    async def stream(self, task: str | Message, **named: Any) -> AsyncIterator[Event]:
+    async def stream(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
         """The events of a run as they happen, RunFinished last. Leaving the loop cancels the run."""
-        run = self.start(task, **named)
+        run = self.start(task, **options)
         try:
             async for event in run:
                 yield event
@@ -180,7 +198,7 @@ class Run:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: Agent[Any],
         task: str | Message,
         messages: Sequence[Message],
         deps: Any,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from toolcrib.middleware import ExecuteStep, NextExecute, NextPrepare, PrepareStep
 from toolcrib.toolbox.approvals import Approval, ApprovalStorage
-from toolcrib.toolbox.box import AutonomyName, Toolbox, ToolboxOptions
+from toolcrib.toolbox.box import Toolbox
+from toolcrib.toolbox.options import AutonomyName, ToolboxOptions
 from toolcrib.toolbox.policy import Approver, Autonomy, AutonomyPolicy, Decision, Policy, PolicyRequest, Verb
 from toolcrib.toolbox.report import Record
 from toolcrib.toolbox.runs import Limiter, Provenance

@@ -11,9 +11,8 @@ import os
 import random
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.events import Event
@@ -22,81 +21,35 @@ from toolcrib.middleware import ExecuteStep, PrepareStep, as_steps
 from toolcrib.prepared import Pending, Prepared
 from toolcrib.question import Answer, Question
 from toolcrib.result import ToolResult
-from toolcrib.sink import CallbackSubscription, EventLog, EventSink, Subscription
-from toolcrib.toolbox.admission import admission_step
-from toolcrib.toolbox.approvals import Approvals, ApprovalStorage
-from toolcrib.toolbox.ask import Approving, Questions
-from toolcrib.toolbox.context_host import ContextHost
+from toolcrib.sink import CallbackSubscription, EventLog, Subscription
+from toolcrib.toolbox.approvals import ApprovalStorage
 from toolcrib.toolbox.decide import Decider
-from toolcrib.toolbox.operator_log import OperatorLog
-from toolcrib.toolbox.path import CallPath
+from toolcrib.toolbox.options import AutonomyName, Deps
+from toolcrib.toolbox.parts import limiter_of, policy_parts, shared_parts
 from toolcrib.toolbox.policy import Approver, Policy, PolicyRequest, as_policy
-from toolcrib.toolbox.prepare import Preparation
 from toolcrib.toolbox.provenance import of_messages
-from toolcrib.toolbox.registry import Registry
-from toolcrib.toolbox.report import Record, Report
-from toolcrib.toolbox.resolve import Resolver
-from toolcrib.toolbox.runaway import RunawayCalls
+from toolcrib.toolbox.registry import EnteredToolsets
+from toolcrib.toolbox.report import Record
 from toolcrib.toolbox.runs import UNKNOWN, Limiter, Provenance, Runs
-from toolcrib.toolbox.stats import Statistics, ToolStats, hint
-from toolcrib.toolbox.telemetry import telemetry_step
-from toolcrib.toolbox.threads import Portal, Workers
-from toolcrib.toolbox.tool_list import ToolList, ToolLists
+from toolcrib.toolbox.stats import ToolStats, hint
+from toolcrib.toolbox.threads import Portal
+from toolcrib.toolbox.tool_list import ToolList
 from toolcrib.toolset import ToolLike, Toolset, is_toolset
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar as DefaultingTypeVar
-
     from toolcrib.audit import AuditLog
     from toolcrib.messages import Message
     from toolcrib.rules.limits import Limit
     from toolcrib.rules.rule import Rule
     from toolcrib.secrets import SecretStore
-    from toolcrib.secrets.masking import Masking
     from toolcrib.toolbox.call_stream import CallStream
     from toolcrib.toolbox.early_start import EarlyStart
-    from toolcrib.toolbox.execute import Executor
 
-    Deps = DefaultingTypeVar("Deps", default=Any)
-else:
-    Deps = TypeVar("Deps")
-
-__all__ = ["AutonomyName", "Toolbox", "ToolboxOptions"]
+__all__ = ["Toolbox"]
 
 T = TypeVar("T")
 
 TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
-
-AutonomyName = Literal["read_only", "supervised", "full"]
-
-
-class ToolboxOptions(TypedDict, Generic[Deps], total=False):
-    """The options of a Toolbox, for whoever hands them on; `Toolbox` says what each is."""
-
-    autonomy: AutonomyName
-    policy: Policy | None
-    approver: Approver | None
-    answer_timeout: float | None
-    approvals: ApprovalStorage | None
-    audit: AuditLog | None
-    secrets: SecretStore | None
-    limits: Limiter | Iterable[Limit] | None
-    project: Path | None
-    deps: Deps | None
-    timeout: float
-    max_output: MaxOutput
-    overflow: Path | None
-    on_event: Callable[[Event], Any] | None
-    around_prepare: Iterable[PrepareStep]
-    around_execute: Iterable[ExecuteStep]
-    override: bool
-    builtin: Iterable[ToolLike]
-    tracer: Any
-    record_content: bool
-    grace: float
-    clock: Callable[[], float]
-    timer: Callable[[], float]
-    random: Callable[[], float]
 
 
 class Toolbox(Generic[Deps]):
@@ -158,30 +111,31 @@ class Toolbox(Generic[Deps]):
             raise TypeError(f"tools must be a list of tools; got the single {tools!r}: write [{tools!r}]")
         self.deps = deps
         self.run = os.urandom(16).hex()
-        self.registry = Registry(override=override)
-        self.sink = EventSink(clock)
-        self.masking = _masking(secrets, self.sink) if secrets is not None else None
         self._count = itertools.count()
-        self._mask = self.masking.mask if self.masking is not None else _unmasked
-        self._audit = audit
-        self._limiter = _limiter(limits)
-        self._runs = Runs(self.sink, self._limiter)
-        storage_of = str(project) if project else ""
-        self.approvals = Approvals(self._runs, storage=approvals, project=storage_of, clock=clock)
-        self._operator = OperatorLog(self.sink, self._mask)
-        self._stats = Statistics()
-        self._workers = Workers()
-        self._runaway = RunawayCalls()
-        self._report = Report(self.sink, self._stats, self._operator, self._mask, self.masking, self._audit)
-        self._approving = Approving(approver, answer_timeout, self.sink, self._operator)
-        self._steps = as_steps(around_prepare, around_execute)
-        self._limits_of_a_call = timeout, max_output, overflow, grace
-        self._telemetry = telemetry_step(tracer, record_content, self._mask), tracer is not None
-        self._timer = timer
-        self._random = random
-        self._toolsets = _Entered(self.registry)
+        self._shared = shared = shared_parts(
+            override=override,
+            approver=approver,
+            answer_timeout=answer_timeout,
+            storage=approvals,
+            project=project,
+            audit=audit,
+            secrets=secrets,
+            limiter=limiter_of(limits),
+            steps=as_steps(around_prepare, around_execute),
+            tracer=tracer,
+            record_content=record_content,
+            timeout=timeout,
+            max_output=max_output,
+            overflow=overflow,
+            grace=grace,
+            clock=clock,
+            timer=timer,
+            random=random,
+        )
+        self.registry, self.sink, self.masking = shared.registry, shared.sink, shared.masking
+        self._toolsets = EnteredToolsets(self.registry)
         self._portal: Portal | None = None
-        self._compose(as_policy(policy if policy is not None else autonomy))
+        self._go_by(as_policy(policy if policy is not None else autonomy))
         for item in tools:
             self.add(item)
         for supplied in builtin:
@@ -189,40 +143,9 @@ class Toolbox(Generic[Deps]):
         if on_event is not None:
             self.subscribe(on_event)
 
-    def _compose(self, policy: Policy) -> None:
-        """Make the parts of the path that go by the policy."""
-        timeout, max_output, overflow, grace = self._limits_of_a_call
-        decider = self._decider = Decider(policy, self.approvals, self._runs, self.masking)
-        self._host = host = ContextHost(
-            self.sink, decider, self._approving, self._workers, self._audit, self._mask
-        )
-        resolver = Resolver(self.registry, host, self._operator)
-        preparation = Preparation(resolver, decider, self.sink, self.masking, self._steps.around_prepare)
-        questions = Questions(
-            self._approving, preparation, decider, self.registry, self._workers, self._operator, self._mask
-        )
-        admission = admission_step(self._limiter, self._audit, self._runs, self._mask)
-
-        def make_executor() -> Executor:
-            from toolcrib.toolbox.execute import Executor
-
-            return Executor(
-                host, decider, self.sink, self.masking, self._stats, self._workers, self._runaway, max_output,
-                overflow, grace, self._random,
-            )  # fmt: skip
-
-        self._path = path = CallPath(
-            preparation, questions, decider, self._report, self._runs, self._runaway, self._operator, make_executor,
-            steps=self._steps.around_execute,
-            own_steps=(admission,) if self._limiter is not None or self._audit is not None else (),
-            telemetry=self._telemetry[0],
-            telemetry_always=self._telemetry[1],
-            timeout=timeout,
-            grace=grace,
-            timer=self._timer,
-        )  # fmt: skip
-        host.inner_call = lambda call, key, deps: path.call(call, key, None, deps, None, None)
-        self._tool_lists = ToolLists(self.registry, decider, host, self._operator)
+    def _go_by(self, policy: Policy) -> None:
+        self._parts = policy_parts(self._shared, policy)
+        self._path = self._parts.path
 
     # -- what is in the box
 
@@ -247,30 +170,30 @@ class Toolbox(Generic[Deps]):
         Tools that cannot be compiled are set aside with a warning; the rest go on. Without dynamic tools, the
         same list is given again until something changes.
         """
-        return await self._tool_lists.current(run, self._deps(deps))
+        return await self._parts.tool_lists.current(run, self._deps(deps))
 
     @property
     def policy(self) -> Policy:
         """What decides on calls; another one holds from the next decision on."""
-        return self._decider.policy
+        return self._parts.decider.policy
 
     @policy.setter
     def policy(self, policy: Policy) -> None:
-        self._decider.use(policy)
+        self._parts.decider.use(policy)
 
     @property
     def approver(self) -> Approver | None:
         """Who is asked; another one is asked from the next question on."""
-        return self._approving.approver
+        return self._shared.approving.approver
 
     @approver.setter
     def approver(self, approver: Approver | None) -> None:
-        self._approving.approver = approver
+        self._shared.approving.approver = approver
 
     @property
     def timeout(self) -> float:
         """Seconds that a call may take whose tool does not say."""
-        return self._limits_of_a_call[0]
+        return self._shared.timeout
 
     def restricted(
         self,
@@ -288,7 +211,7 @@ class Toolbox(Generic[Deps]):
         made = copy.copy(self)
         made._portal = None
         made._toolsets = self._toolsets.borrowed()
-        made._compose(restricted_policy(self.policy, tools, rules, autonomy))
+        made._go_by(restricted_policy(self.policy, tools, rules, autonomy))
         return made
 
     # -- the path
@@ -412,7 +335,7 @@ class Toolbox(Generic[Deps]):
 
     async def ask(self, question: Question) -> Answer | None:
         """Put a question to the approver; None when there is none, it fails, or it gives no answer."""
-        return await self._approving.ask(question)
+        return await self._shared.approving.ask(question)
 
     async def restore(self, data: dict[str, Any]) -> Prepared:
         """A prepared call from what `prepared_to_json` wrote, perhaps in another process.
@@ -432,14 +355,14 @@ class Toolbox(Generic[Deps]):
         runs = Runs(self.sink, None)
         key = CallKey("imagined", 0, 0)
         runs.set_provenance(key.run, provenance)
-        decider = Decider(policy or self.policy, self.approvals, runs, self.masking)
+        decider = Decider(policy or self.policy, self._shared.approvals, runs, self.masking)
         return await self._path.preparation.imagine(call, key, decider, self.deps)
 
     async def open_call(self, name: str, key: CallKey) -> CallStream:
         """Begin a call whose arguments are still streaming in."""
         from toolcrib.toolbox.call_stream import open_call_stream
 
-        return await open_call_stream(self.registry, self.sink, self._host, name, key)
+        return await open_call_stream(self.registry, self.sink, self._parts.host, name, key)
 
     def early_start(
         self, run: str, turn: int, tool_list: ToolList | None, deps: Deps | None = None
@@ -480,11 +403,11 @@ class Toolbox(Generic[Deps]):
 
     def stats(self) -> dict[str, ToolStats]:
         """Counts and durations of each tool that was called."""
-        return dict(self._stats)
+        return dict(self._shared.stats)
 
     def stats_hint(self) -> str:
         """A section for the prompt that names tools that fail often or are slow; empty when there are none."""
-        return hint(self._stats)
+        return hint(self._shared.stats)
 
     # -- its life
 
@@ -504,69 +427,19 @@ class Toolbox(Generic[Deps]):
 
     def begin(self, run: str, messages: Iterable[Message]) -> None:
         """A run begins with these messages: what they took in from outside, and what its user wrote, counts in it."""
-        if self._decider.tracks_taint:
-            self._runs.set_provenance(run, of_messages(messages))
+        if self._parts.decider.tracks_taint:
+            self._shared.runs.set_provenance(run, of_messages(messages))
 
     def forget(self, run: str) -> None:
         """A run is over: drop what was remembered for it (always-answers, provenance, event numbers)."""
-        self._runs.forget(run)
+        self._shared.runs.forget(run)
 
     def provenance(self, run: str) -> Provenance:
         """What a run took in from outside so far, and what its user wrote; empty where no rule asks for it."""
-        return self._runs.provenance(run)
+        return self._shared.runs.provenance(run)
 
     def _next_key(self) -> CallKey:
         return CallKey(self.run, 0, next(self._count))
 
     def _deps(self, deps: Deps | None) -> Deps | None:
         return deps if deps is not None else self.deps
-
-
-class _Entered:
-    """The toolsets of a box while they are entered, however often."""
-
-    def __init__(self, registry: Registry, times: int = 0) -> None:
-        self._registry = registry
-        self._times = times
-        self._stack: AsyncExitStack | None = None
-
-    def borrowed(self) -> _Entered:
-        """The same toolsets for a box that shares them: they stay entered as long as whoever entered them says."""
-        return _Entered(self._registry, self._times)
-
-    async def enter(self) -> None:
-        self._times += 1
-        if self._times == 1 and self._registry.toolsets:
-            async with AsyncExitStack() as stack:
-                for toolset in self._registry.toolsets:
-                    await stack.enter_async_context(toolset)
-                self._stack = stack.pop_all()
-
-    async def leave(self) -> None:
-        self._times -= 1
-        if self._times == 0 and self._stack is not None:
-            stack, self._stack = self._stack, None
-            await stack.aclose()
-
-
-def _masking(store: SecretStore, sink: EventSink) -> Masking:
-    """Loaded where there are secrets; whoever listens gets none either."""
-    from toolcrib.secrets.events import MaskedEvents
-    from toolcrib.secrets.masking import Masking
-
-    masking = Masking(store)
-    sink.mask = MaskedEvents(masking)
-    return masking
-
-
-def _unmasked(value: T) -> T:
-    return value
-
-
-def _limiter(limits: Limiter | Iterable[Limit] | None) -> Limiter | None:
-    """What counts calls as it is; or a `RateLimits` of the limits that are listed. TypeError for anything else."""
-    if limits is None or hasattr(limits, "take"):
-        return cast("Limiter | None", limits)
-    from toolcrib.rules.limits import RateLimits
-
-    return RateLimits(limits)

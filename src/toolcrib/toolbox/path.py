@@ -63,8 +63,23 @@ class CallPath:
     """Walks calls from a ToolCall to their one recorded result."""
 
     __slots__ = (
-        "_decider", "_executor", "_grace", "_make_executor", "_operator", "_own_steps", "_plain", "_runaway", "_runs",
-        "_steps", "_telemetry", "_telemetry_always", "_timeout", "_timer", "preparation", "questions", "report",
+        "_decider",
+        "_executor",
+        "_grace",
+        "_make_executor",
+        "_operator",
+        "_own_steps",
+        "_plain",
+        "_runaway",
+        "_runs",
+        "_steps",
+        "_telemetry",
+        "_timeout",
+        "_timer",
+        "_traced_always",
+        "preparation",
+        "questions",
+        "report",
     )  # fmt: skip
 
     def __init__(
@@ -80,7 +95,7 @@ class CallPath:
         steps: tuple[ExecuteStep, ...],
         own_steps: tuple[ExecuteStep, ...],
         telemetry: ExecuteStep,
-        telemetry_always: bool,
+        traced_always: bool,
         timeout: float,
         grace: float,
         timer: Callable[[], float],
@@ -97,8 +112,8 @@ class CallPath:
         self._steps = steps
         self._own_steps = own_steps
         self._telemetry = telemetry
-        self._telemetry_always = telemetry_always
-        self._plain = not steps and not own_steps and not telemetry_always
+        self._traced_always = traced_always
+        self._plain = not steps and not own_steps and not traced_always
         self._timeout = timeout
         self._grace = grace
         self._timer = timer
@@ -255,7 +270,7 @@ class CallPath:
         """The steps of the box, then those of the tool's toolsets, then our own: telemetry, limits, audit log."""
         from toolcrib.toolbox.through_steps import ExecutionThroughSteps
 
-        traced = self._telemetry_always or SDK in sys.modules
+        traced = self._traced_always or SDK in sys.modules
         own = (self._telemetry, *self._own_steps) if traced else self._own_steps
 
         def tool_steps(tool: ResolvedTool) -> tuple[ExecuteStep, ...]:

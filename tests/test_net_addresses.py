@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.cases import each
-from toolcrib.net import Kind, judge, kind_of, parse_address
+from toolcrib.net import Kind, kind_of, parse_address, why_refused
 from toolcrib.net.addresses import nat64_inner, nat64_prefix
 
 OPEN = [
@@ -38,12 +38,12 @@ CLOSED = [
 
 @each("address", OPEN)
 def test_the_open_internet_is_open(address: str) -> None:
-    assert judge(address) is None
+    assert why_refused(address) is None
 
 
 @each(("kind", "address"), [(kind, address) for kind, all_ in CLOSED for address in all_])
 def test_everything_else_says_what_it_is(kind: Kind, address: str) -> None:
-    assert judge(address) == kind.value
+    assert why_refused(address) == kind.value
 
 
 SPELLED = [
@@ -94,7 +94,7 @@ def test_names_are_no_addresses(name: str) -> None:
 def test_what_looks_like_an_address_and_is_none_is_refused(host: str) -> None:
     with pytest.raises(ValueError, match="not a valid address"):
         parse_address(host)
-    assert judge(host) == "not a valid address"
+    assert why_refused(host) == "not a valid address"
 
 
 NUMBER = st.integers(0, 2**33).flatmap(lambda n: st.sampled_from([str(n), hex(n), f"0{n:o}", f"0X{n:X}"]))
@@ -147,10 +147,10 @@ def test_a_translator_of_ones_own(prefix: str, address: str) -> None:
 
 def test_an_address_behind_ones_own_translator_is_judged() -> None:
     prefix = nat64_prefix("2a00:64::/96")
-    assert judge("2a00:64::10.0.0.1") is None
-    assert judge("2a00:64::10.0.0.1", [prefix]) == "a private address"
-    assert judge("2a00:64::169.254.169.254", [prefix]) == "a cloud metadata address"
-    assert judge("2a00:64::8.8.8.8", [prefix]) is None
+    assert why_refused("2a00:64::10.0.0.1") is None
+    assert why_refused("2a00:64::10.0.0.1", [prefix]) == "a private address"
+    assert why_refused("2a00:64::169.254.169.254", [prefix]) == "a cloud metadata address"
+    assert why_refused("2a00:64::8.8.8.8", [prefix]) is None
 
 
 @pytest.mark.parametrize(

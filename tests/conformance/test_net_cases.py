@@ -11,7 +11,7 @@ import pytest
 
 from tests.cases import each
 from tests.conformance.conftest import load_cases, shared_dir
-from toolcrib.net import Kind, NetGuard, NetworkRefused, judge, kind_of
+from toolcrib.net import Kind, NetGuard, NetworkRefused, kind_of, why_refused
 from toolcrib.net.addresses import nat64_inner, nat64_prefix
 from toolcrib.net.urls import parse_host, parse_url
 
@@ -68,7 +68,7 @@ async def test_the_corpus_of_urls(case: dict[str, Any], kind: str, server: int) 
 
 @by_name(BLOCKED)
 def test_blocked_addresses(case: dict[str, Any]) -> None:
-    assert (judge(case["input"]["ip"]) is not None) == case["expected"]["blocked"]
+    assert (why_refused(case["input"]["ip"]) is not None) == case["expected"]["blocked"]
 
 
 BARE = "a bare domain holds for itself; names below it are said with *."
@@ -92,7 +92,7 @@ def metadata(address: str) -> bool:
 
 
 def known_endpoint(address: str) -> bool:
-    return judge(address) == Kind.METADATA.value
+    return why_refused(address) == Kind.METADATA.value
 
 
 def matches(arg: dict[str, Any]) -> bool:
@@ -121,7 +121,7 @@ def test_address_classes(case: dict[str, Any]) -> None:
         case "is_private_or_local_host":
             assert private_or_local(arg) == expected
         case "is_non_global_ip":
-            assert (judge(arg) is not None) == expected
+            assert (why_refused(arg) is not None) == expected
         case "is_cloud_metadata_ip":
             if (
                 expected

@@ -1,4 +1,4 @@
-"""The Model Context Protocol: what of it needs no connection."""
+"""The Model Context Protocol: the parts that need no connection."""
 
 from toolcrib.mcp.elicitation import answer_to, elicitation, elicited
 

@@ -1,7 +1,7 @@
-"""A question as an MCP elicitation, and its result as an answer: pure data, nothing is sent.
+"""Makes an MCP elicitation of a question, and an answer of its result. Nothing is sent here.
 
-As the specification of 2025-06-18 has it: a message, and a schema that is a flat object of primitives. What the
-person does comes back as an action:
+The specification of 2025-06-18 wants a message, and a schema that is a flat object of primitives. The result says what
+the person did:
 
 | action  | content                        | answer                                     |
 | ------- | ------------------------------ | ------------------------------------------ |
@@ -23,6 +23,8 @@ from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.toolbox.policy import Approver
 from toolcrib.visible import escape_invisible, on_one_line
 
+__all__ = ["answer_to", "elicitation", "elicited"]
+
 Send = Callable[[dict[str, Any]], Awaitable[Mapping[str, Any]]]
 
 MAX_WORDS = 4_000  # characters of what the model is told
@@ -40,8 +42,8 @@ LASTING = {Lasting.RUN: "in this run", Lasting.PROJECT: "in this project", Lasti
 def elicitation(question: Question) -> dict[str, Any]:
     """The params of an `elicitation/create` request that asks a question.
 
-    All that would run is in the message, what could not be seen spelled out; only values that are credentials by
-    the name of their parameter are hidden, as such requests must not carry them.
+    The message shows all that would run, with invisible characters escaped. Only values that are credentials by the
+    name of their parameter are hidden, because such requests must not contain them.
     """
     offered = _offered(question)
     properties: dict[str, Any] = {
@@ -49,7 +51,7 @@ def elicitation(question: Question) -> dict[str, Any]:
             "type": "string",
             "title": "Run it?",
             "enum": list(offered),
-            "enumNames": [_read(question, name) for name in offered],
+            "enumNames": [_label(question, name) for name in offered],
         },
         "message": {
             "type": "string",
@@ -74,9 +76,9 @@ def elicitation(question: Question) -> dict[str, Any]:
 
 
 def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None:
-    """The answer that the result of an elicitation gives; whatever does not clearly say yes is no.
+    """The answer in the result of an elicitation. Whatever is not clearly a yes is a no.
 
-    None, nobody decided, for `cancel` alone. `by` is who answered. Nothing is raised.
+    Only `cancel` gives None: nobody decided. `by` names the person who answered. Raises nothing.
     """
     action = result.get("action") if isinstance(result, Mapping) else None
     if action == "cancel":
@@ -105,7 +107,7 @@ def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None
 
 
 def elicited(send: Send, *, by: str = "") -> Approver:
-    """An approver that asks by elicitation: `send` takes the params of a request and gives its result."""
+    """An approver that asks by elicitation. `send` sends a request with the given params and returns its result."""
 
     async def ask(question: Question) -> Answer | None:
         return answer_to(question, await send(elicitation(question)), by=by)
@@ -114,32 +116,32 @@ def elicited(send: Send, *, by: str = "") -> Approver:
 
 
 def _offered(question: Question) -> tuple[str, ...]:
-    """What may be decided: "always" only where it would be remembered."""
+    """The possible decisions: "always" only if it would be remembered."""
     if question.strict:
         return ("yes", "no")
     return tuple(DECISIONS) if question.prefixes else ("yes", "no", "always")
 
 
-def _read(question: Question, decision: str) -> str:
+def _label(question: Question, decision: str) -> str:
     prefixes = ", ".join(" ".join(prefix) + " *" for prefix in question.prefixes)
     return DECISIONS[decision][2].format(prefixes=on_one_line(prefixes))
 
 
 def _message(question: Question) -> str:
-    """What would run, every argument, what was repaired and what would change; continued lines are set in."""
+    """What would run, every argument, repairs, and what would change. Continuation lines are indented."""
     lines = [f"{on_one_line(question.action)}  ({question.effect}: {on_one_line(question.reason)})"]
     arguments = without_credentials(question.arguments)
     given = arguments if isinstance(arguments, dict) else {"arguments": arguments}
     for name, value in given.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        lines.append(f"{on_one_line(str(name))}: {_set_in(text)}")
+        lines.append(f"{on_one_line(str(name))}: {_indented(text)}")
     lines += [on_one_line(pattern) for pattern in question.patterns]
     if question.edits:
         lines += [f"repaired: {on_one_line(str(edit))}" for edit in question.edits]
     if question.preview:
-        lines.append(f"what it does: {_set_in(question.preview)}")
+        lines.append(f"what it does: {_indented(question.preview)}")
     return "\n".join(lines)
 
 
-def _set_in(text: str) -> str:
+def _indented(text: str) -> str:
     return escape_invisible(text).replace("\n", "\n  | ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolcrib.lazy_names import lazy_names
-from toolcrib.net.addresses import Kind, judge, kind_of, parse_address
+from toolcrib.net.addresses import Kind, kind_of, parse_address, why_refused
 from toolcrib.net.guard import NetGuard, RequestLimits, Resolver, system_resolver
 from toolcrib.net.urls import NetworkRefused, ParsedHost, Target, parse_url
 
@@ -21,12 +21,12 @@ __all__ = [
     "Resolver",
     "Target",
     "async_transport",
-    "judge",
     "kind_of",
     "parse_address",
     "parse_url",
     "sync_transport",
     "system_resolver",
+    "why_refused",
 ]
 
 # The transports need httpx2, which is an extra.

@@ -1,4 +1,4 @@
-"""Which addresses lead into somebody's own network, in every notation and in every wrapping.
+"""Tells which addresses are not of the open internet, in every notation, also inside of IPv6 addresses.
 
 The table is our own: `ipaddress.is_global` calls 192.0.0.192, 2002:7f00:1::, 64:ff9b::7f00:1 and 168.63.129.16 global,
 and what it calls so differs between Python versions. Sources: the IANA special-purpose registries for IPv4 and IPv6
@@ -16,11 +16,23 @@ from enum import StrEnum
 from functools import cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
+__all__ = [
+    "OPENABLE",
+    "Address",
+    "Kind",
+    "embedded",
+    "kind_of",
+    "nat64_inner",
+    "nat64_prefix",
+    "parse_address",
+    "why_refused",
+]
+
 Address = IPv4Address | IPv6Address
 
 
 class Kind(StrEnum):
-    """Why an address is not one of the open internet, in words that may be shown."""
+    """Why an address is not of the open internet, in words that may be shown."""
 
     METADATA = "a cloud metadata address"
     LOOPBACK = "a loopback address"
@@ -34,7 +46,7 @@ class Kind(StrEnum):
     RESERVED = "a reserved address"
 
 
-# What an operator may open; the rest leads nowhere, or to keys.
+# Kinds that an operator may allow. The others lead nowhere, or to credentials.
 OPENABLE = frozenset({Kind.LOOPBACK, Kind.PRIVATE, Kind.SHARED, Kind.BENCHMARK})
 
 _OPEN = None
@@ -106,7 +118,7 @@ NAT64_LENGTHS = (32, 40, 48, 56, 64, 96)
 
 @dataclass(slots=True, frozen=True)
 class _Table:
-    """Rows cut into stretches that do not overlap, so that a look-up is one bisection."""
+    """Ranges that do not overlap, so that an address is found by one bisection."""
 
     starts: list[int]
     kinds: list[Kind | None]
@@ -116,10 +128,10 @@ class _Table:
 
 
 def kind_of(address: Address, nat64: Iterable[IPv6Network] = ()) -> Kind | None:
-    """What keeps an address from being one of the open internet; None for one that is.
+    """Why an address is not of the open internet; None if it is.
 
-    An IPv4 address within an IPv6 one counts too: mapped, compatible, 6to4, Teredo, ISATAP, NAT64 by the well-known
-    prefix and by `nat64`. Metadata within a wrapping is metadata.
+    An IPv4 address inside of an IPv6 address counts too: mapped, compatible, 6to4, Teredo, ISATAP, NAT64 with the
+    well-known prefix and with those in `nat64`. A metadata address inside of another address is metadata.
     """
     if isinstance(address, IPv4Address):
         return _v4().kind(int(address))
@@ -132,10 +144,10 @@ def kind_of(address: Address, nat64: Iterable[IPv6Network] = ()) -> Kind | None:
     return own or next((kind for kind in Kind if kind in inner), None)
 
 
-def judge(address: str | Address, nat64: Iterable[IPv6Network] = ()) -> str | None:
-    """Why nothing may connect to an address, in words; None if it may. What is no address is refused too.
+def why_refused(address: str | Address, nat64: Iterable[IPv6Network] = ()) -> str | None:
+    """Why a connection to an address is refused, in words; None if it is not. What is no address is refused, too.
 
-    >>> judge("0x7f.1"), judge("::ffff:169.254.169.254"), judge("93.184.216.34")
+    >>> why_refused("0x7f.1"), why_refused("::ffff:169.254.169.254"), why_refused("93.184.216.34")
     ('a loopback address', 'a cloud metadata address', None)
     """
     if isinstance(address, str):
@@ -171,7 +183,7 @@ def embedded(address: IPv6Address, nat64: Iterable[IPv6Network] = ()) -> list[IP
 
 
 def nat64_prefix(text: str) -> IPv6Network:
-    """A prefix of one's own network's translator (RFC 6052). Raises ValueError for one that cannot be."""
+    """The prefix of a NAT64 translator (RFC 6052). Raises ValueError for a text that is none."""
     prefix = ip_network(text)
     if not isinstance(prefix, IPv6Network) or "/" not in text or prefix.prefixlen not in NAT64_LENGTHS:
         raise ValueError(
@@ -181,7 +193,7 @@ def nat64_prefix(text: str) -> IPv6Network:
 
 
 def nat64_inner(prefix: IPv6Network, address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that a translator would take out of an IPv6 one; None outside its prefix."""
+    """The IPv4 address that a translator takes from an IPv6 address; None outside its prefix."""
     if address not in prefix:
         return None
     data, size = address.packed, prefix.prefixlen // 8
@@ -190,9 +202,10 @@ def nat64_inner(prefix: IPv6Network, address: IPv6Address) -> IPv4Address | None
 
 
 def parse_address(host: str) -> Address | None:
-    """A host as an address, whatever its notation: decimal, hex, octal, short, full-width, brackets, zones, last dots.
+    """A host as an address, in any notation: decimal, hex, octal, short, full-width, brackets, zones, dots at the end.
 
-    None for a name. Raises ValueError for what looks like an address and is none, so that nobody else reads it as one.
+    None for a name. Raises ValueError for what looks like an address and is none, because other programs may read it as
+    an address.
 
     >>> [str(parse_address(host)) for host in ("2130706433", "0177.1", "１２７.０.０.１.", "[::1]", "example.org")]
     ['127.0.0.1', '127.0.0.1', '127.0.0.1', '::1', 'None']
@@ -215,7 +228,7 @@ def parse_address(host: str) -> Address | None:
 
 
 def _v4_of(parts: Sequence[str]) -> IPv4Address:
-    """As `inet_aton` reads it: one to four numbers, of which the last fills what is left."""
+    """An address as `inet_aton` reads it: one to four numbers, of which the last fills the remaining bytes."""
     if len(parts) > 4:
         raise ValueError("not a valid address")
     numbers = [_number(part) for part in parts]
@@ -235,7 +248,7 @@ def _number(part: str) -> int:
     raise ValueError("not a valid address")
 
 
-def _cut(rows: Sequence[tuple[str, Kind | None]]) -> _Table:
+def _table(rows: Sequence[tuple[str, Kind | None]]) -> _Table:
     networks: list[tuple[IPv4Network | IPv6Network, Kind | None]] = [
         (ip_network(row), kind) for row, kind in rows
     ]
@@ -254,9 +267,9 @@ def _cut(rows: Sequence[tuple[str, Kind | None]]) -> _Table:
 
 @cache
 def _v4() -> _Table:
-    return _cut(_V4)
+    return _table(_V4)
 
 
 @cache
 def _v6() -> _Table:
-    return _cut(_V6)
+    return _table(_V6)

@@ -1,4 +1,4 @@
-"""Where a pool of `httpcore2` (or `httpcore`) connects: to the guard's addresses, within the time of a request."""
+"""Network back ends for `httpcore2` (or `httpcore`), which connect to checked addresses within a request's deadline."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from toolcrib.net.guard import NetGuard
 from toolcrib.net.redirects import UNTIL
 from toolcrib.net.urls import NetworkRefused
 
+__all__ = ["AsyncBackend", "SyncBackend"]
+
 
 class AsyncBackend:
-    """Connects to checked addresses only. Also of use by itself, as `network_backend` of an `httpcore2` pool."""
+    """Connects to checked addresses only. It can be used alone, as the `network_backend` of an `httpcore2` pool."""
 
     def __init__(self, guard: NetGuard, inner: Any, core: ModuleType) -> None:
         self._guard = guard
@@ -55,7 +57,7 @@ class AsyncBackend:
 
 
 class AsyncStream:
-    """A connection that waits no longer than the current request may."""
+    """A connection whose reads and writes end with the deadline of the current request."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -139,6 +141,7 @@ class SyncStream:
 
 
 def _left(timeout: float | None) -> float | None:
+    """A timeout, shortened to what is left of the current request's time."""
     until = UNTIL.get()
     if until is None:
         return timeout

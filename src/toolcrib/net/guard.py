@@ -1,7 +1,8 @@
-"""The one guard of everything that speaks to the network: which hosts, which ports, which addresses.
+"""Decides which hosts, ports and addresses may be connected to, for everything that uses the network.
 
-It is asked at the moment of connecting and gives the addresses to connect to, so that nothing can change between the
-check and the connection: a name that resolves to something else a moment later, a redirect, another reading of a URL.
+The guard is asked at the moment of connecting and returns the addresses to connect to. So nothing can change between
+the check and the connection: a name that resolves to another address a moment later, a redirect, another reading of a
+URL.
 """
 
 from __future__ import annotations
@@ -15,26 +16,28 @@ from typing import Any, cast
 
 from toolcrib.errors import as_tuple
 from toolcrib.net.addresses import OPENABLE, Address, kind_of, nat64_prefix, parse_address
-from toolcrib.net.urls import NetworkRefused, ParsedHost, Target, parse_host, parse_url, shown
+from toolcrib.net.urls import NetworkRefused, ParsedHost, Target, parse_host, parse_url, printable_host
+
+__all__ = ["NetGuard", "RequestLimits", "Resolver", "system_resolver"]
 
 Resolver = Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]]
-"""Numeric addresses of a host; raises OSError if there are none. May be async."""
+"""Gives the numeric addresses of a host, or raises OSError if it has none. May be async."""
 
-# Names that belong to somebody's own network whatever they resolve to (RFC 6761, 6762, 8375; ICANN on .internal).
+# Names of private networks, whatever they resolve to (RFC 6761, 6762, 8375; ICANN on .internal).
 LOCAL_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "home.arpa", "lan")
 USUAL_PORTS = (80, 443)
 ANY = "*"
 
 
 def system_resolver(host: str, port: int) -> list[str]:
-    """What the system's own resolver answers."""
+    """The addresses that the resolver of the system gives."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
 @dataclass(slots=True, frozen=True)
 class RequestLimits:
-    """What a request may take: redirects, seconds from its start to the last byte, decoded bytes of the answer."""
+    """Limits of one request: redirects, seconds from its start to the last byte, decoded bytes of the answer."""
 
     redirects: int = 5
     seconds: float = 60.0
@@ -42,13 +45,14 @@ class RequestLimits:
 
 
 class NetGuard:
-    """Decides where connections may go. Made once, handed to every tool that speaks to the network.
+    """Decides where connections may go. It is made once, and handed to every tool that uses the network.
 
-    `allow_hosts` None is any host of the open internet. "example.org" is that host, "*.example.org" every name below
-    it (and not itself), "example.org:8443" another port than `ports`. `deny_hosts` wins, and holds for all names below
-    as well. `allow_private` opens networks ("10.1.0.0/16"), hosts ("db.internal", wherever they resolve to) or
-    everything ("*"); metadata, link-local and multicast addresses stay closed. `nat64` are prefixes of one's own
-    translator. TypeError or ValueError is raised for entries that cannot be read.
+    With `allow_hosts` None, every host of the open internet is allowed. "example.org" allows that host,
+    "*.example.org" every name below it (but not that name), "example.org:8443" a port that is not in `ports`.
+    `deny_hosts` denies hosts and all names below them, also if they are allowed. `allow_private` opens networks
+    ("10.1.0.0/16"), hosts ("db.internal", wherever they resolve to) or everything ("*"); metadata, link-local and
+    multicast addresses stay closed. `nat64` are prefixes of one's own translator. Raises TypeError or ValueError for
+    entries that cannot be read.
 
     >>> NetGuard(allow_hosts=["example.org"]).check_url("https://example.org/a").port
     443
@@ -85,11 +89,11 @@ class NetGuard:
 
     @property
     def lists_hosts(self) -> bool:
-        """Whether the operator said which hosts may be reached."""
+        """Whether the operator listed the hosts that may be reached."""
         return self._allow is not None and all(name != ANY for name, _ in self._allow)
 
     def check_url(self, url: str) -> Target:
-        """What a URL points at, if it is allowed as far as can be said before resolving. Raises NetworkRefused."""
+        """The target of a URL that is allowed, as far as this is known before resolving. Raises NetworkRefused."""
         target = parse_url(url)
         self.check_host(target.host, target.port)
         return target
@@ -103,7 +107,7 @@ class NetGuard:
         if self._allow is not None and not any(self._listed(name, port, entry) for entry in self._allow):
             named = any(_matches(name, pattern) for pattern, _ in self._allow)
             what = f"port {port} of {name}" if named else name
-            raise NetworkRefused(f"{what} is not on the list of allowed hosts ")
+            raise NetworkRefused(f"{what} is not on the list of allowed hosts")
         if self._allow is None and port not in self._ports:
             raise NetworkRefused(
                 f"port {port} is not allowed; allowed: {', '.join(map(str, sorted(self._ports)))}"
@@ -115,10 +119,10 @@ class NetGuard:
         return found
 
     def check_addresses(self, host: ParsedHost, answers: Sequence[str]) -> list[str]:
-        """The addresses that a host resolved to, if every one of them is good. Raises NetworkRefused."""
+        """The addresses that a host resolved to. Raises NetworkRefused if one of them is not allowed."""
         if not answers:
             raise NetworkRefused(f"{host.name} has no address")
-        good: list[str] = []
+        checked: list[str] = []
         for answer in answers:
             try:
                 address = parse_address(answer)
@@ -127,11 +131,11 @@ class NetGuard:
             if address is None:
                 raise NetworkRefused(f"{host.name} resolves to something that is no address")
             self._check_address(host, address)
-            good.append(str(address))
-        return good
+            checked.append(str(address))
+        return checked
 
     async def resolve(self, host: str, port: int) -> list[str]:
-        """The checked numeric addresses to connect to, and to nothing else. Raises NetworkRefused."""
+        """The checked numeric addresses; connect to these and to no other. Raises NetworkRefused."""
         found = self.check_host(host, port)
         if found.address is not None:
             return [found.name]
@@ -168,7 +172,7 @@ class NetGuard:
         if kind is None or (kind in OPENABLE and self._opened(host.name, address)):
             return
         if host.address is not None:
-            raise NetworkRefused(f"{shown(host.name)} is refused: it is {kind.value}")
+            raise NetworkRefused(f"{printable_host(host.name)} is refused: it is {kind.value}")
         raise NetworkRefused(f"{host.name} is refused: it resolves to {kind.value}")
 
     def _opened(self, name: str, address: Address) -> bool:
@@ -198,7 +202,7 @@ def _port(given: Any) -> int:
 
 
 def _entry(text: str) -> tuple[str, int | None]:
-    """A name or pattern in its one spelling, and its port if it has one. Raises ValueError."""
+    """A normalised name or pattern, and its port if it has one. Raises ValueError."""
     below = text.startswith("*.")
     rest = text.removeprefix("*.")
     if text == ANY:
@@ -232,5 +236,5 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def _is_below(name: str, parent: str) -> bool:
-    """Itself too; a pattern means what it says."""
+    """Whether a name is a parent domain or below it; or whether it matches a pattern."""
     return _matches(name, parent) or name.endswith(f".{parent}")

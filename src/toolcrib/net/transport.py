@@ -1,7 +1,8 @@
-"""The guard as a transport for `httpx2` (or `httpx`), which any client can mount.
+"""Transports for `httpx2` (or `httpx`) that connect only where a guard allows.
 
-The check is made where the connection is made: the pool asks our network back end for a host and port, which resolves,
-checks and connects to a checked address. TLS goes on verifying the name. There are no proxies and no unix sockets.
+The check is made where the connection is made: the connection pool asks our network back end for a host and port, and
+the back end resolves the name, checks the addresses and connects to one of them. TLS still verifies the name. Proxies
+and unix sockets are not supported.
 
     client = httpx2.AsyncClient(transport=async_transport(NetGuard()), follow_redirects=True)
 """
@@ -14,13 +15,16 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.net.answer_body import AnswerBody
 from toolcrib.net.backend import AsyncBackend, SyncBackend
 from toolcrib.net.guard import NetGuard
-from toolcrib.net.redirects import UNTIL, Body, RedirectChain, redirect_chain
+from toolcrib.net.redirects import UNTIL, RedirectChain, redirect_chain
 from toolcrib.net.urls import NetworkRefused, parse_url
 
 if TYPE_CHECKING:
     import httpx2
+
+__all__ = ["async_transport", "sync_transport"]
 
 POOL: dict[str, Any] = {"http1": True, "http2": False, "max_connections": 100, "keepalive_expiry": 5.0}
 
@@ -60,7 +64,7 @@ def sync_transport(
 
 
 class _AsyncGuarded:
-    """The request, its chain and its answer; connecting is the pool's back end's."""
+    """Checks each request and decodes each answer. The connections are made by the back end of the pool."""
 
     def __init__(self, guard: NetGuard, http: Any, inner: Any) -> None:
         self._guard = guard
@@ -69,7 +73,7 @@ class _AsyncGuarded:
         self._stream = _with_base(_AsyncBody, http.AsyncByteStream)
 
     async def handle_async_request(self, request: Any) -> Any:
-        chain = _begun(self._guard, request)
+        chain = _checked_request(self._guard, request)
         with _within(chain, self._http):
             response = await self._inner.handle_async_request(request)
         try:
@@ -85,7 +89,7 @@ class _AsyncGuarded:
 
 
 class _AsyncBody:
-    def __init__(self, raw: Any, body: Body, chain: RedirectChain, http: Any) -> None:
+    def __init__(self, raw: Any, body: AnswerBody, chain: RedirectChain, http: Any) -> None:
         self._raw = raw
         self._body = body
         self._chain = chain
@@ -115,7 +119,7 @@ class _SyncGuarded:
         self._stream = _with_base(_SyncBody, http.SyncByteStream)
 
     def handle_request(self, request: Any) -> Any:
-        chain = _begun(self._guard, request)
+        chain = _checked_request(self._guard, request)
         with _within(chain, self._http):
             response = self._inner.handle_request(request)
         try:
@@ -131,7 +135,7 @@ class _SyncGuarded:
 
 
 class _SyncBody:
-    def __init__(self, raw: Any, body: Body, chain: RedirectChain, http: Any) -> None:
+    def __init__(self, raw: Any, body: AnswerBody, chain: RedirectChain, http: Any) -> None:
         self._raw = raw
         self._body = body
         self._chain = chain
@@ -151,7 +155,7 @@ class _SyncBody:
 
 
 def _with_base(ours: type[Any], base: Any) -> Any:
-    """Our class with the base of the library that is there; which one is known only now."""
+    """Our class with a base class of the client's library, which is known only when it is imported."""
     return type(ours.__name__.lstrip("_"), (ours, base), {})
 
 
@@ -166,13 +170,13 @@ def _libraries(library: ModuleType | None) -> tuple[Any, Any]:
         ) from None
 
 
-def _begun(guard: NetGuard, request: Any) -> RedirectChain:
-    """Check the request itself, and what it takes over from the one that was redirected to it."""
+def _checked_request(guard: NetGuard, request: Any) -> RedirectChain:
+    """Check a request, and what it takes over from the request that was redirected to it."""
     target = guard.check_url(str(request.url))
     if parse_url(f"{target.scheme}://{request.headers.get('host', target.host.name)}").host != target.host:
         raise NetworkRefused(f"the Host header names another host than the URL ({target.host.name})")
     chain = redirect_chain(request.extensions, guard)
-    chain.step(target, request.headers, body=_has_body(request.headers))
+    chain.follow(target, request.headers, body=_has_body(request.headers))
     request.extensions["timeout"] = chain.timeouts(request.extensions.get("timeout", {}))
     return chain
 
@@ -181,10 +185,10 @@ def _has_body(headers: Any) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
-def _body(response: Any, chain: RedirectChain) -> Body:
-    """Its decoder; the client shall not decode once more."""
+def _body(response: Any, chain: RedirectChain) -> AnswerBody:
+    """The decoder of an answer. Its header is removed, so that the client does not decode again."""
     headers = response.headers
-    body = Body(chain, headers.get("content-encoding", ""))
+    body = AnswerBody(chain, headers.get("content-encoding", ""))
     if headers.pop("content-encoding", None) is not None:
         headers.pop("content-length", None)
     return body
@@ -192,7 +196,7 @@ def _body(response: Any, chain: RedirectChain) -> Body:
 
 @contextmanager
 def _within(chain: RedirectChain, http: Any) -> Generator[None]:
-    """Waits inside end with the chain, and say so."""
+    """Limits all waits to the chain's deadline, and raises NetworkRefused when it has passed."""
     token = UNTIL.set(chain.until)
     try:
         yield

@@ -1,4 +1,4 @@
-"""URLs read in one way only: what two parsers could read differently is refused."""
+"""Reads URLs strictly: a URL that two parsers could read differently is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from toolcrib.net.addresses import Address, parse_address
 
-LONGEST = 8192
+__all__ = ["NetworkRefused", "ParsedHost", "Target", "parse_host", "parse_url", "printable_host"]
+
+MAX_URL = 8192  # characters
 PORTS = {"http": 80, "https": 443}
 
 _URL = re.compile(
@@ -19,7 +21,7 @@ _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[
 
 
 class NetworkRefused(OSError):
-    """A connection that the guard does not allow; `reason` is in words for a model and names no address of ours."""
+    """A connection that the guard does not allow. `reason` is for a model and names no address of our network."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -31,7 +33,7 @@ class NetworkRefused(OSError):
 
 @dataclass(slots=True, frozen=True)
 class ParsedHost:
-    """A host in its one spelling: a name in ASCII and lower case without a dot at its end, or an address."""
+    """A normalised host: a name in ASCII and lower case without a dot at its end, or an address."""
 
     name: str
     address: Address | None = None
@@ -39,7 +41,7 @@ class ParsedHost:
 
 @dataclass(slots=True, frozen=True)
 class Target:
-    """What a URL points at."""
+    """Scheme, host and port of a URL."""
 
     scheme: str
     host: ParsedHost
@@ -51,15 +53,15 @@ class Target:
 
 
 def parse_url(url: str) -> Target:
-    """Raises NetworkRefused with the reason for anything but a plain http(s) URL of a host.
+    """The target of a plain http or https URL. Raises NetworkRefused with the reason for anything else.
 
     >>> parse_url("HTTPS://Example.ORG.:8443/a?b")
     Target(scheme='https', host=ParsedHost(name='example.org', address=None), port=8443)
     """
     if not url.strip():
         raise NetworkRefused("the URL is empty")
-    if len(url) > LONGEST:
-        raise NetworkRefused(f"the URL is longer than {LONGEST} characters")
+    if len(url) > MAX_URL:
+        raise NetworkRefused(f"the URL is longer than {MAX_URL} characters")
     for char in url:
         if char.isspace():
             raise NetworkRefused("the URL holds white space; write %20 for a blank")
@@ -85,25 +87,25 @@ def parse_url(url: str) -> Target:
 
 
 def parse_host(host: str) -> ParsedHost:
-    """A name or an address in its one spelling; raises NetworkRefused for what is neither."""
+    """A name or an address, normalised. Raises NetworkRefused for what is neither."""
     if not host:
         raise NetworkRefused("the URL has no host")
     try:
         address = parse_address(host)
     except ValueError:
-        raise NetworkRefused(f"{shown(host)} is not a valid address") from None
+        raise NetworkRefused(f"{printable_host(host)} is not a valid address") from None
     if address is not None:
         return ParsedHost(str(address), address)
     name = _ascii(host)
     if not host.isascii() and name != host:
-        return parse_host(name)  # what it became may be an address
+        return parse_host(name)  # the ASCII form may be an address
     if len(name) > 253 or not _NAME.fullmatch(name):
-        raise NetworkRefused(f"{shown(host)} is not a valid host name")
+        raise NetworkRefused(f"{printable_host(host)} is not a valid host name")
     return ParsedHost(name)
 
 
-def shown(host: str) -> str:
-    """A host as it may be written into a sentence."""
+def printable_host(host: str) -> str:
+    """A host for a message: at most 100 characters, each of them printable."""
     return "".join(char if char.isprintable() else "?" for char in host[:100])
 
 
@@ -118,4 +120,4 @@ def _ascii(host: str) -> str:
             return lowered.encode("idna").decode().rstrip(".")
         return idna.encode(lowered, uts46=True).decode().rstrip(".")
     except (UnicodeError, ValueError):
-        raise NetworkRefused(f"{shown(host)} is not a valid host name") from None
+        raise NetworkRefused(f"{printable_host(host)} is not a valid host name") from None

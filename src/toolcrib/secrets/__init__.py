@@ -5,9 +5,9 @@ back.
 | --- | --- |
 | where secrets are kept | `stores.py`, `secret_file.py`, `keyring.py`, `secret_command.py` |
 | references in arguments, also of shell commands | `references.py`, `variables.py` |
-| masking of known values | `redact.py`, `stream.py`; over `encodings.py`, `decodings.py`, `byte_search.py` |
-| masking of tokens in known formats | `patterns.py`, `pattern_search.py` |
-| a toolbox's secrets on the way of a call, in results, questions and events | `masking.py`, `events.py` |
+| known values | `redact.py`, `stream.py`, `secret_finder.py`, `encodings.py`, `decodings.py`, `byte_search.py` |
+| tokens in known formats | `patterns.py`, `pattern_search.py` |
+| the secrets of a toolbox, in calls, results and events | `masking.py`, `events.py` |
 """
 
 from __future__ import annotations

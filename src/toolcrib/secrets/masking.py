@@ -96,7 +96,7 @@ class Masking:
 
     def mask_successive(self, pieces: SuccessiveTexts, text: str) -> str:
         """One of several texts that are shown one after another, without secrets."""
-        return self.redactor.redact_text(pieces.show(self.redactor, text)).value
+        return self.redactor.redact_text(pieces.show(self.redactor.finder, text)).value
 
     def mask_edits(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         """Repairs without secrets."""

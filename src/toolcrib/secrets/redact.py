@@ -8,36 +8,21 @@ with other words between them, because the value cannot be recognised in these.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from toolcrib.secrets import json_strings
-from toolcrib.secrets.byte_search import (
-    AhoCorasick,
-    BlockSearch,
-    ByteSearch,
-    UnfinishedMatches,
-    aho_corasick_installed,
-)
-from toolcrib.secrets.decodings import Decoding, decodings
-from toolcrib.secrets.encodings import MIN_VALUE, SecretEncoding, encodings_of, flatten
+from toolcrib.secrets.encodings import MIN_VALUE
+from toolcrib.secrets.json_strings import replace_strings
 from toolcrib.secrets.pattern_search import PatternHints, find_patterns
 from toolcrib.secrets.patterns import PATTERNS, TokenPattern
+from toolcrib.secrets.secret_finder import SecretFinder, mark, merged
+from toolcrib.secrets.stream import RedactedStream
 
-if TYPE_CHECKING:
-    from toolcrib.secrets.stream import RedactedStream
-
-__all__ = ["FlattenedText", "Redacted", "Redactor", "UnfitSecret", "mark", "merged", "unfit"]
+__all__ = ["Redacted", "Redactor", "UnfitSecret", "unfit"]
 
 T = TypeVar("T")
-Span = tuple[int, int, str]
-"""The first byte of a secret, the byte after its last, and its name."""
-
-_RUN = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
 
 
 class UnfitSecret(ValueError):
@@ -57,11 +42,6 @@ class Redacted(Generic[T]):
         if not self.found:
             return ""
         return f"Masked in this output, because it is secret: {', '.join(self.found)}."
-
-
-def mark(name: str) -> str:
-    """The text that replaces a secret."""
-    return f"[secret {name}]"
 
 
 def unfit(value: str, name: str = "") -> str | None:
@@ -99,25 +79,15 @@ class Redactor:
         patterns: Iterable[TokenPattern] = PATTERNS,
         automaton: bool | None = None,
     ) -> None:
-        flat: list[SecretEncoding] = []
-        exact: list[SecretEncoding] = []
         for name, value in sorted(values.items()):
             if (reason := unfit(value)) is not None:
                 raise UnfitSecret(f"secret {name!r} cannot be used: {reason}")
-            as_flat, as_exact = encodings_of(name, value)
-            flat += as_flat
-            exact += as_exact
+        self.finder = SecretFinder(values, automaton=automaton)
         self.patterns = tuple(patterns)
         self._hints = PatternHints(self.patterns)
-        wanted = aho_corasick_installed() if automaton is None else automaton
-        make: type[AhoCorasick | BlockSearch] = AhoCorasick if wanted else BlockSearch
-        self._flat: ByteSearch | None = make(flat) if flat else None
-        self._exact: ByteSearch | None = make(exact) if exact else None
-        self._encodings = flat, exact
-        self._prefixes: tuple[UnfinishedMatches, UnfinishedMatches] | None = None
 
     def __repr__(self) -> str:
-        return f"Redactor({len({encoding.name for encodings in self._encodings for encoding in encodings})} secrets)"
+        return f"Redactor({len(self.finder.names)} secrets)"
 
     def redact_text(self, text: str) -> Redacted[str]:
         """The text with every secret, and every token in a known format, replaced by a mark."""
@@ -153,7 +123,7 @@ class Redactor:
             found.update(dict.fromkeys(data.found))
             return data.value if data.found else value
 
-        made = json_strings.replace_strings(value, as_text, key=as_text, number=as_number, other=as_other)
+        made = replace_strings(value, as_text, key=as_text, number=as_number, other=as_other)
         return Redacted(made, tuple(found))
 
     def redact_bytes(self, data: bytes) -> Redacted[bytes]:
@@ -161,7 +131,7 @@ class Redactor:
         out: list[bytes] = []
         found: dict[str, None] = {}
         at = 0
-        for start, end, name in merged(self.spans(data)):
+        for start, end, name in merged(self.finder.spans(data)):
             found[name] = None
             out += (data[at:start], mark(name).encode())
             at = end
@@ -175,15 +145,13 @@ class Redactor:
 
     def stream(self) -> RedactedStream:
         """A redactor of a text in pieces: `feed` each piece, `finish` at the end. It masks known secrets only."""
-        from toolcrib.secrets.stream import RedactedStream
-
-        return RedactedStream(self)
+        return RedactedStream(self.finder)
 
     def _masked(self, text: str, found: dict[str, None]) -> str:
-        if self._flat is None and self._exact is None:
+        if not self.finder.names:
             return self._without_keys(text, found)
         data = text.encode("utf-8", "surrogatepass")
-        spans = merged(self.spans(data))
+        spans = merged(self.finder.spans(data))
         if not spans:
             return self._without_keys(text, found)
         out: list[str] = []
@@ -205,78 +173,6 @@ class Redactor:
             out += (text[at:start], mark(kind))
             at = end
         return "".join((*out, text[at:])) if out else text
-
-    def spans(self, data: bytes) -> list[Span]:
-        """Where secrets stand in a text; spans may overlap."""
-        spans: list[Span] = []
-        for decoding in decodings(data):
-            if self._flat is not None:
-                flat = FlattenedText(decoding.data)
-                for start, encoding in self._flat.find(flat.text):
-                    first, last = flat.origin(start), flat.origin(start + len(encoding.text) - 1) + 1
-                    spans.append(_widened(decoding, first, last, encoding))
-            if self._exact is not None:
-                for start, encoding in self._exact.find(decoding.data):
-                    spans.append(_widened(decoding, start, start + len(encoding.text), encoding))
-        return spans
-
-    @property
-    def prefixes(self) -> tuple[UnfinishedMatches, UnfinishedMatches]:
-        """For the encodings in flattened and in exact text; made when a stream first needs them."""
-        if self._prefixes is None:
-            self._prefixes = UnfinishedMatches(self._encodings[0]), UnfinishedMatches(self._encodings[1])
-        return self._prefixes
-
-
-class FlattenedText:
-    """A flattened text that knows where each of its bytes stood."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.text = flatten(data)
-        self._flat: list[int] = []
-        self._start: list[int] = []
-
-    def origin(self, index: int) -> int:
-        """Where the byte at `index` of the flattened text stood."""
-        if not self._flat or index < self._flat[0]:
-            self._map(index)
-        place = bisect_right(self._flat, index) - 1
-        return self._start[place] + index - self._flat[place]
-
-    def _map(self, index: int) -> None:
-        """List the runs of kept bytes, only those at the end if that is enough: a stream asks for its last bytes."""
-        begin = max(0, len(self.data) - 2 * (len(self.text) - index) - 1024)
-        if begin and index < len(self.text) - len(flatten(self.data[begin:])):
-            begin = 0
-        at = len(self.text) - len(flatten(self.data[begin:])) if begin else 0
-        self._flat, self._start = [], []
-        for run in _RUN.finditer(self.data, begin):
-            self._flat.append(at)
-            self._start.append(run.start())
-            at += run.end() - run.start()
-
-
-def merged(spans: Iterable[Span]) -> list[Span]:
-    """Spans in order, overlapping ones joined under the name of the first (if several start there, of the longest)."""
-    out: list[Span] = []
-    for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1], span[2])):
-        if out and start < out[-1][1]:
-            if end > out[-1][1]:
-                out[-1] = (out[-1][0], end, out[-1][2])
-        else:
-            out.append((start, end, name))
-    return out
-
-
-def _widened(decoding: Decoding, start: int, end: int, encoding: SecretEncoding) -> Span:
-    """The span of a value with the punctuation that belongs to it, in the text as it came."""
-    data = decoding.data
-    if encoding.before and data.endswith(encoding.before, 0, start):
-        start -= len(encoding.before)
-    if encoding.after and data.startswith(encoding.after, end):
-        end += len(encoding.after)
-    return decoding.origin(start), decoding.origin(end, end=True), encoding.name
 
 
 def _text(data: bytes) -> str:

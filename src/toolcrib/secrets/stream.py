@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from toolcrib.secrets.decodings import MAX_DEPTH, Decoding, start_of_unfinished_escape
 from toolcrib.secrets.encodings import flatten
-from toolcrib.secrets.redact import FlattenedText, mark, merged
-
-if TYPE_CHECKING:
-    from toolcrib.secrets.redact import Redactor
+from toolcrib.secrets.secret_finder import FlattenedText, SecretFinder, mark, merged
 
 __all__ = ["RedactedStream", "SuccessiveTexts"]
 
@@ -32,12 +28,12 @@ class RedactedStream:
     Only known secrets are masked. Tokens in known formats are not: it is not known how much of them to hold back.
     """
 
-    def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
+    def __init__(self, finder: SecretFinder) -> None:
+        self._finder = finder
         self._held = b""
         self._masked = 0  # bytes at the start of the held text whose mark was given already
         self._due = 0
-        self.longest = max(prefixes.longest for prefixes in redactor.prefixes)
+        self.longest = max(matches.longest for matches in finder.unfinished)
         self._found: dict[str, None] = {}
 
     @property
@@ -58,9 +54,9 @@ class RedactedStream:
         self._held += piece
         if len(self._held) < self._due or not self.longest:
             return b"" if self.longest else self.finish_bytes()
-        spans = self._redactor.spans(self._held)
+        spans = self._finder.spans(self._held)
         size = len(self._held)
-        flat = self._redactor.prefixes[0]
+        flat = self._finder.unfinished[0]
         cut = min(
             [
                 size,
@@ -72,7 +68,7 @@ class RedactedStream:
 
     def finish_bytes(self) -> bytes:
         """The same for bytes."""
-        return self._give(merged(self._redactor.spans(self._held)), len(self._held))
+        return self._give(merged(self._finder.spans(self._held)), len(self._held))
 
     def start_of_unfinished(self, data: bytes) -> int:
         """Where the beginning of an encoding may stand at the end of a text, in any decoding of it; else its length.
@@ -95,7 +91,7 @@ class RedactedStream:
         return first
 
     def _start_in_decoding(self, data: bytes) -> int:
-        flat, exact = self._redactor.prefixes
+        flat, exact = self._finder.unfinished
         text = FlattenedText(data)
         begin = flat.hold(text.text)
         held = text.origin(begin) if begin < len(text.text) else len(data)
@@ -148,16 +144,16 @@ class SuccessiveTexts:
     def __init__(self) -> None:
         self._before = b""
 
-    def show(self, redactor: Redactor, text: str) -> str:
+    def show(self, finder: SecretFinder, text: str) -> str:
         """The next text, without what must not be shown."""
         start = len(self._before)
         whole = self._before + text.encode("utf-8", "surrogatepass")
-        stream = RedactedStream(redactor)
+        stream = RedactedStream(finder)
         begun = stream.start_of_unfinished(whole)
         end = max(start, begun) if len(flatten(whole[begun:])) >= MIN_BEGINNING else len(whole)
         out: list[bytes] = []
         at = start
-        for first, last, name in merged(redactor.spans(whole)):
+        for first, last, name in merged(finder.spans(whole)):
             if last > start and first < end:
                 out += (whole[at : max(first, start)], mark(name).encode())
                 at = last

@@ -177,7 +177,7 @@ def known_reasons() -> list[tuple[str, str]]:
     ]
 
 
-@each(("name", "reason"), known_reasons())
+@each(("name", "reason"), known_reasons)
 def test_every_reason_to_stop_has_a_word(name: str, reason: str) -> None:
     bodies: dict[str, dict[str, Any]] = {
         "anthropic_messages": {"content": [{"type": "text", "text": SAID}], "stop_reason": reason},

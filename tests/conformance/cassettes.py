@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -29,16 +30,18 @@ STOPS = {
 }
 
 
-def all_records(api: str) -> list[dict[str, Any]]:
-    """The recorded exchanges of one interface, in the order of their files."""
+@cache
+def _lines() -> list[str]:
     folder = shared_dir() / "corpora" / "provider-cassettes"
-    found: list[dict[str, Any]] = []
-    for path in sorted(folder.glob("*.jsonl")):
-        lines = path.read_text(encoding="utf-8").split("\n")
-        found.extend(
-            record for line in lines if f'"{api}"' in line and (record := json.loads(line)).get("api") == api
-        )
-    return found
+    files = (path.read_text(encoding="utf-8").split("\n") for path in sorted(folder.glob("*.jsonl")))
+    return [line for lines in files for line in lines]
+
+
+def all_records(api: str) -> list[dict[str, Any]]:
+    """The recorded exchanges of one interface, in the order of their files; read anew, since a test may change them."""
+    return [
+        record for line in _lines() if f'"{api}"' in line and (record := json.loads(line)).get("api") == api
+    ]
 
 
 def records(api: str, streamed: bool | None = None) -> list[Any]:

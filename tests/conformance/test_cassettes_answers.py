@@ -86,7 +86,7 @@ def check(record: dict[str, Any], response: Response) -> None:
     check_answer(record, response, calls=expected_calls(record))
 
 
-@each("record", load(streamed=False))
+@each("record", lambda: load(streamed=False))
 def test_whole_answers(record: dict[str, Any]) -> None:
     codec, body = CODECS[record["api"]], record["response"]["body"]
     if differs(record) == "no answer" or (record["response"]["status"] or 200) >= 400:
@@ -100,7 +100,7 @@ def test_whole_answers(record: dict[str, Any]) -> None:
     check_usage(record, response, body.get("usage") or {})
 
 
-@each("record", load(streamed=True))
+@each("record", lambda: load(streamed=True))
 def test_streamed_answers(record: dict[str, Any]) -> None:
     codec, feeds = CODECS[record["api"]], event_feeds(record)
     if differs(record) == "broken off":

@@ -105,7 +105,7 @@ def frames(record: dict[str, Any], reader: type[ConverseFrames], step: int) -> I
     yield from read.finish()
 
 
-@pytest.mark.parametrize("record", records("converse", streamed=False))
+@each("record", lambda: records("converse", streamed=False))
 def test_whole_answers(record: dict[str, Any]) -> None:
     body = record["response"]["body"]
     if is_error(record):
@@ -121,7 +121,7 @@ def test_whole_answers(record: dict[str, Any]) -> None:
     check_usage(response, body.get("usage") or {})
 
 
-@each("record", records("converse", streamed=True))
+@each("record", lambda: records("converse", streamed=True))
 def test_streamed_answers(record: dict[str, Any]) -> None:
     feeds: dict[str, Callable[[], Iterator[dict[str, Any]]]] = dict(event_feeds(record))
     if "body_base64" in record["response"]:
@@ -135,7 +135,7 @@ def test_streamed_answers(record: dict[str, Any]) -> None:
         assert decode(CODEC, feed()) == (chunks, response)
 
 
-@pytest.mark.parametrize("record", records("invoke", streamed=False))
+@each("record", lambda: records("invoke", streamed=False))
 def test_whole_answers_in_the_models_own_format(record: dict[str, Any]) -> None:
     codec, body = INNER[record["body_dialect"]], record["response"]["body"]
     if is_error(record):
@@ -146,7 +146,7 @@ def test_whole_answers_in_the_models_own_format(record: dict[str, Any]) -> None:
     check_usage(response, body.get("usage") or {})
 
 
-@pytest.mark.parametrize("record", records("invoke", streamed=True))
+@each("record", lambda: records("invoke", streamed=True))
 def test_streamed_answers_in_the_models_own_format(record: dict[str, Any]) -> None:
     codec = INNER[record["body_dialect"]]
     inner = [
@@ -210,14 +210,14 @@ def plain(block: dict[str, Any]) -> dict[str, Any] | None:
 REQUESTS = [record for api in ("converse", "invoke") for record in all_records(api) if own_body(record)]
 
 
-@each("record", [pytest.param(record, id=record["id"]) for record in REQUESTS])
+@each("record", lambda: [pytest.param(record, id=record["id"]) for record in REQUESTS])
 def test_requests(record: dict[str, Any]) -> None:
     """A recorded body, read into the neutral form and written again, says the same."""
     body = record["request"]["body"]
     assert canonical(rebuilt(record, read_converse(body))) == canonical(body)
 
 
-@each("record", [pytest.param(record, id=record["id"]) for record in REQUESTS])
+@each("record", lambda: [pytest.param(record, id=record["id"]) for record in REQUESTS])
 def test_tools_are_declared_as_they_were(record: dict[str, Any]) -> None:
     """Recorded schemas lie within the dialect, so that they are sent as they came."""
     body = record["request"]["body"]
@@ -249,7 +249,7 @@ def followed() -> list[Any]:
     return pairs
 
 
-@pytest.mark.parametrize(("before", "after"), followed())
+@each(("before", "after"), followed)
 def test_an_answer_goes_back_as_it_came(before: dict[str, Any], after: dict[str, Any]) -> None:
     """The answer that we decoded, sent back with its results, is what the recording client sent back."""
     request, answer = read_converse(after["request"]["body"]), decoded(before).message
@@ -341,7 +341,7 @@ def on_the_wire() -> list[Any]:
 REQUEST = Request([Message.user("Hi")], [ToolSpec("f", "Does f.", {"type": "object", "properties": {}})])
 
 
-@each("record", on_the_wire())
+@each("record", on_the_wire)
 async def test_recorded_bytes_over_a_socket(
     record: dict[str, Any], server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

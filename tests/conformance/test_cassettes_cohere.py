@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.cassettes import (
     all_records,
     check_answer,
@@ -65,7 +66,7 @@ def check_usage(response: Response, usage: dict[str, Any]) -> None:
     assert response.usage.cache_read_tokens == int(usage.get("cached_tokens") or 0)
 
 
-@pytest.mark.parametrize("record", records(API, streamed=False))
+@each("record", lambda: records(API, streamed=False))
 def test_whole_answers(record: dict[str, Any]) -> None:
     body, status = record["response"].get("body"), record["response"]["status"] or 200
     if status >= 400:
@@ -81,7 +82,7 @@ def test_whole_answers(record: dict[str, Any]) -> None:
     check_usage(response, body.get("usage") or {})
 
 
-@pytest.mark.parametrize("record", records(API, streamed=True))
+@each("record", lambda: records(API, streamed=True))
 def test_streamed_answers(record: dict[str, Any]) -> None:
     feeds = event_feeds(record)
     chunks, response = decode(CODEC, feeds["events"]())
@@ -96,7 +97,7 @@ def test_streamed_answers(record: dict[str, Any]) -> None:
         assert again == chunks
 
 
-@pytest.mark.parametrize("record", records(API))
+@each("record", lambda: records(API))
 async def test_recorded_bytes_over_a_socket(record: dict[str, Any]) -> None:
     recorded, streamed = record["response"], record["streaming"]
     if (recorded["status"] or 200) >= 400:
@@ -145,7 +146,7 @@ def exchanges() -> list[Any]:
     return [pytest.param(record, id=record["id"]) for record in chat]
 
 
-@pytest.mark.parametrize("record", exchanges())
+@each("record", exchanges)
 def test_an_answer_goes_back_as_it_came(record: dict[str, Any]) -> None:
     """Plan, thinking, text, calls and citations of an answer stand in the next request where they stood."""
     recorded = record["response"]

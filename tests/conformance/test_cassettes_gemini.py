@@ -104,7 +104,7 @@ def check_error(record: dict[str, Any], error: ModelError) -> None:
         assert error.message == noted["message"]
 
 
-@each("record", records(API, streamed=False))
+@each("record", lambda: records(API, streamed=False))
 def test_whole_answers(record: dict[str, Any]) -> None:
     body = record["response"].get("body", record["response"].get("body_text"))
     if not is_answer(body):
@@ -117,7 +117,7 @@ def test_whole_answers(record: dict[str, Any]) -> None:
     check_usage(response, body.get("usageMetadata") or {})
 
 
-@each("record", records(API, streamed=True))
+@each("record", lambda: records(API, streamed=True))
 def test_streamed_answers(record: dict[str, Any]) -> None:
     events = list(recorded_events(record["response"]))
     if record.get("error"):
@@ -215,7 +215,7 @@ def canonical_part(part: dict[str, Any], *, bare: bool) -> dict[str, Any]:
     return part
 
 
-@each("record", [pytest.param(record, id=record["id"]) for record in ASKED])
+@each("record", lambda: [pytest.param(record, id=record["id"]) for record in ASKED])
 def test_requests(record: dict[str, Any]) -> None:
     body = body_of(record)
     assert body is not None
@@ -248,7 +248,7 @@ ANSWERS = [
 ]
 
 
-@each("record", [pytest.param(record, id=record["id"]) for record in ANSWERS])
+@each("record", lambda: [pytest.param(record, id=record["id"]) for record in ANSWERS])
 def test_every_part_goes_back_as_it_came(record: dict[str, Any]) -> None:
     """Signatures on exactly their parts, thinking, pictures, and what only Gemini understands."""
     if record["finish_reason"] in REFUSED:

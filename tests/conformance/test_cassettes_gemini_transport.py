@@ -35,7 +35,7 @@ def sample() -> list[Any]:
     return [param for group in chosen.values() for param in group]
 
 
-@each("record", sample())
+@each("record", sample)
 async def test_recorded_bytes_through_the_transport(record: dict[str, Any], server: Server) -> None:
     server.answer = record["response"]
     model = Gemini("gemini-3-pro", base_url=f"http://127.0.0.1:{server.server_port}", api_key="a-key-of-ours")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.cassettes import check_answer, check_chunks, decode, event_feeds, records
 from tests.conformance.test_cassettes_transports import Server, server
 from toolcrib.codecs import ModelError
@@ -26,7 +27,7 @@ def check_usage(response: Response, usage: dict[str, Any]) -> None:
     assert response.usage.reasoning_tokens == usage.get("total_thought_tokens", 0)
 
 
-@pytest.mark.parametrize("record", records("interactions", streamed=False))
+@each("record", lambda: records("interactions", streamed=False))
 def test_whole_answers(record: dict[str, Any]) -> None:
     body = record["response"]["body"]
     if "steps" not in body:
@@ -39,7 +40,7 @@ def test_whole_answers(record: dict[str, Any]) -> None:
     assert sent_back(response) == body["steps"]
 
 
-@pytest.mark.parametrize("record", records("interactions", streamed=True))
+@each("record", lambda: records("interactions", streamed=True))
 def test_streamed_answers(record: dict[str, Any]) -> None:
     feeds = event_feeds(record)
     chunks, response = decode(CODEC, feeds["events"]())

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conformance.cassettes import all_records, check_answer, check_chunks, decode, records
 from tests.test_model_http import Answer, as_json, serving
 from toolcrib.call import ToolCall
@@ -39,7 +40,7 @@ def check_usage(response: Response, last: dict[str, Any]) -> None:
     assert response.usage.output_tokens == (last.get("eval_count") or 0)
 
 
-@pytest.mark.parametrize("record", records(API, streamed=False))
+@each("record", lambda: records(API, streamed=False))
 def test_whole_answers(record: dict[str, Any]) -> None:
     body, status = record["response"].get("body"), record["response"]["status"] or 200
     if status >= 400:
@@ -67,7 +68,7 @@ def fed(data: bytes, step: int) -> Iterator[dict[str, Any]]:
     yield from reader.finish()
 
 
-@pytest.mark.parametrize("record", records(API, streamed=True))
+@each("record", lambda: records(API, streamed=True))
 def test_streamed_answers(record: dict[str, Any]) -> None:
     events = list(recorded_events(record["response"]))
     chunks, response = decode(CODEC, iter(events))
@@ -81,7 +82,7 @@ def test_streamed_answers(record: dict[str, Any]) -> None:
         assert decode(CODEC, fed(data, step)) == (chunks, response)
 
 
-@pytest.mark.parametrize("record", records(API))
+@each("record", lambda: records(API))
 async def test_recorded_bytes_over_a_socket(record: dict[str, Any]) -> None:
     recorded, data = record["response"], lines(record)
     failed = (recorded["status"] or 200) >= 400

@@ -144,7 +144,7 @@ def anthropic_block(block: dict[str, Any]) -> dict[str, Any]:
     return {**block, "content": content}
 
 
-@each("record", [pytest.param(record, id=record["id"]) for record in RECORDS])
+@each("record", lambda: [pytest.param(record, id=record["id"]) for record in RECORDS])
 def test_requests(record: dict[str, Any]) -> None:
     request = neutral(record)
     if beyond_us(request):
@@ -153,7 +153,7 @@ def test_requests(record: dict[str, Any]) -> None:
     assert ours == canonical(record["request"]["body"], record["api"])
 
 
-@each("record", [pytest.param(record, id=record["id"]) for record in AFTER_RESULTS])
+@each("record", lambda: [pytest.param(record, id=record["id"]) for record in AFTER_RESULTS])
 def test_an_answer_goes_back_as_it_came(record: dict[str, Any]) -> None:
     """The answer that we decoded, sent back with its results, is what the recording client sent back."""
     request = neutral(record)
@@ -214,7 +214,7 @@ ANSWERS = [record for record in recorded() if not record.get("error")]
 WHOLE = [record for record in ANSWERS if record["response"]["framing"] == "json"]
 
 
-@each("record", [pytest.param(r, id=r["id"]) for r in WHOLE if r["api"] == "messages"])
+@each("record", lambda: [pytest.param(r, id=r["id"]) for r in WHOLE if r["api"] == "messages"])
 def test_every_block_goes_back_as_it_came(record: dict[str, Any]) -> None:
     """Thinking with its signature, calls with their caller, server-side tools and what they found."""
     blocks = [
@@ -230,7 +230,7 @@ def test_every_block_goes_back_as_it_came(record: dict[str, Any]) -> None:
     assert ours == [*blocks, *([{"type": "text", "text": NO_ANSWER}] if only_thought else [])]
 
 
-@each("record", [pytest.param(r, id=r["id"]) for r in WHOLE if r["api"] == "chat"])
+@each("record", lambda: [pytest.param(r, id=r["id"]) for r in WHOLE if r["api"] == "chat"])
 def test_thinking_goes_back_in_the_fields_it_came_in(record: dict[str, Any]) -> None:
     choices = record["response"]["body"].get("choices")
     if not choices or isinstance(choices[0]["message"].get("content"), list):

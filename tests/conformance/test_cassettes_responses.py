@@ -93,7 +93,7 @@ def said(response: Response) -> Any:
     return calls, response.message.text, thought_of(response), response.stop_reason, response.usage
 
 
-@each("record", records("responses", streamed=False))
+@each("record", lambda: records("responses", streamed=False))
 def test_whole_answers(record: dict[str, Any]) -> None:
     codec, body = codec_of(record), record["response"]["body"]
     failed = (
@@ -108,7 +108,7 @@ def test_whole_answers(record: dict[str, Any]) -> None:
     check(record, codec.response(body), body)
 
 
-@each("record", records("responses", streamed=True))
+@each("record", lambda: records("responses", streamed=True))
 def test_streamed_answers(record: dict[str, Any]) -> None:
     codec, events = codec_of(record), list(recorded_events(record["response"]))
     if any(event.get("type") in ("error", "response.failed") for event in events):
@@ -221,7 +221,7 @@ def plain_content(content: Any) -> Any:
     return "\n".join(block["text"] for block in blocks) if plain else blocks
 
 
-@each("record", [pytest.param(r, id=r["id"]) for r in exchanges(all_records("responses"))])
+@each("record", lambda: [pytest.param(r, id=r["id"]) for r in exchanges(all_records("responses"))])
 def test_requests(record: dict[str, Any]) -> None:
     """A recorded body, read into neutral messages and written again, says the same."""
     try:
@@ -319,7 +319,7 @@ def sent_back(record: dict[str, Any], **own: Any) -> list[dict[str, Any]]:
     return items[1 : len(items) - 1 - len(results)]
 
 
-@each("record", [pytest.param(r, id=r["id"]) for r in ANSWERED])
+@each("record", lambda: [pytest.param(r, id=r["id"]) for r in ANSWERED])
 def test_every_item_goes_back_as_it_came(record: dict[str, Any]) -> None:
     """Thinking, calls with their namespace and caller, server-side tools, pictures, texts with their marks."""
     expected = [
@@ -331,7 +331,7 @@ def test_every_item_goes_back_as_it_came(record: dict[str, Any]) -> None:
     assert sent_back(record) == expected
 
 
-@each("record", [pytest.param(r, id=r["id"]) for r in ANSWERED])
+@each("record", lambda: [pytest.param(r, id=r["id"]) for r in ANSWERED])
 def test_nothing_is_looked_up_where_nothing_is_stored(record: dict[str, Any]) -> None:
     for item in sent_back(record, store=False):
         if item.get("type") in ("function_call", "custom_tool_call") or "role" in item:
@@ -361,7 +361,7 @@ def sample() -> list[Any]:
     return [param for group in chosen.values() for param in group]
 
 
-@each("record", sample())
+@each("record", sample)
 async def test_recorded_bytes_through_the_sdk(record: dict[str, Any], server: Server) -> None:
     server.answer = record["response"]
     address, provider = f"http://127.0.0.1:{server.server_port}/v1", codec_of(record).provider

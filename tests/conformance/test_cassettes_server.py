@@ -124,7 +124,7 @@ def model_for(group: list[dict[str, Any]], server: Server) -> Any:
     return APIS[api][0]("m", base_url=address, api_key="a-key-of-ours", max_retries=0, **more)
 
 
-@each("group", sample())
+@each("group", sample)
 async def test_the_agent_finishes_its_run(group: list[dict[str, Any]], server: Server) -> None:
     server.group, server.bodies = group, []
     seen: list[str] = []

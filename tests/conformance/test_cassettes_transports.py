@@ -83,7 +83,7 @@ def sample() -> list[Any]:
 REQUEST = Request([Message.user("Hi")], [ToolSpec("f", "Does f.", {"type": "object", "properties": {}})])
 
 
-@each("record", sample())
+@each("record", sample)
 async def test_recorded_bytes_through_the_sdks(record: dict[str, Any], server: Server) -> None:
     server.answer = record["response"]
     model = model_for(record, server)

@@ -114,7 +114,7 @@ class Run:
         if self.skipped and len(self.skipped) == self.ran:
             pytest.skip(f"{self.skipped[0]} (and {self.ran - 1} more)")
         if not self.ran and not only_case:
-            pytest.fail("no cases", pytrace=False)
+            pytest.skip("no cases")
 
 
 def _name(given: Any, value: Any) -> str:

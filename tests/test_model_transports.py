@@ -247,7 +247,7 @@ def test_a_model_outlives_its_loops_in_silence(cls: Any, caplog: pytest.LogCaptu
                 self.wfile.write(reply + answer)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), OneByOne) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         model = cls("m", base_url=f"http://127.0.0.1:{server.server_port}/v1")
 
         async def once() -> str:

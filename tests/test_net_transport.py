@@ -101,7 +101,7 @@ class Internet(http.server.BaseHTTPRequestHandler):
 def server() -> Iterator[int]:
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Internet)
     made.daemon_threads = True
-    threading.Thread(target=made.serve_forever, daemon=True).start()
+    threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
     yield made.server_port
     made.shutdown()
     made.server_close()
@@ -307,7 +307,7 @@ def secure_server(certificate: Path) -> Iterator[tuple[int, list[str | None]]]:
     made.daemon_threads = True
     made.socket = context.wrap_socket(made.socket, server_side=True)
     made.handle_error = lambda *_: None  # type: ignore[method-assign] - a client that does not trust us hangs up
-    threading.Thread(target=made.serve_forever, daemon=True).start()
+    threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
     yield made.server_port, names
     made.shutdown()
     made.server_close()

@@ -116,7 +116,7 @@ class Page(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[int]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Page) as made:
-        thread = threading.Thread(target=made.serve_forever)
+        thread = threading.Thread(target=made.serve_forever, args=(0.01,))
         thread.start()
         yield made.server_address[1]
         made.shutdown()

@@ -77,7 +77,7 @@ class Site(http.server.BaseHTTPRequestHandler):
 def port() -> Iterator[int]:
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
     made.daemon_threads = True
-    threading.Thread(target=made.serve_forever, daemon=True).start()
+    threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
     yield made.server_port
     made.shutdown()
     made.server_close()

@@ -343,7 +343,7 @@ def test_nothing_is_looked_up_where_nothing_is_stored(record: dict[str, Any]) ->
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.shutdown()

@@ -28,6 +28,8 @@ ID: Final = re.compile(r"[\w-]+")
 class Engine:
     """Reads one answer."""
 
+    unreadable = NO_JSON
+    only_in_lists = False  # whether calls that nothing announces stand in a list
     no_call = "in the block of calls stands none; write the calls in it again, each between its own tokens"
 
     def __init__(self, form: Form, scan: Scanner, answer: Answer, tools: Tools) -> None:
@@ -68,7 +70,7 @@ class Engine:
         """What follows the beginning of a section: calls, or text that only mentions it."""
         delimiters, scan, some = self.delimiters, self.scan, False
         if not delimiters.call:
-            yield from self._objects()
+            yield from self._calls()
             return
         pending = self.prose.pending
         outer = markers_of((*delimiters.outer.words, *pending)) if pending else delimiters.outer
@@ -110,18 +112,30 @@ class Engine:
         call = CallObject(self.scan, self.answer, stops.words, certain=True)
         return (yield from call.read(needs_arguments=self.form.arguments_needed))
 
-    # Calls that are JSON objects
+    # Calls that stand in a section at once
 
-    def _objects(self) -> Steps[None]:
-        """JSON objects up to the end of their section, or to what is none."""
+    def begins_call(self, mark: str) -> bool:
+        """Whether a call that stands in a section at once can begin with this character."""
+        return mark == "{"
+
+    def read_call(self, *, certain: bool) -> Steps[Found]:
+        """Such a call; without certainty it may turn out to be none."""
+        stops = self.delimiters.all
+        if not self.form.keys:
+            return (yield from read_keyed_calls(self.scan, self.answer, stops.words))
+        call = CallObject(self.scan, self.answer, stops.words, certain=certain)
+        return (yield from call.read(needs_arguments=self.form.arguments_needed))
+
+    def _calls(self) -> Steps[None]:
+        """Calls up to the end of their section, or up to what is none."""
         scan, delimiters, some = self.scan, self.delimiters, False
         start = scan.offset
         while True:
             space: list[str] = []
             mark = yield from scan.mark(space.append)
-            if mark == "{":
+            if self.begins_call(mark):
                 some = True
-                found = yield from self._object(certain=True)
+                found = yield from self.read_call(certain=True)
                 if found is Found.FAILED:
                     stop = yield from scan.until(delimiters.all)
                     if stop not in delimiters.sections and stop != (delimiters.call or None):
@@ -140,23 +154,16 @@ class Engine:
         else:
             yield from self._unreadable(start)
 
-    def _object(self, *, certain: bool) -> Steps[Found]:
-        stops = self.delimiters.all
-        if not self.form.keys:
-            return (yield from read_keyed_calls(self.scan, self.answer, stops.words))
-        call = CallObject(self.scan, self.answer, stops.words, certain=certain)
-        return (yield from call.read(needs_arguments=self.form.arguments_needed))
-
     def _unreadable(self, start: int) -> Steps[None]:
         """What is announced as a call and is none, with the rest of it."""
         found = yield from self.scan.until(self.delimiters.all)
         text = self.scan.since(start)
         self.answer.open_call("")
         self.answer.arguments((text[: -len(found)] if found else text).strip())
-        self.answer.fail_call(CUT_OFF if found is None and not text.strip() else NO_JSON)
+        self.answer.fail_call(CUT_OFF if found is None and not text.strip() else self.unreadable)
 
     def _unmarked(self) -> Steps[None]:
-        """Objects with which an answer begins and that nothing announces; what is no call is text."""
+        """Calls with which an answer begins and that nothing announces; what is no call is text."""
         scan, start, some = self.scan, self.scan.offset, False
         yield from scan.skip_space()
         fenced = self.form.fenced and (yield from scan.peek()) == "`" and (yield from scan.accept(FENCES))
@@ -165,8 +172,8 @@ class Engine:
         if listed:
             scan.skip(1)
             yield from scan.skip_space()
-        while (yield from scan.peek()) == "{":
-            found = yield from self._object(certain=some and listed)
+        while (listed or not self.only_in_lists) and self.begins_call((yield from scan.peek())):
+            found = yield from self.read_call(certain=some and listed)
             if found is not Found.CALL:
                 break
             some = True
@@ -193,7 +200,7 @@ class Engine:
     def call_alone(self) -> Steps[None]:
         """A call that stands in no section, whose delimiter was read."""
         if not self.form.special_tokens and (yield from self.scan.mark()) in ("[", "{"):
-            yield from self._objects()
+            yield from self._calls()
         else:
             yield from self.call()
 

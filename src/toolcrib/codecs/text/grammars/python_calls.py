@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import CUT_OFF, Answer
-from toolcrib.codecs.text.call_objects import CallObject, Found
+from toolcrib.codecs.text.call_objects import Found
+from toolcrib.codecs.text.engine import Engine
 from toolcrib.codecs.text.escaping import escape_json
 from toolcrib.codecs.text.form import Form, Tools
-from toolcrib.codecs.text.prose import Prose
 from toolcrib.codecs.text.scanner import Into, Scanner, Steps
 from toolcrib.codecs.wire_json import arguments_object
 
@@ -26,7 +26,6 @@ NAME_RUN: Final = re.compile(r"[\w.-]+")
 KEYWORD: Final = re.compile(r"[^\W\d]\w*")
 KEYWORD_RUN: Final = re.compile(r"\w+")
 NAMED: Final = re.compile(r"\s*(\w+)\s*=(?!=)")
-BETWEEN: Final = "[],;"
 
 NO_LITERAL: Final = (
     "the value of {} is no Python literal; write the call again with numbers, strings, lists or dicts"
@@ -59,86 +58,24 @@ def _literal(value: Any, form: Form) -> str:
     return repr(value)
 
 
+class PythonEngine(Engine):
+    """The engine for calls in Python's syntax; in a section, some models write JSON objects all the same."""
+
+    unreadable = NO_CALL
+    only_in_lists = True
+
+    def begins_call(self, mark: str) -> bool:
+        return mark in ("{", "_") or mark.isalpha()
+
+    def read_call(self, *, certain: bool) -> Steps[Found]:
+        if certain and (yield from self.scan.peek()) == "{":
+            return (yield from self.call_object(self.delimiters.all))
+        return (yield from PythonCalls(self.scan, self.answer).call(certain=certain))
+
+
 def read(form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
     """Read an answer to its end."""
-    reader = _Reader(form, scan, answer)
-    at_beginning = reader.unmarked if form.unmarked else None
-    prose = Prose(scan, answer, form.delimiters.words, at_beginning=at_beginning)
-    while (marker := (yield from prose.until_marker())) is not None:
-        if marker in form.delimiters.sections:
-            yield from reader.section()
-
-
-class _Reader:
-    def __init__(self, form: Form, scan: Scanner, answer: Answer) -> None:
-        self._delimiters = form.delimiters
-        self._scan = scan
-        self._answer = answer
-
-    def section(self) -> Steps[None]:
-        """What follows the beginning of a section: Python, or JSON objects, which some models write too."""
-        scan, some = self._scan, False
-        while True:
-            space: list[str] = []
-            mark = yield from scan.mark(space.append)
-            if (yield from scan.accept(self._delimiters.section_ends)):
-                return
-            if mark and mark in BETWEEN:
-                scan.skip(1)
-                continue
-            if not mark:
-                if not some:
-                    self._answer.fail_call(CUT_OFF)
-                return
-            if not some or mark == "{" or mark == "_" or mark.isalpha():
-                found = yield from self._one(mark)
-            elif self._delimiters.section_ends:
-                self._answer.fail_call(NO_CALL)
-                found = Found.FAILED
-            else:
-                self._answer.text("".join(space))
-                return
-            some = True
-            if (
-                found is not Found.CALL
-                and (yield from scan.until(self._delimiters.all)) not in self._delimiters.sections
-            ):
-                return
-
-    def _one(self, mark: str) -> Steps[Found]:
-        if mark == "{":
-            call = CallObject(self._scan, self._answer, self._delimiters.words, certain=True)
-            return (yield from call.read())
-        return (yield from PythonCalls(self._scan, self._answer).call(certain=True))
-
-    def unmarked(self) -> Steps[None]:
-        """A list of calls with which an answer begins; what is none is text."""
-        start = self._scan.offset
-        if (yield from self._scan.mark()) == "[":
-            self._scan.skip(1)
-            yield from self._scan.skip_space()
-            found = yield from self._list(self._answer)
-            if found is Found.FAILED:
-                yield from self._scan.until(self._delimiters.all)
-            if found is not Found.NOTHING:
-                return
-        self._answer.text(self._scan.since(start))
-
-    def _list(self, answer: Answer) -> Steps[Found]:
-        """The calls of a list up to its bracket, the first of which must look like one."""
-        calls = PythonCalls(self._scan, answer)
-        found = yield from calls.call(certain=False)
-        while found is Found.CALL:
-            mark = yield from self._scan.mark()
-            if mark == "]":
-                self._scan.skip(1)
-                return found
-            if mark != ",":
-                return found
-            self._scan.skip(1)
-            if (yield from self._scan.mark()) != "]":
-                found = yield from calls.call(certain=True)
-        return found
+    yield from PythonEngine(form, scan, answer, tools).read()
 
 
 class PythonCalls:

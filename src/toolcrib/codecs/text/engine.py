@@ -98,8 +98,10 @@ class Engine:
             elif first == "{" and not self.form.special_tokens:
                 some = True
                 yield from self.call_object(outer)
-            elif some or self.form.silent:
-                found = yield from scan.until(outer, None if self.form.silent else self.answer.text)
+            elif some or self.form.drops_text_between_calls:
+                found = yield from scan.until(
+                    outer, None if self.form.drops_text_between_calls else self.answer.text
+                )
                 self.ahead += [found] if found else []
                 if not some and found in delimiters.section_ends:
                     self.answer.fail_call(self.no_call)

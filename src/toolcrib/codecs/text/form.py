@@ -106,27 +106,30 @@ class Form:
 
     **Calls.** `call` is the template of one call. It holds either `{call}`, a JSON object with the name and the
     arguments under `keys` (without keys: `{NAME: arguments}`), or `{name}` and `{arguments}`: a JSON object,
-    or `parameter` for each argument, a template with `{name}` and `{value}`. `{id}` is the call's id.
-    `calls` stands around all calls of a turn, `between` between two.
+    or `parameter` for each argument, a template with `{name}` and `{value}`. `{id}` is the call's id, and
+    `ids` says that it holds the tool's name. `calls` stands around all calls of a turn, `between` between two.
 
-    **Results and thinking.** `result` holds `{name}`, `{id}`, `{text}`, and `{failed}`: the first of `failed`
-    for a result, the second for an error. `thinking` stands around thinking that the model wants back.
+    **Results and thinking.** `result` holds `{name}`, `{id}`, `{text}`, and `{failed}`: the first of
+    `error_marks`, or for an error the second. `thinking` stands around thinking that the model wants back.
 
-    **Teaching.** `tools` declares the tools: what `declare` makes of them replaces `{tools}`. `how` and an example
-    of a call follow, then the `rules`.
+    **Teaching.** `declaration` declares the tools: its `{tools}` are what `declare` makes of them. The
+    `instruction`, an `example` of a call and the `rules` follow.
 
-    **Reading.** What stands around the placeholders is looked for. `begin` and `end` are other ways in which
-    models begin and end calls, `ignored` are words that mean nothing, `reserved_too` words that results must
-    not hold besides. `unmarked` lets an answer begin with calls that nothing announces, `fenced` in a code
-    fence too. `slips` are other spellings of a part of the tags. `section_optional` lets a call stand outside
-    of `calls`; `silent` ignores what else stands in there. `special_tokens` says that no text holds the
-    delimiters: a call goes up to its end, whatever stands in it. `calls_end_thinking` lets calls end a block of
-    thinking. `trim` says which line breaks around a value are layout, `untyped_json` reads values that no
-    schema describes as JSON, `needs_arguments` makes an object without arguments no call. `named_tags` says
-    that the tools' names are tags.
+    **Reading.** What stands around the placeholders is looked for. The other fields say what models do besides:
 
-    `read`, `write_call` (the text for `{call}`), `write_parameter` and `own_delimiters` are for formats of another
-    grammar.
+    - `other_begins`, `other_ends`, `ignored_words`: words that begin calls, end them, or mean nothing.
+    - `also_spelled`: other spellings of a part of the tags. `id_mark`: what stands before an id behind the name.
+    - `unmarked`: an answer may begin with calls that nothing announces; `fenced`: in a code fence too.
+    - `section_optional`: a call may stand outside of `calls`. `drops_text_between_calls`: other text in there
+      is not shown.
+    - `special_tokens`: no text holds the delimiters, so that a call goes up to its end, whatever stands in it.
+    - `calls_end_thinking`: calls end a block of thinking that is not closed.
+    - `trim`: which line breaks around a value are layout. `untyped_json`: values that no schema describes are JSON.
+    - `needs_arguments`: a JSON object without arguments is no call.
+    - `also_reserved`: further words that a result must not hold. `tools_are_tags`: the tools' names are such words.
+
+    **Another grammar.** `read` reads an answer, `write_call` gives the text for `{call}`, `write_parameter` that of
+    a parameter, and `own_delimiters` are looked for in place of those of the templates.
     """
 
     name: str
@@ -142,27 +145,27 @@ class Form:
     write_parameter: WriteParameter | None = None
 
     result: str = JSON_RESULT
-    failed: tuple[str, str] = ("", ' error="true"')
+    error_marks: tuple[str, str] = ("", ' error="true"')
     thinking: tuple[str, str] | None = None
 
     declare: Callable[[Sequence[ToolSpec]], str] = json_tools
-    tools: str = "# Tools\n\nYou may call these tools:\n<tools>\n{tools}\n</tools>"
-    how: str = "To call a tool, write exactly:"
+    declaration: str = "# Tools\n\nYou may call these tools:\n<tools>\n{tools}\n</tools>"
+    instruction: str = "To call a tool, write exactly:"
     example: str = ""
     rules: str = ""
 
-    begin: tuple[str, ...] = ()
-    end: tuple[str, ...] = ()
+    other_begins: tuple[str, ...] = ()
+    other_ends: tuple[str, ...] = ()
     id_mark: str = ""
-    ignored: tuple[str, ...] = ()
-    reserved_too: tuple[str, ...] = ()
-    named_tags: bool = False
+    ignored_words: tuple[str, ...] = ()
+    also_reserved: tuple[str, ...] = ()
+    tools_are_tags: bool = False
     unmarked: bool = False
     fenced: bool = False
     needs_arguments: bool = False
-    slips: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    also_spelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     section_optional: bool = False
-    silent: bool = False
+    drops_text_between_calls: bool = False
     special_tokens: bool = False
     calls_end_thinking: bool = False
     trim: Trim = "none"
@@ -180,7 +183,7 @@ class Form:
             return self.own_delimiters
         if self.parameter:
             return tagged_delimiters(self.calls, self.call, self.parameter)
-        return delimiters_of(self.calls, self.call, self.begin, self.end, self.ignored)
+        return delimiters_of(self.calls, self.call, self.other_begins, self.other_ends, self.ignored_words)
 
     @cached_property
     def spellings(self) -> tuple[Delimiters, ...]:
@@ -189,22 +192,22 @@ class Form:
             self.delimiters,
             *(
                 tagged_delimiters(
-                    *(text.replace(part, slip) for text in (self.calls, self.call, self.parameter))
+                    *(text.replace(part, spelling) for text in (self.calls, self.call, self.parameter))
                 )
-                for part, slips in self.slips.items()
-                for slip in slips
+                for part, spellings in self.also_spelled.items()
+                for spelling in spellings
             ),
         )
 
     @cached_property
     def reserved(self) -> tuple[str, ...]:
         """Words that a result must not hold, besides those of all formats."""
-        words = (*(word.strip() for kin in self.spellings for word in kin.words), *self.reserved_too)
+        words = (*(word.strip() for kin in self.spellings for word in kin.words), *self.also_reserved)
         return tuple(dict.fromkeys(words))
 
     def reserved_with(self, tools: Iterable[str]) -> tuple[str, ...]:
         """The reserved words where these are the tools' names on the wire."""
-        if not self.named_tags:
+        if not self.tools_are_tags:
             return self.reserved
         return (*self.reserved, *(f"<{slash}{name}>" for name in sorted(tools) for slash in ("", "/")))
 
@@ -271,15 +274,15 @@ class Form:
             self.result,
             name=safe_name(result.name),
             id=self._id(result.id, result.name, None),
-            failed=self.failed[result.is_error],
+            failed=self.error_marks[result.is_error],
             text=result.text,
         )
 
     def teach(self, specs: Sequence[ToolSpec]) -> str:
         """The section of the prompt that declares the tools and the form of a call."""
-        declared = fill(self.tools, tools=self.declare(specs))
+        declared = fill(self.declaration, tools=self.declare(specs))
         example = self.example or self.write_calls([TAGGED_EXAMPLE if self.parameter else EXAMPLE])
-        return f"{declared}\n\n{self.how}\n{example}\n{self.rules or self._rules()}"
+        return f"{declared}\n\n{self.instruction}\n{example}\n{self.rules or self._rules()}"
 
     def _rules(self) -> str:
         several = "in one list" if "[{calls}]" in self.calls else "one after the other, each in this form"

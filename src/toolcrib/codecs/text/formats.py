@@ -56,8 +56,8 @@ def tagged(name: str, *models: str, rule: str = STRINGS_AS_THEY_ARE, **fields: A
     each = fields.get("calls", "{calls}") == "{calls}"
     several = "repeat the whole form" if each else "repeat what stands inside the outermost tags"
     common = {
-        "tools": "# Tools\n\nYou may call these functions:\n<tools>\n{tools}\n</tools>",
-        "how": "To call a function, write exactly:",
+        "declaration": "# Tools\n\nYou may call these functions:\n<tools>\n{tools}\n</tools>",
+        "instruction": "To call a function, write exactly:",
         "rules": f"{rule} For several calls {several}. {AFTER_YOUR_CALLS}",
         "result": PLAIN_RESULT,
     }
@@ -85,7 +85,7 @@ def dsml(name: str, model: str, section: str, result: str, space: str = "") -> F
         calls=f"<{mark}{section}>\n{{calls}}\n</{mark}{section}>",
         call=f'<{mark}invoke name="{{name}}">\n{{arguments}}</{mark}invoke>',
         parameter=f'<{mark}parameter name="{{name}}" string="{{string}}">{{value}}</{mark}parameter>\n',
-        slips={"｜DSML｜": ("|DSML|", "｜｜DSML｜｜", "||DSML||")},
+        also_spelled={"｜DSML｜": ("|DSML|", "｜｜DSML｜｜", "||DSML||")},
         rule=STRINGS_MARKED,
         thinking=("<think>", "</think>"),
         result=result,
@@ -102,13 +102,13 @@ def deepseek(name: str, *models: str, call: str, between: str) -> Form:
         calls=calls,
         call=f"<｜tool▁call▁begin｜>{call}<｜tool▁call▁end｜>",
         between=between,
-        begin=("<｜tool_calls_begin｜>",),
-        end=("<｜tool_calls_end｜>",),
+        other_begins=("<｜tool_calls_begin｜>",),
+        other_ends=("<｜tool_calls_end｜>",),
         special_tokens=True,
-        silent=True,
+        drops_text_between_calls=True,
         result="<｜tool▁output▁begin｜>{text}<｜tool▁output▁end｜>",
         declare=schema_sections,
-        tools="## Tools\nYou have access to these tools:\n\n{tools}",
+        declaration="## Tools\nYou have access to these tools:\n\n{tools}",
         rules=(
             "The arguments are one JSON object. For several calls repeat what stands between "
             f"{begin} and {end}. {AFTER_YOUR_CALLS}"
@@ -138,8 +138,8 @@ def python(name: str, *models: str, **fields: Any) -> Form:
         "read": python_calls.read,
         "write_call": python_calls.write_call,
         "declare": bare_json_list,
-        "tools": "# Tools\n\nYou may call these tools:\n{tools}",
-        "how": (
+        "declaration": "# Tools\n\nYou may call these tools:\n{tools}",
+        "instruction": (
             "To call tools, write the calls in Python's syntax, with named arguments that are literals, and "
             "nothing else:"
         ),
@@ -162,11 +162,11 @@ def mistral(
         call=call,
         own_delimiters=either,
         declare=json_list,
-        tools="[AVAILABLE_TOOLS]{tools}[/AVAILABLE_TOOLS]",
+        declaration="[AVAILABLE_TOOLS]{tools}[/AVAILABLE_TOOLS]",
         example=example,
         rules=f"{several}\nAfter your calls, stop: the results come as [TOOL_RESULTS] with the next message.",
         result='[TOOL_RESULTS]{"call_id": "{id}", "name": "{name}"{failed}}\n{text}[/TOOL_RESULTS]',
-        failed=("", ', "error": true'),
+        error_marks=("", ', "error": true'),
         **fields,
     )
 
@@ -204,9 +204,9 @@ FORMS: Final[tuple[Form, ...]] = (
         ),
         parameter='<steptml:parameter name="{name}">{value}</steptml:parameter>',
         between="",
-        silent=True,
+        drops_text_between_calls=True,
         trim="wrapped",
-        reserved_too=("<｜tool_call_begin｜>", "<｜tool_call_end｜>", "<｜tool_sep｜>"),
+        also_reserved=("<｜tool_call_begin｜>", "<｜tool_call_end｜>", "<｜tool_sep｜>"),
     ),
     dsml(
         "deepseek_v4.1_dsml",
@@ -248,15 +248,15 @@ FORMS: Final[tuple[Form, ...]] = (
         call="<|tool_call_begin|>{id}<|tool_call_argument_begin|>{arguments}<|tool_call_end|>",
         between="",
         ids=NamedIds("functions."),
-        begin=("<|tool_call_section_begin|>",),
-        end=("<|tool_call_section_end|>",),
+        other_begins=("<|tool_call_section_begin|>",),
+        other_ends=("<|tool_call_section_end|>",),
         special_tokens=True,
-        silent=True,
+        drops_text_between_calls=True,
         calls_end_thinking=True,
         thinking=("<think>", "</think>"),
         result="## Return of {id}\n{text}",
         declare=json_list,
-        tools="# Tools\n\n{tools}",
+        declaration="# Tools\n\n{tools}",
         rules=(
             "The number at the end of the id counts all calls of the conversation from 0; the arguments are one "
             f"JSON object. Several calls stand in one section, one after the other. {AFTER_YOUR_CALLS}"
@@ -280,7 +280,7 @@ FORMS: Final[tuple[Form, ...]] = (
         call=f'{elements.MARK}<invoke name="{{name}}">\n{{arguments}}{elements.MARK}</invoke>',
         parameter=f"{elements.MARK}<{{name}}>{{value}}{elements.MARK}</{{name}}>\n",
         own_delimiters=elements.DELIMITERS,
-        reserved_too=(elements.MARK,),
+        also_reserved=(elements.MARK,),
         write_parameter=elements.write_parameter,
         read=elements.read,
         section_optional=True,
@@ -314,12 +314,12 @@ FORMS: Final[tuple[Form, ...]] = (
         ),
         between="",
         read=harmony.read,
-        reserved_too=harmony.WORDS,
+        also_reserved=harmony.WORDS,
         thinking=("<|channel|>analysis<|message|>", "<|end|>"),
         result="<|start|>functions.{name} to=assistant<|channel|>commentary<|message|>{text}<|end|>",
         declare=typescript_namespace,
-        tools="# Tools\n\n## functions\n\n{tools}",
-        how="Calls to these tools must go to the commentary channel, each as:",
+        declaration="# Tools\n\n## functions\n\n{tools}",
+        instruction="Calls to these tools must go to the commentary channel, each as:",
         example=(
             '<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{"PARAMETER": "VALUE"}<|call|>'
         ),
@@ -338,11 +338,11 @@ FORMS: Final[tuple[Form, ...]] = (
         name="tool_call",
         call="<tool_call>{call}</tool_call>",
         read=tolerant.read,
-        reserved_too=tolerant.RESERVED,
+        also_reserved=tolerant.RESERVED,
         result=TOOL_RESULT,
         declare=bare_json_tools,
-        tools="# Tools\n\nYou may call these tools:\n{tools}",
-        how="To call one, write JSON in a tag, outside of code and of your thinking, one tag for each call:",
+        declaration="# Tools\n\nYou may call these tools:\n{tools}",
+        instruction="To call one, write JSON in a tag, outside of code and of your thinking, one tag for each call:",
         rules="Then stop; the results come in the next message.",
     ),
     Form(
@@ -350,11 +350,11 @@ FORMS: Final[tuple[Form, ...]] = (
         call="{call}",
         read=tool_tags.read,
         write_call=tool_tags.write_call,
-        named_tags=True,
+        tools_are_tags=True,
         result=TOOL_RESULT,
         declare=markdown_tools,
-        tools="# Tools\n\n{tools}",
-        how=(
+        declaration="# Tools\n\n{tools}",
+        instruction=(
             "To call a tool, write its name as a tag and each parameter as a tag in it, outside of code and of "
             "your thinking:"
         ),
@@ -365,7 +365,11 @@ FORMS: Final[tuple[Form, ...]] = (
         ),
     ),
     python(
-        "llama4_pythonic", r"llama-?4", begin=("<|python_start|>",), end=("<|python_end|>",), unmarked=True
+        "llama4_pythonic",
+        r"llama-?4",
+        other_begins=("<|python_start|>",),
+        other_ends=("<|python_end|>",),
+        unmarked=True,
     ),
     python("olmo3_pythonic", r"olmo-?3", calls="<function_calls>{calls}</function_calls>", between="\n"),
     python("lfm2", r"lfm-?2", calls="<|tool_call_start|>[{calls}]<|tool_call_end|>", unmarked=True),
@@ -374,22 +378,22 @@ FORMS: Final[tuple[Form, ...]] = (
         r"^(?!.*hermes).*llama-?3\.2",
         r"toolace",
         r"watt-tool",
-        begin=("<|python_start|>", "<|python_tag|>"),
-        end=("<|python_end|>",),
+        other_begins=("<|python_start|>", "<|python_tag|>"),
+        other_ends=("<|python_end|>",),
         unmarked=True,
     ),
     Form(
         name="functionary_v3.1",
         models=(r"functionary.*v3\.1",),
         call="<function={name}>{arguments}</function>",
-        ignored=("<|eom_id|>", "<|eot_id|>"),
+        ignored_words=("<|eom_id|>", "<|eot_id|>"),
         declare=bare_json_tools,
     ),
     Form(
         name="functionary_v3.2",
         models=(r"functionary",),
         call=">>>{name}\n{arguments}",
-        ignored=("<|eot_id|>",),
+        ignored_words=("<|eot_id|>",),
         read=functionary.read,
         declare=bare_json_tools,
         example='>>>NAME\n{"PARAMETER": "VALUE"}\nWhat is meant for the user begins with:\n>>>all',
@@ -420,31 +424,33 @@ FORMS: Final[tuple[Form, ...]] = (
         "xlam",
         r"xlam",
         calls="[{calls}]",
-        begin=("<tool_call>", "[TOOL_CALLS]"),
-        end=("</tool_call>", "[/TOOL_CALLS]"),
+        other_begins=("<tool_call>", "[TOOL_CALLS]"),
+        other_ends=("</tool_call>", "[/TOOL_CALLS]"),
         unmarked=True,
         fenced=True,
     ),
-    listed("nemotron_v2", r"nemotron", calls="<TOOLCALL>[{calls}]</TOOLCALL>", ignored=("<SPECIAL_12>",)),
+    listed(
+        "nemotron_v2", r"nemotron", calls="<TOOLCALL>[{calls}]</TOOLCALL>", ignored_words=("<SPECIAL_12>",)
+    ),
     listed(
         "firefunction_v2",
         r"firefunction",
         calls=" functools[{calls}]",
-        begin=(" functools[",),  # so that quotes before it are seen
+        other_begins=(" functools[",),  # so that quotes before it are seen
     ),
     in_tags("granite4", r"granite-?4"),
     Form(
         name="granite_20b_fc",
         models=(r"granite-20b.*function",),
         call="<function_call> {call}",
-        end=("</function_call>", "<|endoftext|>"),
+        other_ends=("</function_call>", "<|endoftext|>"),
     ),
     listed(
         "granite",
         r"granite",
         calls="<|tool_call|>[{calls}]",
-        begin=("<tool_call>",),
-        end=("</tool_call>", "<|end_of_text|>"),
+        other_begins=("<tool_call>",),
+        other_ends=("</tool_call>", "<|end_of_text|>"),
         unmarked=True,
     ),
     Form(
@@ -452,20 +458,20 @@ FORMS: Final[tuple[Form, ...]] = (
         models=(r"internlm",),
         call="<|action_start|><|plugin|>{call}<|action_end|>",
         keys=("name", "parameters"),
-        begin=("<|action_start|> <|plugin|>",),
+        other_begins=("<|action_start|> <|plugin|>",),
     ),
     listed("jamba", r"jamba", calls="<tool_calls>[{calls}]</tool_calls>"),
     listed(
         "hunyuan_a13b",
         r"hunyuan",
         calls="<tool_calls>[{calls}]</tool_calls>",
-        ignored=("<answer>", "</answer>"),
+        ignored_words=("<answer>", "</answer>"),
     ),
     listed(
         "apriel",
         r"apriel",
         calls="<tool_calls>[{calls}]</tool_calls>",
-        ignored=("[BEGIN FINAL RESPONSE]", "<|end|>"),
+        ignored_words=("[BEGIN FINAL RESPONSE]", "<|end|>"),
     ),
     in_tags("longcat", r"longcat", tag="longcat_tool_call"),
     listed("apertus", r"apertus", calls="<|tools_prefix|>[{calls}]<|tools_suffix|>", keys=()),
@@ -473,8 +479,8 @@ FORMS: Final[tuple[Form, ...]] = (
         "phi4_mini_json",
         r"phi-?4-mini",
         calls="functools[{calls}]",
-        begin=("<|tool_call|>",),
-        end=("<|/tool_call|>", "<|end|>"),
+        other_begins=("<|tool_call|>",),
+        other_ends=("<|/tool_call|>", "<|end|>"),
     ),
     listed(
         "command_r_plus",
@@ -482,7 +488,7 @@ FORMS: Final[tuple[Form, ...]] = (
         r"command-r-v01",
         calls="Action:\n```json\n[{calls}]\n```",
         keys=("tool_name", "parameters"),
-        begin=("Action: ```json", "Action:```json"),
+        other_begins=("Action: ```json", "Action:```json"),
     ),
     *(
         listed(
@@ -490,7 +496,7 @@ FORMS: Final[tuple[Form, ...]] = (
             *models,
             calls="<|START_ACTION|>[{calls}]<|END_ACTION|>",
             keys=("tool_name", "parameters"),
-            ignored=("<|START_TEXT|>", "<|END_TEXT|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+            ignored_words=("<|START_TEXT|>", "<|END_TEXT|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"),
         )
         for name, *models in (
             ("command_r7b", r"command-r-?7b", r"command-a"),
@@ -501,12 +507,12 @@ FORMS: Final[tuple[Form, ...]] = (
         name="gigachat3",
         models=(r"gigachat",),
         call="<|function_call|>{call}",
-        begin=("function call<|role_sep|>",),
-        end=("</s>",),
-        ignored=("<|message_sep|>", "assistant<|role_sep|>"),
+        other_begins=("function call<|role_sep|>",),
+        other_ends=("</s>",),
+        ignored_words=("<|message_sep|>", "assistant<|role_sep|>"),
         needs_arguments=True,
     ),
-    in_tags("ernie45", r"ernie", ignored=("<response>", "</response>")),
+    in_tags("ernie45", r"ernie", ignored_words=("<response>", "</response>")),
     in_tags("reka_edge", r"reka"),
     listed("json_array", calls="[{calls}]", keys=("name", "parameters"), unmarked=True),
     Form(name="generic_json", call="{call}", unmarked=True, fenced=True),
@@ -516,8 +522,8 @@ FORMS: Final[tuple[Form, ...]] = (
         call="{call}",
         between="; ",
         keys=("name", "parameters"),
-        begin=("<|python_tag|>",),
-        ignored=("<|eom_id|>", "<|eot_id|>"),
+        other_begins=("<|python_tag|>",),
+        ignored_words=("<|eom_id|>", "<|eot_id|>"),
         unmarked=True,
     ),
     listed(
@@ -527,7 +533,7 @@ FORMS: Final[tuple[Form, ...]] = (
         own_delimiters=Delimiters(),
         other_constraints={"json_schema": json_schema},
         declare=bare_json_tools,
-        how="Your whole answer is one JSON object: the text for the user, and the calls, none or several:",
+        instruction="Your whole answer is one JSON object: the text for the user, and the calls, none or several:",
         example='{"content": "TEXT", "tool_calls": [{"name": "NAME", "arguments": {"PARAMETER": "VALUE"}}]}',
         rules="The results of calls come in <tool_response> with the next message.",
     ),

@@ -59,14 +59,14 @@ class Notation:
                 f"call:{safe_name(call.name)}{self.written(arguments_object(call.arguments))}"
             ),
             read=self.read,
-            reserved_too=self.words,
+            also_reserved=self.words,
             result=(
                 f"{self.result[0]}response:{{name}}{{{{failed}}:{self.quote}{{text}}{self.quote}}}{self.result[1]}"
             ),
-            failed=("value", "error"),
+            error_marks=("value", "error"),
             declare=self.declare,
-            tools="You can call these functions:\n{tools}",
-            how="To call a function, write exactly:",
+            declaration="You can call these functions:\n{tools}",
+            instruction="To call a function, write exactly:",
             rules=(
                 f"Strings stand between {self.quote} and {self.quote}, as they are; numbers, true, false and null "
                 "as they are; objects as {key:value,...}, lists as [value,...]. Several calls stand one after the "

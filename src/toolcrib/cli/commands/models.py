@@ -6,23 +6,20 @@ import os
 import shutil
 import sys
 import textwrap
-from dataclasses import fields
-from importlib.util import find_spec
 from json import dumps
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 import typer
 
-from toolcrib.cli.console import Problem, out, quiet_logging
+from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, quiet_logging
+from toolcrib.cli.model_facts import current_prices, model_facts, plain_address
 from toolcrib.cli.options import AsJson
-from toolcrib.codecs.codec import Features
-from toolcrib.models.prices import VARIABLE, Price, Prices, usual_prices
-from toolcrib.models.providers import ALIASES, PROVIDERS, Provider, host_of, key_for, key_variables
+from toolcrib.models.prices import VARIABLE
+from toolcrib.models.providers import ALIASES, PROVIDERS, Provider
 from toolcrib.models.resolve import resolve_model
 from toolcrib.visible import on_one_line
 
-WAYS = (
+OTHER_NAMES = (
     ("http://HOST/v1#NAME", "any server that speaks OpenAI's Chat Completions"),
     ("text:MODEL", "a model that only writes text: calls are read from its text"),
     ("text/FORMAT:MODEL", "the same in a format that you name (hermes, …)"),
@@ -37,7 +34,7 @@ HEADS = {
     UNSURE: "Configured if the provider's own credentials are found at the first call",
     OPEN: "Not configured",
 }
-FOUND_BY_NAME = {
+ALIASES_OF = {  # of each provider
     name: ", ".join(alias for alias, meant in ALIASES.items() if meant == name) for name in ALIASES.values()
 }
 
@@ -56,50 +53,52 @@ def command(name: Name = "", json: AsJson = False) -> int:
 def _list_providers(*, as_json: bool) -> int:
     """Print every provider, whether it is configured, and how a model of it is named."""
     rows = [_row(name, provider) for name, provider in PROVIDERS.items()]
-    prices, trouble = _prices()
+    prices, problem = current_prices()
     if as_json:
-        priced = {"known": prices.known, "file": os.environ.get(VARIABLE, ""), "problem": trouble}
+        priced = {"known": prices.known, "file": os.environ.get(VARIABLE, ""), "problem": problem}
         out(dumps({"providers": rows, "prices": priced}, ensure_ascii=False, indent=2))
-        return 0
+        return DONE
     for state, head in HEADS.items():
         mine = [row for row in rows if row["state"] == state]
         if mine:
             out(head)
         for row in mine:
-            also = f" (also {row['alias']}:NAME)" if row["alias"] else ""
+            names = ", ".join(f"{alias}:NAME" for alias in row["alias"].split(", ") if alias)
+            also = f" (also {names})" if names else ""
             out(_fitted(f"  {row['model']:<24} {row['class']:<18} ", f"{row['needs']}{also}"))
         if mine:
             out()
     out("Other ways to name a model")
-    for way, meaning in WAYS:
+    for way, meaning in OTHER_NAMES:
         out(_fitted(f"  {way:<24} ", meaning))
     out()
     out(f"Prices are as of {prices.known}; {VARIABLE} may name a file with your own prices.")
-    if trouble:
-        out(f"! {on_one_line(trouble)}")
+    if problem:
+        out(f"! {on_one_line(problem)}")
     out("`toolcrib models NAME` says what a name means, and what is missing for it.")
-    return 0
+    return DONE
 
 
 def _show_model(spec: str, *, as_json: bool) -> int:
-    """Print what a name means; 0 if nothing is missing, else 1. Raises Problem for a name that means nothing."""
+    """Print what a name means; 1 if something is missing for it. Raises Problem for a name that means nothing."""
     quiet_logging()
     try:
         model: Any = resolve_model(spec)
     except (ValueError, OSError, ImportError) as problem:
         raise Problem(str(problem)) from problem
-    found = [_facts(one) for one in getattr(model, "models", (model,))]
+    found = [model_facts(one) for one in getattr(model, "models", (model,))]
     if as_json:
         out(dumps(found, ensure_ascii=False, indent=2))
     else:
         for number, facts in enumerate(found):
             if number:
                 out("\nif the model above does not answer:")
-            _print(facts)
-    return 1 if any(facts.get("missing") for facts in found) else 0
+            _print_facts(facts)
+    return NOT_DONE if any(facts.get("missing") for facts in found) else DONE
 
 
 def _row(name: str, provider: Provider) -> dict[str, Any]:
+    """What is known of a provider here."""
     named = bool(provider.address and os.environ.get(provider.address))
     if provider.key() and (provider.base_url or named):
         state = READY
@@ -108,90 +107,31 @@ def _row(name: str, provider: Provider) -> dict[str, Any]:
     else:
         state = LOCAL if provider.base_url.startswith("http://") else OPEN
     set_here = next((key for key in provider.keys if os.environ.get(key)), "")
-    needs = f"{set_here} is set" if set_here else provider.asks or _wanted(provider, local=state == LOCAL)
+    needs = f"{set_here} is set" if set_here else provider.asks or _needed(provider, local=state == LOCAL)
     if named:
-        needs += f"{'; ' if needs else ''}at {_plain(provider.url())}"
-    alias = FOUND_BY_NAME.get(name, "")
+        needs += f"{'; ' if needs else ''}at {plain_address(provider.url())}"
+    alias = ALIASES_OF.get(name, "")
     return {
         "provider": name,
         "model": f"{name}:NAME",
         "alias": alias,
         "state": state,
         "class": provider.cls,
-        "address": _plain(provider.url()),
+        "address": plain_address(provider.url()),
         "keys": list(provider.keys),
         "needs": needs,
     }
 
 
-def _wanted(provider: Provider, *, local: bool) -> str:
+def _needed(provider: Provider, *, local: bool) -> str:
+    """What a provider needs to be configured; the address of a local server."""
     if local:
-        return _plain(provider.base_url)
+        return plain_address(provider.base_url)
     more = f" and {provider.address}" if provider.address and not provider.base_url else ""
     return f"set {' or '.join(provider.keys)}{more}"
 
 
-def _facts(model: Any) -> dict[str, Any]:
-    cls = type(model).__name__
-    facts: dict[str, Any] = {"name": model.name, "class": cls}
-    codec = getattr(model, "codec", None)
-    if codec is None:
-        return {**facts, "missing": []}
-    format = getattr(getattr(codec, "format", None), "name", None)
-    base = getattr(codec, "base", codec)
-    price = _price_of(model)
-    address = _plain(getattr(model, "base_url", "") or "")
-    return facts | {
-        "address": address,
-        "keys": list(key_variables(model.base_url)) if address else [],
-        "wire_format": base.name,
-        "text_format": format,
-        "dialect": getattr(base, "dialect", None),
-        "features": _features(codec.features),
-        "price": None if price is None else _rates(price),
-        "missing": _missing(model, cls),
-    }
-
-
-def _missing(model: Any, cls: str) -> list[str]:
-    missing: list[str] = []
-    needed = getattr(model, "sdk_name", "")
-    if needed and find_spec(needed) is None:
-        missing.append(f"the {needed} package: pip install 'toolcrib[{model.extra}]'")
-    rows = [row for row in PROVIDERS.values() if row.cls == cls]
-    address = getattr(model, "base_url", "") or ""
-    official = any(row.official and host_of(row.base_url) == host_of(address) for row in rows)
-    variables = key_variables(address) if address else ()
-    if official and variables and key_for(address) is None:
-        missing.append(f"a key: set {' or '.join(variables)}")
-    return missing
-
-
-def _features(features: Features) -> dict[str, Any]:
-    found = {item.name: getattr(features, item.name) for item in fields(features)}
-    return {name: sorted(value) if isinstance(value, frozenset) else value for name, value in found.items()}
-
-
-def _price_of(model: Any) -> Price | None:
-    prices = getattr(model, "prices", None) or _prices()[0]
-    price: Price | None = prices.of(model.codec.provider, model.model)
-    return price
-
-
-def _prices() -> tuple[Prices, str]:
-    """The prices that count, and what is wrong with the user's own."""
-    try:
-        return usual_prices(), ""
-    except (OSError, ValueError) as problem:
-        return Prices.load(), f"{VARIABLE}: {problem}"
-
-
-def _rates(price: Price) -> dict[str, Any]:
-    rates = {item.name: getattr(price.rates, item.name) for item in fields(price.rates)}
-    return {**{name: rate for name, rate in rates.items() if rate is not None}, "known": price.known}
-
-
-def _print(facts: dict[str, Any]) -> None:
+def _print_facts(facts: dict[str, Any]) -> None:
     out(on_one_line(facts["name"]))
     lines = [("class", facts["class"])]
     if "wire_format" in facts:
@@ -230,14 +170,8 @@ def _price_line(price: dict[str, Any] | None) -> str:
     return f"{named} per million tokens" + (f" (known on {price['known']})" if price["known"] else "")
 
 
-def _plain(url: str) -> str:
-    """An address without what may be secret in it."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{host_of(url)}{parts.path}" if parts.netloc else on_one_line(url)
-
-
 def _fitted(head: str, rest: str) -> str:
-    """A line of which nothing is cut off: on a narrow terminal it goes on below."""
+    """A line that is not cut on a narrow terminal, but continued below."""
     wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
     words = on_one_line(rest, 10_000)
     below = " " * (len(head) if wide - len(head) >= NARROWEST else 4)

@@ -14,16 +14,19 @@
    A parameter whose type is one of the option classes (`ToolOptions`, `PolicyOptions`, `SandboxOptions`,
    `SecretOptions`) gives the command all options of that class.
 
-A command prints results with `out`, tells the person other things with `say`, and ends early by raising `Problem`
-(`console.py`). Its module is imported only when it is called, so it imports at its top whatever it needs.
+A command prints results with `out`, tells the person other things with `say`, returns an exit code, and ends early by
+raising `Problem` (all in `console.py`). Its module is imported only when it is called, so it may import whatever it
+needs at its top. `tests/test_cli_commands.py` follows these steps.
 
 | for | read |
 | --- | --- |
 | how a command line becomes a command | `main`, `command_group`, `command_table` |
 | options that several commands share | `options`, `sandbox_options`, `secret_options`, `audit_reading` |
-| what a command works with | `loaded_tools`, `user_files`, `settings_in_effect`, `rule_checks`, `own_files` |
-| a run in front of a person | `run_display`, `terminal_display`, `live_view`, `call_card`, `run_summary` |
-| questions and answers | `question_text`, `answers`, `prompt`, `json_answers` |
+| tools and their arguments | `loaded_tools`, `tool_arguments` |
+| what decides over calls | `settings_in_effect`, `user_files`, `rule_checks`, `own_files` |
+| what would happen to a call | `prediction`, `dry_run` |
+| a run in front of a person or a program | `run_display`, `terminal_display`, `live_view`, `call_card`, `run_summary` |
+| questions and answers | `question_text`, `prompt`, `answers`, `json_answers` |
 """
 
 from toolcrib.cli.main import main

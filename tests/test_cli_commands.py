@@ -1,0 +1,71 @@
+"""The table of commands: a row and a module for each, which is imported only when the command is called."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import toolcrib.cli
+from toolcrib.cli import main
+from toolcrib.cli.command_table import COMMANDS, GROUPS
+
+FOLDER = Path(toolcrib.cli.__file__).parent / "commands"
+
+
+def test_every_command_has_a_row_and_a_module() -> None:
+    modules = {path.stem for path in FOLDER.glob("*.py")} - {"__init__"}
+    assert modules == {path.replace(" ", "_") for path in COMMANDS}
+
+
+@pytest.mark.parametrize("path", [*GROUPS, *COMMANDS])
+def test_the_help_of_a_command_begins_with_its_summary(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*path.split(), "--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f" {(GROUPS | COMMANDS)[path]} " in told and told.startswith(f"Usage: toolcrib {path}".strip())
+
+
+LOADED = """
+import sys
+from toolcrib.cli import main
+main({arguments})
+heavy = [name for name in ("pydantic", "asyncio", "rich", "toolcrib.toolbox") if name in sys.modules]
+print(sorted(n.rpartition(".")[2] for n in sys.modules if n.startswith("toolcrib.cli.commands.")), heavy)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "loaded"), [([["--help"]], "[] []"), ([["trust", "--list"]], "['trust']")]
+)
+def test_only_the_command_that_is_called_is_imported(
+    arguments: list[list[str]], loaded: str, tmp_path: Path
+) -> None:
+    code = LOADED.replace("main({arguments})", "; ".join(f"sys.argv[1:] = {a}; main()" for a in arguments))
+    env = {"HOME": str(tmp_path), "PYTHONPATH": ":".join(path for path in sys.path if path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout.splitlines()[-1].startswith(loaded)
+
+
+IMPORTS = """
+from typing import Annotated
+import typer
+from toolcrib.cli.console import DONE, out
+from toolcrib.cli.options import ToolOptions
+"""
+
+
+def test_a_command_is_added_as_the_package_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (toolcrib.cli.__doc__ or "").splitlines()
+    first = next(number for number, line in enumerate(lines) if line.lstrip().startswith("def command"))
+    module = ModuleType("toolcrib.cli.commands.tools_greet")
+    exec(IMPORTS + textwrap.dedent("\n".join(lines[first : first + 4])), vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(COMMANDS, "tools greet", "Greet a tool.")
+    assert main(["tools", "greet", "--loud", "saw"]) == 0
+    assert capsys.readouterr().out == "Hello, saw!\n"
+    assert main(["tools", "greet", "-h"]) == 0
+    assert "Greet a tool." in (told := capsys.readouterr().out) and "--workspace" in told

@@ -13,7 +13,7 @@ import pytest
 
 from tests.sandbox_runs import backend, run
 from toolcrib.command.sandbox import lease
-from toolcrib.command.sandbox.files import placeholders as masks
+from toolcrib.command.sandbox.files import placeholders
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no sandbox for Windows")
 
@@ -91,7 +91,7 @@ masks.hold([sys.argv[1] + "/.envrc", sys.argv[1] + "/.config/autostart"])
 """
 
 
-def test_masks_that_a_killed_process_left_go_with_the_next_command(tmp_path: Path) -> None:
+def test_placeholders_that_a_killed_process_left_go_with_the_next_command(tmp_path: Path) -> None:
     ws = tmp_path / "ws"
     ws.mkdir()
     ended(child(HOLDS_MASKS, str(ws), temporary=tmp_path))
@@ -101,15 +101,17 @@ def test_masks_that_a_killed_process_left_go_with_the_next_command(tmp_path: Pat
     assert [path.name for path in ws.iterdir()] == ["file"]
 
 
-def test_masks_that_another_process_needs_are_not_taken_from_it(tmp_path: Path) -> None:
+def test_placeholders_that_another_process_needs_are_not_taken_from_it(tmp_path: Path) -> None:
     ws = tmp_path / "ws"
     ws.mkdir()
-    release = masks.Placeholders().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
+    release = placeholders.Placeholders().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
     other = child(HOLDS_MASKS, str(ws), temporary=tmp_path)
     try:
         release(None)  # type: ignore[arg-type]
-        assert masks.is_placeholder(f"{ws}/.envrc") and masks.is_placeholder(f"{ws}/.config/autostart")
-        again = masks.Placeholders().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
+        assert placeholders.is_placeholder(f"{ws}/.envrc") and placeholders.is_placeholder(
+            f"{ws}/.config/autostart"
+        )
+        again = placeholders.Placeholders().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
         ended(other)
         again(None)  # type: ignore[arg-type]
         assert list(ws.iterdir()) == []
@@ -117,24 +119,24 @@ def test_masks_that_another_process_needs_are_not_taken_from_it(tmp_path: Path) 
         ended(other)
 
 
-def test_a_folder_of_the_users_own_is_no_mask(tmp_path: Path) -> None:
+def test_a_folder_of_the_users_own_is_no_placeholder(tmp_path: Path) -> None:
     (tmp_path / ".vscode").mkdir()
-    masks.Placeholders().hold([f"{tmp_path}/.vscode", f"{tmp_path}/.idea"])(None)  # type: ignore[arg-type]
+    placeholders.Placeholders().hold([f"{tmp_path}/.vscode", f"{tmp_path}/.idea"])(None)  # type: ignore[arg-type]
     assert [path.name for path in tmp_path.iterdir()] == [".vscode"]
-    masks.Placeholders().hold([f"{tmp_path}/.idea"])
+    placeholders.Placeholders().hold([f"{tmp_path}/.idea"])
     (tmp_path / ".idea" / "mine").touch()
-    assert not masks.is_placeholder(f"{tmp_path}/.idea")
+    assert not placeholders.is_placeholder(f"{tmp_path}/.idea")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counted in /proc")
-def test_many_commands_of_one_sandbox_hold_each_mask_once(tmp_path: Path) -> None:
-    held = masks.Placeholders()
+def test_many_commands_of_one_sandbox_hold_each_placeholder_once(tmp_path: Path) -> None:
+    held = placeholders.Placeholders()
     paths = [f"{tmp_path}/{name}" for name in (".envrc", ".vscode", ".idea")]
     releases = [held.hold(paths)]
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - descriptors are no paths
     releases += [held.hold(paths) for _ in range(50)]
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
     for release in releases:
-        assert masks.is_placeholder(paths[0])
+        assert placeholders.is_placeholder(paths[0])
         release(None)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []

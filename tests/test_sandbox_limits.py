@@ -13,7 +13,7 @@ import pytest
 
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib.command.sandbox import Limits
-from toolcrib.command.sandbox.process import control_groups as group
+from toolcrib.command.sandbox.process import control_groups
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the back ends that can be tried are Linux's")
 
@@ -35,10 +35,11 @@ PROGRAM = """
 import json, sys
 from tests.sandbox_runs import backend, run
 from tests.test_sandbox_limits import FLOODS
-from toolcrib.command.sandbox.process import control_groups as group
+from toolcrib.command.sandbox.process import control_groups
 limits, command, _ = FLOODS[sys.argv[2]]
 done = run(backend(sys.argv[1])(sys.argv[3], limits=limits), command, sys.argv[3])
-print(json.dumps([sorted(group.working_controllers()), done.code, done.denial.target if done.denial else done.said]))
+found = sorted(control_groups.working_controllers())
+print(json.dumps([found, done.code, done.denial.target if done.denial else done.said]))
 """
 
 
@@ -69,7 +70,7 @@ def test_without_control_groups_a_supervisor_ends_it(name: str, flood: str, tmp_
 
 
 def test_groups_are_gone_after_the_command(tmp_path: Path) -> None:
-    if not group.working_controllers():
+    if not control_groups.working_controllers():
         pytest.skip("no control group can be made here")
     sandbox = backend("bubblewrap")(tmp_path)
     with sandbox.launch(["true"], cwd=str(tmp_path), env={}) as launch:
@@ -82,7 +83,7 @@ def test_a_report_says_what_nothing_holds(tmp_path: Path) -> None:
     for name in BACKENDS:
         gaps = " ".join(backend(name)(tmp_path).report().gaps)
         assert "quota" in gaps
-        assert ("control group" in gaps) == (group.working_controllers() != {"pids", "memory"})
+        assert ("control group" in gaps) == (control_groups.working_controllers() != {"pids", "memory"})
 
 
 @pytest.mark.parametrize("name", BACKENDS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolcrib.command.launch.environment import SAFE_ENV_VARS
+from toolcrib.command.launch import SAFE_ENV_VARS
 from toolcrib.tools.builtin import workspace_tools
 from toolcrib.tools.edit_file import EditFile, EditFileParams
 from toolcrib.tools.fetch import Fetch, FetchParams

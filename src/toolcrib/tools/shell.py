@@ -21,20 +21,28 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field, PrivateAttr
 
 from toolcrib.access import Access
-from toolcrib.command.explain.escalation import MAX_PERMISSIONS, PermissionEscalation
-from toolcrib.command.explain.failure import explain_failure
-from toolcrib.command.explain.preview import preview_text
-from toolcrib.command.explain.reporter import Reporter
-from toolcrib.command.explain.result_text import result_text, sandbox_sentences
+from toolcrib.command.explain import (
+    MAX_PERMISSIONS,
+    PermissionEscalation,
+    Reporter,
+    explain_failure,
+    preview_text,
+    result_text,
+    sandbox_sentences,
+)
 from toolcrib.command.judge import Judgement, judge, paths
 from toolcrib.command.judge.accesses import accesses_of
 from toolcrib.command.judge.reasons import why
 from toolcrib.command.judge.repository_history import REMOVES_HISTORY, removes_history
-from toolcrib.command.launch.denied_paths import DeniedPathsInSandbox
-from toolcrib.command.launch.environment import command_environment
-from toolcrib.command.launch.run_command import CommandLine, Finished, OpenFolder, run_command
-from toolcrib.command.sandbox import Denial, NoSandbox, Sandbox, SandboxError
-from toolcrib.command.sandbox.in_force import SandboxInForce
+from toolcrib.command.launch import (
+    CommandLine,
+    DeniedPathsInSandbox,
+    Finished,
+    OpenFolder,
+    command_environment,
+    run_command,
+)
+from toolcrib.command.sandbox import Denial, NoSandbox, Sandbox, SandboxError, SandboxInForce
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError, as_tuple
 from toolcrib.facts import MaxOutput

@@ -3,3 +3,19 @@
 `preview` says what would run, `reporter` what comes of it. `failure` finds what the sandbox refused, `escalation` asks
 a person to allow that, and `result_text` writes the result for the model.
 """
+
+from toolcrib.command.explain.escalation import MAX_PERMISSIONS, PermissionEscalation
+from toolcrib.command.explain.failure import explain_failure
+from toolcrib.command.explain.preview import preview_text
+from toolcrib.command.explain.reporter import Reporter
+from toolcrib.command.explain.result_text import result_text, sandbox_sentences
+
+__all__ = [
+    "MAX_PERMISSIONS",
+    "PermissionEscalation",
+    "Reporter",
+    "explain_failure",
+    "preview_text",
+    "result_text",
+    "sandbox_sentences",
+]

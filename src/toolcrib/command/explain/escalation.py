@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from toolcrib.access import Access, Reach
 from toolcrib.command.launch.process import ProcessOutcome
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 MAX_PERMISSIONS = 4  # that are asked for in one call
 MAX_PRINTED = 1_500  # bytes of output in the question
-REACH = {"write": Reach.WRITE, "read": Reach.READ, "host": Reach.CONNECT, "network": Reach.CONNECT}
+REACH: dict[Literal["write", "read", "host", "network"], Reach] = {
+    "write": Reach.WRITE,
+    "read": Reach.READ,
+    "host": Reach.CONNECT,
+    "network": Reach.CONNECT,
+}
 WHOLE_NETWORK = Permission("network")
 
 
@@ -145,8 +150,9 @@ def _permission_of(patterns: tuple[str, ...], beside: str) -> Permission | None:
     """The permission that was remembered under such patterns, if it was given beside this level and still applies."""
     if len(patterns) != 2 or patterns[1] != beside:
         return None
-    kind, _, target = patterns[0].partition(" ")
-    if kind not in REACH or (kind in ("read", "write") and not Path(target).parent.is_dir()):
+    word, _, target = patterns[0].partition(" ")
+    kind = next((kind for kind in REACH if kind == word), None)
+    if kind is None or (kind in ("read", "write") and not Path(target).parent.is_dir()):
         return None
     return Permission(kind, target)
 

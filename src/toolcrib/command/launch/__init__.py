@@ -4,6 +4,24 @@
 Both bound the output and end everything that the command started.
 """
 
+from toolcrib.command.launch.denied_paths import DeniedPathsInSandbox
+from toolcrib.command.launch.environment import SAFE_ENV_VARS, command_environment
+from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.plan_runner import PlanHost, PlanProcess, run_plan
+from toolcrib.command.launch.process import ProcessOutcome
+from toolcrib.command.launch.run_command import CommandLine, Finished, OpenFolder, run_command
 
-__all__ = ["PlanHost", "PlanProcess", "run_plan"]
+__all__ = [
+    "SAFE_ENV_VARS",
+    "BoundedOutput",
+    "CommandLine",
+    "DeniedPathsInSandbox",
+    "Finished",
+    "OpenFolder",
+    "PlanHost",
+    "PlanProcess",
+    "ProcessOutcome",
+    "command_environment",
+    "run_command",
+    "run_plan",
+]

@@ -16,6 +16,7 @@ from toolcrib.command.sandbox.choose import ORDER, Backend, choose, warnings
 from toolcrib.command.sandbox.confining import ConfiningSandbox
 from toolcrib.command.sandbox.environment import environment
 from toolcrib.command.sandbox.files.file_view import FileView
+from toolcrib.command.sandbox.in_force import SandboxInForce
 from toolcrib.command.sandbox.interface import Denial, Launch, Sandbox, SandboxReport, Strength
 from toolcrib.command.sandbox.landlock import Landlock
 from toolcrib.command.sandbox.level import Files, Level, Limits, Network, Permission, SandboxError
@@ -41,6 +42,7 @@ __all__ = [
     "Permission",
     "Sandbox",
     "SandboxError",
+    "SandboxInForce",
     "SandboxReport",
     "Seatbelt",
     "Strength",

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Literal, Protocol
 
 from toolcrib.command.sandbox.level import Level, Permission
 
@@ -71,14 +71,14 @@ class SandboxReport:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A refusal by the sandbox. `kind` is "write", "read", "network", "system" or "limit".
+    """A refusal by the sandbox: of a path, of a connection, of a system call, or because a limit was met.
 
     `message` is for the model; `remedy` tells a person what would allow it, and is "" where only switching the
     sandbox off would. `permission` is what a person may be asked for; it is None where it would open secrets or files
     that other programs obey. A person is only asked if the target `exists`.
     """
 
-    kind: str
+    kind: Literal["write", "read", "network", "system", "limit"]
     target: str
     message: str
     remedy: str = ""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Literal
 
 from toolcrib.errors import as_tuple
 
@@ -39,12 +40,12 @@ _NETWORK = tuple(Network)
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """An addition to a level. `kind` is "write" or "read" (of a path), "host" (`name[:port]`) or "network".
+    """An addition to a level: to write or read a path, to reach a host (`name[:port]`), or to use the whole network.
 
     A path is absolute. A folder means everything below it; a file that does not exist may be created.
     """
 
-    kind: str
+    kind: Literal["write", "read", "host", "network"]
     target: str = ""
 
     def __str__(self) -> str:

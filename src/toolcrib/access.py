@@ -1,4 +1,4 @@
-"""What a call reaches: files, commands, hosts. Rules are about these, whatever the tool is called."""
+"""What a call reaches: files, commands and hosts. Rules are about these, whatever the tool is called."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["PATHS", "UNKNOWN_WORD", "Access", "DeniedPaths", "Reach"]
 
 
 class Reach(StrEnum):
-    """How something is reached."""
+    """A way to reach something."""
 
     READ = "read"
     WRITE = "write"
@@ -18,26 +18,29 @@ class Reach(StrEnum):
     CONNECT = "connect"
 
 
-UNKNOWN_WORD = "\ufffd"  # none, one or several words that are only known when a command runs
+__all__ = ["PATHS", "UNKNOWN_WORD", "Access", "DeniedPaths", "Reach"]
+
+UNKNOWN_WORD = "\ufffd"  # stands for any number of words, which are only known when the command runs
 PATHS = (Reach.READ, Reach.WRITE, Reach.DELETE)  # a tuple: the hash of an enum's member is slow
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One thing that a call reaches.
+    """One thing that a call reaches, and how.
 
-    `target` is a path (relative to the workspace, or absolute), a command line, or a host (`name:port`).
-    `argv` holds the words of a command as far as they are known (`UNKNOWN_WORD` stands for those that are
-    not); without them nobody knows what it would do.
-    `subtree` says that everything below the path is meant, `pattern` narrows that to what matches it.
-    `prefix` are the words of a command that an approval may remember; empty: none is broad enough to be
-    useful and narrow enough to be safe. What is `free` needs no yes of its own, because it was proved harmless
-    or belongs to something that is listed as well: only rules that deny or ask look at it. A `hint` is no
-    command of its own, but another form of one that is listed, or one that may be run by it.
-    `filtered`: the tool asks `ctx.permits` about each thing below the path and leaves out what it may not reach, or a
-    sandbox keeps it from what `ctx.denied_paths` names.
-    `real`: where the name that is listed before it leads, through links. `secret`: its contents are given, and may be
-    secrets by its name, so that no autonomy but full reads it unasked.
+    - `target`: a path (relative to the workspace, or absolute), a command line, or a host (`name:port`).
+    - `argv`: the words of a command, with `UNKNOWN_WORD` for those that are not known. Empty: nobody knows what it
+    does.
+    - `subtree`: everything below the path is meant; with `pattern`, everything there that matches it.
+    - `prefix`: the first words of a command that an approval may remember. Empty: no prefix is useful and safe.
+    - `free`: needs no approval of its own, because it was proved harmless or belongs to another access that is listed.
+      Only rules that deny or ask look at it.
+    - `hint`: another form of a listed command, or a command that a listed one may run; not one more command.
+    - `filtered`: the tool asks `ctx.permits` about each thing below the path and leaves out what is denied, or a
+    sandbox
+      hides what `ctx.denied_paths` finds.
+    - `real`: where the name that is listed before it leads through links.
+    - `secret`: the contents are given, and may be secret by the name; only full autonomy reads such contents unasked.
     """
 
     reach: Reach

@@ -1,4 +1,4 @@
-"""Approvals that outlast a run, in a file of the user's."""
+"""Stores approvals that outlast a run in a file of the user."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from toolcrib.question import Lasting, Scope
 from toolcrib.rules.locked_json import LockedJsonFile
 from toolcrib.toolbox.approvals import Approval
 
+__all__ = ["ApprovalStore"]
+
 TEXTS = ("id", "tool", "identity", "where", "fingerprint", "by", "shown")
 
 
 class ApprovalStore:
-    """Approvals that outlast a run, in a file of the user's that nobody else may read or write.
+    """Approvals in a file of the user that nobody else may read or write.
 
-    A project cannot grant itself anything: the file lies with the user, and names projects by their path.
-    Several processes may use one file. What has once expired stays so, whatever the clock says later.
+    A project cannot approve anything by itself: the file is outside of projects, and names them by their paths. Several
+    processes may use the same file. An approval that has expired stays expired when the clock is set back.
     """
 
     def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
@@ -32,7 +34,7 @@ class ApprovalStore:
         self._read: tuple[tuple[int, ...], list[Approval]] = ((), [])
 
     def all(self) -> list[Approval]:
-        """What is remembered and has not expired. Raises ToolcribError for a file that cannot be trusted."""
+        """The approvals that have not expired. Raises ToolcribError for a file that cannot be trusted."""
         listed = self._listed()
         kept = self._alive(listed)
         if len(kept) < len(listed):
@@ -40,18 +42,18 @@ class ApprovalStore:
                 with self._file.changing():
                     self._file.write([asdict(item) for item in self._alive(self._listed())])
             except ToolcribError:
-                pass  # it has expired all the same
+                pass  # they have expired, even if they cannot be removed now
         return kept
 
     def add(self, approval: Approval) -> None:
-        """Remember one more. Raises ToolcribError where that fails."""
+        """Store an approval. Raises ToolcribError if that fails."""
         _approval(asdict(approval))
         with self._file.changing():
             kept = [item for item in self._alive(self._listed()) if item.id != approval.id]
             self._file.write([asdict(item) for item in [*kept, approval]])
 
     def revoke(self, id: str) -> bool:
-        """Forget one by its id; whether there was one."""
+        """Remove an approval by its id; returns whether there was one."""
         with self._file.changing():
             known = self._alive(self._listed())
             kept = [item for item in known if item.id != id]
@@ -60,7 +62,7 @@ class ApprovalStore:
         return len(kept) < len(known)
 
     def _listed(self) -> list[Approval]:
-        mark = self._file.mark()
+        mark = self._file.stamp()
         if mark and mark == self._read[0]:
             return self._read[1]
         try:
@@ -71,13 +73,13 @@ class ApprovalStore:
             raise ToolcribError(f"{self.path} cannot be read as approvals: {problem}") from None
 
     def _alive(self, listed: list[Approval]) -> list[Approval]:
-        """A clock that was set back is not believed: it is at least as late as it ever was, as far as is known."""
+        """The approvals that have not expired. A clock that was set back counts as late as it is known to have been."""
         now = self._latest = max(self._latest, self._clock(), *(item.at for item in listed), 0.0)
         return [item for item in listed if item.expires is None or item.expires > now]
 
 
 def _approval(item: dict[str, Any]) -> Approval:
-    """Raises ValueError, KeyError or TypeError for what is none."""
+    """An approval of JSON data. Raises ValueError, KeyError or TypeError for other data."""
     named: dict[str, Any] = {**item, "scope": Scope(item["scope"]), "lasting": Lasting(item["lasting"])}
     named["prefixes"] = tuple(tuple(prefix) for prefix in item["prefixes"])
     named["patterns"] = tuple(item.get("patterns", ()))

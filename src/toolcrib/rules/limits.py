@@ -1,4 +1,4 @@
-"""How often tools may run: in a run, or within any hour that goes by."""
+"""Limits how often tools may run: within a run, or within the last hour or another time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 from toolcrib.errors import as_tuple
 from toolcrib.rules.name_patterns import any_name_matches
 
+__all__ = ["Limit", "RateLimits", "limit_from"]
+
 HOUR = 3600.0
 PER = {"run": None, "minute": 60.0, "hour": HOUR, "day": 24 * HOUR}
 KEYS = ("tool", "calls", "per")
@@ -19,9 +21,11 @@ KEYS = ("tool", "calls", "per")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `calls` of the tools (patterns of names; none: all together) in each run, or within `seconds`.
+    """At most `calls` calls of the tools (patterns of names; none: all tools together) in each run, or within
+    `seconds`.
 
-    The window slides: what ran longer ago than `seconds` counts no more. TypeError for tools that are one text.
+    The window slides: a call that ran longer ago than `seconds` no longer counts. TypeError if `tools` is a single
+    text.
     """
 
     calls: int
@@ -41,7 +45,8 @@ class Limit:
 
 
 def limit_from(table: Any, tools: tuple[str, ...] = ()) -> Limit:
-    """A limit as a file of rules says it: `calls`, `per` "run", "minute", "hour", "day" or seconds. Raises ValueError.
+    """The limit in a `[[limit]]` table: `calls`, and `per` "run", "minute", "hour", "day" or seconds. Raises
+    ValueError.
 
     >>> limit_from({"calls": 2, "per": "hour"}, ("shell",))
     Limit(calls=2, tools=('shell',), seconds=3600.0)
@@ -66,7 +71,7 @@ class _Counted:
 
 
 class RateLimits:
-    """Counts what ran and says when there is no room for more. One may serve several toolboxes and threads.
+    """Counts calls, and refuses those beyond a limit. Several toolboxes and threads may use the same counts.
 
     >>> limits = RateLimits([Limit(1, ("shell",), HOUR)], clock=lambda: 0.0)
     >>> limits.take("run", "shell"), limits.take("run", "shell"), limits.take("run", "grep")
@@ -85,14 +90,14 @@ class RateLimits:
         self._counted = [_Counted() for _ in self.limits]
 
     def take(self, run: str, tool: str) -> str:
-        """Count a call that is about to run; or, where a limit is reached, count nothing and say which."""
+        """Count a call that is about to run. If a limit is reached, count nothing and say which limit."""
         now = self._clock()
         with self._lock:
-            held = self._held(tool)
-            for limit, counted in held:
+            counts = self._counts_of(tool)
+            for limit, counted in counts:
                 if why := _full(limit, counted, run, now):
                     return why
-            for limit, counted in held:
+            for limit, counted in counts:
                 if limit.seconds is None:
                     counted.runs[run] = counted.runs.get(run, 0) + 1
                 else:
@@ -100,15 +105,15 @@ class RateLimits:
         return ""
 
     def give_back(self, run: str, tool: str) -> None:
-        """A call that was counted did not run after all."""
+        """Undo `take` for a call that did not run after all."""
         with self._lock:
-            for limit, counted in self._held(tool):
+            for limit, counted in self._counts_of(tool):
                 if limit.seconds is None:
                     counted.runs[run] = max(0, counted.runs.get(run, 0) - 1)
                 elif counted.times:
                     counted.times.pop()
 
-    def _held(self, tool: str) -> list[tuple[Limit, _Counted]]:
+    def _counts_of(self, tool: str) -> list[tuple[Limit, _Counted]]:
         return [
             (limit, counted)
             for limit, counted in zip(self.limits, self._counted, strict=True)
@@ -116,7 +121,7 @@ class RateLimits:
         ]
 
     def forget(self, run: str) -> None:
-        """A run is over."""
+        """Forget the counts of a run that is over."""
         with self._lock:
             for counted in self._counted:
                 counted.runs.pop(run, None)

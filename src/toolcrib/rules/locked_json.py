@@ -1,7 +1,7 @@
-"""A JSON file of the user's own, that nobody else may write: changed under a lock, and replaced whole.
+"""A JSON file of the user that nobody else may write: changed under a lock, and replaced as a whole.
 
-The lock is on a file beside it and ends with the process that holds it. Who reads needs none: a file is
-always one that was written whole.
+The lock is on a file beside it and ends with the process that holds it. Reading needs no lock, because a file is always
+replaced by one that is complete.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from typing import Any
 from toolcrib.call import FORMAT
 from toolcrib.errors import ToolcribError
 
+__all__ = ["CAREFUL", "LockedJsonFile"]
+
 MAX_BYTES = 10_000_000
 CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class LockedJsonFile:
-    """The list under one key of a file; every failure to read or write it is a ToolcribError that names it."""
+    """The list under one key of a file. Every failure to read or write is a ToolcribError that names the file."""
 
     def __init__(self, path: str | Path, key: str) -> None:
         self.path = Path(path)
         self.key = key
 
-    def mark(self) -> tuple[int, ...]:
-        """Another when the file, or who may write it, is another; so that it need not be read each time."""
+    def stamp(self) -> tuple[int, ...]:
+        """A value that changes with the file and its permissions, so that the file need not be read each time."""
         try:
             status, folder = self.path.lstat(), self.path.parent.stat()
         except OSError:
@@ -38,7 +40,7 @@ class LockedJsonFile:
         return (status.st_ino, status.st_size, *times, status.st_mode, status.st_uid, folder.st_mode)
 
     def read(self) -> list[Any]:
-        """What is kept; nothing where there is no file."""
+        """The list; empty if there is no file."""
         try:
             fd = os.open(self.path, os.O_RDONLY | CAREFUL)
         except FileNotFoundError:
@@ -64,7 +66,7 @@ class LockedJsonFile:
 
     @contextmanager
     def changing(self) -> Generator[None]:
-        """Nobody else writes meanwhile: what is read inside is what `write` replaces."""
+        """Hold the lock: what is read inside is what `write` replaces."""
         import fcntl
 
         try:
@@ -79,7 +81,7 @@ class LockedJsonFile:
             os.close(lock)
 
     def write(self, listed: list[Any]) -> None:
-        """Replace what is kept, inside `changing`."""
+        """Replace the list, inside of `changing`."""
         data = json.dumps({"format": FORMAT, self.key: listed}, indent=1).encode()
         temporary = self._beside(f"{os.getpid()}.{os.urandom(4).hex()}")
         try:

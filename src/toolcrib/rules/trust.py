@@ -1,7 +1,7 @@
-"""Rules that lie in a project: used only once a person trusted their very content, and only to narrow.
+"""Rules in a project's folder: used only after a person trusted their content, and only to restrict.
 
-The file is `.toolcrib/policy.toml` in the workspace. What was trusted is kept with the user, as the hash of the
-file's bytes by the folder's path; a file that changed is not trusted.
+The file is `.toolcrib/policy.toml` in the workspace. What a person trusted is stored in a file of the user: the hash
+of the file's bytes, by the path of the folder. A file that has changed is not trusted.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from toolcrib.rules.rule import Rule
 from toolcrib.rules.rule_file import RuleFile, read_rules
 from toolcrib.toolbox.policy import Verb
 
+__all__ = ["PLACE", "ProjectRules", "TrustError", "TrustStore", "Trusted", "project_rules"]
+
 FOLDER, NAME = ".toolcrib", "policy.toml"
 PLACE = f"{FOLDER}/{NAME}"
-MAX_BYTES = 64_000  # what a person can be expected to have read
-# What was trusted is not changed by the run that it holds for; the sandbox says so to commands.
-KEPT = Rule(
+MAX_BYTES = 64_000  # that a person can be expected to have read
+# A run must not change the rules that it obeys. The sandbox keeps commands from it, too.
+KEEP_THE_RULES = Rule(
     verb=Verb.DENY,
     name="the project's rules",
     reason="the project's rules are changed by people",
@@ -40,12 +42,12 @@ KEPT = Rule(
 
 
 class TrustError(ToolcribError):
-    """A project's file that cannot be used as it is: a link, a special file, too large, no rules."""
+    """A project's file that cannot be used: a link, a special file, too large, or no rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectRules:
-    """What a project's file says, read once: what is shown, hashed and used are the same bytes."""
+    """The rules in a project's file. It is read once, so that the same bytes are shown, hashed and used."""
 
     project: str
     sha256: str
@@ -57,17 +59,17 @@ class ProjectRules:
 
     @property
     def widening(self) -> tuple[Rule, ...]:
-        """What is not used: a project allows nothing."""
+        """The allow rules, which are not used: a project allows nothing."""
         return tuple(rule for rule in self.rules.rules if rule.verb is Verb.ALLOW)
 
     def restricted(self, policy: RulePolicy) -> RulePolicy:
-        """A policy that allows no more: the project's deny and ask rules, and its autonomy if that is lower."""
-        return policy.restricted((*self.narrowing, KEPT), self.rules.autonomy)
+        """A policy that allows no more: with the project's deny and ask rules, and its autonomy if that is lower."""
+        return policy.restricted((*self.narrowing, KEEP_THE_RULES), self.rules.autonomy)
 
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """That a person trusted the file of a project, as it was then."""
+    """A person trusted the file of a project, with this hash."""
 
     project: str
     sha256: str
@@ -76,7 +78,7 @@ class Trusted:
 
 
 def project_rules(workspace: str | Path) -> ProjectRules | None:
-    """The rules in a workspace, trusted or not; None where there are none. Raises TrustError."""
+    """The rules in a workspace, trusted or not; None if it has none. Raises TrustError."""
     project = Path(os.path.realpath(workspace))
     data = _read(project)
     if data is None:
@@ -92,7 +94,7 @@ def project_rules(workspace: str | Path) -> ProjectRules | None:
 
 
 class TrustStore:
-    """What was trusted, in a file of the user's that nobody else may write; several processes may use it."""
+    """The trusted projects, in a file of the user that nobody else may write. Several processes may use it."""
 
     def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
         self.path = Path(path)
@@ -100,30 +102,30 @@ class TrustStore:
         self._clock = clock
 
     def all(self) -> list[Trusted]:
-        """What is trusted. Raises ToolcribError for a file that cannot be trusted itself."""
+        """Every trusted project. Raises ToolcribError for a file that cannot be trusted itself."""
         try:
             return [_trusted(item) for item in self._file.read()]
         except (KeyError, TypeError) as problem:
             raise ToolcribError(f"{self.path} cannot be read as what is trusted: {problem}") from None
 
     def find(self, project: str) -> Trusted | None:
-        """What was trusted of a project, whatever its file says now."""
+        """What was trusted of a project, whatever its file contains now; None if nothing was."""
         return next((item for item in self.all() if item.project == project), None)
 
     def holds(self, found: ProjectRules) -> bool:
-        """Whether just this was trusted."""
+        """Whether exactly these rules were trusted."""
         known = self.find(found.project)
         return known is not None and known.sha256 == found.sha256
 
     def add(self, found: ProjectRules, *, by: str = "") -> None:
-        """A person has read it and trusts it."""
+        """Store that a person has read the rules and trusts them."""
         with self._file.changing():
             kept = [item for item in self.all() if item.project != found.project]
             kept.append(Trusted(found.project, found.sha256, self._clock(), by))
             self._file.write([asdict(item) for item in kept])
 
     def revoke(self, project: str) -> bool:
-        """Trust the file of a project no more; whether it was."""
+        """Stop trusting a project; returns whether it was trusted."""
         with self._file.changing():
             known = self.all()
             kept = [item for item in known if item.project != project]
@@ -142,7 +144,7 @@ def _trusted(item: Any) -> Trusted:
 
 
 def _read(project: Path) -> bytes | None:
-    """The bytes of an ordinary file that has no other name; no link on the way is followed."""
+    """The bytes of a project's file, which must be an ordinary file with one name; links are not followed."""
     try:
         folder = os.open(project / FOLDER, os.O_RDONLY | os.O_DIRECTORY | CAREFUL)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Rules that hold for nothing: their tool or server goes by another name, or is not there yet."""
+"""Finds rules and limits that match no tool: a misspelt name, or a tool or server that does not exist here."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from toolcrib.rules.name_patterns import any_name_matches
 from toolcrib.rules.rule import Rule
 from toolcrib.toolbox.policy import Verb
 
-NEAR = 0.6
+__all__ = ["unmatched_rules"]
+
+NEAR = 0.6  # how alike two names are for one to be suggested, from 0 to 1
 
 
 def unmatched_rules(
     rules: Iterable[Rule], limits: Iterable[Limit], tools: Collection[str], servers: Collection[str]
 ) -> list[str]:
-    """What deny and ask rules and limits are about and nobody is called, a line each, with the nearest name.
+    """A line for each name in deny and ask rules and in limits that no tool or server has, with the nearest known name.
 
-    A pattern that means nothing is passed over where another of the same rule means something, unless a name is near.
+    A pattern is left out if another pattern of the same rule matches something, unless there is a near name.
 
     >>> unmatched_rules([], [Limit(1, ("shel",))], ["shell"], [])
     ['at most 1 call of shel in a run: no tool is called shel; did you mean shell?']

@@ -5,8 +5,8 @@ back.
 | --- | --- |
 | where secrets are kept | `stores.py`, `secret_file.py`, `keyring.py`, `secret_command.py` |
 | references in arguments, also of shell commands | `references.py`, `variables.py` |
-| known values | `redact.py`, `stream.py`, `secret_finder.py`, `encodings.py`, `decodings.py`, `byte_search.py` |
-| tokens in known formats | `patterns.py`, `pattern_search.py` |
+| masks known values | `redact.py`, `stream.py`, `secret_finder.py`, `encodings.py`, `decodings.py`, `byte_search.py` |
+| masks tokens in known formats | `patterns.py`, `pattern_search.py` |
 | the secrets of a toolbox, in calls, results and events | `masking.py`, `events.py` |
 """
 

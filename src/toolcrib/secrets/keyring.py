@@ -6,8 +6,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from toolcrib.secrets.references import NAME
-from toolcrib.secrets.stores import SecretError, valid_name
+from toolcrib.secrets.stores import NAME, SecretError, valid_name
 
 __all__ = ["Keyring"]
 

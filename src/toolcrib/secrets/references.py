@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolcrib.secrets.json_strings import Path, find_strings, replace_strings
+from toolcrib.secrets.stores import NAME, SecretStore
 
-if TYPE_CHECKING:
-    from toolcrib.secrets.stores import SecretStore
+__all__ = ["REFERENCE", "Revealed", "SecretReference", "check_references", "find_references", "reveal"]
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 REFERENCE = re.compile(rf"<secret_ref:({NAME.pattern})>")
 LOOKS_LIKE_ONE = re.compile(r"(?:<|&lt;)\s{0,8}secret[_-]?ref\b[^<>\n]{0,200}>?", re.IGNORECASE)
 

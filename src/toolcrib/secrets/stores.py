@@ -6,14 +6,15 @@ A secret's name is a letter or `_`, then up to 63 letters, digits, `_`, `.` or `
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from toolcrib.errors import as_tuple
-from toolcrib.secrets.references import NAME
 
-__all__ = ["MAX_VALUE", "Environment", "SecretError", "SecretStore", "Stores", "valid_name"]
+__all__ = ["MAX_VALUE", "NAME", "Environment", "SecretError", "SecretStore", "Stores", "valid_name"]
 
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 MAX_VALUE = 1 << 20  # bytes
 
 

@@ -10,6 +10,8 @@ import re
 
 from toolcrib.secrets.references import REFERENCE
 
+__all__ = ["PREFIX", "as_variables"]
+
 PREFIX = "TOOLCRIB_SECRET_"
 
 # The signs that matter; an escaped character is one token, so that an escaped quote is not taken for a quote.

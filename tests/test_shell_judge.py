@@ -17,8 +17,10 @@ from toolcrib.command.judge import Operand, Plan, judge
 from toolcrib.command.judge.parse import parse
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, commands
+from toolcrib.command.programs import destructive, traits
 from toolcrib.command.programs.options import read_arguments
 from toolcrib.command.programs.table import USAGES
+from toolcrib.command.programs.wrappers import WRAPPERS
 
 pytest.importorskip("tree_sitter_bash")
 
@@ -245,3 +247,11 @@ def test_cost_grows_with_the_text_and_not_faster(piece: str) -> None:
 
     at_most = 40  # ten times the text; a quadratic cost would be a hundred times as much
     assert growth(judging, 900, 9_000, at_most, 0.002) < at_most  # type: ignore[arg-type]
+
+
+def test_a_program_is_listed_once() -> None:
+    """Of what it runs and what may be remembered, among wrappers, and among destructive commands."""
+    listed = [name for names, _ in traits.ROWS for name in names.split()] + [*WRAPPERS]
+    assert sorted(listed) == sorted(set(listed))
+    checked = [name for names, _ in destructive.ROWS for name in names.split()]
+    assert sorted(checked) == sorted(set(checked))

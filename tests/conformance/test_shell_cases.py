@@ -18,10 +18,10 @@ from tests.conformance.conftest import load_cases, shared_dir
 from toolcrib.command.judge import Judgement, judge
 from toolcrib.command.judge.find_commands import programs_in
 from toolcrib.command.judge.parse import parse
-from toolcrib.command.judge.remember import arity
 from toolcrib.command.judge.unwrap import unwrapped
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Plan, commands, quoted
+from toolcrib.command.programs.traits import count_of_words
 
 pytest.importorskip("tree_sitter_bash")
 OPERATORS = {"&&", "||", "|", ";"}
@@ -380,4 +380,4 @@ def test_patterns_and_folders(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", named("opencode/command_prefix_arity.json"))
 def test_how_many_words_name_a_command(case: dict[str, Any]) -> None:
     tokens = case["input"]["tokens"]
-    assert tokens[: arity(tokens)] == case["expected"]
+    assert tokens[: count_of_words(tokens)] == case["expected"]

@@ -9,7 +9,8 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from toolcrib.command.programs.wrappers import SHELLS, WRAPPERS, inner_at
+from toolcrib.command.programs.traits import SHELLS
+from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 from toolcrib.rules.command_patterns import CommandPattern
 from toolcrib.rules.name_patterns import WILDCARD
 

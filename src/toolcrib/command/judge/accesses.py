@@ -15,12 +15,11 @@ from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
 from toolcrib.command.judge import JudgedCommand, Judgement, Operand, paths, variables
-from toolcrib.command.judge.destructive import INTERPRETERS, RUNNERS
 from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
-from toolcrib.command.judge.remember import RUNNERS as LIKE_THEIR_COMMAND
 from toolcrib.command.judge.remember import prefix_of
 from toolcrib.command.plan import Command, Glob, Word, commands, quoted, show_word
-from toolcrib.command.programs.wrappers import ASSIGNMENT, SHELLS, script_of
+from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
+from toolcrib.command.programs.wrappers import ASSIGNMENT, WRAPPERS
 
 MOST = 300  # commands seen inside of others
 DEEPEST = 3  # scripts inside scripts
@@ -37,9 +36,6 @@ EXPANDED = re.compile(r"\$(?![?#$!\s\"']|$)|`|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|(?:
 INSIDE = re.compile(r"[\s;|&()<>{}\"'`=,$@:]+")
 GLOB = re.compile(r"[*?\[]")
 ACCESS = {"read": Reach.READ, "write": Reach.WRITE, "delete": Reach.DELETE}
-# What these run is in their arguments, at a place that is not known for certain.
-TAKE_WORDS = {"xargs", "parallel"}  # their commands' arguments come from their input
-CARRIERS = (RUNNERS - INTERPRETERS) | {"fd", "fdfind", "alias", "coproc"}
 GITS_OWN = re.compile(r"=!(.+)", re.DOTALL)  # git -c alias.x='!rm x'
 
 
@@ -84,7 +80,7 @@ def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable:
     yield Access(Reach.RUN, shown, known, prefix=prefix or (), free=free)
     forms = itertools.islice(_forms(list(argv)), MOST)
     yield from _seen(form for form in forms if form != known)
-    if not part.proved and argv[0].rpartition("/")[2] in CARRIERS:
+    if not part.proved and _carries_commands(argv[0].rpartition("/")[2]):
         yield Access(Reach.RUN, shlex.join(argv), free=True, hint=True)
     yield from _hosts(part.argv)
 
@@ -101,7 +97,7 @@ def _loosely(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:
     for command in find_commands(text):
         if command.argv:
             yield from _forms([UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv], depth)
-            if command.given and depth < DEEPEST and command.argv[0].rpartition("/")[2] in CARRIERS:
+            if command.given and depth < DEEPEST and _carries_commands(command.argv[0].rpartition("/")[2]):
                 yield from _loosely(command.given, depth + 1)
 
 
@@ -125,8 +121,13 @@ def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
                 yield from _loosely(match[1], depth + 1)
         if "foreach" in argv[:NEAR]:
             yield from _behind(argv, depth)
-    elif name in CARRIERS or (name in LIKE_THEIR_COMMAND and "run" in argv[:3]):
+    elif _carries_commands(name) or (traits_of(name).as_its_command and "run" in argv[:3]):
         yield from _behind(argv, depth)
+
+
+def _carries_commands(name: str) -> bool:
+    """Whether other commands may stand among the arguments of a program, at a place that is not known for certain."""
+    return traits_of(name).runs not in ("", "code")
 
 
 def _behind(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
@@ -176,8 +177,9 @@ def _of_words(words: Sequence[Word], folder: str) -> Iterator[Access]:
     name, given = (words[0].literal or "").rpartition("/")[2], words[1:]
     spelled = [_spelled(word) for word in given if not word.substitutions]
     yield from _perhaps(spelled, folder)
-    script = name in CARRIERS and any(EXPANDED.search(text) for text in spelled)
-    from_input = name in TAKE_WORDS or (name in SHELLS and all(text[:1] == "-" for text in spelled))
+    script = _carries_commands(name) and any(EXPANDED.search(text) for text in spelled)
+    adds_words = name in WRAPPERS and WRAPPERS[name].adds_words
+    from_input = adds_words or (name in SHELLS and all(text[:1] == "-" for text in spelled))
     if script or from_input or len(spelled) < len(given):
         yield from _anything()
 

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 
 from toolcrib.command.judge.find_commands import LONGEST, FoundCommand, find_commands, handed_on, unescaped
 from toolcrib.command.programs.destructive import (
-    CHECKS,
-    DISK_TOOLS,
-    ENDS,
+    check_of,
     destroyed_by,
     is_vital,
     overwrites_device,
@@ -20,21 +18,11 @@ from toolcrib.command.programs.destructive import (
     searched,
 )
 from toolcrib.command.programs.table import FAMILIES, USAGES
-from toolcrib.command.programs.wrappers import SHELLS, WRAPPERS
+from toolcrib.command.programs.traits import traits_of
+from toolcrib.command.programs.wrappers import WRAPPERS
 
 DEEPEST = 4  # scripts inside scripts
 MOST_TRIES = 60  # places in one command where another may begin
-# Their arguments hold commands in some form.
-RUNNERS = SHELLS | set(WRAPPERS) | {
-    "eval", "trap", "ssh", "script", "chroot", "nsenter", "unshare", "systemd-run", "at", "batch", "runuser", "su",
-    "expect", "tmux", "screen", "bwrap", "firejail", "fish", "csh", "tcsh", "source", ".", "awk", "gawk", "mawk", "sed",
-    "perl", "python", "python2", "python3", "ruby", "node", "php", "lua", "deno", "bun", "osascript", "find", "make",
-    "alias", "vim", "vi", "nvim", "ex", "ed", "emacs",
-}  # fmt: skip
-INTERPRETERS = {
-    "awk", "gawk", "mawk", "sed", "perl", "python", "python2", "python3", "ruby", "node", "php", "lua", "deno", "bun",
-}  # fmt: skip
-EDITORS = {"vim", "vi", "nvim", "ex", "ed", "emacs"}
 LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\]|\\.)*)`")
 REMOVES = re.compile(
     r"(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|remove_dir_all|removeSync|remove_tree)\s*\(?\s*\(?\s*(?:[\w.]*expanduser\(|Path\()?"
@@ -116,7 +104,7 @@ def _of_command(command: FoundCommand, depth: int) -> str | None:
         argv = [*argv, *_listed(command.before)]
     if (found := destroyed_by(argv)) is not None:
         return found
-    holds_commands = name in RUNNERS or (name not in USAGES and name not in FAMILIES)
+    holds_commands = traits_of(name).runs or (name not in USAGES and name not in FAMILIES)
     if holds_commands and (found := _inside(argv, name, depth)) is not None:
         return found
     if (
@@ -154,19 +142,20 @@ def _handed_over(argv: Sequence[str], depth: int) -> str | None:
 def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
     """Another command among the arguments, or a script in one of them."""
     tries = 0
+    runs = traits_of(name).runs
     for at in range(1, len(argv)):
         word = argv[at]
         bare = word.rpartition("/")[2].lower()
-        if tries < MOST_TRIES and (bare in CHECKS or DISK_TOOLS.fullmatch(bare) or bare in ENDS):
+        if tries < MOST_TRIES and (check_of(bare) is not None):
             tries += 1
-            if (name not in INTERPRETERS) and (found := destroyed_by(argv[at:])) is not None:
+            if runs != "code" and (found := destroyed_by(argv[at:])) is not None:
                 return found
-        if name in RUNNERS and depth < DEEPEST and tries < MOST_TRIES and re.search(r"[\s;|&(]", word):
+        if runs and depth < DEEPEST and tries < MOST_TRIES and re.search(r"[\s;|&(]", word):
             tries += 1
             for script in _scripts(word, name):
                 if (found := destruction_in(script, depth + 1)) is not None:
                     return found
-            if name in INTERPRETERS and FORKS.search(word):
+            if runs == "code" and FORKS.search(word):
                 return "a fork bomb"
             if (match := REMOVES.search(word)) and is_vital(match[1]):
                 return f"deletes {match[1]}"
@@ -176,20 +165,21 @@ def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
 
 
 def _scripts(word: str, name: str) -> list[str]:
-    if name in INTERPRETERS:
+    kind = traits_of(name).runs
+    if kind == "code":
         literals = [next(filter(None, match.groups()), "") for match in LITERAL.finditer(word)]
         listed = [" ".join(literals)] if len(literals) > 1 else []
         runs = re.findall(r"(?:^|[^A-Za-z])e\s+(.*)", word)[:3] if name == "sed" else []
         return [unescaped(text) for text in literals[:20]] + listed + runs
     if name == "alias":
         return [word.partition("=")[2]]
-    return [word.lstrip(":+!")] if name in EDITORS else [word]
+    return [word.lstrip(":+!")] if kind == "editor" else [word]
 
 
 def _reads_a_script(argv: Sequence[str]) -> bool:
     """A shell that takes its script from its input."""
     for at, word in enumerate(argv[:8]):
-        if word.rpartition("/")[2].lower() in SHELLS | {"at", "batch", "fish", "csh", "tcsh"}:
+        if traits_of(word.rpartition("/")[2].lower()).reads_script:
             return not any(not later.startswith("-") for later in argv[at + 1 :]) or "-s" in argv[at + 1 :]
         if at == 0 and program(argv) not in WRAPPERS:
             return False

@@ -17,7 +17,8 @@ from toolcrib.command.programs.listing import lists_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Usage, open_end, read_arguments
 from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
 from toolcrib.command.programs.table import NAME, SAYS_HELP, find_usage, program_name
-from toolcrib.command.programs.wrappers import HARMLESS, SHELLS, WRAPPERS, inner_at
+from toolcrib.command.programs.traits import SHELLS
+from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 
 DEEP = {"grep", "egrep", "fgrep", "zgrep", "ls", "rm", "cp", "chmod", "chown", "chgrp", "zip", "git rm"}
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
@@ -123,7 +124,7 @@ def _direct(words: Sequence[Word], runner: str) -> Recognised:
 def _wrapped(words: list[Word], argv: list[str | None]) -> Recognised:
     name = argv[0] or ""
     at = inner_at([text if text is not None else "\0" for text in argv])
-    if name not in HARMLESS or at is None or argv[at] is None:
+    if not WRAPPERS[name].harmless or at is None or argv[at] is None:
         raise NotProved(f"{name}: runs another program")
     if not all(argv[:at]):
         raise NotProved(f"{name}: arguments that are only known when it runs")

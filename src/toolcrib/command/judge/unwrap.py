@@ -7,7 +7,8 @@ from toolcrib.command.judge.parse import parse
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Pipeline, Plan, Stage, Step, Subshell
 from toolcrib.command.programs.table import SYSTEM
-from toolcrib.command.programs.wrappers import ASSIGNMENT, inner_at, script_of
+from toolcrib.command.programs.traits import script_of
+from toolcrib.command.programs.wrappers import ASSIGNMENT, inner_at
 
 DEEPEST = 4
 

@@ -1,4 +1,7 @@
-"""Which single commands ruin a host: what they delete, overwrite, erase or stop."""
+"""Destructive commands: programs that can delete the system, erase a disk or stop the machine, with the check of each.
+
+The rows stand at the end. `toolcrib.command.judge.destructive` looks for such commands wherever they stand in a text.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+
+Check = Callable[[list[str]], str | None]  # of an argv, its name bare: what it would destroy
 
 HOME = "~"
 LONGEST_PATTERN = 200  # what is longer names nothing short
@@ -18,31 +23,11 @@ SYSTEM = {
 DEVICE = re.compile(
     r"/dev/(?:r?disk|[shv]d|xvd|nvme|mmcblk|md|dm-|mapper/|loop|k?mem$|port$)|/proc/sysrq-trigger", re.I
 )
-DISK_TOOLS = re.compile(
-    r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|sgdisk|sfdisk|newfs(?:_.+)?|zpool|diskutil|pvremove|vgremove|lvremove"
-    r"|nvme|hdparm|badblocks|mdadm"
-)
-DISK_ARGUMENTS = {
-    "zpool": {"destroy"}, "diskutil": {"eraseDisk", "eraseVolume", "zeroDisk", "secureErase"}, "badblocks": {"-w"},
-    "nvme": {"format", "sanitize"}, "hdparm": {"--security-erase", "--security-erase-enhanced"},
-    "mdadm": {"--zero-superblock"},
-}  # fmt: skip
+# Tests of find that leave most of a tree alone.
 NARROWED = {
-    "-name",
-    "-iname",
-    "-path",
-    "-regex",
-    "-newer",
-    "-mtime",
-    "-mmin",
-    "-size",
-    "-user",
-    "-empty",
-    "-perm",
-}
+    "-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-mmin", "-size", "-user", "-empty", "-perm",
+}  # fmt: skip
 REMOVERS = re.compile(r"\b(?:rm|shred|unlink)\b")
-ENDS = {"shutdown", "reboot", "halt", "poweroff"}
-SYSTEMCTL = {"poweroff", "reboot", "halt", "kexec", "emergency", "rescue", "soft-reboot"}
 
 
 def is_vital(path: str) -> bool:
@@ -79,19 +64,20 @@ def overwrites_device(path: str) -> bool:
     return bool(DEVICE.match(posixpath.normpath(path)))
 
 
+def check_of(name: str) -> Check | None:
+    """The check of a program that may destroy something, by its bare name."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    return next((check for pattern, check in _BY_PATTERN if fnmatchcase(name, pattern)), None)
+
+
 def destroyed_by(argv: Sequence[str]) -> str | None:
-    """What one command would destroy, its arguments being known."""
+    """What one command would destroy, its arguments being known; None where that is nothing."""
     name = program(argv)
     if len(name) < LONGEST_PATTERN and any(sign in name for sign in "*?["):
-        name = next((known for known in ("rm", *ENDS) if fnmatchcase(known, name)), name)
-    if name in ENDS and not {"--help", "--version"} & set(argv[1:]):
-        return f"{name} stops the machine"
-    asks_only = len(argv) < 2 or {"--help", "--version", "-V"} & set(argv[1:])
-    erases = name not in DISK_ARGUMENTS or DISK_ARGUMENTS[name] & set(argv[1:])
-    if DISK_TOOLS.fullmatch(name) and erases and not asks_only:
-        return f"{name} erases a disk"
-    check = CHECKS.get(name)
-    return check(list(argv)) if check is not None else None
+        name = next((known for known in ("rm", *STOP_MACHINE.split()) if fnmatchcase(known, name)), name)
+    check = check_of(name)
+    return check([name, *argv[1:]]) if check is not None else None
 
 
 def _flags(argv: Sequence[str], letters: str, *longs: str) -> bool:
@@ -178,20 +164,58 @@ def _kill(argv: list[str]) -> str | None:
     return "kills every process" if "-1" in argv[2:] else None
 
 
+def _kills_all(argv: list[str]) -> str | None:
+    return "kills every process"
+
+
+def _stops_machine(argv: list[str]) -> str | None:
+    return None if {"--help", "--version"} & set(argv[1:]) else f"{argv[0]} stops the machine"
+
+
 def _init(argv: list[str]) -> str | None:
     return "init stops the machine" if set(argv[1:2]) & {"0", "6"} else None
 
 
 def _systemctl(argv: list[str]) -> str | None:
-    ends = SYSTEMCTL | {f"{name}.target" for name in SYSTEMCTL}
-    return "systemctl stops the machine" if ends & set(argv[1:]) else None
+    stopping = ("poweroff", "reboot", "halt", "kexec", "emergency", "rescue", "soft-reboot")
+    given = set(argv[1:])
+    return "systemctl stops the machine" if any({n, f"{n}.target"} & given for n in stopping) else None
 
 
-CHECKS: dict[str, Callable[[list[str]], str | None]] = {
-    "rm": _rm, "chmod": _owner, "chown": _owner, "chgrp": _owner, "setfacl": _owner, "find": _find, "dd": _dd,
-    "mv": _moves, "cp": _moves, "install": _moves, "chattr": _owner, "kill": _kill,
-    "tee": _onto_devices, "shred": _onto_devices, "truncate": _onto_devices,
-    "rsync": _rsync, "init": _init, "telinit": _init, "systemctl": _systemctl,
-    "killall5": lambda argv: "kills every process",
-    "parted": _onto_devices, "cryptsetup": _onto_devices,
-}  # fmt: skip
+def _erases_disk(*needed: str) -> Check:
+    """A check of a program that erases disks, if it is given anything at all, and one of the words that it needs."""
+
+    def check(argv: list[str]) -> str | None:
+        given = set(argv[1:])
+        asks_only = not given or {"--help", "--version", "-V"} & given
+        return None if asks_only or (needed and not given & set(needed)) else f"{argv[0]} erases a disk"
+
+    return check
+
+
+STOP_MACHINE = "shutdown reboot halt poweroff"
+# To add a destructive command, add its name to the row of its check, or a row. A name may be a pattern.
+ROWS: tuple[tuple[str, Check], ...] = (
+    ("rm", _rm),
+    ("find", _find),
+    ("chmod chown chgrp chattr setfacl", _owner),
+    ("dd", _dd),
+    ("mv cp install", _moves),
+    ("rsync", _rsync),
+    ("tee shred truncate parted cryptsetup", _onto_devices),
+    ("kill", _kill),
+    ("killall5", _kills_all),
+    (STOP_MACHINE, _stops_machine),
+    ("init telinit", _init),
+    ("systemctl", _systemctl),
+    ("mkfs mkfs.* mke2fs mkswap wipefs blkdiscard sgdisk sfdisk newfs newfs_*", _erases_disk()),
+    ("pvremove vgremove lvremove", _erases_disk()),
+    ("zpool", _erases_disk("destroy")),
+    ("diskutil", _erases_disk("eraseDisk", "eraseVolume", "zeroDisk", "secureErase")),
+    ("badblocks", _erases_disk("-w")),
+    ("nvme", _erases_disk("format", "sanitize")),
+    ("hdparm", _erases_disk("--security-erase", "--security-erase-enhanced")),
+    ("mdadm", _erases_disk("--zero-superblock")),
+)
+_BY_NAME = {name: check for names, check in ROWS for name in names.split() if "*" not in name}
+_BY_PATTERN = [(name, check) for names, check in ROWS for name in names.split() if "*" in name]

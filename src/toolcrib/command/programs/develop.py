@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables read better in lines
 """Package managers, builders, test runners, containers: what looks, and what runs the project's own code.
 
 Test runners and builders run unasked: what they run lies in the workspace and inside the sandbox. Their

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables read better in lines
 """Programs that change files, and those that reach other machines: they ask, with what they would touch."""
 
 from __future__ import annotations

@@ -1,0 +1,148 @@
+"""What a program runs, and how much of a command "always" may remember: a row each, whatever its options are.
+
+To add a program, add its name to the row that describes it, or a row. Its options are a row of another table
+(`coreutils.py`, `searching.py`, `writing.py`, `develop.py`, `git.py`); a wrapper such as `timeout` has its row in
+`wrappers.py`. A name is listed once. It may end with `*` for all names that begin so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from toolcrib.command.programs.wrappers import WRAPPERS
+
+__all__ = ["SHELLS", "Traits", "count_of_words", "script_of", "traits_of"]
+
+NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What is known of a program beside its options.
+
+    `runs`: what its arguments may hold: the script of a `shell`, other `commands`, `code` of another language, or
+    `editor` commands. `reads_script`: without arguments it runs what its input says. `words`: how many words say
+    what a command does (`git commit` two, `gh pr list` three). `remembered`: the sub-commands that "always" may
+    remember, None for any; nothing is remembered of what runs other code, installs it, or reaches another machine.
+    `as_its_command`: `uv run X` is what X is.
+    """
+
+    runs: Literal["", "shell", "commands", "code", "editor"] = ""
+    reads_script: bool = False
+    words: int = 1
+    remembered: frozenset[str] | None = None
+    as_its_command: bool = False
+
+
+def _only(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+ROWS: tuple[tuple[str, Traits], ...] = (
+    # --- run what their arguments or their input say ---
+    ("ash bash dash ksh sh zsh", Traits("shell", reads_script=True, remembered=NOTHING)),
+    ("at batch csh fish tcsh", Traits("commands", reads_script=True, remembered=NOTHING)),
+    (". alias bwrap chroot coproc eval expect fd fdfind find firejail nsenter osascript runuser screen script source"
+     " ssh systemd-run tmux trap unshare", Traits("commands", remembered=NOTHING)),
+    ("make", Traits("commands", words=2, remembered=NOTHING)),
+    ("awk gawk lua mawk node perl php python ruby sed", Traits("code", remembered=NOTHING)),
+    ("bun", Traits("code", words=2, remembered=NOTHING)),
+    ("deno", Traits("code", words=2, remembered=_only("check fmt lint"))),
+    ("ed emacs ex nvim vi vim", Traits("editor", remembered=NOTHING)),
+    # --- only these sub-commands do one thing alone ---
+    ("git", Traits(words=2, remembered=_only("add branch cherry-pick commit init merge mv notes revert stash switch tag"))),
+    ("hg", Traits(words=2, remembered=_only("add commit"))),
+    ("svn", Traits(words=2, remembered=_only("add"))),
+    ("jj", Traits(remembered=_only("commit describe new"))),
+    ("cargo", Traits(words=2, remembered=_only("doc fmt metadata tree"))),
+    ("go", Traits(words=2, remembered=_only("doc fmt version"))),
+    ("kubectl", Traits(words=2, remembered=_only("describe get logs top version"))),
+    ("oc", Traits(remembered=_only("describe get logs top version"))),
+    ("helm", Traits(words=2, remembered=_only("history list status version"))),
+    ("docker podman", Traits(words=2, remembered=_only("images inspect logs port ps stats top version"))),
+    ("nerdctl", Traits(remembered=_only("images inspect logs port ps stats top version"))),
+    # --- run or install the code of a file or a package, delete, or reach another machine ---
+    ("conda hatch pdm poetry uv", Traits(words=2, remembered=NOTHING, as_its_command=True)),
+    ("pipenv pixi rye", Traits(remembered=NOTHING, as_its_command=True)),
+    ("ansible* apk apt apt-get brew bundle cdk cmake composer dart dnf dotnet flutter gem gradle just mamba mix mvn nix*"
+     " npm nx pacman pip pip3 pipx pnpm pre-commit pulumi rails rake rustup sst swift terraform tofu turbo vagrant yarn"
+     " yum", Traits(words=2, remembered=NOTHING)),
+    ("R Rscript ant aptitude aria2c bazel bazelisk buck buck2 bunx cabal chmod chown cmd crontab ctest curl dd export fab"
+     " flatpak ftp gdb ghc gmake gradlew groovy grunt gulp iex inv invoke irb java jq jshell julia kill killall ld lein"
+     " lerna lldb ltrace mail meson mkfs* mvnw nano nawk nc ncat netcat ninja nodejs nox npx pants pip2 pkexec pkill port"
+     " powershell pwsh py pypy pythonw pyw rm rsync runghc rush sbt scala scons scp sendmail set sftp snap socat stack tar"
+     " task tclsh tee telnet tox ts-node tsx uvx wget wish zypper", Traits(remembered=NOTHING)),
+    # --- do what their words say ---
+    ("alembic argocd consul crictl ctr doctl eas expo firebase flyctl heroku ip istioctl kind minikube netlify openssl"
+     " prisma ruff service skaffold sqlite3-diff supabase systemctl tilt twine vault vercel wrangler", Traits(words=2)),
+    ("aws az doppler gcloud gh glab oci op sfdx", Traits(words=3)),
+)  # fmt: skip
+# Sub-commands that have sub-commands: so many words say what they do.
+DEEPER: tuple[tuple[int, str, str], ...] = (
+    (3, "docker", "builder buildx compose container image network system volume"), (3, "podman", "container image"),
+    (3, "npm", "config exec init run"), (3, "pnpm", "dlx exec run"), (3, "yarn", "dlx run"), (3, "bun", "run x"),
+    (3, "deno", "task"), (3, "git", "bisect config flow lfs notes remote stash submodule worktree"), (3, "go", "mod tool"),
+    (3, "cargo", "add nextest run xtask"), (3, "uv", "pip run tool"), (3, "poetry", "env run"), (3, "pdm", "run"),
+    (3, "hatch", "env run"), (3, "kubectl", "config create exec rollout"), (3, "helm", "repo"),
+    (3, "terraform", "state workspace"), (3, "dotnet", "tool"), (3, "conda", "env"), (3, "openssl", "req x509"),
+    (3, "ip", "addr link route"), (3, "systemctl", "--user"), (3, "vault", "auth kv"), (3, "pulumi", "stack"),
+    (3, "composer", "run run-script"), (3, "bundle", "exec"), (3, "nix", "flake"), (3, "brew", "services"),
+    (3, "gradle", "run"), (3, "swift", "package"), (4, "aws", "s3api"), (4, "gcloud", "compute container"),
+    (4, "az", "network vm"), (4, "docker compose", "run"),
+)  # fmt: skip
+
+UNLISTED = Traits()
+WRAPPER = Traits("commands", remembered=NOTHING)
+# `python3.11` is `python`.
+VERSION = re.compile(r"(lua|perl|php|pypy|pythonw?)[\d.]+")
+# With -e or -u a script would stop where its plan goes on.
+SCRIPT_OPTIONS = re.compile(r"-[lx]*c[lx]*")
+
+_BY_NAME = dict.fromkeys(WRAPPERS, WRAPPER) | {
+    name: row for names, row in ROWS for name in names.split() if not name.endswith("*")
+}
+_BY_BEGINNING = {name[:-1]: row for names, row in ROWS for name in names.split() if name.endswith("*")}
+_DEEPER = {f"{name} {word}": count for count, name, words in DEEPER for word in words.split()}
+SHELLS = frozenset(name for name, row in _BY_NAME.items() if row.runs == "shell")
+
+
+@lru_cache(maxsize=1_000)
+def traits_of(name: str) -> Traits:
+    """The row of a program, by its name without a folder.
+
+    >>> traits_of("python3.11").runs, traits_of("mkfs.ext4").remembered, traits_of("ls").words
+    ('code', frozenset(), 1)
+    """
+    if (versioned := VERSION.fullmatch(name)) is not None:
+        name = versioned[1]
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    return next((row for begins, row in _BY_BEGINNING.items() if name.startswith(begins)), UNLISTED)
+
+
+def count_of_words(argv: Sequence[str]) -> int:
+    """How many leading words say what a command does.
+
+    >>> count_of_words(["docker", "compose", "up", "web"]), count_of_words(["git", "checkout", "main"])
+    (3, 2)
+    """
+    for count in (3, 2):
+        deeper = _DEEPER.get(" ".join(argv[:count])) if len(argv) >= count else None
+        if deeper is not None:
+            return deeper
+    return traits_of(argv[0]).words
+
+
+def script_of(argv: Sequence[str]) -> str | None:
+    """The script of `bash -c '…'`, where nothing else is given.
+
+    >>> script_of(["bash", "-lc", "git status"])
+    'git status'
+    """
+    if argv[0].rpartition("/")[2] not in SHELLS or len(argv) != 3:
+        return None
+    return argv[2] if SCRIPT_OPTIONS.fullmatch(argv[1]) and not argv[2].startswith("-") else None

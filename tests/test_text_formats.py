@@ -11,7 +11,7 @@ import pytest
 
 from tests.cases import each
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text import ResultText, format_for, format_named, formats, parse_text, text_parser
+from toolcrib.codecs.text import Form, ResultText, format_for, format_named, formats, parse_text, text_parser
 from toolcrib.codecs.text.escaping import escape_json, escape_markers
 from toolcrib.messages import CallChunk, ReasoningChunk, RestartChunk, TextChunk
 from toolcrib.spec import ToolSpec
@@ -325,6 +325,65 @@ def test_words_with_a_meaning_are_broken_in_results(text: str, safe: str) -> Non
 )
 def test_a_model_is_known_by_its_name(model: str, format: str) -> None:
     assert format_for(model).name == format
+
+
+NEW: dict[str, dict[str, Any]] = {
+    "an object in tags": {"call": "<call>{call}</call>", "keys": ("name", "parameters")},
+    "an object behind a word": {"call": "CALL: {call}"},
+    "a list": {"calls": "<calls>[{calls}]</calls>", "call": "{call}", "between": ", "},
+    "names as keys": {"call": "<call>{call}</call>", "keys": ()},
+    "a name before the object": {"call": "[CALL]{name}[ARGS]{arguments}"},
+    "a name and the object at once": {"call": "[CALL]{name}{arguments}"},
+    "a name behind a word": {"call": "CALL {name} {arguments}"},
+    "a name in the tag": {"call": "<call={name}>{arguments}</call>"},
+    "special tokens": {"call": "<|call|>{name}<|with|>{arguments}<|end|>", "special_tokens": True},
+    "a tag for each argument": {
+        "call": "<call={name}>{arguments}</call>",
+        "parameter": "<arg={name}>{value}</arg>",
+    },
+    "attributes, in a section": {
+        "calls": "<calls>\n{calls}\n</calls>",
+        "call": '<call name="{name}">{arguments}</call>',
+        "parameter": '<arg name="{name}">\n{value}\n</arg>',
+        "trim": "lines",
+    },
+    "keys and values": {
+        "call": "<call>{name}{arguments}</call>",
+        "parameter": "<key>{name}</key><value>{value}</value>",
+    },
+    "nothing around it": {"call": "{call}", "unmarked": True},
+}
+
+
+@pytest.mark.parametrize("fields", NEW.values(), ids=NEW)
+def test_a_row_of_templates_is_a_format(fields: dict[str, Any]) -> None:
+    form = Form(name="mine", **fields)
+    said = {"city": "Bern", "days": 3, "exact": True, "tags": ["a", "b"], "place": {"lat": 46.9}}
+    text = form.write_calls([ToolCall("get_weather", said, "call_1"), ToolCall("now", "{}", "call_2")])
+    for size in (1, len(text)):
+        parser = text_parser(form, SPECS)
+        for at in range(0, len(text), size):
+            parser.feed(text[at : at + size])
+        parser.finish()
+        found = [(call.name, value(call.arguments), call.problem) for call in parser.parsed().calls]
+        assert found == [("get_weather", said, ""), ("now", {}, "")]
+        assert parser.parsed().text.strip() == ""
+    assert "get_weather" in form.teach(SPECS)
+    assert form.write_result(ResultText("now", "call_2", "noon"))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"call": "<call></call>"},
+        {"call": "{call}"},
+        {"call": "<call>{name}</call>"},
+        {"call": "<call={name}>{arguments}</call>", "parameter": "{name}: {value}"},
+    ],
+)
+def test_templates_that_cannot_be_read_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="mine"):
+        Form(name="mine", **fields)
 
 
 def test_an_unknown_name_is_told_with_those_that_there_are() -> None:

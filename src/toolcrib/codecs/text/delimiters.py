@@ -117,6 +117,8 @@ def delimiters_of(
         ends = (*((closing,) if closing else ()), *end)
         sections = dict.fromkeys(begins, closing)
         return Delimiters(sections=sections, section_ends=ends, others=others)
+    if "{arguments}" not in call:
+        raise ValueError(call)
     opening, closing = around(calls, "{calls}")
     head, _, tail = call.partition("{arguments}")
     before = head.partition("{")[0]

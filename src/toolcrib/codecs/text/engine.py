@@ -240,7 +240,8 @@ class Engine:
         yield from scan.take_while(NAME, name.append)
         if self.form.id_mark and (yield from scan.accept((self.form.id_mark,))):
             yield from scan.take_while(ID, id.append)
-        yield from scan.accept((delimiters.separator,))
+        if delimiters.separator:
+            yield from scan.accept((delimiters.separator,))
         return Callee("".join(name), "".join(id))
 
     # Calls between special tokens

@@ -37,6 +37,10 @@ JSON_RESULT: Final = '<tool_response name="{name}"{failed}>\n{text}\n</tool_resp
 NO_ID: Final = (
     "what names the tool is not of the form {}NAME:NUMBER; write the call again with an id of that form"
 )
+NO_DELIMITERS: Final = (
+    "text format {!r}: its templates do not say where a call begins; `call` needs {{call}}, or {{name}} and "
+    "{{arguments}}, with something before it, and with `parameter` both need tags around {{name}} and {{value}}"
+)
 LONGEST_SHOWN: Final = 200
 EXAMPLE: Final = ToolCall("NAME", {"PARAMETER": "VALUE"})
 TAGGED_EXAMPLE: Final = ToolCall("FUNCTION", {"PARAMETER_1": "VALUE", "PARAMETER_2": "A VALUE\nOF TWO LINES"})
@@ -173,6 +177,15 @@ class Form:
     own_delimiters: Delimiters | None = None
     read: Read | None = None
     other_constraints: Mapping[str, Constraint] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """ValueError where the templates do not say how an answer is read."""
+        try:
+            words = self.delimiters.words
+        except (IndexError, ValueError):
+            raise ValueError(NO_DELIMITERS.format(self.name)) from None
+        if self.read is None and not words and not self.unmarked:
+            raise ValueError(NO_DELIMITERS.format(self.name))
 
     # Reading
 

@@ -17,7 +17,7 @@ from toolcrib.messages import (
     TextChunk,
 )
 
-__all__ = ["CUT_OFF", "UNCLEAR", "Answer"]
+__all__ = ["CUT_OFF", "UNCLEAR", "AnswerBuilder"]
 
 CUT_OFF = "it was cut off before its end; write the whole call again, in several shorter ones if it was long"
 UNCLEAR = (
@@ -62,7 +62,7 @@ class _Mark:
     between: str
 
 
-class Answer:
+class AnswerBuilder:
     """Text, thinking and calls, in the order in which a reader reports them.
 
     White space beside a call or a block of thinking is layout of the format and is not shown, except for the

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from toolcrib.codecs.text.answer import Answer
+from toolcrib.codecs.text.answer import AnswerBuilder
 from toolcrib.json_text.lenient_grammar import Unreadable
 from toolcrib.json_text.lenient_reader import read_json
 from toolcrib.json_text.schema_shape import KINDS, Shape, Shapes
@@ -224,7 +224,7 @@ class ArgumentWriter:
 
     __slots__ = ("_answer", "_wrapper", "names")
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: AnswerBuilder) -> None:
         self._answer = answer
         self._wrapper: tuple[str, Any] | None = None
         self.names: set[str] = set()

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Final
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.scanner import Scanner, Steps, drive
 from toolcrib.codecs.wire_json import compact
 from toolcrib.json_text.lenient_grammar import Unreadable
@@ -102,7 +102,7 @@ class CallObject:
     def __init__(
         self,
         scan: Scanner,
-        answer: Answer,
+        answer: AnswerBuilder,
         stops: tuple[str, ...],
         *,
         certain: bool,
@@ -300,7 +300,7 @@ class CallObject:
 
 def calls_in(values: Iterable[Any], *, certain: bool = True) -> list[ToolCall]:
     """The calls that these JSON values are; with certainty, a call with a problem for what is none."""
-    scan, answer = Scanner(), Answer()
+    scan, answer = Scanner(), AnswerBuilder()
     scan.feed("".join(map(compact, values)))
     scan.end()
     drive(_all_calls(scan, answer, certain))
@@ -308,7 +308,7 @@ def calls_in(values: Iterable[Any], *, certain: bool = True) -> list[ToolCall]:
     return [part for part in answer.parts() if isinstance(part, ToolCall)]
 
 
-def _all_calls(scan: Scanner, answer: Answer, certain: bool) -> Steps[None]:
+def _all_calls(scan: Scanner, answer: AnswerBuilder, certain: bool) -> Steps[None]:
     while (yield from scan.mark()):
         if (yield from scan.peek()) == "{":
             call = CallObject(scan, answer, (), certain=certain, checked=True)
@@ -361,7 +361,7 @@ def _unwrapped(text: str) -> str:
     return inner if isinstance(inner, str) and inner.lstrip().startswith("{") else text
 
 
-def read_keyed_calls(scan: Scanner, answer: Answer, stops: tuple[str, ...]) -> Steps[Found]:
+def read_keyed_calls(scan: Scanner, answer: AnswerBuilder, stops: tuple[str, ...]) -> Steps[Found]:
     """Read the calls in an object whose keys are the tools' names: `{"get_weather": {...}}`."""
     start = scan.offset
     scan.skip(1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import NO_JSON, NO_NAME, CallObject, Found, read_keyed_calls
 from toolcrib.codecs.text.form import Callee, Form, Tools
 from toolcrib.codecs.text.prose import Prose
@@ -32,7 +32,7 @@ class Engine:
     only_in_lists = False  # whether calls that nothing announces stand in a list
     no_call = "in the block of calls stands none; write the calls in it again, each between its own tokens"
 
-    def __init__(self, form: Form, scan: Scanner, answer: Answer, tools: Tools) -> None:
+    def __init__(self, form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> None:
         self.form = form
         self.scan = scan
         self.answer = answer
@@ -47,14 +47,14 @@ class Engine:
         )
 
     def looked_for(self) -> tuple[str, ...]:
-        """What is no text in prose."""
+        """The delimiters that are no text in prose."""
         delimiters = self.delimiters
         if self.form.special_tokens:
             return delimiters.words
         return (*delimiters.outer.words, *delimiters.ends.words, *delimiters.others)
 
     def read(self) -> Steps[None]:
-        """Read the answer to its end."""
+        """Reads the answer to its end."""
         while (marker := (yield from self.next_delimiter())) is not None:
             if marker in self.delimiters.sections:
                 yield from self.section(marker)
@@ -67,7 +67,7 @@ class Engine:
     # Sections
 
     def section(self, opening: str) -> Steps[None]:
-        """What follows the beginning of a section: calls, or text that only mentions it."""
+        """Reads what follows the beginning of a section: calls, or text that only mentions the delimiter."""
         delimiters, scan, some = self.delimiters, self.scan, False
         if not delimiters.call:
             yield from self._calls()
@@ -110,7 +110,7 @@ class Engine:
                 return
 
     def call_object(self, stops: Markers) -> Steps[Found]:
-        """A JSON object that a delimiter announced as a call."""
+        """Reads a JSON object that a delimiter announced as a call."""
         call = CallObject(self.scan, self.answer, stops.words, certain=True)
         return (yield from call.read(needs_arguments=self.form.arguments_needed))
 
@@ -121,7 +121,7 @@ class Engine:
         return mark == "{"
 
     def read_call(self, *, certain: bool) -> Steps[Found]:
-        """Such a call; without certainty it may turn out to be none."""
+        """Reads such a call; without certainty it may turn out to be no call."""
         stops = self.delimiters.all
         if not self.form.keys:
             return (yield from read_keyed_calls(self.scan, self.answer, stops.words))
@@ -129,7 +129,7 @@ class Engine:
         return (yield from call.read(needs_arguments=self.form.arguments_needed))
 
     def _calls(self) -> Steps[None]:
-        """Calls up to the end of their section, or up to what is none."""
+        """Reads calls up to the end of their section, or up to text."""
         scan, delimiters, some = self.scan, self.delimiters, False
         start = scan.offset
         while True:
@@ -157,7 +157,7 @@ class Engine:
             yield from self._unreadable(start)
 
     def _unreadable(self, start: int) -> Steps[None]:
-        """What is announced as a call and is none, with the rest of it."""
+        """Reports what was announced as a call and is none, up to the next delimiter."""
         found = yield from self.scan.until(self.delimiters.all)
         text = self.scan.since(start)
         self.answer.open_call("")
@@ -165,7 +165,7 @@ class Engine:
         self.answer.fail_call(CUT_OFF if found is None and not text.strip() else self.unreadable)
 
     def _unmarked(self) -> Steps[None]:
-        """Calls with which an answer begins and that nothing announces; what is no call is text."""
+        """Reads calls with which an answer begins and that nothing announces; what is no call is text."""
         scan, start, some = self.scan, self.scan.offset, False
         yield from scan.skip_space()
         fenced = self.form.fenced and (yield from scan.peek()) == "`" and (yield from scan.accept(FENCES))
@@ -200,14 +200,14 @@ class Engine:
     # Calls whose name stands before a JSON object
 
     def call_alone(self) -> Steps[None]:
-        """A call that stands in no section, whose delimiter was read."""
+        """Reads a call that stands in no section, behind its delimiter."""
         if not self.form.special_tokens and (yield from self.scan.mark()) in ("[", "{"):
             yield from self._calls()
         else:
             yield from self.call()
 
     def call(self) -> Steps[None]:
-        """A call whose delimiter was read."""
+        """Reads a call behind its delimiter."""
         if self.form.special_tokens:
             yield from self._call_between_tokens()
             return
@@ -231,7 +231,7 @@ class Engine:
         answer.fail_call(CUT_OFF if cut_off else NO_JSON)
 
     def _callee(self) -> Steps[Callee]:
-        """The name before the arguments, with what separates it from them."""
+        """Reads the name before the arguments, and what separates them."""
         scan, delimiters = self.scan, self.delimiters
         if delimiters.call_name != "plain":
             header = yield from call_header(delimiters, scan, ignore)
@@ -247,7 +247,7 @@ class Engine:
     # Calls between special tokens
 
     def _call_between_tokens(self) -> Steps[None]:
-        """A call up to the token that ends it: no text holds such a token."""
+        """Reads a call up to the token that ends it: no text holds such a token."""
         scan, answer, delimiters = self.scan, self.answer, self.delimiters
         head: list[str] = []
         marker = yield from scan.until(delimiters.all, head.append)
@@ -269,7 +269,7 @@ class Engine:
             self.ahead += [marker]
 
     def _arguments_between_tokens(self) -> Steps[str | None]:
-        """The arguments of the open call, in a fence or not; gives the token behind them."""
+        """Reads the arguments of the open call, in a code fence or not; gives the token behind them."""
         scan, answer, tokens = self.scan, self.answer, self.delimiters.all
         yield from scan.accept(FENCES)
         yield from scan.skip_space()

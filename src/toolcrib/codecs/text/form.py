@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.answer import Answer
+from toolcrib.codecs.text.answer import AnswerBuilder
 from toolcrib.codecs.text.arguments import Tools, Trim
 from toolcrib.codecs.text.constraints import Constraint, structural_tag
 from toolcrib.codecs.text.declarations import json_tools
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Callee", "Form", "NamedIds", "Read", "ResultText", "Tools", "WriteCall", "safe_name"]
 
-Read = Callable[["Form", Scanner, Answer, Tools], Steps[None]]
+Read = Callable[["Form", Scanner, AnswerBuilder, Tools], Steps[None]]
 WriteCall = Callable[["Form", ToolCall], str]
 WriteParameter = Callable[["Form", str, Any], str]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.answer import Answer
+from toolcrib.codecs.text.answer import AnswerBuilder
 from toolcrib.codecs.text.engine import Engine
 from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.formats import format_named
@@ -49,7 +49,7 @@ class TextParser:
     """
 
     def __init__(self, format: Form, tools: Tools, *, thinking: bool = False) -> None:
-        self.answer = Answer(in_thinking=thinking)
+        self.answer = AnswerBuilder(in_thinking=thinking)
         self._scan = Scanner()
         self._steps = _steps(format, self._scan, self.answer, tools)
         self._running = drive(self._steps)
@@ -110,7 +110,7 @@ def schemas(tools: Iterable[ToolSpec] | Tools) -> Tools:
     return {spec.name: spec.input_schema for spec in tools}
 
 
-def _steps(form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
+def _steps(form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> Steps[None]:
     if form.read is not None:
         yield from form.read(form, scan, answer, tools)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from toolcrib.codecs.text.answer import Answer
+from toolcrib.codecs.text.answer import AnswerBuilder
 from toolcrib.codecs.text.arguments import Tools
 from toolcrib.codecs.text.form import Form
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
@@ -52,7 +52,7 @@ class Prose:
     def __init__(
         self,
         scan: Scanner,
-        answer: Answer,
+        answer: AnswerBuilder,
         markers: tuple[str, ...],
         *,
         blocks: Mapping[str, str] = THINKING,
@@ -163,7 +163,7 @@ class CautiousProse(Prose):
     def __init__(
         self,
         scan: Scanner,
-        answer: Answer,
+        answer: AnswerBuilder,
         markers: tuple[str, ...],
         *,
         fenced: Callable[[list[str]], Steps[bool]] | None = None,
@@ -205,6 +205,6 @@ class CautiousProse(Prose):
             self.around.text(closer if not self._scan.ended else "")
 
 
-def read_no_calls(_form: Form, scan: Scanner, answer: Answer, _tools: Tools) -> Steps[None]:
+def read_no_calls(_form: Form, scan: Scanner, answer: AnswerBuilder, _tools: Tools) -> Steps[None]:
     """Read an answer in which nothing is a call."""
     yield from Prose(scan, answer, ()).until_marker()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from toolcrib.codecs.text.answer import Answer
+from toolcrib.codecs.text.answer import AnswerBuilder
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
 
 __all__ = ["CODE", "LONGEST_WORD", "PARAGRAPH", "TICKS", "WORD", "Code", "Surroundings", "is_example"]
@@ -46,7 +46,7 @@ class Surroundings:
 
     __slots__ = ("_answer", "_blank", "_head", "_shown_before", "_tail", "_unseen")
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: AnswerBuilder) -> None:
         self._answer = answer
         self._unseen: list[str] = []  # text that was handed on and is not yet taken into account
         self._tail = ""

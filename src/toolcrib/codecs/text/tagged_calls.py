@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.arguments import ArgumentWriter, Parameters
 from toolcrib.codecs.text.call_objects import NO_JSON, NO_NAME
 from toolcrib.codecs.text.engine import Engine, ignore
@@ -31,7 +31,7 @@ class TaggedEngine(Engine):
 
     no_call = "in the block of calls stands none; write the calls in it again, each in its own tags"
 
-    def __init__(self, form: Form, scan: Scanner, answer: Answer, tools: Tools) -> None:
+    def __init__(self, form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> None:
         self._spelling_of = {
             opening: spelling
             for spelling in form.spellings
@@ -45,7 +45,7 @@ class TaggedEngine(Engine):
         return tuple(self._spelling_of)
 
     def read(self) -> Steps[None]:
-        """Read the answer to its end."""
+        """Reads the answer to its end."""
         while True:
             if self.answer.if_last:  # closing tags would show that it went on
                 self.prose.also_look_for(self.delimiters.closers)
@@ -63,7 +63,7 @@ class TaggedEngine(Engine):
                 self.answer.text(marker)
 
     def call_alone(self) -> Steps[None]:
-        """A call that stands by itself, or text that only mentions its tag."""
+        """Reads a call that stands by itself, or text that only mentions its tag."""
         scan, read = self.scan, [self.delimiters.call]
         if (yield from scan.peek()) == "{":
             yield from self.call_object(self.delimiters.in_call)
@@ -81,7 +81,7 @@ class TaggedEngine(Engine):
                 self.answer.text("".join(space))
 
     def call(self) -> Steps[None]:
-        """A call in a section."""
+        """Reads a call in a section."""
         header = yield from call_header(self.delimiters, self.scan, ignore)
         yield from self._rest_of_call(header)
 
@@ -101,7 +101,7 @@ class TaggedEngine(Engine):
         yield from self._skip_call()
 
     def _skip_call(self) -> Steps[None]:
-        """Go on behind the call; where a value stood in it, its end is not known."""
+        """Goes on behind the call; where it holds a parameter, its end is not certain."""
         if self.ahead:
             return
         delimiters = self.delimiters
@@ -110,7 +110,7 @@ class TaggedEngine(Engine):
         self.ahead += [found] if found and found != delimiters.call_end else []
 
     def body(self, tool: str) -> Steps[None]:
-        """The parameters of a call and its end, or one JSON object in their place."""
+        """Reads the parameters of a call and its end, or one JSON object in their place."""
         scan, delimiters = self.scan, self.delimiters
         writer = ArgumentWriter(self.answer)
         self._open_ended = False
@@ -149,7 +149,7 @@ class TaggedEngine(Engine):
         self.ahead[:0] = [marker] if marker and marker != delimiters.call_end else []
 
     def _value(self, tool: str, header: Header, writer: ArgumentWriter) -> Steps[Header | None]:
-        """One parameter; the header of the next where that was read already."""
+        """Reads one parameter; gives the header of the next one if it was read already."""
         root = self.parameters.of(tool)
 
         def is_next(name: str) -> bool:

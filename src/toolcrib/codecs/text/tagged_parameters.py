@@ -71,21 +71,21 @@ NAME_IN_TAG: Final = {"equals": equals, "attribute": attributes}
 
 
 def call_header(delimiters: Delimiters, scan: Scanner, into: Into) -> Steps[Header | None]:
-    """The rest of a tag that begins a call; None where it is no such tag. What is read goes to `into` too."""
+    """Reads the rest of a tag that begins a call; None if it is no such tag. All that is read goes to `into`."""
     if delimiters.call_name == "plain":
         return (yield from _plain_name(delimiters, scan, into))
     return (yield from read_tag(scan, NAME_IN_TAG[delimiters.call_name], into))
 
 
 def parameter_header(delimiters: Delimiters, scan: Scanner, into: Into) -> Steps[Header | None]:
-    """The rest of a tag that begins a parameter; None where it is no such tag. What is read goes to `into` too."""
+    """Reads the rest of a tag that begins a parameter; None if it is no such tag. All that is read goes to `into`."""
     if delimiters.parameter_name == "plain":
         return (yield from _plain_key(delimiters, scan, into))
     return (yield from read_tag(scan, NAME_IN_TAG[delimiters.parameter_name], into))
 
 
 def read_tag(scan: Scanner, read: Callable[[str], Header | None], into: Into) -> Steps[Header | None]:
-    """The rest of an opening tag up to its `>`, as `read` understands it."""
+    """Reads the rest of an opening tag up to its `>`; `read` finds the name in it."""
     pieces: list[str] = []
     yield from scan.take_while(IN_TAG, pieces.append)
     text = "".join(pieces)
@@ -98,7 +98,7 @@ def read_tag(scan: Scanner, read: Callable[[str], Header | None], into: Into) ->
 
 
 def _plain_name(delimiters: Delimiters, scan: Scanner, into: Into) -> Steps[Header | None]:
-    """A name in no tag, behind which only a parameter or the end of the call can stand."""
+    """Reads a name behind its tag; only a parameter or the end of the call may follow it."""
     follows = tuple(filter(None, (delimiters.parameter, delimiters.call_end, delimiters.separator)))
     name: list[str] = []
     yield from scan.skip_space(into)
@@ -115,7 +115,7 @@ def _plain_name(delimiters: Delimiters, scan: Scanner, into: Into) -> Steps[Head
 
 
 def _plain_key(delimiters: Delimiters, scan: Scanner, into: Into) -> Steps[Header | None]:
-    """A parameter's name in an element of its own, and the tag that begins its value."""
+    """Reads a parameter's name in an element of its own, and the tag that begins its value."""
     *_, value = delimiters.key_ends
     key: list[str] = []
     yield from scan.take_while(PLAIN_KEY, key.append)
@@ -130,7 +130,7 @@ def _plain_key(delimiters: Delimiters, scan: Scanner, into: Into) -> Steps[Heade
 
 
 def _skip_layout(scan: Scanner, into: Into) -> Steps[None]:
-    """White space, and line breaks that some servers send escaped."""
+    """Reads white space, and line breaks that some servers send escaped."""
     while True:
         yield from scan.skip_space(into)
         if (yield from scan.peek()) != "\\" or (yield from scan.peek(2)) != "\\n":
@@ -146,7 +146,7 @@ AMBIGUOUS = (
 
 
 @dataclass(slots=True)
-class End:
+class ValueEnd:
     """Where a value ended: at delimiters that were read already, at the next parameter, or nowhere.
 
     `closed` says that its closing tag stood there.
@@ -211,14 +211,14 @@ class ValueReader:
         self._opened = {"parameter": 0, "call": 0, "section": 0}  # by the value itself, and not yet closed
         self._doubtful = False  # whether tags of parameters stand in the value
 
-    def read(self, is_next: Callable[[str], bool]) -> Steps[End]:
-        """Read to the end of the value. `is_next` knows the parameters that may come now."""
+    def read(self, is_next: Callable[[str], bool]) -> Steps[ValueEnd]:
+        """Reads to the end of the value. `is_next` says whether a parameter of this name may come now."""
         delimiters, add = self._delimiters, self._value.add
         found: str | None = None
         while True:
             found = found or (yield from self._scan.until(self._delimiters.in_value, add))
             if found is None:
-                return End(problem=CUT_OFF)
+                return ValueEnd(problem=CUT_OFF)
             if found in (delimiters.parameter, delimiters.call):
                 tag = [found]
                 reads = parameter_header if found == delimiters.parameter else call_header
@@ -226,7 +226,7 @@ class ValueReader:
                 if header is not None and header.closed:
                     if found == delimiters.parameter and self._may_end() and is_next(header.name):
                         self._value.end(closed=False)
-                        return End(next=header)
+                        return ValueEnd(next=header)
                     self._opened["parameter" if found == delimiters.parameter else "call"] += 1
                     self._doubtful = self._doubtful or found == delimiters.parameter
                 add("".join(tag))
@@ -237,7 +237,7 @@ class ValueReader:
                 found = None
             else:
                 closed = yield from self._closer(found)
-                if isinstance(closed, End):
+                if isinstance(closed, ValueEnd):
                     return closed
                 found = closed
 
@@ -245,7 +245,7 @@ class ValueReader:
         clear = not self._doubtful and not any(self._opened.values())
         return clear and (self._trim == "none" or self._value.at_line_start)
 
-    def _closer(self, found: str) -> Steps[End | str | None]:
+    def _closer(self, found: str) -> Steps[ValueEnd | str | None]:
         """Decides on a closing tag: it ends the value, or belongs to it; gives a delimiter that was read behind it."""
         delimiters, scan = self._delimiters, self._scan
         kind = (
@@ -265,16 +265,16 @@ class ValueReader:
         at_end = follows is None and (yield from scan.peek()) == ""
         if at_end or self._goes_on(kind, follows):
             if kind != "parameter" and self._doubtful:
-                return End(problem=AMBIGUOUS)
+                return ValueEnd(problem=AMBIGUOUS)
             self._value.end(closed=kind == "parameter")
             ahead = [marker for marker in (found, follows) if marker and marker != delimiters.parameter_end]
-            return End(ahead, closed=kind == "parameter")
+            return ValueEnd(ahead, closed=kind == "parameter")
         self._doubtful = self._doubtful or kind == "parameter"
         self._value.add(found + "".join(space))
         return follows
 
     def _goes_on(self, kind: str, follows: str | None) -> bool:
-        """Whether the format can go on like this after a closing tag."""
+        """Whether this may follow a closing tag of this kind in the format."""
         delimiters = self._delimiters
         around = (delimiters.call, *delimiters.sections)
         if kind == "parameter":

@@ -1,5 +1,7 @@
 """Calls whose arguments are elements in elements, each tag behind a mark: MiniMax M3.
 
+It is a grammar of its own because the tags are the names of keys, at any depth.
+
 An element holds text or other elements. It is a list where the schema says so, or where its first element
 is an `item` that the schema does not name; else an object.
 """
@@ -12,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.arguments import ArgumentWriter, Place, TextValue
 from toolcrib.codecs.text.delimiters import Delimiters
 from toolcrib.codecs.text.escaping import escape_json
@@ -66,7 +68,7 @@ def _element(form: Form, name: str, value: Any) -> str:
 
 @dataclass(slots=True)
 class _Element:
-    """An element that is open, and what stood in it so far."""
+    """An open element, and what was read in it so far."""
 
     tag: str
     place: Place
@@ -81,7 +83,7 @@ class _Element:
             self.value.add(text)
 
     def begin(self, name: str) -> str:
-        """The JSON that stands before the next element in it."""
+        """The JSON before the next element in this element."""
         if self.inner is None:
             kinds = self.place.kinds
             named = name == "item" and not self.place.declares(name)
@@ -116,7 +118,7 @@ def _name_in_tag(text: str) -> Header | None:
 
 
 def _opening(text: str) -> Header | None:
-    """`NAME`, or `parameter name="NAME"` as the family's earlier models wrote it."""
+    """The name in `<NAME>`, or in `<parameter name="NAME">` as earlier models of the family write it."""
     kind, _, rest = text.partition(" ")
     if kind == "parameter" and rest:
         return attributes(f" {rest}")
@@ -124,10 +126,10 @@ def _opening(text: str) -> Header | None:
 
 
 class ElementEngine(TaggedEngine):
-    """Reads a call whose arguments are elements."""
+    """The engine for tagged calls, with elements as arguments."""
 
     def body(self, tool: str) -> Steps[None]:
-        """The arguments of a call and its end."""
+        """Reads the arguments of a call and its end."""
         scan = self.scan
         if (yield from scan.mark()) == "{":
             yield from super().body(tool)
@@ -163,7 +165,7 @@ class ElementEngine(TaggedEngine):
                 return
 
     def _open(self, open: list[_Element], name: str, read: str, writer: ArgumentWriter) -> str:
-        """An element begins; why that cannot be."""
+        """Opens an element; gives the problem if none may begin here."""
         around = open[-1]
         if around.mixed:
             return NO_PARAMETER
@@ -176,7 +178,7 @@ class ElementEngine(TaggedEngine):
         return ""
 
     def _close(self, open: list[_Element], name: str, writer: ArgumentWriter) -> str:
-        """An element, or the call, is over; why that cannot be."""
+        """Closes an element, or the call; gives the problem if it may not end here."""
         is_call = name in ("invoke", "tool_call")
         around = open[-1]
         if around.tag != ("" if is_call else name) or (is_call and len(open) > 1):
@@ -187,6 +189,6 @@ class ElementEngine(TaggedEngine):
         return ""
 
 
-def read(form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
-    """Read an answer to its end."""
+def read(form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> Steps[None]:
+    """Reads an answer to its end."""
     yield from ElementEngine(form, scan, answer, tools).read()

@@ -1,6 +1,7 @@
 """Functionary's messages to recipients: `>>>NAME` and a line break begin a call, `>>>all` the text for the user.
 
-The answer begins with a recipient without `>>>`, for the prompt ends with it.
+The answer begins with a recipient without `>>>`, because the prompt ends with that. It is a grammar of its own
+because nothing ends a message but the next one.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import NO_JSON
 from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.prose import Prose
@@ -20,8 +21,8 @@ NAME: Final = re.compile(r"[\w.:-]+")
 EVERYBODY: Final = "all"
 
 
-def read(form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
-    """Read an answer to its end."""
+def read(form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> Steps[None]:
+    """Reads an answer to its end."""
     begin = form.delimiters.call
     prose = Prose(scan, answer, form.delimiters.words)
     yield from prose.begin()
@@ -45,7 +46,7 @@ def read(form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]
         start = scan.offset - len(begin)
 
 
-def _call(name: str, scan: Scanner, answer: Answer) -> Steps[None]:
+def _call(name: str, scan: Scanner, answer: AnswerBuilder) -> Steps[None]:
     answer.open_call(name)
     if (yield from scan.mark()) == "{" and (yield from scan.json_value(answer.arguments)):
         answer.close_call()

@@ -1,4 +1,7 @@
-"""The notation of FunctionGemma and Gemma 4: `call:NAME{key:value,...}`, with a special token as quotation mark."""
+"""The notation of FunctionGemma and Gemma 4: `call:NAME{key:value,...}`, with a special token as quotation mark.
+
+It is a grammar of its own because the arguments are no JSON: keys and strings have no quotes of JSON.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.arguments import Parameters, Place, escaped, read_value
 from toolcrib.codecs.text.call_objects import NO_NAME, CallObject, read_string
 from toolcrib.codecs.text.escaping import escape_json, escape_words
@@ -35,7 +38,7 @@ _PREFIX = Markers(("call:",))
 class Notation:
     """The special tokens of one format: around a call, a string, a declaration and a result.
 
-    What follows the beginning of a result only others may write. `thinking` are further blocks of thinking.
+    Text behind the beginning of a result is not the model's. `thinking` are further blocks of thinking.
     """
 
     call: tuple[str, str]
@@ -84,8 +87,8 @@ class Notation:
             for spec in specs
         )
 
-    def read(self, _form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
-        """Read an answer to its end."""
+    def read(self, _form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> Steps[None]:
+        """Reads an answer to its end."""
         parameters = Parameters(tools)
         begin, end = self.call
         prose = Prose(scan, answer, (begin, end, self.result[0]), blocks={**THINKING, **self.thinking})
@@ -138,7 +141,7 @@ class _Open:
     count: int = 0
 
     def next(self, key: str) -> tuple[str, Place]:
-        """The JSON that stands before its next value, and where that stands."""
+        """The JSON before the next value in it, and the place of that value."""
         place = self.place.item(self.count) if self.listed else self.place.member(key)
         comma = ", " if self.count else ""
         self.count += 1
@@ -146,9 +149,11 @@ class _Open:
 
 
 class _Call:
-    """Reads one call, whose token was read."""
+    """Reads one call, whose first token was read."""
 
-    def __init__(self, notation: Notation, scan: Scanner, answer: Answer, parameters: Parameters) -> None:
+    def __init__(
+        self, notation: Notation, scan: Scanner, answer: AnswerBuilder, parameters: Parameters
+    ) -> None:
         self._scan = scan
         self._answer = answer
         self._parameters = parameters
@@ -157,7 +162,7 @@ class _Call:
         self._outer = markers_of(notation.call)
 
     def read(self) -> Steps[str | None]:
-        """Read the call; the marker of the next one, where it follows without an end of this."""
+        """Reads the call; gives the token that begins the next call, if it follows without an end of this one."""
         scan, answer = self._scan, self._answer
         if (yield from scan.mark()) == "{":
             yield from CallObject(scan, answer, self._outer.words, certain=True).read()
@@ -182,7 +187,7 @@ class _Call:
         return None
 
     def _object(self, tool: str) -> Steps[str]:
-        """The arguments, as JSON to the answer; why they cannot be read, or nothing."""
+        """Reads the arguments, as JSON to the answer; gives the problem if they cannot be read."""
         scan, write = self._scan, self._answer.arguments
         scan.skip(1)
         write("{")
@@ -215,7 +220,7 @@ class _Call:
         return ""
 
     def _key(self, mark: str) -> Steps[str | None]:
-        """A key and its colon; None where there is none."""
+        """Reads a key and its colon; None if there is no key."""
         scan = self._scan
         key: list[str] = []
         if mark == '"':
@@ -232,7 +237,7 @@ class _Call:
         return "".join(key)
 
     def _scalar(self, place: Place, mark: str) -> Steps[str]:
-        """One value that is neither an object nor an array; why it cannot be read, or nothing."""
+        """Reads a value that is neither an object nor an array; gives the problem if it cannot be read."""
         scan, write = self._scan, self._answer.arguments
         if (yield from scan.accept(self._quote)):
             write('"')

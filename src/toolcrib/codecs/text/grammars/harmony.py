@@ -1,8 +1,9 @@
 """Harmony, the format of gpt-oss: messages in channels, a call being a message to `functions.NAME`.
 
-https://cookbook.openai.com/articles/openai-harmony. A server may have taken off the special tokens at either
-end of an answer; one that took off all of them leaves `analysis...assistantfinal...`, in which nothing tells a
-call from what is said: there, all is thinking or text.
+https://cookbook.openai.com/articles/openai-harmony. It is a grammar of its own because a header before each
+message says what the message is. A server may have removed the special tokens at either end of an answer. A
+server that removed all of them leaves `analysis...assistantfinal...`, in which calls cannot be told from text:
+all of it is thinking or text.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import NO_JSON
 from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
@@ -36,7 +37,7 @@ _NEXT: Final = {"assistantfinal": False, "assistantcommentary": False, "assistan
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What stands before a message: its channel, and the tool that it is for."""
+    """The header of a message: its channel, and the tool that it calls."""
 
     channel: str
     tool: str
@@ -49,8 +50,8 @@ def _header(text: str) -> _Header:
     return _Header(channels[-1] if channels else "", name.removeprefix("functions."))
 
 
-def read(_form: Form, scan: Scanner, answer: Answer, _tools: Tools) -> Steps[None]:
-    """Read an answer to its end."""
+def read(_form: Form, scan: Scanner, answer: AnswerBuilder, _tools: Tools) -> Steps[None]:
+    """Reads an answer to its end."""
     if answer.in_thinking:
         answer.in_thinking = False
         header, marker = list[str](), (yield from _content(scan, answer, _Header("analysis", "")))
@@ -73,8 +74,8 @@ def read(_form: Form, scan: Scanner, answer: Answer, _tools: Tools) -> Steps[Non
         answer.text(said)
 
 
-def _content(scan: Scanner, answer: Answer, header: _Header) -> Steps[str | None]:
-    """One message, after its header; the token that ends it."""
+def _content(scan: Scanner, answer: AnswerBuilder, header: _Header) -> Steps[str | None]:
+    """Reads one message behind its header; gives the token that ends it."""
     if not header.tool:
         thinks = header.channel == "analysis"
         marker = yield from scan.until(_ENDS, answer.reasoning if thinks else answer.text)
@@ -97,8 +98,8 @@ def _content(scan: Scanner, answer: Answer, header: _Header) -> Steps[str | None
     return marker
 
 
-def _beginning(scan: Scanner, answer: Answer) -> Steps[tuple[list[str], str | None]]:
-    """What comes before the first token, and that token: the end of a header, or an answer without any."""
+def _beginning(scan: Scanner, answer: AnswerBuilder) -> Steps[tuple[list[str], str | None]]:
+    """Reads up to the first token: gives the header that it ends, if it is one, and the token."""
     held: list[str] = []
     yield from scan.skip_space(held.append)
     yield from scan.take_while(_WORD, held.append)
@@ -119,8 +120,8 @@ def _beginning(scan: Scanner, answer: Answer) -> Steps[tuple[list[str], str | No
     return [], (yield from scan.until(_TOKENS, answer.text))
 
 
-def _stripped(scan: Scanner, answer: Answer, found: str | None) -> Steps[None]:
-    """The rest of an answer without special tokens; what begins next was read."""
+def _stripped(scan: Scanner, answer: AnswerBuilder, found: str | None) -> Steps[None]:
+    """Reads the rest of an answer without special tokens, behind the word that begins the next message."""
     known = Markers(_NEXT)
     while found is not None:
         answer.end_reasoning()

@@ -1,10 +1,13 @@
-"""The whole answer as one JSON object, `{"content": ..., "tool_calls": [...]}`: what a merged schema allows."""
+"""The whole answer as one JSON object, `{"content": ..., "tool_calls": [...]}`: what a merged schema allows.
+
+It is a grammar of its own because the text for the user is a member of the object, too.
+"""
 
 from __future__ import annotations
 
 import re
 
-from toolcrib.codecs.text.answer import Answer
+from toolcrib.codecs.text.answer import AnswerBuilder
 from toolcrib.codecs.text.call_objects import CallObject, Found, loaded, read_string
 from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.prose import Prose
@@ -17,13 +20,13 @@ ESCAPED = {"u": 6}  # characters of an escape; all others have two
 HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB]")
 
 
-def read(_form: Form, scan: Scanner, answer: Answer, _tools: Tools) -> Steps[None]:
-    """Read an answer; one that is no such object is text."""
+def read(_form: Form, scan: Scanner, answer: AnswerBuilder, _tools: Tools) -> Steps[None]:
+    """Reads an answer to its end; an answer that is no such object is text."""
     prose = Prose(scan, answer, (), at_beginning=lambda: _object(scan, answer))
     yield from prose.until_marker()
 
 
-def _object(scan: Scanner, answer: Answer) -> Steps[None]:
+def _object(scan: Scanner, answer: AnswerBuilder) -> Steps[None]:
     start = scan.offset
     if (yield from scan.mark()) != "{":
         answer.text(scan.since(start))
@@ -59,8 +62,8 @@ def _object(scan: Scanner, answer: Answer) -> Steps[None]:
         yield from scan.until(())
 
 
-def _content(scan: Scanner, answer: Answer) -> Steps[None]:
-    """The text of a JSON string, as it comes."""
+def _content(scan: Scanner, answer: AnswerBuilder) -> Steps[None]:
+    """Reads a JSON string and hands on its text while it comes."""
     while True:
         yield from scan.take_while(PLAIN_RUN, answer.text)
         ahead = yield from scan.peek(2)
@@ -76,7 +79,7 @@ def _content(scan: Scanner, answer: Answer) -> Steps[None]:
         answer.text(text if isinstance(text, str) else escape)
 
 
-def _calls(scan: Scanner, answer: Answer) -> Steps[bool]:
+def _calls(scan: Scanner, answer: AnswerBuilder) -> Steps[bool]:
     while True:
         mark = yield from scan.mark()
         if mark == ",":

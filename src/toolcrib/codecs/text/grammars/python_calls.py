@@ -1,6 +1,7 @@
 """Calls in Python's syntax: `[f(a=1, b='x'), g()]`, between delimiters or where an answer begins.
 
-Their values are read as text, as literals only; nothing is ever evaluated.
+It is a grammar of its own because names, arguments and values are Python. Values are read as text, and only
+literals; nothing is ever evaluated.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import Found
 from toolcrib.codecs.text.engine import Engine
 from toolcrib.codecs.text.escaping import escape_json
@@ -73,20 +74,20 @@ class PythonEngine(Engine):
         return (yield from PythonCalls(self.scan, self.answer).call(certain=certain))
 
 
-def read(form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
-    """Read an answer to its end."""
+def read(form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> Steps[None]:
+    """Reads an answer to its end."""
     yield from PythonEngine(form, scan, answer, tools).read()
 
 
 class PythonCalls:
     """Reads calls in Python's syntax and reports them, their arguments as JSON."""
 
-    def __init__(self, scan: Scanner, answer: Answer) -> None:
+    def __init__(self, scan: Scanner, answer: AnswerBuilder) -> None:
         self._scan = scan
         self._answer = answer
 
     def call(self, *, certain: bool) -> Steps[Found]:
-        """One call; without certainty what does not begin like `f(a=` or `f()` is none, and not reported."""
+        """Reads one call; without certainty, what does not begin like `f(a=` or `f()` is no call and not reported."""
         scan = self._scan
         name: list[str] = []
         yield from scan.take_while(NAME_RUN, name.append)
@@ -98,7 +99,7 @@ class PythonCalls:
         return (yield from self.arguments_of(called, certain=certain))
 
     def arguments_of(self, called: str, *, certain: bool) -> Steps[Found]:
-        """The rest of a call after its bracket."""
+        """Reads the rest of a call behind its bracket."""
         scan, answer = self._scan, self._answer
         key = yield from self._keyword()
         if key is None:
@@ -123,7 +124,7 @@ class PythonCalls:
         return Found.CALL
 
     def _keyword(self) -> Steps[str | None]:
-        """The next argument's name, with its `=`; empty after the last one, None for what is neither."""
+        """Reads the next argument's name and its `=`; empty behind the last argument, None if neither stands here."""
         scan = self._scan
         if (named := scan.take(NAMED)) is not None:
             return named[1]
@@ -175,7 +176,7 @@ CLOSING: Final = {"[": "]", "(": ")", "{": "}"}
 
 
 def literal(scan: Scanner, into: Into) -> Steps[bool]:
-    """Read one Python literal and write it as JSON; whether it was one, and whole."""
+    """Reads one Python literal and writes it as JSON; False if it is no literal or not complete."""
     open_: list[str] = []  # the brackets around, "{:" for a dict whose value comes next
     while True:
         mark = yield from scan.mark()
@@ -255,7 +256,7 @@ _READERS: tuple[Callable[[str], int | float], ...] = (
 
 
 def _strings(scan: Scanner, into: Into, *, raw: bool = False) -> Steps[bool]:
-    """A string, or several side by side, as one JSON string."""
+    """Reads one string, or several side by side, as one JSON string."""
     into('"')
     while True:
         quote = yield from scan.peek(3)

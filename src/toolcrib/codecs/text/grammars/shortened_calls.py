@@ -52,7 +52,7 @@ def _lines(text: str) -> dict[str, str] | None:
 
 
 def members_of(text: str, schema: Mapping[str, Any]) -> dict[str, str] | None:
-    """The members that stand after a tool's name in a shortened call; None where they cannot be told."""
+    """The arguments behind the tool's name in a shortened call; None where they cannot be recognised."""
     text = text.strip()
     if text.startswith("<code>"):
         return _lines("\n".join(CODE.findall(text)))
@@ -74,7 +74,7 @@ def _after_arrow(text: str, schema: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _single_parameter(schema: Mapping[str, Any]) -> str | None:
-    """The one parameter that a value without a name can be: the only one, or the only one required."""
+    """The only parameter, or the only required one: a value without a name belongs to it."""
     properties = schema.get("properties")
     names = list(properties) if isinstance(properties, dict) else []
     required = [name for name in as_list(schema.get("required")) if name in names]
@@ -103,6 +103,6 @@ def _unquoted(text: str) -> str:
 
 
 def name_in(text: str) -> str:
-    """The tool that a broken call names, for the words that answer it."""
+    """The tool that a broken call names, so that the answer can name it too."""
     match = NAME_IN.search(text)
     return match[1] if match else ""

@@ -1,4 +1,6 @@
-"""The tolerant reader, for models of which nothing is known but that they were shown `<tool_call>`.
+"""The tolerant reader, for unknown models, which were only shown `<tool_call>` in the prompt.
+
+It is a grammar of its own because such models mix the forms of several families.
 
 It takes the tags that models confuse (`<toolcall>`, `<function_call>`, `<invoke name=…>`, `<function=…>`),
 fences of the language `tool_call`, several calls in one block, and what `tolerant_bodies.py` reads inside.
@@ -12,7 +14,7 @@ import re
 from typing import Any, Final
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import (
     ARGUMENT_KEYS,
     ID_KEYS,
@@ -33,11 +35,11 @@ from toolcrib.codecs.text.grammars.tolerant_bodies import (
     FUNCTION,
     OPENERS,
     TOOLS,
-    Bodies,
+    CallBodies,
     begins_json,
     loosely_read,
 )
-from toolcrib.codecs.text.grammars.tolerant_tags import Tags
+from toolcrib.codecs.text.grammars.tolerant_tags import TagReader
 from toolcrib.codecs.text.prose import CautiousProse
 from toolcrib.codecs.text.scanner import Scanner, Steps
 
@@ -55,13 +57,13 @@ ENVELOPE: Final = re.compile(
 RESERVED: Final = (BRACKET, "```tool ", *(f"```{language}" for language in sorted(FENCES)))
 
 
-def read(_form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
-    """Read an answer to its end."""
+def read(_form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> Steps[None]:
+    """Reads an answer to its end."""
     yield from _Reader(scan, answer, tools).run()
 
 
 class _Reader:
-    def __init__(self, scan: Scanner, answer: Answer, tools: Tools) -> None:
+    def __init__(self, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> None:
         self.scan = scan
         self.answer = answer
         self.tools = tools
@@ -69,8 +71,8 @@ class _Reader:
             scan, answer, MARKERS, fenced=self.fence, at_beginning=self.whole_answer, ignore_case=True
         )
         self.around = self.prose.around
-        self.bodies = Bodies(scan, answer, tools)
-        self.tags = Tags(scan, answer, self.around, self.bodies)
+        self.bodies = CallBodies(scan, answer, tools)
+        self.tags = TagReader(scan, answer, self.around, self.bodies)
 
     def run(self) -> Steps[None]:
         while (marker := (yield from self.prose.until_marker())) is not None:
@@ -85,7 +87,7 @@ class _Reader:
                 self.prose.release(start)
 
     def fence(self, words: list[str]) -> Steps[bool]:
-        """The calls in a fence whose language says that there are any."""
+        """Reads the calls in a code fence whose language announces calls; False if it announces none."""
         if len(words) == 1 and words[0].lower() in FENCES:
             return (yield from self.fenced_calls(""))
         if len(words) == 2 and words[0] == "tool" and self.bodies.is_name(words[1]):
@@ -93,7 +95,7 @@ class _Reader:
         return False
 
     def fenced_calls(self, name: str) -> Steps[bool]:
-        """The calls in a fence up to its end; False, nothing reported, where it holds none."""
+        """Reads the calls in a code fence up to its end; False, with nothing reported, if it holds none."""
         if (yield from self.scan.mark()) not in ("{", "["):
             return False
         if name:
@@ -106,7 +108,7 @@ class _Reader:
         return True
 
     def declarations(self, start: int) -> Steps[None]:
-        """`<tools>`: all of it is text, but for the one object that can only be a call."""
+        """Reads `<tools>`: everything in it is text, except one object that can only be a call."""
         if not (yield from self.scan.accept((">",))):
             self.prose.release(start)
             return
@@ -136,7 +138,7 @@ class _Reader:
     # Calls
 
     def whole_answer(self) -> Steps[None]:
-        """An answer that is JSON: its calls, where it is nothing else; tags in its strings are text."""
+        """Reads the calls of an answer that is nothing but JSON; tags in its strings are text."""
         start = self.scan.offset
         yield from self.scan.skip_space()
         begin = self.scan.offset
@@ -169,7 +171,7 @@ class _Reader:
                 self.bodies.report(call)
 
     def first_key(self) -> Steps[tuple[int, str | None]]:
-        """How many brackets open an answer that is JSON, and the first key in it; None where it is none."""
+        """Reads the brackets with which an answer begins, and the first key; gives how many, and the key or None."""
         depth = 0
         while depth < 2:
             mark = yield from self.scan.peek()
@@ -187,7 +189,7 @@ class _Reader:
         return depth, key if (yield from self.scan.accept((":",))) else None
 
     def is_calls_key(self, key: str | None) -> Steps[bool]:
-        """Whether an object that begins with a key may be calls; reads the name where it begins with one."""
+        """Whether an object with this first key may be a call; reads the name if the key is `name`."""
         if key != "name":
             return key in FIRST_KEYS
         yield from self.scan.skip_space()
@@ -197,7 +199,7 @@ class _Reader:
 def _calls_of_answer(value: Any, known: Tools) -> list[ToolCall]:
     """The calls of a whole answer that is JSON; empty where it is anything but calls.
 
-    `{"tool_calls": [...]}` says what it is; an object with name and arguments counts only for a known tool.
+    `{"tool_calls": [...]}` says that it holds calls; an object with name and arguments must name a known tool.
     """
     items, marked = value if isinstance(value, list) else [value], False
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What stands in the tag or fence of a call, in whatever shape a model wrote it."""
+"""Reads what stands in the tag or code fence of a call, in whatever shape a model wrote it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, Final
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.arguments import ArgumentWriter, Parameters, TextValue, Tools, read_value
 from toolcrib.codecs.text.call_objects import NO_JSON, CallObject, calls_in, readable
 from toolcrib.codecs.text.engine import ignore
@@ -17,7 +17,7 @@ from toolcrib.codecs.wire_json import compact
 from toolcrib.json_text.lenient_grammar import Unreadable
 from toolcrib.json_text.lenient_reader import read_json
 
-__all__ = ["ATTRIBUTE", "IN_TAG", "LONGEST_TAG", "NAME_TAGS", "Bodies", "begins_json", "loosely_read"]
+__all__ = ["ATTRIBUTE", "IN_TAG", "LONGEST_TAG", "NAME_TAGS", "CallBodies", "begins_json", "loosely_read"]
 
 NAMESPACES: Final = ("", "minimax:", "antml:", "seed:", "steptml:")
 WRAPPERS: Final = (
@@ -58,17 +58,17 @@ NO_SINGLE_PARAMETER: Final = (
 )
 
 
-class Bodies:
+class CallBodies:
     """Reads the calls of one answer."""
 
-    def __init__(self, scan: Scanner, answer: Answer, tools: Tools) -> None:
+    def __init__(self, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> None:
         self.scan = scan
         self.answer = answer
         self.tools = tools
         self._parameters = Parameters(tools)
 
     def report(self, call: ToolCall) -> None:
-        """A call that was read whole."""
+        """Reports a call that was read completely."""
         self.answer.open_call(call.name, call.id)
         self.answer.arguments(str(call.arguments))
         self._close(call.problem)
@@ -86,7 +86,7 @@ class Bodies:
     # JSON
 
     def json_calls(self) -> Steps[str | None]:
-        """Calls that are JSON objects, one after another or in a list; the tag that ended a broken one."""
+        """Reads calls that are JSON objects, one after another or in a list; gives the tag that ended a broken one."""
         scan, listed = self.scan, False
         while True:
             yield from scan.take_while(BETWEEN)
@@ -108,7 +108,7 @@ class Bodies:
                 return None
 
     def _object(self) -> Steps[bool]:
-        """One object; whether it was read to its end."""
+        """Reads one object; False if it could not be read to its end."""
         scan, start = self.scan, self.scan.offset
         call = CallObject(scan, self.answer, STOPS, certain=True, checked=True)
         scan.skip(1)
@@ -128,7 +128,7 @@ class Bodies:
         return True
 
     def json_arguments(self, name: str) -> Steps[None]:
-        """A JSON value that holds the arguments of a call of this name."""
+        """Reads a JSON value that holds the arguments of a call of this tool."""
         start = self.scan.offset
         complete = yield from self.rest_of_json(0)
         text = self.scan.since(start).strip()
@@ -141,7 +141,7 @@ class Bodies:
         yield from self.scan.take_while(BETWEEN)
 
     def rest_of_json(self, depth: int, into: Into = ignore) -> Steps[bool]:
-        """The rest of a value of which so many brackets are open; False where it was broken off."""
+        """Reads the rest of a JSON value of which `depth` brackets are open; False if it is broken off."""
         known = markers_of(('"', "'", "{", "}", "[", "]", *STOPS))
         while True:
             mark = yield from self.scan.until(known, into)
@@ -159,7 +159,7 @@ class Bodies:
     # Tags
 
     def tagged_call(self, name: str, closer: str) -> Steps[None]:
-        """The rest of a call whose tag names the tool: JSON, or a tag for each parameter."""
+        """Reads the rest of a call whose tag names the tool: JSON, or a tag for each parameter."""
         mark = yield from self.scan.mark()
         if mark == "{":
             yield from self.json_arguments(name)
@@ -172,7 +172,7 @@ class Bodies:
         self._close(problem)
 
     def _parameters_of(self, name: str, closer: str, writer: ArgumentWriter) -> Steps[str]:
-        """The parameters up to the end of the call; what is wrong with them, if anything is."""
+        """Reads the parameters up to the end of the call; gives the problem if they cannot be read."""
         scan, own = self.scan, markers_of((closer,))
         while True:
             yield from scan.skip_space()
@@ -192,7 +192,7 @@ class Bodies:
                 return CUT_OFF
 
     def _key(self) -> Steps[tuple[str | None, str]]:
-        """The parameter that a tag begins, and the closing tag that ends its value; None where it begins none."""
+        """Reads a tag; gives the parameter that it begins, or None, and the closing tag that ends the value."""
         scan, pieces = self.scan, list[str]()
         scan.skip(1)
         yield from scan.take_while(IN_TAG, pieces.append, LONGEST_TAG)
@@ -211,7 +211,7 @@ class Bodies:
     # Shortened lines
 
     def short_call(self, name: str, start: int) -> Steps[None]:
-        """The rest of a shortened call, whose name ended at `start`, with the tag that ends it."""
+        """Reads the rest of a shortened call, whose name ended at `start`, and the tag that ends it."""
         known = markers_of(('="', "='", *CLOSERS, *OPENERS), True)
         quotes = (yield from self.scan.peek()) not in (">", "/")
         while True:
@@ -252,7 +252,7 @@ def loosely_read(text: str) -> Any:
 
 
 def read_tagged(scan: Scanner, into: Into, closer: str) -> Steps[bool]:
-    """A value up to the tag that ends it, and the white space after that; whether it is complete.
+    """Reads a value up to its closing tag, and the white space behind that; False if it does not end.
 
     The same tag followed by anything but another tag is a part of the value.
     """

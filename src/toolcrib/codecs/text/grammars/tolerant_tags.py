@@ -1,4 +1,4 @@
-"""Calls in a tag: whose opening tag it is, what stands in it, and which closing tags belong to it."""
+"""Reads calls in tags: the opening tag, what stands in it, and the closing tags that belong to it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import ARGUMENT_KEYS, NO_JSON, calls_in
 from toolcrib.codecs.text.grammars.shortened_calls import name_in
 from toolcrib.codecs.text.grammars.tolerant_bodies import (
@@ -21,7 +21,7 @@ from toolcrib.codecs.text.grammars.tolerant_bodies import (
     OPENER_MARKS,
     OPENERS,
     TOOLS,
-    Bodies,
+    CallBodies,
     begins_json,
     loosely_read,
 )
@@ -29,7 +29,7 @@ from toolcrib.codecs.text.prose import SHOWN, THOUGHTS
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
 from toolcrib.codecs.text.surroundings import LONGEST_WORD, TICKS, WORD, Surroundings, is_example
 
-__all__ = ["Tags"]
+__all__ = ["TagReader"]
 
 NOTHING_IN_IT: Final = (
     "what stands in the tag is no call; write one JSON object with name and arguments in it"
@@ -43,7 +43,7 @@ WORD_ENDS: Final = Markers(("{", *CLOSERS, *OPENERS), ignore_case=True)
 
 
 class _Block:
-    """One announced block of calls: where it begins, and which tag is to be read next."""
+    """A block of calls behind an opening tag: where it begins, and which tag is to be read next."""
 
     __slots__ = ("at_line_start", "fenced", "foreign", "marker", "opened", "start")
 
@@ -56,17 +56,17 @@ class _Block:
         self.opened = 0
 
     def found(self) -> bool:
-        """Its calls were read."""
+        """The calls in it were read."""
         self.marker = ""
         return True
 
     def closed(self) -> bool:
-        """They were read together with the tag that ends it."""
+        """The calls in it were read, and its closing tag."""
         self.opened -= 1
         return self.found()
 
     def ended_by(self, marker: str | None) -> bool:
-        """Its calls were read, up to the tag that ended a broken one, if any did."""
+        """The calls in it were read, and the tag that ended a broken call, if there was one."""
         if marker is None:
             return self.found()
         return self.closed() if marker in CLOSERS else self.goes_on(marker)
@@ -76,10 +76,12 @@ class _Block:
         return True
 
 
-class Tags:
-    """Reads the tagged calls of one answer; `unclosed` counts tags whose end may still come."""
+class TagReader:
+    """Reads the tagged calls of one answer; `unclosed` counts the tags whose closing tag may still come."""
 
-    def __init__(self, scan: Scanner, answer: Answer, around: Surroundings, bodies: Bodies) -> None:
+    def __init__(
+        self, scan: Scanner, answer: AnswerBuilder, around: Surroundings, bodies: CallBodies
+    ) -> None:
         self.scan = scan
         self.answer = answer
         self.around = around
@@ -87,9 +89,9 @@ class Tags:
         self.unclosed = 0
 
     def read(self, marker: str) -> Steps[str | None]:
-        """The calls after an opening tag; tags that only repeat it are taken with it.
+        """Reads the calls behind an opening tag, and further opening tags that only repeat it.
 
-        Gives a marker that was read and is no part of them.
+        Gives a marker that was read and does not belong to the calls.
         """
         block = _Block(marker, self.scan.offset - len(marker), self.around.line_start)
         while block.marker:
@@ -114,7 +116,7 @@ class Tags:
         return None
 
     def _close(self, block: _Block) -> Steps[None]:
-        """Take the closing tags, whichever they are; those that are missing may come later."""
+        """Reads the closing tags, of whatever name; missing ones may come later."""
         opened = block.opened
         yield from self.scan.skip_space()
         if block.fenced:
@@ -129,7 +131,7 @@ class Tags:
         self.unclosed = max(0, opened)
 
     def _header(self, marker: str) -> Steps[str | None]:
-        """The rest of an opening tag: the name that it gives, or none; None where it is no tag."""
+        """Reads the rest of an opening tag; gives the tool's name in it, if it has one, or None if it is no tag."""
         if marker == BRACKET:
             return ""
         rest: list[str] = []
@@ -147,7 +149,7 @@ class Tags:
         return as_word(next(group for group in named.groups() if group is not None))
 
     def _body(self, block: _Block) -> Steps[bool]:
-        """What stands in a tag; whether there were calls in it, or another tag to go on with."""
+        """Reads what stands in a tag; False if it holds neither calls nor another opening tag."""
         while True:
             yield from self.scan.skip_space()
             if (yield from begins_json(self.scan)):
@@ -172,7 +174,7 @@ class Tags:
                 return (yield from self._line(block))
 
     def _inner(self, block: _Block) -> Steps[bool | None]:
-        """A tag inside the tag; None where it is over and the body goes on."""
+        """Reads a tag inside of the tag; None if the body goes on behind it."""
         scan = self.scan
         if (marker := (yield from scan.accept(OPENER_MARKS))) is not None:
             return block.goes_on(marker)
@@ -200,7 +202,7 @@ class Tags:
         return block.found()
 
     def _named(self, block: _Block, name: str) -> Steps[bool]:
-        """The arguments after `<name>…</name>`, in a tag of their own or not."""
+        """Reads the arguments behind `<name>…</name>`, in a tag of their own or not."""
         scan = self.scan
         yield from scan.skip_space()
         tag: list[str] = []
@@ -215,11 +217,11 @@ class Tags:
         return block.found()
 
     def _may_name(self, block: _Block, name: str) -> bool:
-        """Whether a word in a tag names a tool; of unknown ones the model is told, if they are meant."""
+        """Whether a word in a tag is taken for a tool's name; an unknown name only at the beginning of a line."""
         return self.bodies.is_name(name) or (block.at_line_start and f"<{name}" not in SHOWN)
 
     def _line(self, block: _Block) -> Steps[bool]:
-        """A shortened call that begins with the tool's name, or words before the JSON."""
+        """Reads a shortened call that begins with the tool's name, or words before the JSON."""
         scan = self.scan
         words: list[str] = []
         yield from scan.take_while(WORD, words.append, LONGEST_WORD)
@@ -254,7 +256,7 @@ class Tags:
         return (yield from self._words(block)) if block.at_line_start else False
 
     def _words(self, block: _Block) -> Steps[bool]:
-        """Words in a block: they may lead to JSON on a line of its own that ends the block."""
+        """Reads words in a block, behind which JSON on a line of its own may end the block."""
         scan = self.scan
         marker = yield from scan.until(WORD_ENDS)
         said = scan.since(block.start)
@@ -284,12 +286,12 @@ class Tags:
         return block.closed()
 
     def _release(self, block: _Block) -> None:
-        """What was read of it is text, up to a marker that is to be read anew."""
+        """What was read of the block is text, except a marker that is to be read again."""
         said = self.scan.since(block.start)
         self.around.text(said[: -len(block.foreign)] if block.foreign else said)
 
     def _set_aside(self, block: _Block) -> Steps[None]:
-        """A call that is only shown, up to its end."""
+        """Reads a call that is only shown, up to its end, as text."""
         self._release(block)
         yield from self.scan.skip_space(self.around.text)
         if (yield from self.scan.peek()) in ("{", "["):
@@ -302,5 +304,5 @@ class Tags:
 
 
 def as_word(text: str) -> str | None:
-    """A tool's name, or None where a text is none."""
+    """The tool's name that a text is, or None."""
     return text.strip() if NAME.fullmatch(text.strip()) else None

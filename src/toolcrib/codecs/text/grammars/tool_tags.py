@@ -1,8 +1,8 @@
 """Calls whose tags are the tools' own names: `<read_file><path>a.txt</path></read_file>`.
 
 A parameter is a tag in the call; its value is text, trimmed but in `content`, and in CDATA it may hold any
-tag. A tag that closes a value counts where another follows. What a tool's name stands for in prose, in code
-or in a quotation is no call.
+tag. A closing tag ends a value where another tag follows it. A tool's name in prose, in code or in a
+quotation is no call. It is a grammar of its own because the delimiters are the tools' names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text.answer import CUT_OFF, Answer
+from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.arguments import ArgumentWriter, Parameters, Place, TextValue, read_value
 from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.prose import CautiousProse
@@ -40,13 +40,13 @@ NESTED: Final = "a call stands in another call; write them one after the other"
 TWICE: Final = "the parameter {name!r} stands twice; write the call again with each of them once"
 
 
-def read(_form: Form, scan: Scanner, answer: Answer, tools: Tools) -> Steps[None]:
-    """Read an answer to its end."""
+def read(_form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> Steps[None]:
+    """Reads an answer to its end."""
     yield from _Reader(scan, answer, tools).run()
 
 
 class _Reader:
-    def __init__(self, scan: Scanner, answer: Answer, tools: Tools) -> None:
+    def __init__(self, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> None:
         self.scan = scan
         self.answer = answer
         self.tools = tools
@@ -72,7 +72,7 @@ class _Reader:
             around.called()
 
     def call(self, name: str) -> Steps[None]:
-        """The parameters of a call up to its end."""
+        """Reads the parameters of a call up to its end."""
         self.answer.open_call(name)
         writer = ArgumentWriter(self.answer)
         lists: dict[str, list[Any]] = {}
@@ -92,7 +92,7 @@ class _Reader:
         self.answer.close_call()
 
     def parameter(self, tool: str, writer: ArgumentWriter, lists: dict[str, list[Any]]) -> Steps[str]:
-        """One parameter; what is wrong with it, if anything is."""
+        """Reads one parameter; gives the problem if it cannot be read."""
         name = yield from self.tag()
         if name is None:
             return NO_PARAMETER
@@ -118,7 +118,7 @@ class _Reader:
         return "" if complete else CUT_OFF
 
     def tag(self) -> Steps[str | None]:
-        """The name in the opening tag that stands here."""
+        """Reads an opening tag; gives its name, or None if none stands here."""
         if (yield from self.scan.peek()) != "<":
             return None
         self.scan.skip(1)
@@ -128,7 +128,7 @@ class _Reader:
         return name if (yield from self.scan.accept((">",))) and NAME.fullmatch(name) else None
 
     def value(self, name: str, into: Into) -> Steps[bool]:
-        """A value up to its closing tag; whether it has one."""
+        """Reads a value up to its closing tag; False if there is none."""
         closer = f"</{name}>"
         marks = markers_of((closer, CDATA))
         trimmed = _Trimmed(into, keeps=name in VERBATIM)
@@ -146,7 +146,7 @@ class _Reader:
 
 
 class _Trimmed:
-    """White space around a value is layout, but in those that keep it; in CDATA it never is."""
+    """Drops the white space around a value, which is layout, except in values that keep it and in CDATA."""
 
     __slots__ = ("_begun", "_held", "_into", "_keeps")
 
@@ -176,7 +176,7 @@ class _Trimmed:
 
 
 def structured(text: str, place: Place, depth: int = 0) -> Any:
-    """A value that is no string: JSON, or tags in tags where the schema takes an object or a list."""
+    """The value of a text that is no string: JSON, or tags in tags where the schema takes an object or a list."""
     bare = text.strip()
     if depth < MAX_DEPTH and bare.startswith("<") and place.kinds & {"object", "array"}:
         members = _elements(bare)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 WHILE_IT_RUNS = (
-    "WHILE a command runs, git of yours (in an editor, in a prompt) runs what the settings and hooks of repositories "
-    "name that the command creates in the workspace; they are removed only when the command has ended"
+    "WHILE a command runs, your own git (in an editor, in a prompt) obeys settings and hooks that the command writes "
+    "into repositories of the workspace; they are removed only when the command has ended"
 )
 ALWAYS = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",

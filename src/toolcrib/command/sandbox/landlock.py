@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 WHILE_IT_RUNS = (
-    "WHILE a command runs, it can change protected files and create repositories, and git or an editor of yours runs "
-    "what they name; they are put back, and what git would run is removed, only when the command has ended"
+    "WHILE a command runs, it can change protected files and create repositories, which your own git or editor obeys; "
+    "they are put back, and what git would run is removed, only when the command has ended"
 )
 EXECUTE, WRITE, READ, LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 MAKE = 0x1FF0  # remove and make: folders, files, devices, sockets, pipes, links

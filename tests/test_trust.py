@@ -75,7 +75,7 @@ def test_trusted_rules_narrow_and_allow_nothing(project: Path, capsys: pytest.Ca
         "deny  keys",
         "path: keys/**",
         "reason: keys stay",
-        "not used, as a project allows nothing",
+        "not used, because a project may not allow anything",
     ):
         assert words in shown
     verdict, said = explained(capsys, KEY)

@@ -21,7 +21,7 @@ needs at its top. `tests/test_cli_commands.py` follows these steps.
 | for | read |
 | --- | --- |
 | how a command line becomes a command | `main`, `command_group`, `command_table` |
-| options that several commands share | `options`, `sandbox_options`, `secret_options`, `audit_reading` |
+| options of several commands | `options`, `policy_options`, `sandbox_options`, `secret_options`, `audit_reading` |
 | tools and their arguments | `loaded_tools`, `tool_arguments` |
 | what decides over calls | `settings_in_effect`, `user_files`, `rule_checks`, `own_files` |
 | what would happen to a call | `prediction`, `dry_run` |

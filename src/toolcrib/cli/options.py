@@ -11,23 +11,10 @@ from typing import Annotated
 
 import typer
 
-from toolcrib.toolbox.policy import Autonomy
-
 WorkspaceFolder = Annotated[
     Path, typer.Option("--workspace", "-w", help="The folder that the tools work in and cannot leave.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-RulesFile = Annotated[
-    Path | None,
-    typer.Option("--policy", metavar="FILE", help="A file of rules; if left out, your own policy.toml."),
-]
-AutonomyLevel = Annotated[
-    Autonomy | None,
-    typer.Option(
-        help="read_only: nothing may change; supervised: you are asked before a change; full: everything runs. The "
-        "lowest autonomy counts of this option, your rules and a trusted project's rules; without any, supervised."
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +33,3 @@ class ToolOptions:
     def references(self) -> tuple[str, ...]:
         """What `--from` names."""
         return tuple(self.from_ or ())
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyOptions:
-    """What decides over calls."""
-
-    policy: RulesFile = None
-    autonomy: AutonomyLevel = None

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.cli.console import say
-from toolcrib.cli.options import PolicyOptions
 from toolcrib.cli.own_files import protect_own_files
+from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.rule_checks import check_notes
 from toolcrib.cli.user_files import approval_store, rules_file, trust_store
 from toolcrib.cli.wording import counted

@@ -14,5 +14,5 @@ def command(log: LogFile = None) -> int:
     if checked.broken is not None:
         out(f"{opened.path}: {checked.broken}; {checked.lines} lines before it hold")
         return NOT_DONE
-    out(f"{opened.path}: {checked.lines} lines hold, the last sealed {checked.seal[:16]}…")
+    out(f"{opened.path}: {checked.lines} lines hold; the last seal is {checked.seal[:16]}…")
     return DONE

@@ -143,7 +143,7 @@ def _print_facts(facts: dict[str, Any]) -> None:
             ("address", facts["address"] or "found at the first call"),
             ("key", _key_line(facts)),
             ("wire format", facts["wire_format"]),
-            ("calls", f"written as text: {written}" if written else "the provider's own"),
+            ("calls", f"written as text: {written}" if written else "in the provider's own format"),
             ("schemas", f"dialect {facts['dialect']}"),
             ("tool choice", ", ".join(features["tool_choice"])),
             ("can", ", ".join(has)),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from toolcrib.cli.console import DONE, out
 from toolcrib.cli.loaded_tools import load_assembly
-from toolcrib.cli.options import RulesFile, ToolOptions
+from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.policy_options import RulesFile
 from toolcrib.cli.rule_checks import unmatched_lines, untried_examples
 from toolcrib.cli.sandbox_options import SandboxOptions
 from toolcrib.cli.settings_in_effect import rules_summary

@@ -9,7 +9,8 @@ import typer
 
 from toolcrib.cli.console import DONE, Problem, out
 from toolcrib.cli.loaded_tools import load_assembly
-from toolcrib.cli.options import PolicyOptions, ToolOptions
+from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.prediction import predict
 from toolcrib.cli.sandbox_options import SandboxOptions
 from toolcrib.cli.settings_in_effect import settings_in_effect

@@ -14,7 +14,8 @@ import typer
 from toolcrib.call import ToolCall
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, say
 from toolcrib.cli.loaded_tools import load_assembly
-from toolcrib.cli.options import PolicyOptions, ToolOptions
+from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.prediction import Prediction, predict
 from toolcrib.cli.sandbox_options import SandboxOptions
 from toolcrib.cli.settings_in_effect import settings_in_effect

@@ -21,7 +21,8 @@ from toolcrib.call import CallKey
 from toolcrib.cli.console import Problem, debugging, say, someone_is_there, stdout_reserved
 from toolcrib.cli.json_answers import JsonAnswers
 from toolcrib.cli.loaded_tools import load_assembly
-from toolcrib.cli.options import PolicyOptions, ToolOptions
+from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.run_display import Display, JsonLines, show_run
 from toolcrib.cli.sandbox_options import SandboxOptions, sandbox_warnings
 from toolcrib.cli.settings_in_effect import settings_in_effect

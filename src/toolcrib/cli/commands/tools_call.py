@@ -26,7 +26,8 @@ from toolcrib.cli.console import (
     stdout_reserved,
 )
 from toolcrib.cli.loaded_tools import find_tool, load_assembly, load_tools
-from toolcrib.cli.options import PolicyOptions, ToolOptions
+from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.question_text import repair_lines
 from toolcrib.cli.sandbox_options import NetworkSwitch, SandboxOptions
 from toolcrib.cli.settings_in_effect import BY_DEFAULT, FLAG, SettingsInEffect, settings_in_effect

@@ -100,7 +100,7 @@ def _lines(found: ProjectRules) -> list[str]:
         lines.append(f"  autonomy at most {found.rules.autonomy.value}")
     lines += [f"  {line}" for rule in found.narrowing for line in _rule_lines(rule)]
     if found.widening:
-        lines.append("  not used, as a project allows nothing:")
+        lines.append("  not used, because a project may not allow anything:")
         lines += [f"    {line}" for rule in found.widening for line in _rule_lines(rule)]
     lines += [f"  {on_one_line(str(limit))}" for limit in found.rules.limits]
     if not found.rules.rules:

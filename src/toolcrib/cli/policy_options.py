@@ -1,0 +1,31 @@
+"""The options that say what decides over calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolcrib.toolbox.policy import Autonomy
+
+RulesFile = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="A file of rules; if left out, your own policy.toml."),
+]
+AutonomyLevel = Annotated[
+    Autonomy | None,
+    typer.Option(
+        help="read_only: nothing may change; supervised: you are asked before a change; full: everything runs. The "
+        "lowest autonomy counts of this option, your rules and a trusted project's rules; without any, supervised."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOptions:
+    """What decides over calls."""
+
+    policy: RulesFile = None
+    autonomy: AutonomyLevel = None

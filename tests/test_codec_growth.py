@@ -178,7 +178,7 @@ def heads(name: str) -> tuple[str, str]:
 def hostile(name: str) -> dict[str, tuple[str, str]]:
     """What a text begins with, and what then goes on for ever."""
     opening, head = heads(name)
-    marks = [mark for mark in format_named(name).guards if mark.strip()] or ["<tool_call>", "</tool_call>"]
+    marks = [mark for mark in format_named(name).reserved if mark.strip()] or ["<tool_call>", "</tool_call>"]
     return {
         "calls that only begin": ("", head),
         "names without arguments": ("", opening),

@@ -379,6 +379,11 @@ def test_a_row_of_templates_is_a_format(fields: dict[str, Any]) -> None:
         {"call": "{call}"},
         {"call": "<call>{name}</call>"},
         {"call": "<call={name}>{arguments}</call>", "parameter": "{name}: {value}"},
+        {
+            "call": "<call={name}>{arguments}</call>",
+            "parameter": "<arg={name}>{value}</arg>",
+            "other_begins": ("<kall=",),
+        },
     ],
 )
 def test_templates_that_cannot_be_read_are_refused(fields: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import NO_JSON, NO_NAME, CallObject, Found, read_keyed_calls
+from toolcrib.codecs.text.delimiters import Delimiters
 from toolcrib.codecs.text.form import Callee, Form, Tools
 from toolcrib.codecs.text.prose import Prose
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
@@ -36,7 +37,7 @@ class Engine:
         self.form = form
         self.scan = scan
         self.answer = answer
-        self.delimiters = form.delimiters
+        self.delimiters: Delimiters = form.delimiters
         self.ahead: list[str] = []  # delimiters that were read already and come next
         self.prose = Prose(
             scan,
@@ -265,7 +266,7 @@ class Engine:
             marker = yield from self._arguments_between_tokens()
         if marker == delimiters.separator:
             marker = yield from scan.until(delimiters.all)
-        if marker == delimiters.call or marker in delimiters.section_ends:
+        if marker is not None and (marker == delimiters.call or marker in delimiters.section_ends):
             self.ahead += [marker]
 
     def _arguments_between_tokens(self) -> Steps[str | None]:

@@ -41,6 +41,10 @@ NO_DELIMITERS: Final = (
     "text format {!r}: its templates do not say where a call begins; `call` needs {{call}}, or {{name}} and "
     "{{arguments}}, with something before it, and with `parameter` both need tags around {{name}} and {{value}}"
 )
+NOT_WITH_TAGS: Final = (
+    "text format {!r}: `other_begins`, `other_ends` and `ignored_words` have no meaning with `parameter`; "
+    "use `also_spelled` for other spellings of its tags"
+)
 LONGEST_SHOWN: Final = 200
 EXAMPLE: Final = ToolCall("NAME", {"PARAMETER": "VALUE"})
 TAGGED_EXAMPLE: Final = ToolCall("FUNCTION", {"PARAMETER_1": "VALUE", "PARAMETER_2": "A VALUE\nOF TWO LINES"})
@@ -179,7 +183,9 @@ class Form:
     other_constraints: Mapping[str, Constraint] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """ValueError where the templates do not say how an answer is read."""
+        """ValueError where the templates do not say how an answer is read, or the fields contradict each other."""
+        if self.parameter and (self.other_begins or self.other_ends or self.ignored_words):
+            raise ValueError(NOT_WITH_TAGS.format(self.name))
         try:
             words = self.delimiters.words
         except (IndexError, ValueError):
@@ -301,7 +307,7 @@ class Form:
         several = "in one list" if "[{calls}]" in self.calls else "one after the other, each in this form"
         return (
             f"Several calls stand {several}. After your calls, stop: "
-            "the results come in <tool_response> with the next message."
+            f"the results come {'in <tool_response> ' * (self.result == JSON_RESULT)}with the next message."
         )
 
     # Constraints

@@ -55,7 +55,7 @@ def tagged(name: str, *models: str, rule: str = STRINGS_AS_THEY_ARE, **fields: A
     """A format with a tag for each parameter; `rule` says how values are written."""
     each = fields.get("calls", "{calls}") == "{calls}"
     several = "repeat the whole form" if each else "repeat what stands inside the outermost tags"
-    common = {
+    common: dict[str, Any] = {
         "declaration": "# Tools\n\nYou may call these functions:\n<tools>\n{tools}\n</tools>",
         "instruction": "To call a function, write exactly:",
         "rules": f"{rule} For several calls {several}. {AFTER_YOUR_CALLS}",
@@ -131,7 +131,7 @@ def glm(name: str, model: str, line: str) -> Form:
 
 def python(name: str, *models: str, **fields: Any) -> Form:
     """A format whose calls are Python."""
-    common = {
+    common: dict[str, Any] = {
         "calls": "[{calls}]",
         "call": "{call}",
         "between": ", ",

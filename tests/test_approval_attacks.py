@@ -14,10 +14,11 @@ import pytest
 from toolcrib import Answer, Effect, Toolbox, ToolCall, Verdict, tool
 from toolcrib.call import CallKey
 from toolcrib.errors import ErrorCode
-from toolcrib.prepared import Pending, Ready, prepared_to_json
+from toolcrib.prepared import Pending, Ready
 from toolcrib.question import Lasting, Preview
 from toolcrib.rules import ApprovalStore, Limit, RateLimits
-from toolcrib.toolbox import ask
+from toolcrib.saved_calls import prepared_to_json
+from toolcrib.toolbox import preview as previews
 
 ran: list[str] = []
 
@@ -79,7 +80,7 @@ async def test_a_person_is_asked_without_a_preview(preview: Any) -> None:
 
 
 async def test_a_preview_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ask, "PREVIEW_TIME", 0.05)
+    monkeypatch.setattr(previews, "PREVIEW_TIME", 0.05)
     release = threading.Event()
     asked: list[str] = []
 
@@ -117,7 +118,7 @@ async def test_a_preview_that_hangs_after_the_yes_is_asked_about_again(
         return Preview("shown", "digest")
 
     made = tool(effect=Effect.WRITE, secrets=(), preview=preview)(_write)
-    monkeypatch.setattr(ask, "PREVIEW_TIME", 0.3)
+    monkeypatch.setattr(previews, "PREVIEW_TIME", 0.3)
     try:
         result = await Toolbox([made], approver=approver).call("_write", {})
     finally:

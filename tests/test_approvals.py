@@ -17,9 +17,10 @@ from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
 from toolcrib.assembly import default_tools
 from toolcrib.errors import ErrorCode, ToolcribError
-from toolcrib.prepared import Pending, prepared_to_json
+from toolcrib.prepared import Pending
 from toolcrib.question import Lasting, Preview, Scope
 from toolcrib.rules import ApprovalStore
+from toolcrib.saved_calls import prepared_to_json
 from toolcrib.secrets import Environment
 
 

@@ -134,6 +134,51 @@ def _reaches(start: str, goal: str, edges: dict[str, set[str]]) -> bool:
     return False
 
 
+# One call from `Toolbox.call` to the user's function and back to its recorded result, in the order in which to read it.
+# A tool is met here as its Definition; `tool.py` and `function.py` are how authors write it.
+READING_PATH = [
+    "call", "prepared", "context", "compiling.definition", "toolbox.registry", "toolbox.tool_list",
+    "toolbox.box", "toolbox.path", "toolbox.prepare", "toolbox.resolve", "toolbox.decode", "toolbox.decide",
+    "toolbox.ask", "toolbox.execute", "toolbox.modes", "toolbox.deadline", "toolbox.output", "toolbox.report",
+]  # fmt: skip
+STEPS = {f"toolcrib.{name}" for name in READING_PATH[6:]}
+LINES_TO_READ = 3_000
+
+
+def edges() -> dict[str, set[str]]:
+    names = {f"toolcrib.{name}": path for name, path in NAMES.items() if name}
+    return {name: {other for other in imports(path) if other in names} for name, path in names.items()}
+
+
+def test_one_call_can_be_read_end_to_end() -> None:
+    """The files of the path are few, and what they import besides leads to no other step of a call."""
+    lines = {name: len(NAMES[name].read_text(encoding="utf-8").splitlines()) for name in READING_PATH}
+    assert sum(lines.values()) <= LINES_TO_READ, lines
+    graph = edges()
+    composing = "toolcrib.toolbox.box"  # it puts all parts together: the one file that knows every other
+    no_leaves = [
+        f"{name} -> {other}"
+        for name in (f"toolcrib.{name}" for name in READING_PATH)
+        for other in graph[name] - {f"toolcrib.{name}" for name in READING_PATH}
+        if name != composing and any(_reaches(other, step, graph) for step in STEPS)
+    ]
+    assert no_leaves == []
+
+
+def test_no_step_of_a_call_is_handed_the_toolbox() -> None:
+    """No module of toolbox/ but `box.py` (and the package, which hands the name out) names the class Toolbox."""
+    naming = [
+        name
+        for name, path in NAMES.items()
+        if name.startswith("toolbox.") and name != "toolbox.box"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Name) and node.id == "Toolbox")
+        or (isinstance(node, ast.alias) and node.name in ("Toolbox", "toolcrib.toolbox.box"))
+        or (isinstance(node, ast.ImportFrom) and node.module == "toolcrib.toolbox.box")
+    ]
+    assert naming == []
+
+
 def test_codecs_do_no_io() -> None:
     found = [
         f"{name_of(path)} -> {imported}"

@@ -119,7 +119,7 @@ async def test_all_calls_walk_through_the_steps() -> None:
     async def outer(ctx: Context) -> str:
         return (await ctx.call("look", path="inner")).text
 
-    from toolcrib.prepared import prepared_to_json
+    from toolcrib.saved_calls import prepared_to_json
 
     box: Toolbox = Toolbox([look, outer], around_execute=[step])
     await box.call("outer")

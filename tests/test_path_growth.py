@@ -79,7 +79,7 @@ def test_a_turn_costs_the_same_at_the_end_of_a_long_run() -> None:
 
 
 def test_cutting_a_long_result_is_linear() -> None:
-    from toolcrib.toolbox.output import cut_middle
+    from toolcrib.toolbox.cap import cut_middle
 
     def cutting(lines: int) -> Callable[[], object]:
         text = "line of text\n" * lines

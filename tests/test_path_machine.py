@@ -12,7 +12,8 @@ from tests.properties import examples
 from toolcrib import Answer, Effect, Toolbox, ToolCall, Verdict
 from toolcrib.call import CallKey
 from toolcrib.function import tool
-from toolcrib.prepared import Pending, Ready, Refused, prepared_to_json
+from toolcrib.prepared import Pending, Ready, Refused
+from toolcrib.saved_calls import prepared_to_json
 
 EFFECTS = {"read": Effect.READ, "write": Effect.WRITE, "destroy": Effect.DESTRUCTIVE}
 RUNS = st.sampled_from(["one", "two"])

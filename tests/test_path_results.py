@@ -23,7 +23,7 @@ from toolcrib import Effect, File, Image, Text, Toolbox, ToolResult
 from toolcrib.content import Audio, Json
 from toolcrib.events import StatusChanged
 from toolcrib.function import tool
-from toolcrib.toolbox.output import cut_middle
+from toolcrib.toolbox.cap import cut_middle
 
 READ = Effect.READ
 

@@ -16,7 +16,7 @@ from toolcrib.audit import AuditLog
 from toolcrib.errors import ErrorCode
 from toolcrib.events import event_to_dict
 from toolcrib.facts import MaxOutput
-from toolcrib.prepared import prepared_to_json
+from toolcrib.saved_calls import prepared_to_json
 from toolcrib.secrets import SecretError
 
 VALUE = "hunter2-hunter3-xyz"

@@ -9,7 +9,8 @@ from toolcrib import Answer, Context, Effect, Question, Toolbox, ToolCall, ToolE
 from toolcrib.call import CallKey
 from toolcrib.errors import ErrorCode
 from toolcrib.function import tool
-from toolcrib.prepared import Pending, Ready, Refused, prepared_to_json
+from toolcrib.prepared import Pending, Ready, Refused
+from toolcrib.saved_calls import prepared_to_json
 from toolcrib.toolbox import Autonomy, AutonomyPolicy, Decision, PolicyRequest, Verb
 from toolcrib.toolset import combined, filtered, prefixed, renamed
 

@@ -12,10 +12,10 @@ from toolcrib.access import Access, Reach
 from toolcrib.call import CallKey
 from toolcrib.messages import Message, ResultPart, messages_from_json, messages_to_json
 from toolcrib.models import Scripted
-from toolcrib.prepared import prepared_to_json
 from toolcrib.question import Answer, Verdict
 from toolcrib.rules import read_rules
 from toolcrib.rules.user_mentions import not_mentioned
+from toolcrib.saved_calls import prepared_to_json
 
 CHANGES_ASK = read_rules('[[rule]]\nask = true\neffect = "write"\ntainted = true').policy("full")
 

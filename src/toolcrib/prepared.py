@@ -20,8 +20,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from toolcrib.call import FORMAT, CallKey, ToolCall
-from toolcrib.fingerprint import fingerprint
+from toolcrib.call import CallKey, ToolCall
 
 if TYPE_CHECKING:
     from toolcrib.access import Access
@@ -37,8 +36,6 @@ __all__ = [
     "Ready",
     "Refused",
     "ResolvedTool",
-    "prepared_from_json",
-    "prepared_to_json",
 ]
 
 
@@ -229,10 +226,6 @@ class Pending:
         return self.ready.fingerprint
 
     @property
-    def accesses(self) -> tuple[Access, ...] | None:
-        return self.ready.accesses
-
-    @property
     def execution(self) -> OneExecution:
         return self.ready.execution
 
@@ -256,58 +249,3 @@ class Refused:
 
 
 Prepared = Ready | Pending | Refused
-
-
-def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
-    """A prepared call as plain JSON data, with a format version; `Toolbox.restore` reads it back.
-
-    The live tool is not part of it: another process resolves and validates the call again and
-    refuses to run it if the fingerprint differs. A call that has its result already is saved with that, as
-    Refused: what was denied, or has run, never runs because it was saved.
-    """
-    call, done = prepared.call, prepared.execution.result
-    if isinstance(prepared, Refused):
-        done = prepared.result
-    data: dict[str, Any] = {
-        "format": FORMAT,
-        "kind": prepared.kind if done is None else Refused.kind,
-        "key": list(prepared.key),
-        "call": {"name": call.name, "arguments": call.arguments, "id": call.id, "extras": call.extras},
-    }
-    if call.problem:
-        data["call"]["problem"] = call.problem
-    if done is not None:
-        return {**data, "result": done.to_dict()}
-    assert not isinstance(prepared, Refused)
-    data |= {
-        "arguments": prepared.arguments,
-        "effect": prepared.effect.label,
-        "fingerprint": fingerprint_of(prepared),
-    }
-    if isinstance(prepared, Pending):
-        data |= {"reason": prepared.question.reason, "digest": prepared.question.digest}
-    return data
-
-
-def fingerprint_of(prepared: Ready | Pending) -> str:
-    """The fingerprint of a prepared call, worked out where nobody has needed it yet."""
-    return prepared.fingerprint or fingerprint(prepared.tool.definition.identity, prepared.arguments)
-
-
-def prepared_from_json(data: Any) -> tuple[ToolCall, CallKey, str, ToolResult | None]:
-    """What `prepared_to_json` wrote: call, key, fingerprint, and the result of a refused one.
-
-    ValueError, saying what was expected, for anything else.
-    """
-    from toolcrib.result import ToolResult
-
-    found = data.get("format") if isinstance(data, dict) else type(data).__name__
-    if found != FORMAT:
-        raise ValueError(f"expected a prepared call of format {FORMAT}, got {found!r}")
-    try:
-        call = ToolCall(**data["call"])
-        run, turn, index = data["key"]
-        result = ToolResult.from_dict(data["result"]) if data["kind"] == "refused" else None
-        return call, CallKey(str(run), int(turn), int(index)), str(data.get("fingerprint", "")), result
-    except (KeyError, TypeError, ValueError) as problem:
-        raise ValueError(f"the saved call is not whole: {problem}") from None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
 
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.operator_log import Mask
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
     from toolcrib.middleware import ExecuteStep, NextExecute
     from toolcrib.prepared import Ready
     from toolcrib.result import ToolResult
+    from toolcrib.rules.limits import Limit
 
-__all__ = ["admission_step"]
+__all__ = ["admission_step", "limiter_of"]
 
 
 def admission_step(limiter: Limiter | None, audit: AuditLog | None, runs: Runs, mask: Mask) -> ExecuteStep:
@@ -36,3 +38,12 @@ def admission_step(limiter: Limiter | None, audit: AuditLog | None, runs: Runs, 
         return await next(prepared)
 
     return step
+
+
+def limiter_of(limits: Limiter | Iterable[Limit] | None) -> Limiter | None:
+    """A limiter as it is, or a `RateLimits` of the limits that are listed. TypeError for anything else."""
+    if limits is None or hasattr(limits, "take"):
+        return cast("Limiter | None", limits)
+    from toolcrib.rules.limits import RateLimits
+
+    return RateLimits(limits)

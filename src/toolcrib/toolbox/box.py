@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.events import Event
@@ -21,19 +21,35 @@ from toolcrib.middleware import ExecuteStep, PrepareStep, as_steps
 from toolcrib.prepared import Pending, Prepared
 from toolcrib.question import Answer, Question
 from toolcrib.result import ToolResult
-from toolcrib.sink import CallbackSubscription, EventLog, Subscription
-from toolcrib.toolbox.approvals import ApprovalStorage
+from toolcrib.sink import EventSink
+from toolcrib.toolbox.admission import admission_step, limiter_of
+from toolcrib.toolbox.approvals import Approvals, ApprovalStorage
+from toolcrib.toolbox.approver import Approving
+from toolcrib.toolbox.ask import Questions
+from toolcrib.toolbox.context_host import ContextHost
 from toolcrib.toolbox.decide import Decider
-from toolcrib.toolbox.options import AutonomyName, Deps
-from toolcrib.toolbox.parts import limiter_of, policy_parts, shared_parts
+from toolcrib.toolbox.entered_toolsets import EnteredToolsets
+from toolcrib.toolbox.imagine import imagined_call
+from toolcrib.toolbox.listing import ToolLists
+from toolcrib.toolbox.masking import masking_of
+from toolcrib.toolbox.operator_log import Mask, OperatorLog, unmasked
+from toolcrib.toolbox.options import AutonomyName, CallOptions, Deps
+from toolcrib.toolbox.path import CallPath
 from toolcrib.toolbox.policy import Approver, Policy, PolicyRequest, as_policy
+from toolcrib.toolbox.prepare import Preparation
+from toolcrib.toolbox.preview import Previews
 from toolcrib.toolbox.provenance import of_messages
-from toolcrib.toolbox.registry import EnteredToolsets
-from toolcrib.toolbox.report import Record
+from toolcrib.toolbox.registry import Registry
+from toolcrib.toolbox.report import Record, Report
+from toolcrib.toolbox.resolve import Resolver
+from toolcrib.toolbox.restore import restored_call
+from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.runs import UNKNOWN, Limiter, Provenance, Runs
-from toolcrib.toolbox.stats import ToolStats, hint
-from toolcrib.toolbox.threads import Portal
+from toolcrib.toolbox.stats import Statistics
+from toolcrib.toolbox.telemetry import telemetry_step
+from toolcrib.toolbox.threads import Portal, Workers
 from toolcrib.toolbox.tool_list import ToolList
+from toolcrib.toolbox.watching import Watched
 from toolcrib.toolset import ToolLike, Toolset, is_toolset
 
 if TYPE_CHECKING:
@@ -44,6 +60,7 @@ if TYPE_CHECKING:
     from toolcrib.secrets import SecretStore
     from toolcrib.toolbox.call_stream import CallStream
     from toolcrib.toolbox.early_start import EarlyStart
+    from toolcrib.toolbox.execute import Executor
 
 __all__ = ["Toolbox"]
 
@@ -52,7 +69,7 @@ T = TypeVar("T")
 TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
 
 
-class Toolbox(Generic[Deps]):
+class Toolbox(Watched, Generic[Deps]):
     """A registry of tools and the path that their calls take; safe to share between threads and loops.
 
     `tools` are Tool classes, Tool instances, `@tool` functions, ToolFactories, or Toolsets. `autonomy` is
@@ -112,30 +129,30 @@ class Toolbox(Generic[Deps]):
         self.deps = deps
         self.run = os.urandom(16).hex()
         self._count = itertools.count()
-        self._shared = shared = shared_parts(
-            override=override,
-            approver=approver,
-            answer_timeout=answer_timeout,
-            storage=approvals,
-            project=project,
-            audit=audit,
-            secrets=secrets,
-            limiter=limiter_of(limits),
-            steps=as_steps(around_prepare, around_execute),
-            tracer=tracer,
-            record_content=record_content,
-            timeout=timeout,
-            max_output=max_output,
-            overflow=overflow,
-            grace=grace,
-            clock=clock,
-            timer=timer,
-            random=random,
-        )
-        self.registry, self.sink, self.masking = shared.registry, shared.sink, shared.masking
+        self.registry = Registry(override=override)
+        self.sink = EventSink(clock)
+        self.masking = masking_of(secrets, self.sink) if secrets is not None else None
+        self._mask: Mask = self.masking.mask if self.masking is not None else unmasked
+        self._limiter = limiter_of(limits)
+        self._audit = audit
+        self._runs = Runs(self.sink, self._limiter)
+        where = str(project) if project else ""
+        self._approvals = Approvals(self._runs, storage=approvals, project=where, clock=clock)
+        self._operator = OperatorLog(self.sink, self._mask)
+        self._approving = Approving(approver, answer_timeout, self.sink, self._operator)
+        self._stats = Statistics()
+        self._report = Report(self.sink, self._stats, self._operator, self._mask, self.masking, audit)
+        self._workers = Workers()
+        self._runaway = RunawayCalls()
+        self._steps = as_steps(around_prepare, around_execute)
+        self._telemetry = telemetry_step(tracer, record_content, self._mask)
+        self._traced = tracer is not None
+        self._timeout = timeout
+        self._max_output, self._overflow, self._grace = max_output, overflow, grace
+        self._timer, self._random = timer, random
         self._toolsets = EnteredToolsets(self.registry)
         self._portal: Portal | None = None
-        self._go_by(as_policy(policy if policy is not None else autonomy))
+        self._compose_path(as_policy(policy if policy is not None else autonomy))
         for item in tools:
             self.add(item)
         for supplied in builtin:
@@ -143,9 +160,37 @@ class Toolbox(Generic[Deps]):
         if on_event is not None:
             self.subscribe(on_event)
 
-    def _go_by(self, policy: Policy) -> None:
-        self._parts = policy_parts(self._shared, policy)
-        self._path = self._parts.path
+    def _compose_path(self, policy: Policy) -> None:
+        """The parts that go by the policy, each handed what it needs of the others. A restricted box has its own."""
+        sink, masking, operator, mask = self.sink, self.masking, self._operator, self._mask
+        decider = self._decider = Decider(policy, self._approvals, self._runs, masking)
+        host = self._host = ContextHost(sink, decider, self._approving, self._workers, self._audit, mask)
+        resolver = Resolver(self.registry, host, operator)
+        preparation = Preparation(resolver, decider, sink, masking, self._steps.around_prepare)
+        previews = self._previews = Previews(self._workers, operator, mask)
+        questions = Questions(self._approving, preparation, decider, self.registry, previews, operator, mask)
+        admission = admission_step(self._limiter, self._audit, self._runs, mask)
+
+        def make_executor() -> Executor:
+            from toolcrib.toolbox.execute import Executor  # it needs asyncio: loaded for the first call
+
+            return Executor(
+                host, decider, sink, masking, self._stats, self._workers, self._runaway,
+                self._max_output, self._overflow, self._grace, self._random,
+            )  # fmt: skip
+
+        path = self._path = CallPath(
+            preparation, questions, decider, self._report, self._runs, self._runaway, operator, make_executor,
+            steps=self._steps.around_execute,
+            own_steps=(admission,) if self._limiter is not None or self._audit is not None else (),
+            telemetry=self._telemetry,
+            traced_always=self._traced,
+            timeout=self._timeout,
+            grace=self._grace,
+            timer=self._timer,
+        )  # fmt: skip
+        host.inner_call = lambda call, key, deps: path.call(call, key, None, deps, None, None)
+        self._tool_lists = ToolLists(self.registry, decider, host, operator)
 
     # -- what is in the box
 
@@ -170,30 +215,30 @@ class Toolbox(Generic[Deps]):
         Tools that cannot be compiled are set aside with a warning; the rest go on. Without dynamic tools, the
         same list is given again until something changes.
         """
-        return await self._parts.tool_lists.current(run, self._deps(deps))
+        return await self._tool_lists.current(run, self._deps(deps))
 
     @property
     def policy(self) -> Policy:
         """What decides on calls; another one holds from the next decision on."""
-        return self._parts.decider.policy
+        return self._decider.policy
 
     @policy.setter
     def policy(self, policy: Policy) -> None:
-        self._parts.decider.use(policy)
+        self._decider.use(policy)
 
     @property
     def approver(self) -> Approver | None:
         """Who is asked; another one is asked from the next question on."""
-        return self._shared.approving.approver
+        return self._approving.approver
 
     @approver.setter
     def approver(self, approver: Approver | None) -> None:
-        self._shared.approving.approver = approver
+        self._approving.approver = approver
 
     @property
     def timeout(self) -> float:
         """Seconds that a call may take whose tool does not say."""
-        return self._shared.timeout
+        return self._timeout
 
     def restricted(
         self,
@@ -211,7 +256,7 @@ class Toolbox(Generic[Deps]):
         made = copy.copy(self)
         made._portal = None
         made._toolsets = self._toolsets.borrowed()
-        made._go_by(restricted_policy(self.policy, tools, rules, autonomy))
+        made._compose_path(restricted_policy(self.policy, tools, rules, autonomy))
         return made
 
     # -- the path
@@ -226,7 +271,7 @@ class Toolbox(Generic[Deps]):
         deps: Deps | None = None,
     ) -> Prepared:
         """Resolve, decode, validate, decide and precheck a call, without effects: Ready, Pending or Refused."""
-        key = self._next_key() if key is None else key
+        key = CallKey(self.run, 0, next(self._count)) if key is None else key
         return await self._path.preparation.prepare(call, key, tool_list, stream, self._deps(deps))
 
     async def execute(
@@ -274,19 +319,10 @@ class Toolbox(Generic[Deps]):
         self,
         call: ToolCall | str,
         arguments: dict[str, Any] | str | None = None,
-        *,
-        key: CallKey | None = None,
-        tool_list: ToolList | None = None,
-        deps: Deps | None = None,
-        timeout: float | None = None,
-        record: Record | None = None,
+        **options: Unpack[CallOptions[Deps]],
     ) -> ToolResult:
         """`call`, for code without an event loop; RuntimeError where one is running."""
-        return self.run_sync(
-            self.call(
-                call, arguments, key=key, tool_list=tool_list, deps=deps, timeout=timeout, record=record
-            )
-        )
+        return self.run_sync(self.call(call, arguments, **options))
 
     async def call_turn(
         self,
@@ -323,7 +359,7 @@ class Toolbox(Generic[Deps]):
         record: Record | None = None,
     ) -> ToolResult:
         """Execute a prepared call, asking the approver first if it is Pending."""
-        return await self._path.settle(prepared, self._deps(deps), timeout, record)
+        return await self._path.finish(prepared, self._deps(deps), timeout, record, kept=True)
 
     async def preview(self, pending: Pending) -> Pending:
         """The call, its question with what it would do: a diff, the parts of a command. Nothing is changed.
@@ -331,11 +367,11 @@ class Toolbox(Generic[Deps]):
         A question that is put elsewhere is previewed before it is stored: what it shows is looked at again after
         the answer.
         """
-        return await self._path.questions.with_preview(pending)
+        return await self._previews.with_preview(pending)
 
     async def ask(self, question: Question) -> Answer | None:
         """Put a question to the approver; None when there is none, it fails, or it gives no answer."""
-        return await self._shared.approving.ask(question)
+        return await self._approving.ask(question)
 
     async def restore(self, data: dict[str, Any]) -> Prepared:
         """A prepared call from what `prepared_to_json` wrote, perhaps in another process.
@@ -343,7 +379,7 @@ class Toolbox(Generic[Deps]):
         The call is prepared anew. If the tool or the arguments are not what was saved, it is Refused.
         ValueError for a format that this version cannot read.
         """
-        return await self._path.restore(data, self.deps)
+        return await restored_call(data, self._path.preparation, self._decider, self.deps)
 
     async def imagine(
         self, call: ToolCall, *, policy: Policy | None = None, provenance: Provenance = UNKNOWN
@@ -355,14 +391,14 @@ class Toolbox(Generic[Deps]):
         runs = Runs(self.sink, None)
         key = CallKey("imagined", 0, 0)
         runs.set_provenance(key.run, provenance)
-        decider = Decider(policy or self.policy, self._shared.approvals, runs, self.masking)
-        return await self._path.preparation.imagine(call, key, decider, self.deps)
+        decider = Decider(policy or self.policy, self._approvals, runs, self.masking)
+        return await imagined_call(call, key, self._path.preparation.resolver, decider, self.deps)
 
     async def open_call(self, name: str, key: CallKey) -> CallStream:
         """Begin a call whose arguments are still streaming in."""
         from toolcrib.toolbox.call_stream import open_call_stream
 
-        return await open_call_stream(self.registry, self.sink, self._parts.host, name, key)
+        return await open_call_stream(self.registry, self.sink, self._host, name, key)
 
     def early_start(
         self, run: str, turn: int, tool_list: ToolList | None, deps: Deps | None = None
@@ -371,43 +407,6 @@ class Toolbox(Generic[Deps]):
         from toolcrib.toolbox.early_start import EarlyStart
 
         return EarlyStart(self._path, self.registry, run, turn, tool_list, self._deps(deps))
-
-    # -- watching
-
-    @overload
-    def subscribe(self, listener: EventLog) -> EventLog: ...
-    @overload
-    def subscribe(self, listener: Callable[[Event], Any]) -> CallbackSubscription: ...
-    def subscribe(self, listener: Callable[[Event], Any] | EventLog) -> CallbackSubscription | EventLog:
-        """Call a plain function with every event, on a thread of its own, or keep events in an EventLog.
-
-        What it gives back is what `unsubscribe` takes.
-        """
-        subscription = listener if isinstance(listener, EventLog) else CallbackSubscription(listener)
-        self.sink.add(subscription)
-        return subscription
-
-    def events(self) -> Subscription:
-        """A queue of all events from now on, to be read with `async for`; `unsubscribe` ends it."""
-        subscription = Subscription()
-        self.sink.add(subscription)
-        return subscription
-
-    def unsubscribe(self, subscription: Any) -> None:
-        """End a subscription."""
-        self.sink.remove(subscription)
-
-    def emit(self, run: str, event: Event) -> None:
-        """Hand an event of a run to whoever listens."""
-        self.sink.emit(run, event)
-
-    def stats(self) -> dict[str, ToolStats]:
-        """Counts and durations of each tool that was called."""
-        return dict(self._shared.stats)
-
-    def stats_hint(self) -> str:
-        """A section for the prompt that names tools that fail often or are slow; empty when there are none."""
-        return hint(self._shared.stats)
 
     # -- its life
 
@@ -427,19 +426,16 @@ class Toolbox(Generic[Deps]):
 
     def begin(self, run: str, messages: Iterable[Message]) -> None:
         """A run begins with these messages: what they took in from outside, and what its user wrote, counts in it."""
-        if self._parts.decider.tracks_taint:
-            self._shared.runs.set_provenance(run, of_messages(messages))
+        if self._decider.tracks_taint:
+            self._runs.set_provenance(run, of_messages(messages))
 
     def forget(self, run: str) -> None:
         """A run is over: drop what was remembered for it (always-answers, provenance, event numbers)."""
-        self._shared.runs.forget(run)
+        self._runs.forget(run)
 
     def provenance(self, run: str) -> Provenance:
         """What a run took in from outside so far, and what its user wrote; empty where no rule asks for it."""
-        return self._shared.runs.provenance(run)
-
-    def _next_key(self) -> CallKey:
-        return CallKey(self.run, 0, next(self._count))
+        return self._runs.provenance(run)
 
     def _deps(self, deps: Deps | None) -> Deps | None:
         return deps if deps is not None else self.deps

@@ -18,7 +18,7 @@ from toolcrib.question import Lasting, Question, Scope, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.ask import Approving
+from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import Mask
 from toolcrib.toolbox.policy import PolicyRequest, Verb

@@ -1,8 +1,9 @@
-"""Driving a tool's coroutine: a deadline that costs nothing until the tool waits, and one that is really kept.
+"""The deadline of a running tool. It costs nothing until the tool waits, and it is kept.
 
-The coroutine is stepped by hand inside the caller's own task. One that never waits needs none of this. One
-that waits is cancelled at the deadline (or when its caller is cancelled), and one that will not stop even
-then is let go: it runs on in a task of its own, and the call is answered as of unknown outcome.
+The coroutine of the tool is driven by hand, inside the task of the caller, with `send` and `throw`. A coroutine that
+never waits needs no deadline. A coroutine that waits is cancelled when its deadline passes, or when its caller is
+cancelled. If it does not stop even then, it is let go: it runs on in a task of its own, and the call is answered as
+of unknown outcome.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ class WillNotStop(Exception):
 
 
 class Deadline:
-    """Steps a coroutine, which is stepped once and waits, on from each thing that its task is woken with.
+    """Drives a coroutine that has already suspended once, and cancels it when its deadline passes.
 
-    `arm` starts the clock, `throw` hands an exception on, `disarm` stops the clock and tells our own
-    cancellations from the caller's: `interrupted` says afterwards that the caller itself was cancelled.
+    `arm` starts the clock. `throw` hands an exception on to the coroutine. `disarm` stops the clock and tells our own
+    cancellations from the caller's: `interrupted` then says whether the caller itself was cancelled.
     """
 
     __slots__ = (
@@ -58,7 +59,7 @@ class Deadline:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """A person is asked: what they take to answer is not the tool's time. Perhaps before the clock was started."""
+        """Stop the clock while a person is asked: that time is not the tool's. The clock may not have started yet."""
         loop = asyncio.get_running_loop()
         if not self.waits:
             self.left = None if self.timer is None else max(self.timer.when() - loop.time(), 0.0)
@@ -76,7 +77,10 @@ class Deadline:
                 self.timer = loop.call_later(self.left, self._expire)
 
     def throw(self, error: BaseException) -> Any:
-        """Hand an exception to the coroutine; what it waits for next. WillNotStop when it had its chance."""
+        """Hand an exception to the coroutine; returns what it waits for next.
+
+        Raises WillNotStop where the coroutine was cancelled before, and its grace is over.
+        """
         task = self.task
         assert task is not None
         if isinstance(error, asyncio.CancelledError):
@@ -101,7 +105,7 @@ class Deadline:
         self.interrupted = task.cancelling() > self.cancelling
 
     def judged(self, error: BaseException) -> BaseException:
-        """What an exception that came out of the coroutine is: the deadline's, if it was ours to stop it."""
+        """The exception of the coroutine; DeadlinePassed instead, if our own cancellation stopped it."""
         stopped = isinstance(error, asyncio.CancelledError | Cancelled)
         return DeadlinePassed() if stopped and self.expired and not self.interrupted else error
 
@@ -117,7 +121,7 @@ class Deadline:
 
 
 class _Resumed:
-    """A coroutine that has begun elsewhere, driven on from where it waits."""
+    """Awaits a coroutine that has begun elsewhere, beginning with an exception that is thrown into it."""
 
     def __init__(self, coro: Any, error: BaseException) -> None:
         self._coro = coro

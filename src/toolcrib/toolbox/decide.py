@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolcrib.repair import Edit
     from toolcrib.secrets.masking import Masking
 
-__all__ = ["Decider"]
+__all__ = ["Decider", "effect_of"]
 
 # Looked up once: an enum's members are slow to reach on 3.11.
 ALLOW, ASK, DENY, READ, WRITE = Verb.ALLOW, Verb.ASK, Verb.DENY, Effect.READ, Effect.WRITE
@@ -52,15 +52,6 @@ class Decider:
         facts = ready.tool.definition.facts
         return PolicyRequest(facts, ready.effect, ready, taint=taint, user_texts=texts)
 
-    def request(
-        self, call: ToolCall, key: CallKey, tool: ResolvedTool, arguments: Arguments
-    ) -> PolicyRequest:
-        """What the policy would be asked about a valid call."""
-        params, given, edits = arguments
-        effect = tool.definition.facts.effect if tool.definition.effect_for is None else _effect(tool, params)
-        ready = Ready(call, key, tool, params, given, edits, effect, OneExecution(), Lookups())
-        return self.request_for(ready)
-
     def decide_again(self, ready: Ready) -> Decision:
         """The policy's decision now on a call that was prepared before."""
         return self.policy.decide(self.request_for(ready))
@@ -71,7 +62,7 @@ class Decider:
         if definition.unavailable is not None and (why := definition.unavailable(tool.instance)):
             return Refused(call, key, model_messages.denied(call.name, why))
         params, given, edits = arguments
-        effect = definition.facts.effect if definition.effect_for is None else _effect(tool, params)
+        effect = definition.facts.effect if definition.effect_for is None else effect_of(tool, params)
         ready = Ready(call, key, tool, params, given, edits, effect, OneExecution(), Lookups())
         policy = self.policy
         if type(policy) is AutonomyPolicy and (
@@ -116,7 +107,7 @@ class Decider:
         return Pending(ready._replace(fingerprint=mark, why=""), question)
 
 
-def _effect(tool: ResolvedTool, params: Any) -> Effect:
+def effect_of(tool: ResolvedTool, params: Any) -> Effect:
     """The effect of this call: what the tool says of its params, never more than it declared."""
     declared: Effect = tool.definition.facts.effect
     try:

@@ -91,7 +91,9 @@ class EarlyStart:
         """Whether a prepared call is one that only reads, as the model wrote it; a middleware may have changed it."""
         facts = ready.tool.definition.facts
         reads = facts.effect is Effect.READ and not facts.open_world
-        return reads and not ready.edits and not self._path.has_steps_around(ready)
+        of_toolsets = ready.tool.entry.steps
+        steps = self._path.steps or (of_toolsets is not None and of_toolsets.around_execute)
+        return reads and not ready.edits and not steps
 
     def prepared(self, index: int, call: ToolCall) -> Prepared | None:
         """What was prepared for a call of the whole answer; None when there is none, or it was another call."""

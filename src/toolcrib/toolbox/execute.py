@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,15 @@ from toolcrib.context import Context, Host
 from toolcrib.errors import Cancelled, ToolError, traceback_text
 from toolcrib.events import CallRetried, StatusChanged
 from toolcrib.facts import MaxOutput
-from toolcrib.prepared import Ready, ResolvedTool
+from toolcrib.prepared import Ready
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages, telemetry
+from toolcrib.toolbox.cap import cap
 from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, WillNotStop
 from toolcrib.toolbox.decide import Decider
-from toolcrib.toolbox.output import cap, deliver, gathered
-from toolcrib.toolbox.registry import Entry
+from toolcrib.toolbox.modes import COROUTINE, MODES, settled
+from toolcrib.toolbox.output import deliver
 from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.stats import Statistics
 from toolcrib.toolbox.threads import Workers
@@ -35,39 +36,21 @@ DOING = CallState.DOING
 THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
 
 
+@dataclass(slots=True)
 class Executor:
     """What every execution of a toolbox needs."""
 
-    __slots__ = (
-        "decider", "grace", "host", "masking", "max_output", "overflow", "random", "runaway", "sink", "stats",
-        "workers",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        host: Host,
-        decider: Decider,
-        sink: EventSink,
-        masking: Masking | None,
-        stats: Statistics,
-        workers: Workers,
-        runaway: RunawayCalls,
-        max_output: MaxOutput,
-        overflow: Path | None,
-        grace: float,
-        random: Callable[[], float],
-    ) -> None:
-        self.host = host
-        self.decider = decider
-        self.sink = sink
-        self.masking = masking
-        self.stats = stats
-        self.workers = workers
-        self.runaway = runaway
-        self.max_output = max_output
-        self.overflow = overflow
-        self.grace = grace
-        self.random = random
+    host: Host
+    decider: Decider
+    sink: EventSink
+    masking: Masking | None
+    stats: Statistics
+    workers: Workers
+    runaway: RunawayCalls
+    max_output: MaxOutput
+    overflow: Path | None
+    grace: float
+    random: Callable[[], float]
 
     def start(self, ready: Ready, deps: Any, seconds: float) -> Execution:
         """A run of a call, which begins when it is awaited."""
@@ -171,7 +154,7 @@ class Execution(Deadline):
         except StopIteration as odd:
             raise RuntimeError("the tool raised StopIteration") from odd
         # An awaitable object cannot be stepped by hand, and a wrapper may have hidden a plain function.
-        return coro if type(coro) is _Coroutine else _settled(coro)
+        return coro if type(coro) is COROUTINE else settled(coro)
 
     def _failure(self, error: BaseException) -> ToolResult:
         """What an exception of a tool comes to: a message for the model, a problem for the operator."""
@@ -224,96 +207,3 @@ class Execution(Deadline):
                     parts.sink.emit(key.run, StatusChanged(key, name, DOING, tip))
             await asyncio.sleep(delay)
             attempt += 1
-
-
-# -- one function for each way in which a tool is written
-
-
-async def _async(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
-    return await tool.definition.start(tool.instance, params, ctx)
-
-
-async def _inline(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
-    return await _settled(tool.definition.start(tool.instance, params, ctx))
-
-
-async def _thread(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
-    start, args = tool.definition.start, (tool.instance, params, ctx)
-    value = await _on_worker(workers, grace, tool.entry, start, args, ctx)
-    return await value if inspect.isawaitable(value) else value
-
-
-async def _async_generator(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
-    items: list[Any] = []
-    async for item in tool.definition.start(tool.instance, params, ctx):
-        items.append(item)
-        ctx.report(result=item)
-    return gathered(items)
-
-
-async def _generator(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
-    def consume() -> Any:
-        items: list[Any] = []
-        steps = tool.definition.start(tool.instance, params, ctx)
-        while True:
-            try:
-                items.append(next(steps))
-            except StopIteration as stop:
-                return stop.value if stop.value is not None else gathered(items)
-            ctx.report(result=items[-1])
-            ctx.check_cancelled()
-
-    return await _on_worker(workers, grace, tool.entry, consume, (), ctx)
-
-
-MODES: dict[str, Any] = {
-    "async": _async,
-    "inline": _inline,
-    "thread": _thread,
-    "async_generator": _async_generator,
-    "generator": _generator,
-}
-
-
-async def _on_worker(
-    workers: Workers,
-    grace: float,
-    entry: Entry,
-    fn: Callable[..., Any],
-    args: tuple[Any, ...],
-    ctx: Context[Any] | None,
-) -> Any:
-    """Run on a worker thread. A thread that does not stop when it is told is let go: its outcome is unknown."""
-    if ctx is not None:
-        ctx._loop = asyncio.get_running_loop()
-    job = workers.submit(fn, args)
-    try:
-        await job.wait(brief=workers.expects_brief(entry))
-        workers.ran(entry, job.duration)
-    except asyncio.CancelledError:
-        if ctx is not None:
-            ctx._cancelled = True
-            await _stopped(tuple(ctx._waiting), grace)  # what the thread waits for through ctx.run
-        if not await job.wait(min(THREAD_GRACE, grace / 2)):
-            raise WillNotStop(lambda: job.done) from None
-        try:
-            return job.result()
-        except Cancelled:
-            raise asyncio.CancelledError from None
-    return job.result()
-
-
-async def _stopped(tasks: tuple[asyncio.Task[Any], ...], grace: float) -> None:
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks, timeout=grace / 2)
-
-
-async def _settled(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value
-
-
-_idle = _settled(None)
-_Coroutine = type(_idle)
-_idle.close()

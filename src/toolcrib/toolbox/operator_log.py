@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from toolcrib.events import Notice
 from toolcrib.sink import EventSink
 
-__all__ = ["Mask", "OperatorLog"]
+__all__ = ["Mask", "OperatorLog", "unmasked"]
+
+T = TypeVar("T")
 
 Mask = Callable[[Any], Any]
 """Takes secrets out of a text or of data."""
+
+
+def unmasked(value: T) -> T:
+    """The mask of a toolbox that has no secrets."""
+    return value
 
 
 class OperatorLog:

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 
+from toolcrib.call import CallKey
 from toolcrib.events import Event
 from toolcrib.facts import MaxOutput
 from toolcrib.middleware import ExecuteStep, PrepareStep
 from toolcrib.toolbox.approvals import ApprovalStorage
 from toolcrib.toolbox.policy import Approver, Policy
+from toolcrib.toolbox.report import Record
 from toolcrib.toolbox.runs import Limiter
+from toolcrib.toolbox.tool_list import ToolList
 from toolcrib.toolset import ToolLike
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 else:
     Deps = TypeVar("Deps")
 
-__all__ = ["AutonomyName", "Deps", "ToolboxOptions"]
+__all__ = ["AutonomyName", "CallOptions", "Deps", "ToolboxOptions"]
 
 AutonomyName = Literal["read_only", "supervised", "full"]
 
@@ -57,3 +60,13 @@ class ToolboxOptions(TypedDict, Generic[Deps], total=False):
     clock: Callable[[], float]
     timer: Callable[[], float]
     random: Callable[[], float]
+
+
+class CallOptions(TypedDict, Generic[Deps], total=False):
+    """The options of a call; the docstrings of `Toolbox.call` and `Toolbox.execute` say what each is."""
+
+    key: CallKey | None
+    tool_list: ToolList | None
+    deps: Deps | None
+    timeout: float | None
+    record: Record | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, CallState, ToolCall
@@ -16,44 +16,33 @@ from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.decode import Arguments, decode
-from toolcrib.toolbox.policy import PolicyRequest
 from toolcrib.toolbox.registry import close_tool
-from toolcrib.toolbox.resolve import Resolver
+from toolcrib.toolbox.resolve import PartialCall, Resolver
 
 if TYPE_CHECKING:
     from toolcrib.secrets.masking import Masking
-    from toolcrib.toolbox.call_stream import CallStream
     from toolcrib.toolbox.tool_list import ToolList
 
 __all__ = ["Preparation"]
 
 
+@dataclass(slots=True)
 class Preparation:
     """Makes of a ToolCall what may become of it: Ready, Pending or Refused. It never raises, except when cancelled."""
 
-    __slots__ = ("_decider", "_masking", "_resolver", "_sink", "_steps")
-
-    def __init__(
-        self,
-        resolver: Resolver,
-        decider: Decider,
-        sink: EventSink,
-        masking: Masking | None,
-        steps: tuple[PrepareStep, ...],
-    ) -> None:
-        self._resolver = resolver
-        self._decider = decider
-        self._sink = sink
-        self._masking = masking
-        self._steps = steps
+    resolver: Resolver
+    decider: Decider
+    sink: EventSink
+    masking: Masking | None
+    steps: tuple[PrepareStep, ...]
 
     def at_once(self, call: ToolCall, key: CallKey, tool_list: ToolList | None) -> Prepared | None:
         """The prepared call, where nothing has to be awaited for it; else None."""
-        tool = self._resolver.at_once(call.name, tool_list)
-        if tool is None or self._steps or tool.entry.steps is not None:
+        tool = self.resolver.at_once(call.name, tool_list)
+        if tool is None or self.steps or tool.entry.steps is not None:
             return None
-        if self._sink.listeners:
-            self._sink.emit(key.run, StatusChanged(key, call.name, CallState.WAIT))
+        if self.sink.listeners:
+            self.sink.emit(key.run, StatusChanged(key, call.name, CallState.WAIT))
         return self._decided(call, key, tool, tool_list)
 
     async def prepare(
@@ -61,25 +50,25 @@ class Preparation:
         call: ToolCall,
         key: CallKey,
         tool_list: ToolList | None = None,
-        stream: CallStream | None = None,
+        stream: PartialCall | None = None,
         deps: Any = None,
     ) -> Prepared:
         """Prepare a call, through the middleware around it."""
-        if self._sink.listeners and stream is None:
-            self._sink.emit(key.run, StatusChanged(key, call.name, CallState.WAIT))
-        if not self._steps:
+        if self.sink.listeners and stream is None:
+            self.sink.emit(key.run, StatusChanged(key, call.name, CallState.WAIT))
+        if not self.steps:
             return await self._by_name(call, key, tool_list, stream, deps)
         from toolcrib.toolbox.through_steps import prepare_through
 
         return await prepare_through(
-            self._steps, call, key, lambda changed: self._by_name(changed, key, tool_list, stream, deps)
+            self.steps, call, key, lambda changed: self._by_name(changed, key, tool_list, stream, deps)
         )
 
     async def _by_name(
-        self, call: ToolCall, key: CallKey, tool_list: ToolList | None, stream: CallStream | None, deps: Any
+        self, call: ToolCall, key: CallKey, tool_list: ToolList | None, stream: PartialCall | None, deps: Any
     ) -> Prepared:
         """Resolve the tool; then the rest, through the middleware of the toolsets that the tool comes from."""
-        tool = await self._resolver.resolve(call, key, tool_list, stream, deps)
+        tool = await self.resolver.resolve(call, key, tool_list, stream, deps)
         if isinstance(tool, Refused):
             if call.problem and not call.name:  # it never came to a name
                 return replace(tool, result=model_messages.unreadable_call("", call.problem))
@@ -99,18 +88,6 @@ class Preparation:
 
         return await prepare_through(tool.entry.steps.around_prepare, call, key, decided, tool)
 
-    async def imagine(
-        self, call: ToolCall, key: CallKey, decider: Decider, deps: Any
-    ) -> tuple[PolicyRequest | None, Prepared]:
-        """What another decider would be asked about a call, and what would become of it. No middleware is passed."""
-        tool = await self._resolver.resolve(call, key, None, None, deps)
-        if isinstance(tool, Refused):
-            return None, tool
-        decoded = decode(call.name, call.arguments, tool.definition, None)
-        if isinstance(decoded, ToolResult):
-            return None, Refused(call, key, decoded)
-        return decider.request(call, key, tool, decoded), decider.decide(call, key, tool, decoded)
-
     def _decided(
         self, call: ToolCall, key: CallKey, tool: ResolvedTool, tool_list: ToolList | None
     ) -> Prepared:
@@ -122,12 +99,12 @@ class Preparation:
             decoded = decode(call.name, call.arguments, tool.definition, turn_schema)
             if isinstance(decoded, ToolResult):
                 return Refused(call, key, decoded)
-            if self._masking is not None or tool.definition.facts.secrets:
+            if self.masking is not None or tool.definition.facts.secrets:
                 from toolcrib.secrets.masking import problem_of
 
-                if problem := problem_of(self._masking, _as_data(decoded), tool.definition):
+                if problem := problem_of(self.masking, _as_data(decoded), tool.definition):
                     return Refused(call, key, model_messages.wrong_secret(call.name, problem))
-            return self._decider.decide(call, key, tool, decoded)
+            return self.decider.decide(call, key, tool, decoded)
         except BaseException as problem:  # a precheck or a policy of the user's that raised
             if isinstance(problem, KeyboardInterrupt):
                 raise

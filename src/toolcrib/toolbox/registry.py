@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from typing import Any
 
 from toolcrib.compiling.definition import Definition
@@ -168,30 +167,3 @@ class Registry:
                 return entry
         self._lent.pop(name, None)
         return self._tools.get(name) or self._builtin.get(name)
-
-
-class EnteredToolsets:
-    """The toolsets of a registry while they are entered; entered several times, they are left with the last."""
-
-    def __init__(self, registry: Registry, times: int = 0) -> None:
-        self._registry = registry
-        self._times = times
-        self._stack: AsyncExitStack | None = None
-
-    def borrowed(self) -> EnteredToolsets:
-        """The same toolsets for a box that shares them: they stay entered as long as whoever entered them says."""
-        return EnteredToolsets(self._registry, self._times)
-
-    async def enter(self) -> None:
-        self._times += 1
-        if self._times == 1 and self._registry.toolsets:
-            async with AsyncExitStack() as stack:
-                for toolset in self._registry.toolsets:
-                    await stack.enter_async_context(toolset)
-                self._stack = stack.pop_all()
-
-    async def leave(self) -> None:
-        self._times -= 1
-        if self._times == 0 and self._stack is not None:
-            stack, self._stack = self._stack, None
-            await stack.aclose()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolcrib.call import CallKey, CallState
@@ -28,24 +29,16 @@ Record = Callable[[CallKey, ToolResult], None]
 SUCCESS, ERROR = CallState.SUCCESS, CallState.ERROR
 
 
+@dataclass(slots=True)
 class Report:
     """Records and reports results. Masking, the audit log and listeners cost nothing where there are none."""
 
-    def __init__(
-        self,
-        sink: EventSink,
-        stats: Statistics,
-        operator: OperatorLog,
-        mask: Mask,
-        masking: Masking | None,
-        audit: AuditLog | None,
-    ) -> None:
-        self._sink = sink
-        self._stats = stats
-        self._operator = operator
-        self._mask = mask
-        self._masking = masking
-        self._audit = audit
+    sink: EventSink
+    stats: Statistics
+    operator: OperatorLog
+    mask: Mask
+    masking: Masking | None
+    audit: AuditLog | None
 
     def ended(
         self, ready: Ready, result: ToolResult, duration: float, problem: str, record: Record | None
@@ -53,38 +46,38 @@ class Report:
         """Record and report the result of a call that ran; `problem` is for the operator alone."""
         name, edits = ready.call.name, ready.edits
         if edits:
-            result.edits = edits if self._masking is None else self._masking.mask_edits(edits)
+            result.edits = edits if self.masking is None else self.masking.mask_edits(edits)
         if ready.changed:
-            note = model_messages.other_arguments(ready.arguments, self._mask)
+            note = model_messages.other_arguments(ready.arguments, self.mask)
             result.parts = (*result.parts, Text(note))
         ready.execution.end(result)
-        self._stats[name].count(result, duration, len(edits))
+        self.stats[name].count(result, duration, len(edits))
         if problem:
             what = "failed" if result.is_error else "gave a result that does not match its schema"
-            self._operator.problem(f"tool {name} {what}", problem)
-        if self._audit is not None:
-            self._audit.ended(ready, result, duration)
+            self.operator.problem(f"tool {name} {what}", problem)
+        if self.audit is not None:
+            self.audit.ended(ready, result, duration)
         if record is not None:
             self.recorded(record, ready.key, result)
-        if self._sink.listeners:
+        if self.sink.listeners:
             self._emit(ready.key, name, result, duration, problem, len(edits))
         return result
 
     def refused(self, refused: Refused, record: Record | None) -> ToolResult:
         """Record and report the result of a call that does not run."""
         name, result = refused.call.name, refused.result
-        if self._masking is not None:
-            result = self._masking.mask_result(result)
+        if self.masking is not None:
+            result = self.masking.mask_result(result)
         refused.execution.end(result)
         if result.code is not None and result.code is not ErrorCode.UNKNOWN_TOOL:
-            self._stats[name].count(result, 0.0)
+            self.stats[name].count(result, 0.0)
         if refused.problem:
-            self._operator.problem(f"tool {name} failed", refused.problem)
-        if self._audit is not None:
-            self._audit.refused(refused, self._mask)
+            self.operator.problem(f"tool {name} failed", refused.problem)
+        if self.audit is not None:
+            self.audit.refused(refused, self.mask)
         if record is not None:
             self.recorded(record, refused.key, result)
-        if self._sink.listeners:
+        if self.sink.listeners:
             self._emit(refused.key, name, result, 0.0, refused.problem, 0)
         return result
 
@@ -93,7 +86,7 @@ class Report:
         try:
             record(key, result)
         except Exception as problem:
-            self._operator.problem(f"the result of call {key} could not be recorded", traceback_text(problem))
+            self.operator.problem(f"the result of call {key} could not be recorded", traceback_text(problem))
 
     def _emit(
         self, key: CallKey, name: str, result: ToolResult, duration: float, problem: str, repairs: int
@@ -101,4 +94,4 @@ class Report:
         state = ERROR if result.is_error else SUCCESS
         code = result.code.value if result.code is not None else ""
         event = CallFinished(key, name, state, None, None, None, result, code, duration, problem, repairs)
-        self._sink.emit(key.run, event)
+        self.sink.emit(key.run, event)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.context import Context, Host
@@ -13,43 +14,46 @@ from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.registry import Entry, Registry, made
 
 if TYPE_CHECKING:
-    from toolcrib.toolbox.call_stream import CallStream
     from toolcrib.toolbox.tool_list import ToolList
 
-__all__ = ["Resolver"]
+__all__ = ["PartialCall", "Resolver"]
 
 
+class PartialCall(Protocol):
+    """A call whose arguments streamed in before, and the object that saw them; see `call_stream.py`."""
+
+    def take(self, entry: Entry) -> ResolvedTool | None: ...
+
+
+@dataclass(slots=True)
 class Resolver:
     """Finds the tool of a call, and makes it where each call has its own."""
 
-    __slots__ = ("_host", "_operator", "_registry")
-
-    def __init__(self, registry: Registry, host: Host, operator: OperatorLog) -> None:
-        self._registry = registry
-        self._host = host
-        self._operator = operator
+    registry: Registry
+    host: Host
+    operator: OperatorLog
 
     def at_once(self, name: str, tool_list: ToolList | None) -> ResolvedTool | None:
         """The tool of a name, where nothing has to be awaited: it was given as an instance, and was used before."""
-        entry = self._registry.known(name)
+        entry = self.registry.known(name)
         if entry is None or (tool_list is not None and tool_list.entries.get(name) is not entry):
             return None
         return entry.resolved
 
     async def resolve(
-        self, call: ToolCall, key: CallKey, tool_list: ToolList | None, stream: CallStream | None, deps: Any
+        self, call: ToolCall, key: CallKey, tool_list: ToolList | None, stream: PartialCall | None, deps: Any
     ) -> ResolvedTool | Refused:
         """The tool of a call, which must be the tool that its list showed; or the refusal."""
         name = call.name
         try:
-            entry = await self._registry.entry(name)
+            entry = await self.registry.entry(name)
             refused = await self._not_there(call, key, entry, tool_list)
             if refused is not None:
                 return refused
             assert entry is not None
             return await self._resolved(name, key, entry, stream, deps)
         except ToolDefinitionError as problem:
-            self._operator.set_aside(key.run, name, str(problem))
+            self.operator.set_aside(key.run, name, str(problem))
             return Refused(call, key, model_messages.tool_broken(name), str(problem))
         except BaseException as problem:  # a factory that raised, or that awaited what was cancelled
             if not isinstance(problem, Exception) and not _cancelled_from_within(problem):
@@ -63,7 +67,7 @@ class Resolver:
         name = call.name
         if tool_list is None:
             if entry is None:
-                known = await self._registry.all_names()
+                known = await self.registry.all_names()
                 return Refused(call, key, model_messages.unknown_tool(name, known))
             return None
         if name not in tool_list.entries:
@@ -75,7 +79,7 @@ class Resolver:
         return None if same else Refused(call, key, model_messages.tool_changed(name))
 
     async def _resolved(
-        self, name: str, key: CallKey, entry: Entry, stream: CallStream | None, deps: Any
+        self, name: str, key: CallKey, entry: Entry, stream: PartialCall | None, deps: Any
     ) -> ResolvedTool:
         """The object that saw the partial arguments, an object that is made now, or the instance that was given."""
         if stream is not None and (taken := stream.take(entry)) is not None:
@@ -84,7 +88,7 @@ class Resolver:
             if entry.resolved is None:
                 entry.resolved = ResolvedTool(entry, entry.supplied, entry.definition())
             return entry.resolved
-        ctx: Context[Any] = Context(deps, key=key, tool=name, host=self._host)
+        ctx: Context[Any] = Context(deps, key=key, tool=name, host=self.host)
         instance, definition = await made(entry, ctx)
         return ResolvedTool(entry, instance, definition)
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from toolcrib.call import CallKey, ToolCall
+from toolcrib.context import Context
 from toolcrib.errors import traceback_text
 from toolcrib.middleware import ExecuteStep, NextPrepare, PrepareStep
 from toolcrib.prepared import Pending, Prepared, Ready, Refused, ResolvedTool
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.registry import close_tool
-
-if TYPE_CHECKING:
-    from toolcrib.toolbox.execute import Execution
 
 __all__ = ["ExecutionThroughSteps", "prepare_through"]
 
@@ -65,6 +63,16 @@ async def prepare_through(
     return answer
 
 
+class OneRun(Protocol):
+    """The run of a call; `toolcrib.toolbox.execute.Execution` is one."""
+
+    problem: str
+    to_raise: BaseException | None
+    ctx: Context[Any] | None
+
+    def __await__(self) -> Generator[Any, Any, ToolResult]: ...
+
+
 class ExecutionThroughSteps:
     """One execution through the steps around it. Awaiting it gives its result, whatever the steps do.
 
@@ -76,8 +84,8 @@ class ExecutionThroughSteps:
         self,
         ready: Ready,
         box_steps: tuple[ExecuteStep, ...],
-        tool_steps: Callable[[ResolvedTool], tuple[ExecuteStep, ...]],
-        execution_of: Callable[[Ready], Execution],
+        own_steps: tuple[ExecuteStep, ...],
+        execution_of: Callable[[Ready], OneRun],
         prepare_anew: Callable[[ToolCall, CallKey], Awaitable[Ready | ToolResult]],
         shown_to_model: Callable[[Ready, ToolResult], ToolResult],
     ) -> None:
@@ -87,7 +95,7 @@ class ExecutionThroughSteps:
         self.inner_calls = 0
         self._first = ready
         self._box_steps = box_steps
-        self._tool_steps = tool_steps
+        self._own_steps = own_steps
         self._execution_of = execution_of
         self._prepare_anew = prepare_anew
         self._shown_to_model = shown_to_model
@@ -130,6 +138,11 @@ class ExecutionThroughSteps:
                 self._box_steps[at], ready, lambda value: self._through_box_steps(at + 1, value)
             )
         return await self._through_tool_steps(self._tool_steps(ready.tool), ready)
+
+    def _tool_steps(self, tool: ResolvedTool) -> tuple[ExecuteStep, ...]:
+        """The steps of the toolsets that the tool comes from, and our own inside of them."""
+        steps = tool.entry.steps
+        return self._own_steps if steps is None else (*steps.around_execute, *self._own_steps)
 
     async def _through_tool_steps(self, steps: tuple[ExecuteStep, ...], ready: Ready) -> ToolResult:
         if not steps:

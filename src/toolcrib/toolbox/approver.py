@@ -1,0 +1,79 @@
+"""Putting a question to the approver, and reading the answer that it gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolcrib.errors import traceback_text
+from toolcrib.events import QuestionAnswered, QuestionAsked
+from toolcrib.question import Answer, Question, Verdict
+from toolcrib.sink import EventSink
+from toolcrib.toolbox.operator_log import OperatorLog
+from toolcrib.toolbox.policy import Approver
+
+__all__ = ["Approving", "parse_answer"]
+
+WANTED = (
+    "an approver gives Answer(Verdict.YES), Answer(Verdict.NO) or Answer(Verdict.ALWAYS), or in short a Verdict, "
+    'True, False, "yes", "no" or "always"; None where nobody could be asked'
+)
+
+
+class Approving:
+    """Puts questions to the approver, if there is one, and reads what it gives."""
+
+    __slots__ = ("_operator", "_sink", "approver", "timeout")
+
+    def __init__(
+        self, approver: Approver | None, timeout: float | None, sink: EventSink, operator: OperatorLog
+    ) -> None:
+        self.approver = approver
+        self.timeout = timeout
+        self._sink = sink
+        self._operator = operator
+
+    async def ask(self, question: Question) -> Answer | None:
+        """The approver's answer; None when there is no approver, it fails, or it gives no answer."""
+        run = question.key.run
+        if self._sink:
+            self._sink.emit(run, QuestionAsked(question))
+        given: Any = None
+        if self.approver is not None:
+            import asyncio
+
+            try:
+                if self.timeout is None:
+                    given = await self.approver(question)
+                else:
+                    given = await asyncio.wait_for(self.approver(question), self.timeout)
+            except TimeoutError:
+                pass
+            except (Exception, asyncio.CancelledError) as problem:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():  # it is this call that was cancelled
+                    raise
+                self._operator.problem("the approver failed; the answer is no", traceback_text(problem))
+        answer = parse_answer(given)
+        if given is not None and answer is None:
+            shown = f"{type(given).__name__} {str(given)[:60]!r}"
+            what = f"the approver gave {shown}, which allows nothing"
+            self._operator.problem_once("the approver's answers", what, WANTED)
+        if self._sink:
+            said = (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
+            self._sink.emit(run, QuestionAnswered(question.key, *said))
+        return answer
+
+
+def parse_answer(given: Any) -> Answer | None:
+    """The answer that is meant, if it is clear: an Answer, or the plain words for yes, no and always.
+
+    >>> parse_answer("yes").verdict.value, parse_answer(False).verdict.value, parse_answer("perhaps")
+    ('yes', 'no', None)
+    """
+    if isinstance(given, Answer):
+        return given
+    if isinstance(given, bool):
+        return Answer(Verdict.YES if given else Verdict.NO)
+    if isinstance(given, str) and given in list(Verdict):
+        return Answer(Verdict(given))
+    return None

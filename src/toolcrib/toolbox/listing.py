@@ -1,0 +1,127 @@
+"""Making the list of tools that a model is shown in a turn, as the world is now."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from toolcrib.call import CallKey
+from toolcrib.compiling.definition import Definition
+from toolcrib.compiling.schema_params import SchemaParams
+from toolcrib.context import Context, Host
+from toolcrib.spec import ToolSpec
+from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.operator_log import OperatorLog
+from toolcrib.toolbox.policy import Policy
+from toolcrib.toolbox.registry import Entry, Registry, close_tool, made
+from toolcrib.toolbox.tool_list import ToolList
+
+__all__ = ["ToolLists"]
+
+
+class ToolLists:
+    """Makes the list of each turn. Without dynamic tools the same list is given again until something changes."""
+
+    def __init__(self, registry: Registry, decider: Decider, host: Host, operator: OperatorLog) -> None:
+        self._registry = registry
+        self._decider = decider
+        self._host = host
+        self._operator = operator
+        self._last: tuple[tuple[int, ...], Policy, ToolList] | None = None
+
+    async def current(self, run: str, deps: Any) -> ToolList:
+        """The tools that the policy shows. Tools that cannot be compiled or described are set aside with a warning."""
+        version, policy = self._registry.version, self._decider.policy
+        if self._last is not None and self._last[0] == version and self._last[1] is policy:
+            return self._last[2]
+        ctx: Context[Any] = Context(deps, key=CallKey(run, 0, 0), host=self._host)
+        tool_list = await _made(self._registry, policy.shows, ctx)
+        for name, reason in tool_list.broken.items():
+            self._operator.set_aside(run, name, reason)
+        self._last = None if tool_list.dynamic else (version, policy, tool_list)
+        return tool_list
+
+
+async def _made(registry: Registry, shows: Callable[[Any], bool], ctx: Context[Any]) -> ToolList:
+    """List the tools as the world is now. A tool that cannot be compiled or described is set aside."""
+    tool_list = ToolList()
+    names = await registry.names(tool_list.broken)
+    tool_list.dynamic = bool(tool_list.broken)  # a toolset that could not be listed may be there next turn
+    entries, specs, known = tool_list.entries, tool_list.specs, registry.known
+    for name in names:
+        entry = known(name) or await registry.entry(name)
+        if entry is None:
+            continue
+        try:
+            definition = entry.compiled or entry.definition()
+            if definition is None or definition.dynamic:
+                tool_list.dynamic = True
+                spec = await _described_now(tool_list, entry, shows, ctx)
+                if spec is None:
+                    continue
+            elif definition.unavailable is not None and await _is_unavailable(
+                tool_list, entry, definition, ctx
+            ):
+                continue
+            elif shows(definition.facts):
+                spec = definition.spec if definition.facts.name == name else definition.spec.renamed(name)
+            else:
+                continue
+        except Exception as problem:
+            tool_list.broken[name] = str(problem)
+            continue
+        entries[name] = entry
+        if not spec.deferred:
+            specs.append(spec)
+    return tool_list
+
+
+async def _described_now(
+    tool_list: ToolList, entry: Entry, shows: Callable[[Any], bool], ctx: Context[Any]
+) -> ToolSpec | None:
+    """The spec of a tool that is known only when it was made, or that describes itself anew each turn."""
+    tool, definition = await made(entry, ctx)
+    try:
+        if shows(definition.facts) and not (definition.unavailable and definition.unavailable(tool)):
+            return await _as_the_world_is(tool_list, entry.name, tool, definition, ctx)
+        return None
+    finally:
+        if entry.owned:
+            await close_tool(tool)
+
+
+async def _is_unavailable(
+    tool_list: ToolList, entry: Entry, definition: Definition, ctx: Context[Any]
+) -> bool:
+    """Asked each turn, for what stands in the way may come and go."""
+    tool_list.dynamic = True
+    tool, _ = await made(entry, ctx)
+    try:
+        return bool(definition.unavailable and definition.unavailable(tool))
+    finally:
+        if entry.owned:
+            await close_tool(tool)
+
+
+async def _as_the_world_is(
+    tool_list: ToolList, name: str, tool: Any, definition: Definition, ctx: Context[Any]
+) -> ToolSpec:
+    from dataclasses import replace
+
+    spec = definition.spec
+    describe, narrow = definition.hooks.get("dynamic_description"), definition.hooks.get("dynamic_schema")
+    description, schema = spec.description, spec.input_schema
+    if describe is not None:
+        said = describe(tool, ctx)
+        said = await said if inspect.isawaitable(said) else said
+        description = said if said is not None else description
+    if narrow is not None:
+        from copy import deepcopy
+
+        shaped = narrow(tool, deepcopy(schema), ctx)
+        shaped = await shaped if inspect.isawaitable(shaped) else shaped
+        if shaped != schema:
+            tool_list.turn_schemas[name] = SchemaParams(shaped, tool=name)
+            schema = tool_list.turn_schemas[name].schema
+    return replace(spec, name=name, description=description, input_schema=schema, _dialects={})

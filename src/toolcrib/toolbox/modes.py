@@ -1,0 +1,109 @@
+"""The ways in which a tool may be written, and how each is run: async, on a thread, inline, as a generator."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from toolcrib.context import Context
+from toolcrib.errors import Cancelled
+from toolcrib.prepared import ResolvedTool
+from toolcrib.toolbox.deadline import WillNotStop
+from toolcrib.toolbox.output import gathered
+from toolcrib.toolbox.threads import Workers
+
+__all__ = ["COROUTINE", "MODES", "settled"]
+
+THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
+
+
+async def _async(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
+    return await tool.definition.start(tool.instance, params, ctx)
+
+
+async def _inline(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
+    return await settled(tool.definition.start(tool.instance, params, ctx))
+
+
+async def _thread(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
+    start, args = tool.definition.start, (tool.instance, params, ctx)
+    value = await _on_worker(workers, grace, tool.entry, start, args, ctx)
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _async_generator(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
+    items: list[Any] = []
+    async for item in tool.definition.start(tool.instance, params, ctx):
+        items.append(item)
+        ctx.report(result=item)
+    return gathered(items)
+
+
+async def _generator(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
+    def consume() -> Any:
+        items: list[Any] = []
+        steps = tool.definition.start(tool.instance, params, ctx)
+        while True:
+            try:
+                items.append(next(steps))
+            except StopIteration as stop:
+                return stop.value if stop.value is not None else gathered(items)
+            ctx.report(result=items[-1])
+            ctx.check_cancelled()
+
+    return await _on_worker(workers, grace, tool.entry, consume, (), ctx)
+
+
+MODES: dict[str, Any] = {
+    "async": _async,
+    "inline": _inline,
+    "thread": _thread,
+    "async_generator": _async_generator,
+    "generator": _generator,
+}
+
+
+async def _on_worker(
+    workers: Workers,
+    grace: float,
+    entry: object,
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    ctx: Context[Any] | None,
+) -> Any:
+    """Run on a worker thread. A thread that does not stop when it is told is let go: its outcome is unknown."""
+    if ctx is not None:
+        ctx._loop = asyncio.get_running_loop()
+    job = workers.submit(fn, args)
+    try:
+        await job.wait(brief=workers.expects_brief(entry))
+        workers.ran(entry, job.duration)
+    except asyncio.CancelledError:
+        if ctx is not None:
+            ctx._cancelled = True
+            await _stopped(tuple(ctx._waiting), grace)  # what the thread waits for through ctx.run
+        if not await job.wait(min(THREAD_GRACE, grace / 2)):
+            raise WillNotStop(lambda: job.done) from None
+        try:
+            return job.result()
+        except Cancelled:
+            raise asyncio.CancelledError from None
+    return job.result()
+
+
+async def _stopped(tasks: tuple[asyncio.Task[Any], ...], grace: float) -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=grace / 2)
+
+
+async def settled(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+_idle = settled(None)
+COROUTINE = type(_idle)
+_idle.close()

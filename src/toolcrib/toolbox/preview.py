@@ -1,0 +1,58 @@
+"""Previews: what a tool shows of a call to the person who is asked, and whether that still holds after the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from toolcrib.errors import traceback_text
+from toolcrib.prepared import Pending
+from toolcrib.question import Preview
+from toolcrib.toolbox.operator_log import Mask, OperatorLog
+from toolcrib.toolbox.threads import Workers
+
+__all__ = ["Previews"]
+
+PREVIEW_TIME = 10.0  # seconds that a person waits for what a tool shows
+
+
+class Previews:
+    """Asks tools for previews, on worker threads: a preview may read files."""
+
+    def __init__(self, workers: Workers, operator: OperatorLog, mask: Mask) -> None:
+        self._workers = workers
+        self._operator = operator
+        self._mask = mask
+
+    async def with_preview(self, pending: Pending) -> Pending:
+        """The call, its question with what the tool shows of it; only a person sees that."""
+        preview = await self._preview_of(pending)
+        shown = [f"it leads to {access.target}" for access in pending.ready.accesses or () if access.real]
+        digest = pending.question.digest
+        if preview is not None:
+            shown.append(preview.text)
+            digest = preview.digest
+        question = replace(pending.question, preview=self._mask("\n".join(shown)), digest=digest)
+        return replace(pending, question=question)
+
+    async def outdated(self, pending: Pending) -> bool:
+        """Whether what the person saw rests on something that has changed since."""
+        if not pending.question.digest:
+            return False
+        preview = await self._preview_of(pending)
+        return preview is None or preview.digest != pending.question.digest
+
+    async def _preview_of(self, pending: Pending) -> Preview | None:
+        hook: Callable[..., Any] | None = pending.tool.definition.hooks.get("preview")
+        if hook is None:
+            return None
+        job = self._workers.submit(hook, (pending.tool.instance, pending.params))
+        try:
+            if not await job.wait(PREVIEW_TIME):
+                return Preview("(what it would do could not be shown in time)")
+            shown = job.result()
+            return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
+        except (Exception, SystemExit) as problem:
+            self._operator.problem(f"the preview of tool {pending.call.name} failed", traceback_text(problem))
+            return None

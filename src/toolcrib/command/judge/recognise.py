@@ -20,13 +20,7 @@ from toolcrib.command.programs.table import NAME, SAYS_HELP, find_usage, program
 from toolcrib.command.programs.traits import SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 
-DEEP = {"grep", "egrep", "fgrep", "zgrep", "ls", "rm", "cp", "chmod", "chown", "chgrp", "zip", "git rm"}
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
-SHOWS_HISTORY = {"git diff", "git log", "git show", "git stash show", "git whatchanged"}
-SUBTREES = SHOWS_HISTORY | {
-    "rg", "fd", "fdfind", "ag", "tree", "du", "diff", "git grep", "git ls-files", "pytest", "ruff check", "mypy",
-}  # fmt: skip
-HERE_IF_NONE = (SUBTREES | {"ls"}) - SHOWS_HISTORY
 LISTS_ALONE = {"-print0", "-print", "-printf", "-ls"}
 DOES: dict[Effect, str] = {
     "read": "is not run unasked",
@@ -69,7 +63,8 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
 
 def _operands(name: str, form: Usage, found: Arguments) -> list[tuple[str, Access, Reach, bool]]:
     touched: list[tuple[str, Access, Reach, bool]] = []
-    deep = name in SUBTREES or (name in DEEP and bool(found.options & RECURSIVE))
+    recursive = form.below == "recursive" and bool(found.options & RECURSIVE)
+    deep = form.below == "always" or recursive
     for word, kind in found.operands:
         if kind in ("data", "name", "cd"):
             if kind == "cd" and word.literal is None:
@@ -86,8 +81,8 @@ def _operands(name: str, form: Usage, found: Arguments) -> list[tuple[str, Acces
             path = _in_revision(path)
         access: Access = "write" if kind == "write" else "delete" if kind == "delete" else "read"
         touched.append((path, access, reach, form.contents))
-    here = deep and name not in SHOWS_HISTORY and found.placed <= _before_files(form, found)
-    if here or (name in HERE_IF_NONE and not touched):
+    here = (recursive or (deep and form.here)) and found.placed <= _before_files(form, found)
+    if here or (form.here and not touched):
         touched.append((".", "read", "subtree" if deep else "file", form.contents))
     return touched
 

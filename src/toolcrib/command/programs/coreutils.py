@@ -13,16 +13,19 @@ USAGES: dict[str, Usage] = {
         " --hide= --numeric-uid-gid --literal --quote-name --reverse --recursive --size --sort= --time="
         " --time-style= --full-time --width= --format= --indicator-style= --dereference --kibibytes --zero",
         contents=False,
+        below="recursive", here=True,
     ),
     "tree": Usage(
         "-adfhipsugDFACNQrStUvJX -L= -P= -I= --dirsfirst --filesfirst --noreport --filelimit= --prune"
         " --gitignore --sort= --du --si --matchdirs --ignore-case --charset= --timefmt= --inodes --device",
         contents=False,
+        below="always", here=True,
     ),
     "du": Usage(
         "-abchklmPSsx0 -d= -B= -t= --all --apparent-size --block-size= --bytes --total --human-readable"
         " --max-depth= --summarize --separate-dirs --one-file-system --exclude= --threshold= --time? --si",
         contents=False,
+        below="always", here=True,
     ),
     "df": Usage("-ahHiklmPT -B= -t= -x= --human-readable --all --total --type= --inodes --output?", contents=False),
     "stat": Usage("-Lft -c= --dereference --terse --format= --printf= --file-system", contents=False),
@@ -119,6 +122,7 @@ USAGES: dict[str, Usage] = {
         " --ignore-blank-lines --text --color? --exclude= --label= --strip-trailing-cr --suppress-common-lines"
         " --no-dereference --minimal --show-c-function",
         "read read",
+        below="always", here=True,
     ),
     "diffstat": Usage("-bCklmqruv -p= -w= -n="),
     "tsort": Usage(""),

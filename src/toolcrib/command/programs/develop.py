@@ -39,6 +39,8 @@ _PYTEST = Usage(
     "exec",
     plain=True,
     check=no_argument_file,
+    below="always",
+    here=True,
 )
 _MYPY = Usage(
     "--strict --no-color-output --pretty --show-error-codes --version",
@@ -46,6 +48,8 @@ _MYPY = Usage(
     "exec",
     plain=True,
     check=no_argument_file,
+    below="always",
+    here=True,
 )
 _LINT = Usage(
     "-q --quiet --count --statistics --max-line-length= --select= --ignore= --max-warnings= --diff --no-color"
@@ -133,7 +137,7 @@ USAGES: dict[str, Usage] = {
     "go mod": Usage("", "data*", "exec"),
     "tsc": Usage("--noEmit --version -v --pretty --strict", "", "exec", plain=True, check=_no_emit),
     "ruff check": Usage("--select= --ignore= --no-cache --output-format= --statistics --quiet -q --show-settings"
-                       " --no-fix --diff", "read*", "exec", plain=True, check=no_argument_file),
+                       " --no-fix --diff", "read*", "exec", plain=True, check=no_argument_file, below="always", here=True),
     "ruff format --check": Usage("--diff --quiet -q --no-cache", "read*", "exec", plain=True,
                                 check=no_argument_file),
     "ruff format": Usage("--check --diff --quiet -q --no-cache", "read*", "write"),

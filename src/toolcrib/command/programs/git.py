@@ -66,15 +66,15 @@ _LOOKING: dict[str, Usage] = {
         " --untracked-files? --ignored? --column? --no-column --renames --no-renames --find-renames?"
         " --ignore-submodules?"
     ),
-    "git log": Usage(f"{_LIMIT} {_DIFF} {_SHOW} -L=", "ref*", check=_line_ranges),
-    "git show": Usage(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*"),
-    "git diff": Usage(f"{_DIFF} --cached --staged --merge-base --base --ours --theirs -0 -1 -2 -3", "ref*"),
+    "git log": Usage(f"{_LIMIT} {_DIFF} {_SHOW} -L=", "ref*", check=_line_ranges, below="always"),
+    "git show": Usage(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always"),
+    "git diff": Usage(f"{_DIFF} --cached --staged --merge-base --base --ours --theirs -0 -1 -2 -3", "ref*", below="always"),
     "git diff-tree": Usage(f"{_DIFF} -r -t --root --stdin -m -c --cc --no-commit-id --pretty? --format=", "ref*"),
     "git diff-index": Usage(f"{_DIFF} --cached -m", "ref*"),
     "git diff-files": Usage(_DIFF, "ref*"),
     "git shortlog": Usage("-s -n -e -c --summary --numbered --email --no-merges --since= --until= --all --group="
                          " --format=", "ref*"),
-    "git whatchanged": Usage(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*"),
+    "git whatchanged": Usage(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always"),
     "git blame": Usage("-b -l -t -s -f -n -p -e -w -M? -C? -L= --root --show-stats --porcelain --line-porcelain"
                       " --incremental --date= --since= --show-name --show-number --show-email --abbrev= --reverse"
                       " --first-parent --color-lines --color-by-age", "ref*"),
@@ -84,10 +84,10 @@ _LOOKING: dict[str, Usage] = {
                      " --files-with-matches --name-only --files-without-match --null --only-matching --count"
                      " --all-match --quiet --max-depth= --max-count= --color? --no-color --column --break"
                      " --heading --show-function --function-context --exclude-standard --threads="
-                     " --after-context= --before-context= --context= --recursive", "data ref*", instead="-e -f"),
+                     " --after-context= --before-context= --context= --recursive", "data ref*", instead="-e -f", below="always", here=True),
     "git ls-files": Usage("-c -d -m -o -i -s -u -k -t -v -z -x= --cached --deleted --modified --others --ignored"
                          " --stage --unmerged --killed --exclude= --exclude-standard --error-unmatch --full-name"
-                         " --abbrev? --directory --eol --format= --deduplicate", contents=False),
+                         " --abbrev? --directory --eol --format= --deduplicate", contents=False, below="always", here=True),
     "git ls-tree": Usage("-d -r -t -l -z --long --name-only --name-status --full-name --full-tree --abbrev?"
                         " --format= --object-only", "ref*"),
     "git branch": Usage(f"-a -r -v -vv -l -i --all --remotes --list --show-current --verbose --abbrev= {_LIST}",
@@ -96,7 +96,7 @@ _LOOKING: dict[str, Usage] = {
     "git remote": Usage("-v --verbose", ""),
     "git remote get-url": Usage("--push --all", "data"),
     "git stash list": Usage("--oneline -n= -# --stat -p --format= --date=", ""),
-    "git stash show": Usage(f"{_DIFF} --include-untracked", "ref"),
+    "git stash show": Usage(f"{_DIFF} --include-untracked", "ref", below="always"),
     "git reflog": Usage(f"{_LIMIT} {_LINES}", "ref*", check=_no_verb),
     "git reflog show": Usage(f"{_LIMIT} {_LINES}", "ref*"),
     "git rev-parse": Usage("-q --verify --quiet --short? --abbrev-ref? --symbolic --symbolic-full-name --all"
@@ -139,7 +139,7 @@ _CHANGING: dict[str, Usage] = {
     "git switch": Usage("-c= -C= -q -d -f --quiet --detach --create= --track --no-track --force --discard-changes",
                        "ref*", "write"),
     "git reset": Usage("-q --soft --mixed --hard --merge --keep --quiet", "ref*", "write"),
-    "git rm": Usage("-r -f -q -n --cached --force --dry-run --quiet --ignore-unmatch", "delete*", "write"),
+    "git rm": Usage("-r -f -q -n --cached --force --dry-run --quiet --ignore-unmatch", "delete*", "write", below="recursive"),
     "git mv": Usage("-f -k -v -n", "read* write", "write"),
     "git stash": Usage("-q -u -k -a --quiet --include-untracked --keep-index --all", "", "write"),
     "git stash push": Usage("-m= -q -u -k -a -S --message= --include-untracked --keep-index --all --staged",

@@ -49,6 +49,8 @@ class Usage:
     take the place of the first operand (`grep -e`). `inert`: no argument can do harm, whatever it is.
     `contents`: False where it shows names and sizes but not what is in a file. `check` reads the arguments
     where options do not say it all, and raises NotProved. `otherwise`: why it asks, given anything else.
+    `below`: whether a folder among the operands means all below it, always or with an option like -r. `here`:
+    without operands it reads the folder that it runs in.
     """
 
     options: str = ""
@@ -60,6 +62,8 @@ class Usage:
     contents: bool = True
     check: Callable[[Arguments], None] | None = None
     otherwise: str = ""
+    below: Literal["", "recursive", "always"] = ""
+    here: bool = False
 
     @property
     def runs_unasked(self) -> bool:

@@ -14,6 +14,7 @@ _GREP = Usage(
     f" --exclude-dir= --color? --colour? --binary-files= --directories= --line-buffered {_CONTEXT}",
     "data read*",
     instead="-e -f --regexp --file",
+    below="recursive",
 )
 
 USAGES: dict[str, Usage] = {
@@ -32,6 +33,7 @@ USAGES: dict[str, Usage] = {
         " --pretty --no-follow --crlf --engine= --context-separator= --field-match-separator=",
         "data read*",
         instead="-e -f --regexp --file --files --type-list",
+        below="always", here=True,
     ),
     **dict.fromkeys(("fd", "fdfind"), Usage(
         "-agisFpld0 -t= -e= -E= -d= -S= -j= -c= --absolute-path --glob --ignore-case --case-sensitive"
@@ -39,9 +41,10 @@ USAGES: dict[str, Usage] = {
         " --exact-depth= --size= --threads= --color= --max-results= --print0 --changed-within= --changed-before="
         " --regex --relative-path",
         "data read*", contents=False,
+        below="always", here=True,
     )),
     "ag": Usage("-iSsvwclLQoHa0 -A= -B= -C= -G= -m= --depth= --ignore= --nocolor --nogroup --nofilename --literal"
-               " --files-with-matches --count --ignore-case --word-regexp", "data read*"),
+               " --files-with-matches --count --ignore-case --word-regexp", "data read*", below="always", here=True),
     "locate": Usage("-bcie0 -l= -r= --limit=", "data*", plain=False),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What a command line was proved to do, as data: it can be stored, shown to a person, and run without a shell.
+"""The plan of a command line, as data: it can be stored, shown to a person, and run without a shell.
 
 Plan      steps joined by ; && ||           `a && b; c`
 Pipeline  stages whose output feeds the next `a | b`, its status perhaps turned round by !
@@ -16,6 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolcrib.visible import BIDIRECTIONAL, CONTROLS, LINE_SEPARATORS, ZERO_WIDTH
+
+__all__ = [
+    "Command", "Glob", "Pipeline", "Plan", "Redirect", "Step", "Subshell", "Substitution", "Word", "commands", "quoted",
+]  # fmt: skip
 
 VERSION = 1
 
@@ -50,14 +54,14 @@ class Word:
 
     @property
     def literal(self) -> str | None:
-        """The text, if nothing about it is decided later."""
+        """The text, if it is known before the command runs."""
         if not self.parts:
             return ""
         return first if len(self.parts) == 1 and isinstance(first := self.parts[0], str) else None
 
     @property
     def prefix(self) -> str:
-        """What the word certainly begins with."""
+        """The text that the word is sure to begin with."""
         return self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
 
     @property
@@ -70,7 +74,7 @@ class Word:
 
     @property
     def splits(self) -> bool:
-        """May become no word at all, or several."""
+        """Whether the word may become several arguments, or none."""
         return any(not part.quoted for part in self.substitutions)
 
 
@@ -124,7 +128,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """Read back what `to_json` gave. Raises ValueError for another version or shape."""
+        """The plan that `to_json` gave. Raises ValueError for another version or shape."""
         try:
             if data["version"] != VERSION:
                 raise ValueError(f"a plan of version {data['version']!r}, not {VERSION}")
@@ -155,7 +159,7 @@ _UNSEEN = re.compile(f"[{CONTROLS}{ZERO_WIDTH}{BIDIRECTIONAL}{LINE_SEPARATORS}]"
 
 
 def show(plan: Plan) -> str:
-    """One line of text that means the plan; nothing in it is invisible."""
+    """The plan as one line of shell, without invisible characters."""
     shown = ""
     for index, step in enumerate(plan.steps):
         glue = "" if not index else "; " if step.join == ";" else f" {step.join} "
@@ -210,7 +214,7 @@ def _show_redirect(redirect: Redirect) -> str:
 
 
 def quoted(text: str) -> str:
-    """A word for a shell; control and format characters are written as escapes."""
+    """A text as one word for a shell, with control and format characters as escapes."""
     if not _UNSEEN.search(text):
         return shlex.quote(text)
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t")

@@ -30,9 +30,7 @@ from toolcrib.command.explain import (
     result_text,
     sandbox_sentences,
 )
-from toolcrib.command.judge import Judgement, judge, paths
-from toolcrib.command.judge.accesses import accesses_of
-from toolcrib.command.judge.reasons import why
+from toolcrib.command.judge import Judgement, accesses_of, judge, paths, why
 from toolcrib.command.judge.repository_history import REMOVES_HISTORY, removes_history
 from toolcrib.command.launch import (
     CommandLine,

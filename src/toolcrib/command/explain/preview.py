@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from toolcrib.command.judge import JudgedCommand, Judgement, Operand
-from toolcrib.command.judge.reasons import of_part
+from toolcrib.command.judge import JudgedCommand, Judgement, Operand, why_of_command
 from toolcrib.command.plan import quoted
 from toolcrib.command.sandbox import Sandbox
 from toolcrib.visible import spelled_out
@@ -32,7 +31,7 @@ def _of_part(part: JudgedCommand, number: int | None) -> list[str]:
     """What one command does and touches. It is named, with its number, if there are several."""
     lines: list[str] = []
     if number is not None:
-        does = of_part(part) if part.reason else DOES[part.effect]
+        does = why_of_command(part) if part.reason else DOES[part.effect]
         lines = [f"{number}. {' '.join(map(quoted, part.argv))}", f"   {spelled_out(does)}"]
     return lines + [f"   {operand.access} {_path(operand)}" for operand in part.operands[:MAX_OPERANDS]]
 

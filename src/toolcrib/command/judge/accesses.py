@@ -1,4 +1,4 @@
-"""What a command line reaches, for rules: the commands in it, the paths and hosts that they name.
+"""The accesses of a command line, for rules: its commands, and the paths and hosts that they name.
 
 What is to be allowed and what is only to be seen by rules that deny are kept apart: a command is allowed by
 its very words, and denied by every form in which it could be recognised (without a path before its name,
@@ -14,8 +14,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
-from toolcrib.command.judge import JudgedCommand, Judgement, Operand, paths, variables
+from toolcrib.command.judge import paths, variables
 from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
+from toolcrib.command.judge.judged_commands import JudgedCommand
+from toolcrib.command.judge.judgement import Judgement
+from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.remember import prefix_of
 from toolcrib.command.plan import Command, Glob, Word, commands, quoted, show_word
 from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
@@ -40,7 +43,7 @@ GITS_OWN = re.compile(r"=!(.+)", re.DOTALL)  # git -c alias.x='!rm x'
 
 
 def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: bool) -> tuple[Access, ...]:
-    """What a command reaches that runs in a folder of the workspace.
+    """The accesses of a command that runs in a folder of the workspace.
 
     `unasked`: whether commands that were proved plain run without a yes here.
     """
@@ -93,7 +96,7 @@ def _seen(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
 
 
 def _loosely(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:
-    """Every command that can be made out in a text, in all its forms."""
+    """Every command that can be recognised in a text, in all its forms."""
     for command in find_commands(text):
         if command.argv:
             yield from _forms([UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv], depth)
@@ -102,7 +105,7 @@ def _loosely(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:
 
 
 def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
-    """A command, what it runs, and the words by which a rule may know it."""
+    """All forms of a command by which a rule may recognise it: without its folder, without options, what it runs."""
     yield tuple(argv)
     name = argv[0].rpartition("/")[2]
     if name != argv[0]:
@@ -131,7 +134,7 @@ def _carries_commands(name: str) -> bool:
 
 
 def _behind(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
-    """A command that begins at some word of another's, or is one."""
+    """Commands that begin at a word of another command, or that a word holds as a script."""
     for at in range(1, min(len(argv), 3 * NEAR)):
         if " " in argv[at]:
             yield from _loosely(argv[at], depth + 1)
@@ -140,7 +143,7 @@ def _behind(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
 
 
 def _written(command: Command) -> tuple[str, ...]:
-    """The files that its redirections write: no rule for the command's words is about these."""
+    """The files that redirections of a command write. A rule that allows the command's words does not allow these."""
     targets = (redirect.target for redirect in command.redirects if redirect.kind in ("write", "append"))
     return tuple(target.literal or "" for target in targets if isinstance(target, Word))
 
@@ -153,7 +156,7 @@ def _is_one_of(operand: Operand, targets: Sequence[str]) -> bool:
 
 
 def _paths(operand: Operand, folder: str, free: bool) -> Iterator[Access]:
-    """A path from the folder that the command runs in."""
+    """The accesses of an operand, which is relative to the folder that the command runs in."""
     path = operand.path
     if path in paths.HARMLESS_DEVICES or path == "-":
         return
@@ -173,7 +176,7 @@ def _paths(operand: Operand, folder: str, free: bool) -> Iterator[Access]:
 
 
 def _of_words(words: Sequence[Word], folder: str) -> Iterator[Access]:
-    """What the arguments of a command may name of which nobody knows what it does with them."""
+    """Accesses of an unrecognised command: every argument that could be a path counts as read and written."""
     name, given = (words[0].literal or "").rpartition("/")[2], words[1:]
     spelled = [_spelled(word) for word in given if not word.substitutions]
     yield from _perhaps(spelled, folder)
@@ -185,21 +188,21 @@ def _of_words(words: Sequence[Word], folder: str) -> Iterator[Access]:
 
 
 def _spelled(word: Word) -> str:
-    """A word whose only marks are those of a file name pattern."""
+    """The text of a word, with the signs of a file name pattern."""
     return "".join(
         part.sign if isinstance(part, Glob) else part for part in word.parts if isinstance(part, str | Glob)
     )
 
 
 def _anything() -> Iterator[Access]:
-    """A word that is only known when the command runs may be any path."""
+    """Accesses of a word that is only known when the command runs: any path may be read and written."""
     for reach in (Reach.READ, Reach.WRITE):
         for start in (".", "/"):
             yield Access(reach, start, subtree=True, free=True)
 
 
 def _perhaps(words: Sequence[str], folder: str, *, inside: bool = True) -> Iterator[Access]:
-    """Words that may be paths, or hold some, of a command of which nobody knows what it does with them."""
+    """Accesses of words of an unrecognised command: each may be a path, or hold one, and be read and written."""
     for path in dict.fromkeys(piece for word in words[:MOST_WORDS] for piece in _pieces(word, inside)):
         whole = posixpath.normpath(paths.join(folder, path))
         start = "/" if whole.startswith("/") else "."
@@ -211,7 +214,7 @@ def _perhaps(words: Sequence[str], folder: str, *, inside: bool = True) -> Itera
 
 
 def _pieces(word: str, inside: bool) -> Iterator[str]:
-    """What of a word may be a path: `dd if=PATH`, `-fPATH`, `@PATH`, `file://PATH`; `inside`: or of a script."""
+    """The parts of a word that may be paths: `dd if=PATH`, `-fPATH`, `@PATH`; with `inside` those of a script too."""
     cut = word[7:] if word.startswith("file://") else word
     pieces = [
         cut,
@@ -228,7 +231,7 @@ def _pieces(word: str, inside: bool) -> Iterator[str]:
 
 
 def _hosts(words: Sequence[str]) -> Iterator[Access]:
-    """The hosts that words name as addresses; not all that a command may speak to."""
+    """The hosts that addresses among the words name. A command may connect to others too."""
     for word in words:
         for scheme, host, port in URL.findall(word):
             number = port or PORTS.get(scheme.lower().partition("+")[2] or scheme.lower(), "")

@@ -1,5 +1,6 @@
-"""What would destroy the host, however it is written: in quotes, behind wrappers, in a script inside a script,
-piped into a shell. Such a command is denied at every level; nothing is allowed for not being found here.
+"""Finds destructive commands however they are written: in quotes, behind wrappers, in scripts, piped into a shell.
+
+Such a command is denied at every level of autonomy. Nothing is allowed because no destructive command was found.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ HOLDS_COMMAND = re.compile(
 
 
 def destruction_in(text: str, depth: int = 0) -> str | None:
-    """What the text would destroy, in a few words; None where nothing such is found."""
+    """What a text would destroy, in a few words; None if no destructive command is found in it."""
     text = text[:LONGEST]
     if _is_bomb(text[:2000].replace("\\\n", "").replace("\n", " ; ")):
         return "a fork bomb"
@@ -67,7 +68,7 @@ def destruction_in(text: str, depth: int = 0) -> str | None:
 
 
 def _is_bomb(text: str) -> bool:
-    """A function that starts itself beside itself, or a loop without end that starts something each time."""
+    """Whether a text is a fork bomb: a function that starts itself twice, or an endless loop that starts processes."""
     text = QUOTED.sub("''", text)
     for name, body in FUNCTION.findall(text):
         called = rf"(?:^|[;&|({{]|\b(?:do|then|else)\b)\s*{re.escape(name)}(?![\w:.@!-])"
@@ -80,7 +81,7 @@ def _is_bomb(text: str) -> bool:
 
 
 def _from(folder: str, command: FoundCommand) -> FoundCommand:
-    """After `cd /`, what a command deletes by a relative name lies there."""
+    """The command with its relative paths completed: after `cd /` they lie in `/`."""
     if (
         not folder.startswith(("/", "~"))
         or not command.argv
@@ -121,7 +122,7 @@ def _of_command(command: FoundCommand, depth: int) -> str | None:
 
 
 def _listed(before: Sequence[Sequence[str]]) -> list[str]:
-    """What xargs reads from its pipe: words that were printed, or the folders of a find."""
+    """The words that xargs reads from its pipe: words that were printed, or the folders of a find."""
     last = list(before[-1]) if before else []
     if last and program(last) == "find":
         return searched(last)
@@ -129,7 +130,7 @@ def _listed(before: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _handed_over(argv: Sequence[str], depth: int) -> str | None:
-    """Commands that git, tar and rsync run for their options."""
+    """What is destroyed by a command that git, tar or rsync runs because of an option."""
     words = set(argv[1:5])
     scripts = [match[1] for word in argv[1:] if (match := HOLDS_COMMAND.match(word)) is not None]
     if any(needed <= words for needed in GITS_RUNNERS):
@@ -140,7 +141,7 @@ def _handed_over(argv: Sequence[str], depth: int) -> str | None:
 
 
 def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
-    """Another command among the arguments, or a script in one of them."""
+    """What is destroyed by another command among the arguments, or by a script in one of them."""
     tries = 0
     runs = traits_of(name).runs
     for at in range(1, len(argv)):
@@ -177,7 +178,7 @@ def _scripts(word: str, name: str) -> list[str]:
 
 
 def _reads_a_script(argv: Sequence[str]) -> bool:
-    """A shell that takes its script from its input."""
+    """Whether a command is a shell that reads its script from its input."""
     for at, word in enumerate(argv[:8]):
         if traits_of(word.rpartition("/")[2].lower()).reads_script:
             return not any(not later.startswith("-") for later in argv[at + 1 :]) or "-s" in argv[at + 1 :]

@@ -1,7 +1,7 @@
-"""Commands read generously: every command in a text, wherever it stands and however it is quoted.
+"""Finds every command in a text, wherever it stands and however it is quoted, also where the text cannot be parsed.
 
-Nothing is allowed by this; it is what denials and names for a question are made from. Where a word cannot be
-known its unknown part is the sign `UNKNOWN`.
+Nothing is allowed because of what is found here. Denials, accesses for rules and the names of programs in a question
+are made from it. `UNKNOWN` stands for the part of a word that only a shell would know.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ BETWEEN = re.compile(r"[;&|()\n`]+|\$\(")
 
 @dataclass(slots=True)
 class FoundCommand:
-    """One command: its arguments, what stands before it in a pipeline, what it is handed as input, and where
-    its output goes."""
+    """One command: its arguments, the commands before it in a pipeline, its input if that is written out, and the files
+    that its output goes to."""
 
     argv: list[str]
     before: list[list[str]] = field(default_factory=list)
@@ -55,7 +55,7 @@ class FoundCommand:
 
 
 def find_commands(text: str) -> list[FoundCommand]:
-    """Every command that can be made out."""
+    """Every command that can be recognised in a text."""
     text = text[:LONGEST].replace("\\\n", "")
     try:
         root = tree_of(text)
@@ -66,7 +66,7 @@ def find_commands(text: str) -> list[FoundCommand]:
 
 
 def programs_in(text: str) -> tuple[str, ...]:
-    """The names of all programs that a text runs, as far as they can be made out."""
+    """The names of all programs that a text runs, as far as they can be recognised."""
     names = (command.argv[0].rpartition("/")[2] for command in find_commands(text) if command.argv)
     return tuple(dict.fromkeys(name for name in names if name and UNKNOWN not in name))
 
@@ -89,7 +89,7 @@ def _split(piece: str) -> list[str]:
 
 
 def unescaped(text: str) -> str:
-    """`\\x72`, `\\162` and their like as the signs they stand for."""
+    """A text with its escapes (`\\x72`, `\\162`) replaced by the characters that they stand for."""
 
     def sign(found: re.Match[str]) -> str:
         hexes = found[1] or found[2] or found[3]
@@ -102,7 +102,7 @@ def unescaped(text: str) -> str:
 
 
 def printed(argv: list[str]) -> str | None:
-    """What `echo`, `printf` or `ls -d` would print, roughly; None for any other program."""
+    """What `echo`, `printf` or `ls -d` would print, approximately; None for any other program."""
     name = argv[0].rpartition("/")[2] if argv else ""
     if name == "ls" and any(word.startswith("-") and "d" in word for word in argv[1:]):
         return "\n".join(word for word in argv[1:] if not word.startswith("-"))
@@ -183,7 +183,7 @@ class _Reader:
         return self.commands
 
     def _argvs(self, node: Node) -> list[list[str]]:
-        """The commands of a pipeline's stage, not of what is nested in their words."""
+        """The commands of one stage of a pipeline, without those nested in their words."""
         if node.kind == "command":
             return [self._argv(node)]
         if node.kind in ("redirected_statement", "subshell", "list", "compound_statement", "negated_command"):
@@ -196,7 +196,7 @@ class _Reader:
             self.variables[name.text] = self._text(value, 0) if value is not None else ""
 
     def _assign_each(self, node: Node) -> None:
-        """A loop's variable stands for all of its words."""
+        """Assigns all words of a loop to its variable."""
         name = node.field("variable")
         values = node.all_of("value")[:MOST]
         if name is not None and len(self.variables) < MOST:
@@ -231,7 +231,7 @@ class _Reader:
         return [piece for word in words[:MOST] for piece in _spread(word)]
 
     def _behind(self, redirect: Node) -> list[str]:
-        """Words after a redirection are taken for a part of it."""
+        """Arguments that stand after a redirection: the tree takes them for parts of the redirection."""
         extra = [inner for inner in redirect.named_children if inner.kind != "file_descriptor"][1:]
         return [self._text(inner, 0) for inner in extra]
 
@@ -282,7 +282,7 @@ class _Reader:
         return "".join(self._pieces(node, depth, quoted=False))
 
     def _pieces(self, node: Node, depth: int, *, quoted: bool) -> Iterator[str]:
-        """What a node's children say, and the text between them."""
+        """The texts of the children of a node and the texts between them."""
         raw, at = node.raw[node.start : node.end], node.start
         for child in node.named_children:
             if child.kind == "string_content":
@@ -303,7 +303,7 @@ def _plain(raw: bytes, quoted: bool) -> str:
 
 
 def _spread(word: str) -> list[str]:
-    """Braces and $IFS carried out."""
+    """The words that a word becomes when its braces are expanded and it is split at $IFS."""
     words = [word]
     for _ in range(4):
         if len(words) > 64 or not any("{" in one and BRACES.search(one) for one in words):

@@ -1,4 +1,4 @@
-"""The order of tokens read as lists, pipelines, commands and redirections: the grammar of plain commands.
+"""Reads tokens as lists, pipelines, commands and redirections. This is the grammar of plain commands:
 
 list      = pipeline { ("&&" | "||" | ";" | newline) pipeline }
 pipeline  = ["!"] stage { "|" stage }
@@ -26,7 +26,7 @@ DEVICES = {"/dev/stdout": "1", "/dev/stderr": "2"}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of a command line and the bytes it stands on."""
+    """A token of a command line, with its offsets in bytes."""
 
     kind: Literal["word", "op", "redirect", "fd", "assign", "newline", "group"]
     start: int
@@ -37,7 +37,7 @@ class Token:
 
 
 def read_plan(tokens: Sequence[Token]) -> Plan:
-    """Raises NotProved where the tokens are no plan."""
+    """The plan that tokens make. Raises NotProved if they do not follow the grammar."""
     reader = _Grammar(tokens)
     plan = reader.steps(closing=False)
     if reader.peek() is not None:
@@ -57,7 +57,7 @@ class _Grammar:
         return self.tokens[self.at] if self.at < len(self.tokens) else None
 
     def op(self, *texts: str) -> str | None:
-        """Take the operator if it is next."""
+        """Takes the next token if it is one of these operators, and returns it."""
         token = self.peek()
         if token is not None and token.kind == "op" and token.text in texts:
             self.at += 1

@@ -1,8 +1,8 @@
-"""A command line's text to a judgement: plain, to be asked about, or denied.
+"""The judgement of a command line: plain, to be asked about, or denied.
 
-Plain is what was proved: every word known, every program and option on its list, every path inside the
-workspace, and nothing of it writes, goes to the network, or runs other code than the project's own checks.
-What cannot be proved asks and says why; what would destroy the host is denied however it is written.
+A command is plain if everything about it is proved: every word is known, every program and option has a row in the
+tables, every path lies in the workspace, and nothing writes, uses the network, or runs other code than the project's
+own checks. What is not proved asks and says why. What would destroy the host is denied however it is written.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Literal
 from toolcrib.command.judge import variables
 from toolcrib.command.judge.destructive import destruction_in
 from toolcrib.command.judge.find_commands import programs_in
+from toolcrib.command.judge.judged_commands import JudgedCommand, PlanJudge
 from toolcrib.command.judge.parse import parse
-from toolcrib.command.judge.parts import JudgedCommand, PlanJudge
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.unwrap import unwrapped
 from toolcrib.command.not_proved import NotProved
@@ -30,11 +30,11 @@ Verdict = Literal["plain", "ask", "deny"]
 class Judgement:
     """What is known of a command line before it runs.
 
-    `verdict`: `plain` may run unasked as `plan`; `ask` may run after a yes, as `plan` if there is one, else by
-    a shell; `deny` must not run. `proved`: all of it was understood, so that `effect` and `operands` are all
-    that its arguments name. `parts` are its commands, each with its own verdict. `destroys`: what it would
-    destroy. `grantable`: nothing but what its parts are makes it ask, so that a yes to their prefixes may be
-    remembered.
+    `verdict`: `plain` may run unasked as its `plan`; `ask` may run after a yes, as its `plan` if there is one, else by
+    a shell; `deny` must not run. `reason`: why it is not plain, in one line. `proved`: all of it was understood, so
+    that `effect` and `operands` hold everything that its arguments name. `parts`: its commands, judged one by one.
+    `destroys`: what it would destroy, if anything. `grantable`: it asks only because its programs ask, so a yes to
+    their prefixes may be remembered.
     """
 
     verdict: Verdict
@@ -78,11 +78,11 @@ def _judge(command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspa
         found = _of_plan(command, unwrapped(parse(command)), cwd_is_workspace, env, workspace)
     except NotProved as stopped:
         found = Judgement(stopped.verdict, stopped.reason)
-    if found.verdict == "plain":  # nothing of it can ruin anything: every part was proved
+    if found.verdict == "plain":  # every part was proved, so nothing of it is destructive
         return found
-    ruin = destruction_in(command)
-    if ruin is not None:
-        return Judgement("deny", ruin, programs=programs_in(command), destroys=ruin)
+    destroys = destruction_in(command)
+    if destroys is not None:
+        return Judgement("deny", destroys, programs=programs_in(command), destroys=destroys)
     if found.verdict == "ask" and found.plan is None:
         return replace(found, programs=programs_in(command))
     return found

@@ -1,4 +1,4 @@
-"""From the text of a command to a Plan, or the reason why it has none.
+"""Parses the text of a command into a plan, or says why it has none.
 
 tree-sitter-bash says where words begin and end and what they are made of; how the words belong together is
 read again from their order, because its tree binds redirections to lists and takes words after a redirection
@@ -50,14 +50,14 @@ ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 
 
 def parse(text: str) -> Plan:
-    """The plan of a command line. Raises NotProved with the reason where it is not plain."""
+    """The plan of a command line. Raises NotProved, with the reason, if any part has more than one reading."""
     screen(text)
     root = tree_of(text)
     return _Reader(text.encode()).plan(root)
 
 
 class _Reader:
-    """Reads one command line; `raw` is all of it, nodes point into it."""
+    """Collects the tokens of one command line. `raw` is its text as bytes; nodes of the tree are offsets in it."""
 
     __slots__ = ("brackets", "heredocs", "inside", "raw", "tokens", "variables")
 
@@ -78,7 +78,7 @@ class _Reader:
         return read_plan(self._with_newlines(0, len(self.raw)))
 
     def _inner(self, node: Node) -> Plan:
-        """The inside of `$( … )` or of backticks: the same rules, on its own tokens."""
+        """The plan of what stands inside `$( … )` or backticks, by the same rules."""
         reader = _Reader(self.raw, self.variables, self.inside + 1)
         if len(node.children) < 3 or (node.children[0].kind, node.children[-1].kind) not in (
             ("$(", ")"),
@@ -159,7 +159,7 @@ class _Reader:
         self._add("assign", node, named[1], word)
 
     def _loop(self, node: Node, depth: int) -> None:
-        """A loop over words that are known is its body once for each, in a process of its own."""
+        """A loop over known words becomes a subshell with its body repeated, once for each word."""
         name = node.field("variable")
         body = node.field("body")
         values: list[str | None] = []
@@ -195,7 +195,7 @@ class _Reader:
         self.tokens.append(Token("group", node.start, node.end, group=Subshell(plan)))
 
     def _tiled(self, node: Node) -> bool:
-        """Whether nothing but blanks stands between the parts of a node."""
+        """Whether only blanks stand between the children of a node."""
         parts = node.children
         return all(
             not self.raw[before.end : after.start].strip(b" \t\n")
@@ -203,7 +203,7 @@ class _Reader:
         )
 
     def _test(self, node: Node, test: re.Match[str]) -> None:
-        """`[ … ]` is the command `test …`: its words are read on their own, whatever the tree makes of them."""
+        """`[ … ]` is read as the command `test …`, because the tree does not show its words reliably."""
         text = f"test {test[1]}"
         inner = _Reader(text.encode(), self.variables)
         inner._walk(tree_of(text), 0)
@@ -217,7 +217,7 @@ class _Reader:
         self.brackets.append((node.end - 1, node.end))
 
     def _heredoc(self, node: Node, depth: int) -> None:
-        """`<<'END'`, and `<<END` where nothing in the body would be expanded."""
+        """Reads a here-document: `<<'END'`, or `<<END` if a shell would expand nothing in its body."""
         at = len(self.tokens)
         start: Node | None = None
         for child in node.children:
@@ -252,7 +252,7 @@ class _Reader:
         return len(self.raw) if end < 0 else end
 
     def _body(self, start: Node, delimiter: bytes, *, tabs: bool) -> tuple[int, int]:
-        """Found without the tree: from the next line to the line that is the delimiter."""
+        """Where the body of a here-document begins and ends: from the next line to the line that is the delimiter."""
         line = self.raw[start.end : self._line_end(start.end)]
         if b"'" in line or b'"' in line or b"\\" in line or b"#" in line:
             raise NotProved("quotes on the line of a here-document")
@@ -274,7 +274,7 @@ class _Reader:
         self.tokens.append(Token(kind, node.start, node.end, text, word))
 
     def _with_newlines(self, start: int, end: int) -> list[Token]:
-        """All tokens with the newlines between them; raises NotProved if anything else stands there."""
+        """All tokens in order, with newlines between them. Raises NotProved if any other text stands between them."""
         skipped = [Token("newline", a, b, "skip") for a, b in (*self.heredocs, *self.brackets)]
         ordered = sorted([*self.tokens, *skipped], key=lambda token: token.start)
         found: list[Token] = []

@@ -1,4 +1,4 @@
-"""What can be said of a path by looking at it: whether it leaves the workspace, whether it names a secret.
+"""Judges a path by its name alone: whether it leaves the workspace, whether it may hold secrets.
 
 Where links lead, and what a pattern or a subtree holds, is seen by the file system and the sandbox alone.
 """
@@ -36,8 +36,7 @@ Reach = Literal["file", "pattern", "subtree"]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A path that a command would touch, from the workspace's root; `reach`: alone, as a pattern, or with all
-    below it."""
+    """A path that a command would touch, relative to the workspace. `reach`: one file, a pattern, or all below it."""
 
     path: str
     access: Access
@@ -45,14 +44,14 @@ class Operand:
 
 
 def join(folder: str, path: str) -> str:
-    """A path from a folder, both from the workspace's root; nothing is resolved but a leading `./`."""
+    """A path in a folder, both relative to the workspace. Only a leading `./` is resolved."""
     if path.startswith("/") or folder in ("", "."):
         return path or "."
     return f"{folder}/{path}" if path not in ("", ".") else folder
 
 
 def relative(path: str, workspace: str | None) -> str:
-    """An absolute path of the workspace, from its root; any other as it is."""
+    """An absolute path in the workspace made relative to it; any other path as it is."""
     root = (workspace or "").rstrip("/")
     if not root or (path != root and not path.startswith(root + "/")) or ".." in path.split("/"):
         return path
@@ -60,7 +59,7 @@ def relative(path: str, workspace: str | None) -> str:
 
 
 def objection(path: str, *, contents: bool = True, pattern: bool = False) -> str | None:
-    """Why a path from the workspace's root should not be taken unasked, or None."""
+    """Why a path, relative to the workspace, should not be used unasked, or None."""
     if path in HARMLESS_DEVICES or path == "-":
         return None
     if not path.isascii() and (folded := normalize("NFKC", path)) != path:
@@ -79,7 +78,7 @@ def objection(path: str, *, contents: bool = True, pattern: bool = False) -> str
 
 
 def may_hold_secrets(path: str) -> bool:
-    """Whether a file of this name is read only with somebody's yes, by a command or by a tool.
+    """Whether a file of this name is read only after a person said yes, by a command or by a tool.
 
     >>> may_hold_secrets("a/.env"), may_hold_secrets(".env.example")
     (True, False)
@@ -88,13 +87,13 @@ def may_hold_secrets(path: str) -> bool:
 
 
 def leaves(text: str) -> bool:
-    """Whether any argument, of whatever meaning, looks like a path outside the workspace or a secret."""
+    """Whether an argument, whatever it means, looks like a path outside the workspace or one that may hold secrets."""
     value = text.partition("=")[2] if text.startswith("-") else text
     return value.startswith(("/", "~")) or ".." in value.split("/") or bool(SECRET.search(value))
 
 
 def _names_secrets(pattern: str) -> bool:
-    """Whether a pattern is made for secrets: `.e*`, `id_*`, `*.pem`; not whether `*` would find one as well."""
+    """Whether a pattern is meant for secrets: `.e*`, `id_*`, `*.pem`. A bare `*` is not, although it matches them."""
     last = pattern.rstrip("/").rpartition("/")[2].lower()
     if last.strip("*?") == "":
         return False
@@ -106,7 +105,7 @@ def _names_secrets(pattern: str) -> bool:
 
 
 def changed_folder(folder: str, path: str) -> str | None:
-    """Where `cd path` leads from a folder; None if that is not surely inside the workspace."""
+    """Where `cd path` leads from a folder; None if that may be outside the workspace."""
     if path in ("", "-") or path.startswith(("/", "~")):
         return None
     parts = [part for part in folder.split("/") if part not in ("", ".")]

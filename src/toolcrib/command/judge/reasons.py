@@ -1,11 +1,12 @@
-"""Why a command is asked about, in words for the person who is asked: what it does, not what was not proved."""
+"""Says why a command asks, in words for the person who is asked: what it does, rather than what was not proved."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from toolcrib.command.judge import JudgedCommand, Judgement
+from toolcrib.command.judge.judged_commands import JudgedCommand
+from toolcrib.command.judge.judgement import Judgement
 
 MOST = 2  # reasons that are told
 LONGEST = 300  # characters
@@ -48,10 +49,10 @@ KEPT = ("it ", "contains ", "longer than", "padding ", "commands cannot be read"
 
 
 def why(judgement: Judgement, secrets: Sequence[str] = ()) -> str:
-    """The reasons in one line, "" where there is none; `secrets` names those that the command is handed."""
+    """The reasons in one line, or "". `secrets` are the names of the secrets that the command gets."""
     found = [f"it hands over the secret {name}" for name in dict.fromkeys(secrets)]
     own = [part for part in judgement.parts if part.reason]
-    found += dict.fromkeys(of_part(part) for part in own)
+    found += dict.fromkeys(why_of_command(part) for part in own)
     if not own and judgement.reason:
         found.append(_of_whole(judgement))
     elif judgement.reason.startswith(KEPT[:1]):  # about all of it, before what its parts are
@@ -75,8 +76,8 @@ def _as_verb(reason: str) -> str:
     return f"has {reason}" if reason.startswith("padding ") else f"is {reason}"
 
 
-def of_part(part: JudgedCommand) -> str:
-    """Why one command of several is asked about."""
+def why_of_command(part: JudgedCommand) -> str:
+    """Why one command of a plan asks."""
     reason = part.reason
     for end, said in TROUBLES.items():
         if reason.endswith(end):

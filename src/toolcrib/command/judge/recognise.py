@@ -1,4 +1,4 @@
-"""What one command is known to do: its row, and the paths among its arguments with what happens to them.
+"""Recognises one command: finds its row in the tables, and the paths among its arguments with what happens to them.
 
 `find` and `xargs` run others in their own way; wrappers that change nothing but time and priority are seen
 through; whatever else runs another program stops here.
@@ -32,7 +32,7 @@ DOES: dict[Effect, str] = {
 
 @dataclass(slots=True)
 class Recognised:
-    """What one command's arguments were found to be."""
+    """A recognised command: its row and its paths."""
 
     name: str
     form: Usage
@@ -41,7 +41,7 @@ class Recognised:
 
 
 def recognise(words: list[Word], command: Command | None, previous: Command | None) -> Recognised:
-    """What words are known to do, which are a command of a plan or a part of it. Raises NotProved."""
+    """The row and paths of a command, or of one behind a wrapper. Raises NotProved if it is not understood."""
     argv = [word.literal for word in words]
     argv[0] = program_name(argv[0] or "")
     if argv[0] == "find":
@@ -88,7 +88,7 @@ def _operands(name: str, form: Usage, found: Arguments) -> list[tuple[str, Acces
 
 
 def _before_files(form: Usage, found: Arguments) -> int:
-    """How many operands stand before the files: `grep -r text` reads all that lies here."""
+    """How many operands stand before the files. With no more than these, `grep -r text` reads the folder itself."""
     kinds = form.operands.split()
     taken = bool(form.instead and found.options & set(form.instead.split()))
     return len(kinds) - 1 - taken if kinds and kinds[-1].endswith("*") else -1
@@ -99,13 +99,13 @@ def _pattern(word: Word) -> str:
 
 
 def _in_revision(text: str) -> str:
-    """The path of `HEAD:path`; anything else may be a path itself, and `a..b` is no way up."""
+    """The path in `HEAD:path`; any other operand may be a path itself."""
     before, colon, path = text.partition(":")
     return (path or ".") if colon and not before.startswith("/") else text
 
 
 def _direct(words: Sequence[Word], runner: str) -> Recognised:
-    """A command that another program will give names to: a plain reader, nothing that runs or wraps."""
+    """The command that find or xargs gives names to. It must only read, and must not run another program."""
     argv = [word.literal for word in words]
     name = program_name(argv[0] or "")
     if name in WRAPPERS or name in SHELLS or name in ("find", "git", "tar"):
@@ -132,8 +132,10 @@ def _wrapped(words: list[Word], argv: list[str | None]) -> Recognised:
 def _xargs(
     words: list[Word], argv: list[str | None], command: Command, previous: Command | None
 ) -> Recognised:
-    """Names that `find … -print0` printed begin with one of its folders, and -0 keeps them whole. So nothing
-    else may print into that pipe, and nothing but it be the input."""
+    """Reads `find … -print0 | xargs -0 …`: names begin with a folder that find was given, and -0 keeps them whole.
+
+    So nothing but find may print into the pipe, and nothing but the pipe may be the input.
+    """
     at = inner_at([text if text is not None else "\0" for text in argv])
     if at is None or not {"-0", "-0r", "-r0", "--null"} & set(argv[1:at]) or not set(argv[1:at]) <= {
         "-0", "-r", "-0r", "-r0", "--null", "--no-run-if-empty",
@@ -151,7 +153,7 @@ def _xargs(
 
 
 def _prints_names_only(command: Command) -> bool:
-    """Whether a command is a find that prints with -print0 at its end and nothing before."""
+    """Whether a command is a find whose last word is -print0 and which prints nothing else."""
     words = [word.literal for word in command.words]
     quiet = all(redirect.fd == 2 and redirect.kind == "null" for redirect in command.redirects)
     speaks = (LISTS_ALONE | FIND_RUNS) & {word for word in words[:-1] if word}
@@ -195,7 +197,7 @@ def _find(words: Sequence[Word]) -> Recognised:
 def _find_runs(
     option: str, waiting: list[Word], names: Sequence[str]
 ) -> list[tuple[str, Access, Reach, bool]]:
-    """`-exec cmd … {} ;`: {} is one argument and begins with a folder that find was given."""
+    """Reads `-exec cmd … {} ;`: `{}` is one argument and begins with a folder that find was given."""
     inner: list[Word] = []
     while waiting and waiting[0].literal not in (";", "+"):
         inner.append(waiting.pop(0))

@@ -1,4 +1,4 @@
-"""What "always" may remember of a command: the beginning of its arguments, never more than was meant.
+"""The prefixes that "always" may remember of a command: the beginning of its arguments, never more than was meant.
 
 How many words say what a command is stands in a table; an option ends them, so that `git commit --amend` is not
 remembered as `git commit`. Nothing is remembered of what runs other code (of a file, of a package, of a container),
@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from toolcrib.command.judge.judged_commands import JudgedCommand
 from toolcrib.command.judge.judgement import Judgement
-from toolcrib.command.judge.parts import JudgedCommand
 from toolcrib.command.programs.traits import count_of_words, traits_of
 
 Prefix = tuple[str, ...]
@@ -25,7 +25,7 @@ RUNS = {
 
 
 def prefix_of(argv: Sequence[str]) -> Prefix | None:
-    """The prefix that may stand for a command later on, or None where only the very command may."""
+    """The prefix that may stand for a command from now on, or None if only the exact command may be remembered."""
     name = argv[0]
     if "/" in name or not re.fullmatch(r"\w[\w+-]*(?:\.\d+)*", name):
         return None
@@ -44,7 +44,7 @@ def prefix_of(argv: Sequence[str]) -> Prefix | None:
 
 
 def prefixes(judgement: Judgement) -> tuple[Prefix, ...] | None:
-    """One prefix for each command that asks, or None where "always" must not be offered."""
+    """One prefix for each command that asks, or None if "always" must not be offered."""
     if judgement.verdict != "ask" or not judgement.grantable:
         return None
     found: list[Prefix] = []
@@ -59,7 +59,7 @@ def prefixes(judgement: Judgement) -> tuple[Prefix, ...] | None:
 
 
 def covered(judgement: Judgement, remembered: Collection[Sequence[str]]) -> bool:
-    """Whether each command of it is plain or begins with a remembered prefix, word for word.
+    """Whether each command of a line is plain or begins with a remembered prefix, word for word.
 
     What leaves the workspace, names secrets, redirects into files or sets variables is never covered.
     """

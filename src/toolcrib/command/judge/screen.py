@@ -1,4 +1,4 @@
-"""The text of a command before anything reads it: what a person could not see is refused.
+"""Screens the text of a command before it is parsed: characters that a person could not see are refused.
 
 A terminal, a person and a shell must see the same command. Control and format characters make them differ.
 """
@@ -28,7 +28,7 @@ ODD = {"Zs": "an unusual space", "Zl": "an unusual line end", "Zp": "an unusual 
 
 
 def screen(text: str) -> None:
-    """Raises NotProved for a text that cannot be reviewed or that would show otherwise than it runs."""
+    """Raises NotProved for a text that a person cannot review, or that looks different from what it runs."""
     if not PLAIN.fullmatch(text):
         for sign in text:
             _check(sign)

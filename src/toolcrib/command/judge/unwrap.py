@@ -1,5 +1,7 @@
-"""A plan without needless wrappers: `bash -c 'git status'` becomes what its script says, `env A=b cmd` a command
-with that variable. So no shell runs, and what it would have run is judged as if it stood there alone."""
+"""Replaces `bash -c 'git status'` in a plan by the plan of its script, and `env A=b cmd` by a command with a variable.
+
+So no shell runs, and what it would have run is judged as if it stood there alone.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ DEEPEST = 4
 
 
 def unwrapped(plan: Plan, depth: int = 0) -> Plan:
-    """Raises NotProved where a shell's script is not plain."""
+    """The plan without these wrappers. Raises NotProved if the script of a shell has no plan."""
     return Plan(
         tuple(
             Step(

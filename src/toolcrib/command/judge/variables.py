@@ -1,4 +1,4 @@
-"""Variables that a command may be given unasked: none that names a program, a library, a file or options."""
+"""The variables that a command may get unasked. None of them names a program, a library, a file or options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOADS = re.compile(
 
 
 def objection(env: Mapping[str, str]) -> str | None:
-    """Why these variables should not be set unasked, or None."""
+    """Why variables should not be set unasked, or None."""
     for name, value in env.items():
         if LOADS.fullmatch(name):
             return f"sets {name}, which changes what programs load or run"

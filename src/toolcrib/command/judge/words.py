@@ -1,4 +1,4 @@
-"""From a word as it is written to what a program will be handed: exactly one reading, or none.
+"""Decodes a word as it is written into the argument that a program gets: exactly one reading, or none.
 
 Quotes, escapes, `$'…'`, pattern signs and `$( … )` are understood. Whatever else a shell would expand
 (variables, braces, `~`, arithmetic, backticks) stops here, so that nothing is left to be guessed.
@@ -43,8 +43,10 @@ ANSI_NAMED = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "?": "?"}
 
 
 def decode(node: Node, inner: Inner, variables: Variables = NONE) -> Word:
-    """The word that a node stands for, where these variables are known. Raises NotProved where it has no single
-    reading."""
+    """The word that a node of the tree stands for, with known variables replaced.
+
+    Raises NotProved if the word has more than one reading.
+    """
     raw = node.text
     if node.kind in BARE and UNSPLIT.fullmatch(raw):
         return Word((raw,))  # most words
@@ -87,7 +89,7 @@ def _known(node: Node, variables: Variables) -> str | None:
 
 
 def _concatenation(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
-    """Its children must tile it: what stands between them would be lost."""
+    """The parts of a word made of several. Its children must follow each other without gaps."""
     at = node.start
     found: list[WordPart] = []
     for child in node.children:
@@ -180,7 +182,7 @@ def _substitution(node: Node, inner: Inner, *, quoted: bool) -> Substitution:
 
 
 def _joined(pieces: list[WordPart]) -> tuple[WordPart, ...]:
-    """Neighbouring texts made one, `[` … `]` made one sign; a pattern sign keeps its place."""
+    """Joins neighbouring texts into one part, and the signs of a `[` … `]` pattern into one."""
     joined: list[WordPart] = []
     bracket = False
     for piece in pieces:
@@ -219,7 +221,7 @@ def _append_text(joined: list[WordPart], text: str) -> None:
 
 
 def _check_glob(word: Word) -> None:
-    """A pattern must say how its matches begin: one that could become an option or `..` is not proved."""
+    """Raises NotProved for a pattern that does not say how its matches begin: one could be an option or `..`."""
     for part in word.parts:
         if isinstance(part, Substitution):
             raise NotProved("a pattern with a substitution in it")
@@ -232,7 +234,7 @@ def _check_glob(word: Word) -> None:
 
 
 def _bare_brace(node: Node) -> bool:
-    """Whether a brace stands outside quotes: only there it is expanded."""
+    """Whether a brace stands outside quotes, where a shell expands it."""
     if node.kind in BARE:
         return "{" in re.sub(r"\\.", "", node.text)
     return node.kind == "concatenation" and any(map(_bare_brace, node.named_children))

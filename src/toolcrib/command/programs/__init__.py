@@ -1,4 +1,16 @@
-"""What is known of programs: a row each, read by `options.py`. A program that has none asks."""
+"""What is known of programs, as tables. A program without a row is unknown, and a command that runs it asks.
+
+| to add | write a row in |
+| --- | --- |
+| a program's options and operands | `coreutils.py` (shows, counts, compares), `searching.py`, `writing.py` (changes files, reaches machines), `develop.py` (builds, tests, packages), `git.py` |
+| a program that runs code, a shell, an interpreter, an editor; what "always" may remember of it | `traits.py` |
+| a wrapper such as `timeout` or `sudo` | `wrappers.py` |
+| a destructive command | `destructive.py`, `ROWS` |
+| a program whose output is a list of file names | `listing.py` |
+
+A row of options is a `Usage`; `options.py` says how it is written and reads arguments by it. `table.py` finds the row of
+a command. `languages.py` checks the small languages inside arguments (sed, awk, jq, test) by positive lists.
+"""
 
 from toolcrib.command.programs.table import find_usage
 

@@ -31,7 +31,7 @@ REMOVERS = re.compile(r"\b(?:rm|shred|unlink)\b")
 
 
 def is_vital(path: str) -> bool:
-    """Whether a path is a root of the system, a home, or all that is in one, in whatever notation."""
+    """Whether a path is a folder of the system, a home, or everything in one, in any notation."""
     text = path.replace("\\", "/") if re.match(r"[A-Za-z]:\\", path) else path
     if text.startswith("~"):
         user, _, rest = text[1:].partition("/")
@@ -56,7 +56,7 @@ def is_vital(path: str) -> bool:
 
 
 def program(argv: Sequence[str]) -> str:
-    """Its bare name; a variable of which nothing is known is taken for empty, as most are."""
+    """The name of the program without its folder. An unknown variable in it counts as empty, as most are."""
     return argv[0].rpartition("/")[2].lower().replace("\ufffd", "")
 
 
@@ -72,7 +72,7 @@ def check_of(name: str) -> Check | None:
 
 
 def destroyed_by(argv: Sequence[str]) -> str | None:
-    """What one command would destroy, its arguments being known; None where that is nothing."""
+    """What a command with known arguments would destroy, or None."""
     name = program(argv)
     if len(name) < LONGEST_PATTERN and any(sign in name for sign in "*?["):
         name = next((known for known in ("rm", *STOP_MACHINE.split()) if fnmatchcase(known, name)), name)
@@ -81,7 +81,7 @@ def destroyed_by(argv: Sequence[str]) -> str | None:
 
 
 def _flags(argv: Sequence[str], letters: str, *longs: str) -> bool:
-    """Whether an option is there: in a cluster, in full, or abbreviated."""
+    """Whether an option is given: in a cluster, in full, or abbreviated."""
     for word in argv[1:]:
         if (
             word.startswith("--")
@@ -113,7 +113,7 @@ def _owner(argv: list[str]) -> str | None:
 
 
 def searched(argv: Sequence[str]) -> list[str]:
-    """The roots or homes that a find names as a whole: nothing of its words narrows it."""
+    """The folders of the system or homes that a find looks through as a whole, without a test that leaves most out."""
     roots = [word for word in argv[1:] if is_vital(word) and word.startswith(("/", HOME))]
     return [] if NARROWED & set(argv) else roots
 
@@ -183,7 +183,7 @@ def _systemctl(argv: list[str]) -> str | None:
 
 
 def _erases_disk(*needed: str) -> Check:
-    """A check of a program that erases disks, if it is given anything at all, and one of the words that it needs."""
+    """The check of a program that erases disks if it gets any arguments and, if there are `needed` words, one of these."""
 
     def check(argv: list[str]) -> str | None:
         given = set(argv[1:])

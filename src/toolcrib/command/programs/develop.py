@@ -1,4 +1,4 @@
-"""Package managers, builders, test runners, containers: what looks, and what runs the project's own code.
+"""Package managers, builders, test runners, containers: commands that only look, and those that run the project's code.
 
 Test runners and builders run unasked: what they run lies in the workspace and inside the sandbox. Their
 effect is `exec`, so that a policy may ask all the same.
@@ -14,7 +14,7 @@ _GOALS = {"test", "tests", "check", "lint", "build", "all", "fmt", "format", "ty
 
 
 def _goals(found: Arguments) -> None:
-    """make: goals that are checked for by name; a variable on its line could be SHELL."""
+    """Accepts only goals of make on a list. A variable on its command line could be SHELL."""
     goals = set(found.of("data"))
     if goals - _GOALS or not (goals or found.options & {"--version", "-v"}):
         raise NotProved("make: a goal or variable that is not on its list")

@@ -1,4 +1,4 @@
-"""git: the sub-commands that look, and those that change the repository with what they change."""
+"""Sub-commands of git: those that only look, and those that change the repository, with what they change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REFLOG_VERBS = {"expire", "delete", "drop", "exists", "write", "list", "show"}
 
 
 def _lists(found: Arguments) -> None:
-    """A name after branch or tag makes a new one, unless an option says that it is looked for."""
+    """Accepts a name after branch or tag only with an option that lists; without one it would be created."""
     if found.of("name") and not found.options & _LISTING:
         raise NotProved("git: a name that would be made")
 

@@ -1,4 +1,4 @@
-"""The small languages inside arguments: sed, awk, jq, date formats, tar's letters. Each is a positive list."""
+"""Checks of the small languages inside arguments: sed, awk, jq, date formats, the letters of tar. Each is a positive list."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TAR_LETTERS = re.compile(r"t[vzjJZa]*f?")
 
 
 def _scripts(found: Arguments, *options: str) -> list[str]:
-    """The programs given, by option or as the first operand."""
+    """The program texts that are given, by an option or as the first operand."""
     words = [word for option, word in found.values if option in options]
     if not words:
         words = [word for word, kind in found.operands if kind == "data"][:1]
@@ -68,7 +68,7 @@ def awk(found: Arguments) -> None:
 
 
 def _awk_only_prints(script: str) -> bool:
-    """No `>` of a print, no pipe. Strings and patterns are passed over only where they surely are such."""
+    """Whether an awk program has no `>` after a print and no pipe. Text is skipped only if it surely is a string or pattern."""
     braces = at = 0
     heads: list[bool] = []  # of each open parenthesis, whether it belongs to an if or a loop
     before = ""  # the last thing that was not a blank
@@ -133,7 +133,7 @@ MAN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]*")
 
 
 def man(found: Arguments) -> None:
-    """Pages by their names: a path would be a page that anybody wrote."""
+    """Accepts only names of pages: a path could be a page that anybody wrote."""
     if not found.of("data") or not all(MAN_NAME.fullmatch(text) for text in found.of("data")):
         raise NotProved("man: what is not the name of a page")
 

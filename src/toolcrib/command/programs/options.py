@@ -1,4 +1,4 @@
-"""Arguments read as the program will read them: options by a positive list, operands by their meaning.
+"""Reads arguments as the program will read them: options by a positive list, operands by their meaning.
 
 A row of the tables writes a program's options in one string:
 
@@ -43,7 +43,7 @@ def worst(effects: Iterable[Effect]) -> Effect:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one program, or one of its sub-commands, may be given without a second look.
+    """The row of a program, or of one of its sub-commands: the options and operands that are known.
 
     `plain` says whether it runs without asking; by default what only reads does. `instead`: options that
     take the place of the first operand (`grep -e`). `inert`: no argument can do harm, whatever it is.
@@ -72,7 +72,7 @@ class Usage:
 
 @dataclass(slots=True)
 class Arguments:
-    """What was found: operands and values of options, each with its meaning, and the options' names."""
+    """Arguments as they were read: operands and values of options, each with its meaning, and the options that are set."""
 
     operands: list[tuple[Word, str]] = field(default_factory=list)
     options: set[str] = field(default_factory=set)
@@ -85,7 +85,7 @@ class Arguments:
 
 
 def read_arguments(name: str, form: Usage, words: Sequence[Word]) -> Arguments:
-    """Raises NotProved for an option that is not listed, or an operand that has no place."""
+    """Reads the arguments of a command by its row. Raises NotProved for an option or operand that the row does not list."""
     if form.inert:
         found = Arguments([(word, "data") for word in words])
         if form.check is not None:
@@ -199,7 +199,7 @@ def _value(name: str, option: str, kind: str, word: Word, found: Arguments) -> N
 
 
 def _place(name: str, form: Usage, rest: list[tuple[Word, bool]], found: Arguments) -> None:
-    """Give each operand its meaning."""
+    """Gives each operand its meaning."""
     found.placed = len(rest)
     kinds = form.operands.split()
     if form.instead and kinds and found.options & set(form.instead.split()):
@@ -221,7 +221,7 @@ def _place(name: str, form: Usage, rest: list[tuple[Word, bool]], found: Argumen
 
 
 def open_end(form: Usage, found: Arguments) -> str:
-    """What one more operand would be, where any number of them may follow and the first ones are there."""
+    """What one more operand would mean, if the row allows any number of them here; else ""."""
     kinds = form.operands.split()
     if form.instead and kinds and found.options & set(form.instead.split()):
         kinds = kinds[1:]

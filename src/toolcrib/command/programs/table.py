@@ -1,4 +1,4 @@
-"""The row of a command: its program's, or its sub-command's."""
+"""Finds the row of options of a command: that of its program, or of its sub-command."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SYSTEM = ("/bin/", "/usr/bin/")
 
 
 def program_name(written: str) -> str:
-    """The bare name of a program. Raises NotProved for one that lies elsewhere than the system's."""
+    """The name of a program without its folder. Raises NotProved if that is not a folder of the system."""
     if "/" not in written:
         return written
     folder, _, name = written.rpartition("/")
@@ -44,8 +44,10 @@ def program_name(written: str) -> str:
 
 
 def find_usage(argv: Sequence[str | None]) -> tuple[str, Usage, int]:
-    """The row's name, the row, and at which argument its own begin. `argv` has None where a word is not
-    literal. Raises NotProved where there is no row."""
+    """The name of the row, the row, and the index of the first argument after the sub-command.
+
+    `argv` holds None for a word that is only known when it runs. Raises UnknownProgram if there is no row.
+    """
     name = argv[0] or ""
     if name not in FAMILIES:
         if name not in USAGES:

@@ -112,7 +112,7 @@ SHELLS = frozenset(name for name, row in _BY_NAME.items() if row.runs == "shell"
 
 @lru_cache(maxsize=1_000)
 def traits_of(name: str) -> Traits:
-    """The row of a program, by its name without a folder.
+    """The row of a program, found by its name without a folder.
 
     >>> traits_of("python3.11").runs, traits_of("mkfs.ext4").remembered, traits_of("ls").words
     ('code', frozenset(), 1)

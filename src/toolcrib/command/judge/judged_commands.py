@@ -1,4 +1,4 @@
-"""The commands of a plan judged one by one, in the folder that each runs in."""
+"""Judges the commands of a plan one by one, each in the folders that it may run in."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class JudgedCommand:
 
 
 class PlanJudge:
-    """Collects the parts of a plan. `workspace` is its absolute path, if that is known."""
+    """Collects the judged commands of a plan. `workspace` is the absolute path of the workspace, if it is known."""
 
     __slots__ = ("parts", "workspace")
 
@@ -42,7 +42,7 @@ class PlanJudge:
         self.workspace = workspace
 
     def plan(self, plan: Plan, folders: Folders) -> None:
-        """Judge all of it, beginning in one of these folders. After a cd that may have failed both count."""
+        """Judges all commands, beginning in one of these folders. After a cd that may have failed, both count."""
         before: Folders = ()
         for step in plan.steps:
             if step.join != "&&":
@@ -53,7 +53,7 @@ class PlanJudge:
                 folders = after
 
     def pipeline(self, pipeline: Pipeline, folders: Folders) -> Folders | None:
-        """The folders after it, if it is a cd."""
+        """Judges the commands of a pipeline. Returns the folders after it, if it is a cd."""
         previous: Command | None = None
         for stage in pipeline.stages:
             if isinstance(stage, Subshell):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -49,12 +49,20 @@ CONTEXT_SETTINGS = {"allow_interspersed_args": False, "ignore_unknown_options": 
 
 # Our own options may also stand after the tool's name, unless the tool has a parameter of that name.
 OWN_OPTIONS = {
-    "--from": "from", "-f": "from", "--workspace": "workspace", "-w": "workspace", "--autonomy": "autonomy",
+    "--from": "from_", "-f": "from_", "--workspace": "workspace", "-w": "workspace", "--autonomy": "autonomy",
     "--policy": "policy", "--sandbox": "sandbox", "--network": "network", "--allow-host": "allow_host",
     "--outer-sandbox": "outer_sandbox",
 }  # fmt: skip
+REPEATED = {"from_", "allow_host"}
+KINDS: dict[str, type[Any]] = {
+    "workspace": Path,
+    "policy": Path,
+    "autonomy": Autonomy,
+    "sandbox": Files,
+    "network": NetworkSwitch,
+}
 
-Choice = TypeVar("Choice", bound=StrEnum)
+Options = TypeVar("Options", bound=ToolOptions | PolicyOptions | SandboxOptions)
 Arguments = Annotated[
     list[str] | None,
     typer.Argument(metavar="[JSON | --PARAMETER VALUE ...]", help="The arguments; - reads JSON from stdin."),
@@ -71,7 +79,7 @@ def command(
     The result goes to stdout, everything else to stderr. The exit code is 1 if the call gave an error.
     """
     own, tokens = _parted(name, list(arguments or ()), tools)
-    tools, policy, sandbox = _with_own(own, tools, policy, sandbox)
+    tools, policy, sandbox = _with_own(tools, own), _with_own(policy, own), _with_own(sandbox, own)
     hide_own_process()  # what runs must not read our environment
     assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
     _, spec = find_tool(load_tools(assembly), name)
@@ -192,7 +200,7 @@ def _parted(name: str, tokens: list[str], tools: ToolOptions) -> tuple[dict[str,
         token = queue.pop(0)
         option, equals, value = token.partition("=")
         label = OWN_OPTIONS.get(option)
-        if label is None or label.replace("_", "-") in parameters:
+        if label is None or label.rstrip("_").replace("_", "-") in parameters:
             others.append(token)
             continue
         if not equals:
@@ -203,32 +211,22 @@ def _parted(name: str, tokens: list[str], tools: ToolOptions) -> tuple[dict[str,
     return own, others
 
 
-def _with_own(
-    own: dict[str, list[str]], tools: ToolOptions, policy: PolicyOptions, sandbox: SandboxOptions
-) -> tuple[ToolOptions, PolicyOptions, SandboxOptions]:
-    """The options before the tool's name, with those after it. Raises Problem for a value that is not allowed."""
-    last = {label: values[-1] for label, values in own.items()}
-    if "from" in own:
-        tools = replace(tools, from_=[*tools.references, *own["from"]])
-    if "workspace" in last:
-        tools = replace(tools, workspace=Path(last["workspace"]))
-    if "autonomy" in last:
-        policy = replace(policy, autonomy=_one_of(Autonomy, "--autonomy", last["autonomy"]))
-    if "policy" in last:
-        policy = replace(policy, policy=Path(last["policy"]))
-    if "sandbox" in last:
-        sandbox = replace(sandbox, sandbox=_one_of(Files, "--sandbox", last["sandbox"]))
-    if "network" in last:
-        sandbox = replace(sandbox, network=_one_of(NetworkSwitch, "--network", last["network"]))
-    if "allow_host" in own:
-        sandbox = replace(sandbox, allow_host=[*(sandbox.allow_host or ()), *own["allow_host"]])
-    if "outer_sandbox" in last:
-        sandbox = replace(sandbox, outer_sandbox=last["outer_sandbox"])
-    return tools, policy, sandbox
+def _with_own(given: Options, own: dict[str, list[str]]) -> Options:
+    """A group of options with those after the tool's name. Raises Problem for a value that is not allowed."""
+    changed: dict[str, Any] = {}
+    for field in fields(given):
+        values = own.get(field.name)
+        if values and field.name in REPEATED:
+            changed[field.name] = [*(getattr(given, field.name) or ()), *values]
+        elif values:
+            changed[field.name] = _read_option(field.name, values[-1])
+    return replace(given, **changed)
 
 
-def _one_of(choices: type[Choice], option: str, value: str) -> Choice:
+def _read_option(name: str, text: str) -> Any:
+    kind = KINDS.get(name, str)
     try:
-        return choices(value)
+        return kind(text)
     except ValueError:
-        raise Problem(f"{option}: expected {' or '.join(choices)}; got {value}") from None
+        choices = " or ".join(kind) if issubclass(kind, StrEnum) else kind.__name__
+        raise Problem(f"--{name}: expected {choices}; got {text}") from None

@@ -154,7 +154,7 @@ def needs_a_rule(access: Access) -> bool:
     return not access.free or access.reach is Reach.RUN
 
 
-ONLY_WHAT_IS_PolicyRequestD = """
+ONLY_WHAT_IS_NAMED = """
 autonomy = "full"
 otherwise = "deny"
 [[rule]]
@@ -171,7 +171,7 @@ ask = true
 tool = "deploy"
 except = { command = "git add *" }
 """
-PolicyRequestD = [
+NAMED_CASES = [
     ("shell", "git push", Verb.ASK),
     ("shell", "git push|make", Verb.ASK),
     ("shell", "git add|git push", Verb.ASK),
@@ -183,10 +183,10 @@ PolicyRequestD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "commands", "verb"), PolicyRequestD)
+@pytest.mark.parametrize(("name", "commands", "verb"), NAMED_CASES)
 def test_an_ask_rule_gives_only_what_it_is_about(name: str, commands: str, verb: Verb) -> None:
     """Where all is denied that no rule names, the other commands of a line need a rule of their own."""
-    policy = read_rules(ONLY_WHAT_IS_PolicyRequestD).policy()
+    policy = read_rules(ONLY_WHAT_IS_NAMED).policy()
     reached = [Access(Reach.RUN, text, tuple(text.split())) for text in commands.split("|")]
     case = PolicyRequest(
         Facts(name, Effect.DESTRUCTIVE, frozenset()), Effect.DESTRUCTIVE, reached=tuple(reached)

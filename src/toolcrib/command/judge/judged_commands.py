@@ -99,9 +99,9 @@ class PlanJudge:
                 [] if _after_cd(command, folders) else ["cd to a folder that may be outside the workspace"]
             )
         grantable = not reasons
-        if not known.form.runs_unasked:
-            reasons.append(f"{known.name} {DOES[known.form.effect]}")
-        strongest = worst((effect, known.form.effect))
+        if not known.usage.runs_unasked:
+            reasons.append(f"{known.name} {DOES[known.usage.effect]}")
+        strongest = worst((effect, known.usage.effect))
         program = argv[0].rpartition("/")[2]
         reason = reasons[0] if reasons else ""
         return JudgedCommand(

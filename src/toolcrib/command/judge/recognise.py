@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolcrib.command.judge import paths
 from toolcrib.command.judge.paths import Reach
@@ -30,13 +31,22 @@ DOES: dict[Effect, str] = {
 }
 
 
+class TouchedPath(NamedTuple):
+    """A path among the arguments, as it is written, and what the command does to it."""
+
+    path: str
+    access: Access
+    reach: Reach
+    contents: bool  # whether what is in the file is shown
+
+
 @dataclass(slots=True)
 class Recognised:
     """A recognised command: its row and its paths."""
 
     name: str
-    form: Usage
-    operands: list[tuple[str, Access, Reach, bool]]  # path, access, reach, whether its contents are shown
+    usage: Usage
+    operands: list[TouchedPath]
     open_end: str = ""  # what one more operand would be
 
 
@@ -56,15 +66,15 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
         raise NotProved(f"{argv[0]}: runs a script")
     if argv[1:] in (["--help"], ["--version"]) and argv[0] in SAYS_HELP:
         return Recognised(argv[0], Usage(), [])
-    name, form, at = find_usage(argv)
-    found = read_arguments(name, form, words[at:])
-    return Recognised(name, form, _operands(name, form, found), open_end(form, found))
+    name, usage, at = find_usage(argv)
+    found = read_arguments(name, usage, words[at:])
+    return Recognised(name, usage, _operands(name, usage, found), open_end(usage, found))
 
 
-def _operands(name: str, form: Usage, found: Arguments) -> list[tuple[str, Access, Reach, bool]]:
-    touched: list[tuple[str, Access, Reach, bool]] = []
-    recursive = form.below == "recursive" and bool(found.options & RECURSIVE)
-    deep = form.below == "always" or recursive
+def _operands(name: str, usage: Usage, found: Arguments) -> list[TouchedPath]:
+    touched: list[TouchedPath] = []
+    recursive = usage.below == "recursive" and bool(found.options & RECURSIVE)
+    deep = usage.below == "always" or recursive
     for word, kind in found.operands:
         if kind in ("data", "name", "cd"):
             if kind == "cd" and word.literal is None:
@@ -73,24 +83,24 @@ def _operands(name: str, form: Usage, found: Arguments) -> list[tuple[str, Acces
         if word.substitutions and not lists_names(word):
             raise NotProved(f"{name}: a path that is only known when it runs")
         if word.substitutions:  # each name is looked at before it is handed on
-            touched.append((".", "read", "subtree", form.contents))
+            touched.append(TouchedPath(".", "read", "subtree", usage.contents))
             continue
         reach: Reach = "subtree" if deep else "pattern" if word.is_glob else "file"
         path = word.literal if word.literal is not None else _pattern(word)
         if kind == "ref":
             path = _in_revision(path)
         access: Access = "write" if kind == "write" else "delete" if kind == "delete" else "read"
-        touched.append((path, access, reach, form.contents))
-    here = (recursive or (deep and form.here)) and found.placed <= _before_files(form, found)
-    if here or (form.here and not touched):
-        touched.append((".", "read", "subtree" if deep else "file", form.contents))
+        touched.append(TouchedPath(path, access, reach, usage.contents))
+    here = (recursive or (deep and usage.here)) and found.placed <= _before_files(usage, found)
+    if here or (usage.here and not touched):
+        touched.append(TouchedPath(".", "read", "subtree" if deep else "file", usage.contents))
     return touched
 
 
-def _before_files(form: Usage, found: Arguments) -> int:
+def _before_files(usage: Usage, found: Arguments) -> int:
     """How many operands stand before the files. With no more than these, `grep -r text` reads the folder itself."""
-    kinds = form.operands.split()
-    taken = bool(form.instead and found.options & set(form.instead.split()))
+    kinds = usage.operands.split()
+    taken = bool(usage.instead and found.options & set(usage.instead.split()))
     return len(kinds) - 1 - taken if kinds and kinds[-1].endswith("*") else -1
 
 
@@ -111,8 +121,8 @@ def _direct(words: Sequence[Word], runner: str) -> Recognised:
     if name in WRAPPERS or name in SHELLS or name in ("find", "git", "tar"):
         raise NotProved(f"{runner}: runs {name}")
     known = recognise(list(words), None, None)
-    if known.form.effect != "read" or not known.form.runs_unasked:
-        raise NotProved(f"{runner}: {known.name} {DOES[known.form.effect]}")
+    if known.usage.effect != "read" or not known.usage.runs_unasked:
+        raise NotProved(f"{runner}: {known.name} {DOES[known.usage.effect]}")
     return known
 
 
@@ -161,16 +171,16 @@ def _prints_names_only(command: Command) -> bool:
 
 
 def _find(words: Sequence[Word]) -> Recognised:
-    touched: list[tuple[str, Access, Reach, bool]] = []
+    touched: list[TouchedPath] = []
     deletes = False
     waiting = list(words)
     while waiting and not (waiting[0].prefix.startswith("-") or waiting[0].literal in ("(", "!", ")", ",")):
         root = waiting.pop(0)
         if root.substitutions:
             raise NotProved("find: a folder that is only known when it runs")
-        touched.append((_pattern(root), "read", "subtree", False))
+        touched.append(TouchedPath(_pattern(root), "read", "subtree", False))
     if not touched:
-        touched.append((".", "read", "subtree", False))
+        touched.append(TouchedPath(".", "read", "subtree", False))
     while waiting:
         text = waiting.pop(0).literal
         if text in FIND_RUNS:
@@ -186,17 +196,14 @@ def _find(words: Sequence[Word]) -> Recognised:
                 raise NotProved(f"find: the value of {text} is missing or only known when it runs")
             value = waiting.pop(0)
             if text in FIND_PATHS:
-                touched.append((_pattern(value), "read", "file", False))
+                touched.append(TouchedPath(_pattern(value), "read", "file", False))
     if deletes:  # said as what it is, so that rules about paths hold for it
-        gone: list[tuple[str, Access, Reach, bool]]
-        gone = [(path, "delete", reach, False) for path, _, reach, _ in touched if reach == "subtree"]
+        gone = [one._replace(access="delete", contents=False) for one in touched if one.reach == "subtree"]
         return Recognised("find -delete", Usage(effect="write"), [*touched, *gone])
     return Recognised("find", Usage(), touched)
 
 
-def _find_runs(
-    option: str, waiting: list[Word], names: Sequence[str]
-) -> list[tuple[str, Access, Reach, bool]]:
+def _find_runs(option: str, waiting: list[Word], names: Sequence[str]) -> list[TouchedPath]:
     """Reads `-exec cmd … {} ;`: `{}` is one argument and begins with a folder that find was given."""
     inner: list[Word] = []
     while waiting and waiting[0].literal not in (";", "+"):
@@ -212,13 +219,13 @@ def _find_runs(
         raise NotProved(f"find: {option} runs a program")
     known = _direct(inner, f"find {option}")
     named = sum(word.literal == "{}" for word in inner)
-    if not known.form.inert and named != sum(touched[0] == "{}" for touched in known.operands):
+    if not known.usage.inert and named != sum(touched.path == "{}" for touched in known.operands):
         raise NotProved(f"find: {option} with names where {known.name} takes no file")
     _names_no_secrets(names, known, f"find {option}")
-    return [touched for touched in known.operands if touched[0] != "{}"]
+    return [touched for touched in known.operands if touched.path != "{}"]
 
 
 def _names_no_secrets(patterns: Sequence[str], known: Recognised, runner: str) -> None:
     for pattern in patterns:
-        if known.form.contents and paths.objection(pattern.strip("/"), pattern=True):
+        if known.usage.contents and paths.objection(pattern.strip("/"), pattern=True):
             raise NotProved(f"{runner}: shows files that may hold secrets ({pattern})")

@@ -126,9 +126,9 @@ def refused_name(argv: Sequence[str], names: Sequence[str], root: str) -> str | 
     """
     contents = True
     try:
-        _, form, _ = find_usage(argv)
-        contents = form.contents
-        if form.inert:
+        _, usage, _ = find_usage(argv)
+        contents = usage.contents
+        if usage.inert:
             return None
     except NotProved:  # behind a wrapper
         pass

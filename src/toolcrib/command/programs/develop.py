@@ -102,7 +102,7 @@ USAGES: dict[str, Usage] = {
     "yarn add": Usage("-D --dev --exact", "data*", "exec"),
     "yarn install": Usage("--frozen-lockfile --immutable", "", "exec"),
     "pnpm install": Usage("--frozen-lockfile -D", "data*", "exec"),
-    **{f"{pip} {verb}": form for pip in ("pip", "pip3") for verb, form in {
+    **{f"{pip} {verb}": usage for pip in ("pip", "pip3") for verb, usage in {
         "list": Usage("-l --format= --local --user --editable --not-required --exclude= --disable-pip-version-check"),
         "show": Usage("-f --files --verbose -v --disable-pip-version-check", "data*"),
         "freeze": Usage("-l --local --user --all --exclude-editable --exclude=", ""),
@@ -142,7 +142,7 @@ USAGES: dict[str, Usage] = {
                                 check=no_argument_file),
     "ruff format": Usage("--check --diff --quiet -q --no-cache", "read*", "write"),
     "mypy": _MYPY,
-    **{f"{python} -m {check}": form for python in ("python", "python3") for check, form in {
+    **{f"{python} -m {check}": usage for python in ("python", "python3") for check, usage in {
         "pytest": _PYTEST, "mypy": _MYPY,
         "unittest": Usage("-v -q -f -b -k= --verbose --quiet --failfast", "data*", "exec", plain=True)}.items()},
     **dict.fromkeys(("flake8", "eslint", "black --check", "isort --check", "isort --check-only", "prettier --check",

@@ -84,42 +84,42 @@ class Arguments:
         return [word.literal or show_word(word) for word, kind in self.operands if kind in kinds]
 
 
-def read_arguments(name: str, form: Usage, words: Sequence[Word]) -> Arguments:
+def read_arguments(name: str, usage: Usage, words: Sequence[Word]) -> Arguments:
     """Reads the arguments of a command by its row. Raises NotProved for an option or operand that the row does not list."""
-    if form.inert:
+    if usage.inert:
         found = Arguments([(word, "data") for word in words])
-        if form.check is not None:
-            form.check(found)
+        if usage.check is not None:
+            usage.check(found)
         return found
     try:
-        return _read(name, form, words)
+        return _read(name, usage, words)
     except NotProved:
-        if form.otherwise:
-            raise UnknownProgram(f"{name}: {form.otherwise}") from None
+        if usage.otherwise:
+            raise UnknownProgram(f"{name}: {usage.otherwise}") from None
         raise
 
 
-def _read(name: str, form: Usage, words: Sequence[Word]) -> Arguments:
+def _read(name: str, usage: Usage, words: Sequence[Word]) -> Arguments:
     found = Arguments(starts_with_option=bool(words) and words[0].prefix.startswith("-"))
     rest: list[tuple[Word, bool]] = []  # operands, and whether they came after --
-    listed = _listed(form.options)
+    listed = _listed(usage.options)
     waiting = list(words)
     while waiting:
         word = waiting.pop(0)
         if word.literal == "--":
             rest += ((after, True) for after in waiting)
             break
-        if _is_option(name, word, form):
+        if _is_option(name, word, usage):
             _option(name, word, waiting, listed, found)
         else:
             rest.append((word, False))
-    _place(name, form, rest, found)
-    if form.check is not None:
-        form.check(found)
+    _place(name, usage, rest, found)
+    if usage.check is not None:
+        usage.check(found)
     return found
 
 
-def _is_option(name: str, word: Word, form: Usage) -> bool:
+def _is_option(name: str, word: Word, usage: Usage) -> bool:
     begins = word.prefix
     if word.parts and not begins:
         if lists_names(word):
@@ -198,11 +198,11 @@ def _value(name: str, option: str, kind: str, word: Word, found: Arguments) -> N
         found.operands.append((word, kind))
 
 
-def _place(name: str, form: Usage, rest: list[tuple[Word, bool]], found: Arguments) -> None:
+def _place(name: str, usage: Usage, rest: list[tuple[Word, bool]], found: Arguments) -> None:
     """Gives each operand its meaning."""
     found.placed = len(rest)
-    kinds = form.operands.split()
-    if form.instead and kinds and found.options & set(form.instead.split()):
+    kinds = usage.operands.split()
+    if usage.instead and kinds and found.options & set(usage.instead.split()):
         kinds = kinds[1:]
     star = next((at for at, kind in enumerate(kinds) if kind.endswith("*")), None)
     if star is None:
@@ -220,10 +220,10 @@ def _place(name: str, form: Usage, rest: list[tuple[Word, bool]], found: Argumen
         found.operands.append((word, kind))
 
 
-def open_end(form: Usage, found: Arguments) -> str:
+def open_end(usage: Usage, found: Arguments) -> str:
     """What one more operand would mean, if the row allows any number of them here; else ""."""
-    kinds = form.operands.split()
-    if form.instead and kinds and found.options & set(form.instead.split()):
+    kinds = usage.operands.split()
+    if usage.instead and kinds and found.options & set(usage.instead.split()):
         kinds = kinds[1:]
     complete = found.placed >= len(kinds) - 1
     return kinds[-1][:-1] if kinds and kinds[-1].endswith("*") and complete else ""

@@ -23,9 +23,9 @@ NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 # These print a text and end, if that is all they are asked for.
 SAYS_HELP = {
     name
-    for name, form in {**coreutils.USAGES, **searching.USAGES}.items()
-    if form.runs_unasked
-    and not form.inert
+    for name, usage in {**coreutils.USAGES, **searching.USAGES}.items()
+    if usage.runs_unasked
+    and not usage.inert
     and " " not in name
     and name not in ("cd", "test", "true", "false", "expr")
 }

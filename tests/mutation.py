@@ -102,6 +102,9 @@ class Mutant:
         """What it is known by wherever its function stands."""
         return self.function.rpartition(".")[2], self.before, self.after, self.nth
 
+    def applied(self, source: bytes) -> bytes:
+        return source[: self.start] + self.text.encode() + source[self.end :]
+
     def place(self) -> tuple[str, int, int, str]:
         return self.path, self.start, self.end, self.text
 
@@ -232,10 +235,6 @@ def mutants_of(area: str, path: str, source: bytes) -> Iterator[Mutant]:
                 after = " ".join((source[begin:start] + text.encode() + source[end:finish]).decode().split())
                 if before == after:
                     continue
-                try:
-                    compile(source[:start] + text.encode() + source[end:], path, "exec")
-                except SyntaxError:
-                    continue
                 nth = seen[before, after]
                 seen[before, after] += 1
                 yield Mutant(area, path, function, node.lineno, before, after, nth, start, end, text)  # type: ignore[attr-defined]
@@ -363,7 +362,11 @@ def judge(tree: Path, mutant: Mutant, tests: list[str], timeout: float) -> tuple
     compiled = Path(importlib.util.cache_from_source(str(path)))
     source = path.read_bytes()
     try:
-        path.write_bytes(source[: mutant.start] + mutant.text.encode() + source[mutant.end :])
+        compile(mutant.applied(source), mutant.path, "exec")
+    except SyntaxError:
+        return "no program", ""
+    try:
+        path.write_bytes(mutant.applied(source))
         for step in ("not slow", "slow"):
             compiled.unlink(missing_ok=True)  # two states of a file within one second look the same to Python
             code, said = run_pytest(tree, ["-x", "-m", step, *tests], timeout)
@@ -470,8 +473,9 @@ def main() -> None:
             out.write(json.dumps(row) + "\n")
             out.flush()
     for name, outcomes in tally.items():
-        found_out = outcomes.total() - outcomes["survived"] - outcomes["not reached"]
-        print(f"{name}: {found_out} of {outcomes.total()} found, {dict(outcomes)}")
+        programs = outcomes.total() - outcomes["no program"]
+        detected = programs - outcomes["survived"] - outcomes["not reached"]
+        print(f"{name}: {detected} of {programs} detected, {dict(outcomes)}")
 
 
 if __name__ == "__main__":

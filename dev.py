@@ -55,13 +55,21 @@ def run(command: list[str]) -> None:
     subprocess.run(command, cwd=ROOT, check=True)
 
 
+def run_together(*commands: list[str]) -> None:
+    """Commands that print only at their end, on a core each."""
+    started = [subprocess.Popen(command, cwd=ROOT) for command in commands]
+    for process, code in [(process, process.wait()) for process in started]:
+        if code:
+            raise subprocess.CalledProcessError(code, process.args)
+
+
 def demo(python: str, rest: list[str]) -> None:
     run([python, "-m", "toolcrib", "demo", *rest])
 
 
 def pytest(python: str, step: str, rest: list[str]) -> None:
     """The tests of a step, on up to four cores; or the tests that `rest` names by their paths."""
-    if any((ROOT / argument.partition("::")[0]).exists() for argument in rest):
+    if any(argument.startswith("tests/") for argument in rest):
         run([python, "-m", "pytest", *rest])
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -84,8 +92,7 @@ def nightly(python: str, rest: list[str]) -> None:
 def check(python: str, rest: list[str]) -> None:
     run([python, "-m", "ruff", "format", "--check", "."])
     run([python, "-m", "ruff", "check", "."])
-    run([python, "-m", "mypy"])
-    run([python, "-m", "pyright", "--pythonpath", python])
+    run_together([python, "-m", "mypy"], [python, "-m", "pyright", "--pythonpath", python])
 
 
 def ci(python: str, rest: list[str]) -> None:

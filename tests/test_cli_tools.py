@@ -283,7 +283,7 @@ def test_doctor_names_variables_and_never_their_values(folder: Path) -> None:
     done = toolcrib(folder, "doctor", OPENAI_API_KEY=secret, TOOLCRIB_MODEL="openai:some-model")
     assert done.returncode == 0, done.stdout
     assert secret not in done.stdout + done.stderr
-    assert "openai:some-model" in done.stdout and "keys are set for     openai" in done.stdout
+    assert "openai:some-model" in done.stdout and "keys                 openai" in done.stdout
     assert "commands are confined" in done.stdout and "7 built-in" in done.stdout
     missing = toolcrib(folder, "doctor", TOOLCRIB_MODEL="anthropic:some-model")
     assert missing.returncode == 1 and "ANTHROPIC_API_KEY is not set" in missing.stdout

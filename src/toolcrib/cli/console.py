@@ -59,7 +59,7 @@ def quiet_logging() -> None:
         log.propagate = False
 
 
-def someone_is_there() -> bool:
+def person_can_be_asked() -> bool:
     """Whether a person can be asked: there is a terminal to read from and one to show the question on."""
     return sys.stdin is not None and sys.stdin.isatty() and asking_stream() is not None
 

@@ -40,23 +40,23 @@ def command(log: LogFile = None, count: Count = 50, json: AsJson = False) -> int
 
 
 def _readable(line: str) -> str:
-    """Of a line of the log: when, what, who, and of what; what stands in it was masked when it was written."""
+    """A line of the log for a person. Secrets in it were masked when it was written."""
     try:
         item = loads(line)
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(item["at"]))
-        said = [f"{when}  {item['event']:<8} {on_one_line(str(item['tool']))}"]
-        said += [on_one_line(str(item["outcome"]), 40)] if item.get("outcome") else []
-        said += [_arguments(str(item["arguments"]))] if item.get("arguments") else []
-        said += [on_one_line(str(item["why"]), REASON)] if item.get("why") else []
+        parts = [f"{when}  {item['event']:<8} {on_one_line(str(item['tool']))}"]
+        parts += [on_one_line(str(item["outcome"]), 40)] if item.get("outcome") else []
+        parts += [_arguments(str(item["arguments"]))] if item.get("arguments") else []
+        parts += [on_one_line(str(item["why"]), REASON)] if item.get("why") else []
         if item.get("by") and item["event"] != "ended":
-            said.append(f"for {on_one_line(str(item['by']), 40)}")
-        return "  ".join(said)
+            parts.append(f"for {on_one_line(str(item['by']), 40)}")
+        return "  ".join(parts)
     except (ValueError, KeyError, TypeError, OverflowError):
         return f"(not a line of this log) {on_one_line(line, 100)}"
 
 
 def _arguments(text: str) -> str:
-    """The beginning of a call's arguments, without what stands under the name of a credential."""
+    """The beginning of a call's arguments; a value is hidden if its name says that it is a credential."""
     try:
         value: Any = loads(text)
     except ValueError:  # cut, or not JSON at all

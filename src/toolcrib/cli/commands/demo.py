@@ -15,7 +15,7 @@ import typer
 
 from toolcrib.agent import Agent
 from toolcrib.call import ToolCall
-from toolcrib.cli.console import DONE, NOT_DONE, Problem, quiet_logging, say, someone_is_there
+from toolcrib.cli.console import DONE, NOT_DONE, Problem, person_can_be_asked, quiet_logging, say
 from toolcrib.cli.demo_model import demo_model
 from toolcrib.cli.demo_project import build
 from toolcrib.cli.live_view import LiveView
@@ -64,7 +64,7 @@ def command(sandbox: SandboxOptions, yes: Yes = False, keep: Keep = False) -> in
         chosen = sandbox.choose(folder)
         for line in sandbox_warnings(chosen):
             say(line)
-        asks = not yes and someone_is_there()
+        asks = not yes and person_can_be_asked()
         return asyncio.run(_demo(folder, chosen, asks=asks, yes=yes, keep=keep))
     finally:
         if not keep:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib import __version__
-from toolcrib.assembly import Assembly, assemble
+from toolcrib.assembly import BUILT_IN, Assembly, assemble
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, quiet_logging
 from toolcrib.cli.loaded_tools import load_tools
 from toolcrib.cli.options import WorkspaceFolder
@@ -40,6 +40,7 @@ MODEL = "TOOLCRIB_MODEL"
 
 
 def command(workspace: WorkspaceFolder = Path()) -> int:
+    """The exit code is 1 if there is a problem."""
     quiet_logging()
     problems: list[str] = []
     out(
@@ -78,7 +79,7 @@ def _dependencies(problems: list[str]) -> None:
     for extra, names in sorted(extras.items()):
         missing = [name for name in names if not _installed(name)]
         if missing:
-            out(f"  {extra:<20} not installed; to have it: pip install 'toolcrib[{extra}]'")
+            out(f"  {extra:<20} not installed; to install it: pip install 'toolcrib[{extra}]'")
         else:
             out(f"  {extra:<20} " + ", ".join(f"{name} {_installed(name)}" for name in names))
 
@@ -86,20 +87,20 @@ def _dependencies(problems: list[str]) -> None:
 def _models(problems: list[str]) -> None:
     out("\nModels")
     keyed = [name for name, row in PROVIDERS.items() if row.keys and row.key()]
-    out(f"  keys are set for     {', '.join(keyed) or 'no provider'}")
+    out(f"  {'keys':<20} {', '.join(keyed) or 'no key of a provider is set'}")
     out("  `toolcrib models` lists every provider and what it needs.")
     spec = os.environ.get(MODEL)
     if not spec:
         out(f"  {MODEL:<20} not set: name a model with --model each time, or set it")
         return
-    out(f"  {MODEL:<20} {_without_credentials(spec)}")
+    out(f"  {MODEL:<20} {_without_password(spec)}")
     kind = spec.partition(":")[0]
     row = PROVIDERS.get(ALIASES.get(kind, kind))
     if row is not None and row.official and row.key() is None:
         problems.append(f"{MODEL} is {spec}, and {row.keys[0]} is not set")
     try:
         resolve_model(spec)
-    except Exception as problem:  # an SDK says what it misses in its own exceptions
+    except Exception as problem:  # an SDK says what is missing in an exception of its own
         problems.append(f"{MODEL}: {problem}")
 
 
@@ -114,7 +115,7 @@ def _workspace(workspace: Path, problems: list[str]) -> None:
 
 
 def _sandbox(workspace: Path, problems: list[str]) -> None:
-    """The sandbox that commands get here, after it was tried: what holds, what is weak, how to mend it."""
+    """Try the sandbox that commands get here, and print what it enforces, what is weak, and how to mend it."""
     out("\nSandbox")
     if not workspace.is_dir():
         out("  not tried, because there is no workspace")
@@ -135,16 +136,16 @@ def _sandbox(workspace: Path, problems: list[str]) -> None:
 
 
 def _rules(workspace: Path, box: Toolbox, problems: list[str]) -> None:
-    """Print what counts here; what cannot be used is added to the problems."""
+    """Print which rules, approvals, secrets and audit log count here; those that cannot be used are problems."""
     out("\nRules, approvals, secrets")
-    for label, said in (
+    for label, state in (
         ("your rules", _own_rules(box, problems)),
         ("project's rules", _project(workspace, box, problems)),
         ("approvals", approvals_summary(workspace)),
         ("secrets", _secrets(problems)),
         ("audit log", _audit(problems)),
     ):
-        out(f"  {label:<20} {on_one_line(said)}")
+        out(f"  {label:<20} {on_one_line(state)}")
 
 
 def _own_rules(box: Toolbox, problems: list[str]) -> str:
@@ -159,10 +160,10 @@ def _own_rules(box: Toolbox, problems: list[str]) -> str:
         return f"{path} cannot be used, so no run starts"
     for line in unmatched_lines(file, box):
         out(f"  warning: {line}")
-    said = [f"{path}: {rules_summary(file)}", counted(len(file.examples), "example")]
-    said += [f"{len(untried)} not tried, because their tools do not exist now"] if untried else []
-    said += [f"autonomy {file.autonomy}"] if file.autonomy is not None else []
-    return ", ".join(said)
+    parts = [f"{path}: {rules_summary(file)}", counted(len(file.examples), "example")]
+    parts += [f"{len(untried)} not tried, because their tools do not exist now"] if untried else []
+    parts += [f"autonomy {file.autonomy}"] if file.autonomy is not None else []
+    return ", ".join(parts)
 
 
 def _project(workspace: Path, box: Toolbox, problems: list[str]) -> str:
@@ -174,11 +175,11 @@ def _project(workspace: Path, box: Toolbox, problems: list[str]) -> str:
     except ToolcribError as problem:
         problems.append(f"{PLACE}: {problem}")
         return f"{PLACE} is not used: {problem}"
-    said = f"{PLACE}: {rules_summary(found.rules)}"
+    state = f"{PLACE}: {rules_summary(found.rules)}"
     if trusted is None:
-        return f"{said}, not trusted and not used; toolcrib trust shows them"
+        return f"{state}, not trusted and not used; toolcrib trust shows them"
     if trusted.sha256 != found.sha256:
-        return f"{said}, changed since you trusted them, and not used; toolcrib trust shows them"
+        return f"{state}, changed since you trusted them, and not used; toolcrib trust shows them"
     try:
         untried_examples(found.rules, box)
     except Problem as problem:
@@ -188,7 +189,7 @@ def _project(workspace: Path, box: Toolbox, problems: list[str]) -> str:
         if found.widening
         else ""
     )
-    return f"{said}, trusted{unused}"
+    return f"{state}, trusted{unused}"
 
 
 def _secrets(problems: list[str]) -> str:
@@ -218,25 +219,17 @@ def _audit(problems: list[str]) -> str:
 
 def _tools(assembly: Assembly, problems: list[str]) -> None:
     out("\nTools")
-    items = load_tools(assembly)
-    built_in = sum(item.source == "built-in" for item in items)
-    out(f"  {built_in} built-in")
+    tools = load_tools(assembly)
+    out(f"  {sum(tool.source == BUILT_IN for tool in tools)} built-in")
     for plugin in assembly.plugins:
-        if plugin.problem:
-            out(escape_invisible(f"  plugin {plugin.source}: BROKEN"))
-        else:
-            mine = [item for item in items if item.source == plugin.source]
-            broken = sum(bool(item.problem) for item in mine)
-            out(
-                escape_invisible(
-                    f"  plugin {plugin.source}: {len(mine)} tool{'s' * (len(mine) != 1)}"
-                    + (f", {broken} BROKEN" if broken else "")
-                )
-            )
+        supplied = [tool for tool in tools if tool.source == plugin.source]
+        broken = sum(bool(tool.problem) for tool in supplied)
+        state = counted(len(supplied), "tool") + (f", {broken} BROKEN" if broken else "")
+        out(escape_invisible(f"  plugin {plugin.source}: {'BROKEN' if plugin.problem else state}"))
     if not assembly.plugins:
         out("  no plugins are installed (entry points of the group toolcrib.tools)")
     problems += assembly.notes
-    problems += [f"tool {item.name} ({item.source}): {item.problem}" for item in items if item.problem]
+    problems += [f"tool {tool.name} ({tool.source}): {tool.problem}" for tool in tools if tool.problem]
 
 
 def _installed(name: str) -> str:
@@ -251,8 +244,8 @@ def _name_of(requirement: str) -> str:
     return found[1] if found else requirement.strip()
 
 
-def _without_credentials(spec: str) -> str:
-    """A model's string without a password that its address may hold."""
+def _without_password(spec: str) -> str:
+    """The name of a model, without a password in its address."""
     scheme, slashes, rest = spec.partition("://")
     host, at, tail = rest.rpartition("@")
     return f"{scheme}{slashes}…@{tail}" if slashes and at and host else spec

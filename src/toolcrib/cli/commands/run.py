@@ -18,7 +18,7 @@ import typer
 from toolcrib.agent import Agent, Budget, TranscriptFile, read_transcript
 from toolcrib.audit import AuditError, AuditLog
 from toolcrib.call import CallKey
-from toolcrib.cli.console import Problem, debugging, say, someone_is_there, stdout_reserved
+from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, stdout_reserved
 from toolcrib.cli.json_answers import JsonAnswers
 from toolcrib.cli.loaded_tools import load_assembly
 from toolcrib.cli.options import ToolOptions
@@ -231,7 +231,7 @@ def _display(run: RunOptions, stdout: TextIO) -> tuple[Display, Any]:
         return JsonLines(stdout), JsonAnswers() if run.answers else None
     from toolcrib.cli.terminal_display import Asker, TerminalDisplay  # loads rich
 
-    asker = Asker() if someone_is_there() else None
+    asker = Asker() if person_can_be_asked() else None
     return TerminalDisplay(stdout, asker, transcript=run.transcript or run.continue_), asker
 
 

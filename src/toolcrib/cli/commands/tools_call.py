@@ -21,8 +21,8 @@ from toolcrib.cli.console import (
     asking_stream,
     debugging,
     out,
+    person_can_be_asked,
     say,
-    someone_is_there,
     stdout_reserved,
 )
 from toolcrib.cli.loaded_tools import find_tool, load_assembly, load_tools
@@ -110,7 +110,7 @@ async def _call(
             say(f"note: {on_one_line(event.message)}")
 
     async def approver(question: Question) -> Answer | None:
-        if not someone_is_there():
+        if not person_can_be_asked():
             return None
         from toolcrib.cli.prompt import ask_on, console_on  # loads rich
 

@@ -210,11 +210,72 @@ def text_format_table() -> str:
     return table(head, rows)
 
 
+def _summary(value: Any) -> str:
+    """The first sentence of an object's docstring, on one line; "" for an object without one of its own."""
+    own = getattr(value, "__doc__", None) if callable(value) or inspect.ismodule(value) else None
+    if inspect.isclass(value) and "__doc__" not in value.__dict__:
+        own = None
+    first = " ".join((own or "").split("\n\n")[0].split())
+    if inspect.isclass(value) and first.startswith(f"{value.__name__}("):  # what dataclasses write themselves
+        return ""
+    return first.replace("|", "\\|")
+
+
+def api_table() -> str:
+    """Every public module with the names of its `__all__`."""
+    sections = []
+    for name in PUBLIC_MODULES:
+        module = import_module(name)
+        names = sorted(module.__all__, key=str.lower)
+        rows = ([f"`{item}`", _summary(getattr(module, item))] for item in names)
+        sections.append(f"## {name}\n\n{_summary(module)}\n\n{table(['name', 'what it is'], rows)}\n")
+    return "\n".join(sections)
+
+
 def _gemini() -> str:
     return supported("gemini", "gemini_interactions", heads=("generateContent", "Interactions"))
 
 
+# The modules that users import from; everything else may change without notice.
+PUBLIC_MODULES = (
+    "toolcrib",
+    "toolcrib.access",
+    "toolcrib.agent",
+    "toolcrib.assembly",
+    "toolcrib.audit",
+    "toolcrib.call",
+    "toolcrib.codecs",
+    "toolcrib.codecs.text",
+    "toolcrib.command.judge",
+    "toolcrib.command.sandbox",
+    "toolcrib.content",
+    "toolcrib.context",
+    "toolcrib.errors",
+    "toolcrib.events",
+    "toolcrib.facts",
+    "toolcrib.jsonstream",
+    "toolcrib.mcp",
+    "toolcrib.middleware",
+    "toolcrib.messages",
+    "toolcrib.models",
+    "toolcrib.net",
+    "toolcrib.prepared",
+    "toolcrib.question",
+    "toolcrib.repair",
+    "toolcrib.result",
+    "toolcrib.rules",
+    "toolcrib.saved_calls",
+    "toolcrib.schema",
+    "toolcrib.secrets",
+    "toolcrib.sink",
+    "toolcrib.spec",
+    "toolcrib.testing",
+    "toolcrib.toolbox",
+    "toolcrib.tools",
+    "toolcrib.toolset",
+)
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "api.md": {"api": api_table},
     "define-tools.md": {"hooks": hook_table, "facts": fact_table},
     "models.md": {"features": feature_table, "providers": provider_table},
     "policy.md": {"rule keys": rule_key_table},

@@ -25,13 +25,13 @@ from tests.local_host import Local
 from toolcrib.command.judge import judge
 from toolcrib.command.judge.parse import parse
 from toolcrib.command.launch import run_plan
-from toolcrib.command.programs.table import USAGES
+from toolcrib.command.programs.table import SYNOPSES
 from toolcrib.command.programs.wrappers import WRAPPERS
 
 pytest.importorskip("tree_sitter_bash")
 BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
 BWRAP = shutil.which("bwrap", path="/bin:/usr/bin:/usr/local/bin") or ""
-NAMES = sorted({name.split()[0] for name in USAGES} | set(WRAPPERS) | {"["} - {"cd", ":"})
+NAMES = sorted({name.split()[0] for name in SYNOPSES} | set(WRAPPERS) | {"["} - {"cd", ":"})
 BUILTINS = "echo printf pwd test true false kill type command builtin enable ["
 
 # Written in the shell's own words only, so that a shim needs no other program. Log first, then print, last to what may be a pipe that nobody reads.

@@ -19,7 +19,7 @@ from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, commands
 from toolcrib.command.programs import destructive, traits
 from toolcrib.command.programs.options import read_arguments
-from toolcrib.command.programs.table import USAGES
+from toolcrib.command.programs.table import SYNOPSES
 from toolcrib.command.programs.wrappers import WRAPPERS
 
 pytest.importorskip("tree_sitter_bash")
@@ -166,15 +166,15 @@ def test_variables_that_load_or_are_unknown_ask(name: str) -> None:
     assert judge("ls", env={name: "x"}).verdict == "ask"
 
 
-@each("name", USAGES)
+@each("name", SYNOPSES)
 def test_every_row_of_the_tables_can_be_read(name: str) -> None:
     for option in ("--not-an-option-of-anything", "-\u00e9"):
         stage = parse(f"x {option}").steps[0].pipeline.stages[0]
         assert isinstance(stage, Command)
-        if USAGES[name].inert:
+        if SYNOPSES[name].inert:
             continue
         with pytest.raises(NotProved):
-            read_arguments(name, USAGES[name], stage.words[1:])
+            read_arguments(name, SYNOPSES[name], stage.words[1:])
 
 
 def test_without_the_parser_everything_asks_and_ruin_is_still_denied() -> None:

@@ -22,7 +22,7 @@ import pytest
 from toolcrib.command.judge import judge
 from toolcrib.command.programs.options import _listed
 from toolcrib.command.programs.searching import FIND_WORDS
-from toolcrib.command.programs.table import USAGES
+from toolcrib.command.programs.table import SYNOPSES
 
 pytest.importorskip("tree_sitter_bash")
 BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
@@ -41,7 +41,7 @@ SYSTEM = [
 ]
 READERS = sorted(
     name
-    for name, form in USAGES.items()
+    for name, form in SYNOPSES.items()
     if form.effect == "read"
     and form.runs_unasked
     and shutil.which(name.split()[0])
@@ -63,7 +63,7 @@ def told(word: str) -> str:
 
 
 def options_of(name: str, source: random.Random) -> str:
-    listed = _listed(USAGES[name].options)
+    listed = _listed(SYNOPSES[name].options)
     option = source.choice([*listed, "-x"])
     kind = listed.get(option)
     if kind in ("data", "read", "write"):
@@ -90,7 +90,7 @@ def command(source: random.Random) -> str:
         if source.random() < 0.4
         else source.choice(READERS)
     )
-    if name not in USAGES:
+    if name not in SYNOPSES:
         name = "sed"
     if kind < 0.6:
         return one(source, name)

@@ -6,12 +6,12 @@
 2. Write its module `commands/tools_greet.py` with a function `command`, whose parameters are Typer's options and
    whose docstring is the rest of its `--help`:
 
-       def command(name: str, tools: ToolOptions, loud: Annotated[bool, typer.Option("--loud")] = False) -> int:
+       def command(name: str, tools: ToolSelection, loud: Annotated[bool, typer.Option("--loud")] = False) -> int:
            "With --loud, in capitals."
            out(f"Hello, {name}!")
            return DONE
 
-   A parameter whose type is one of the option classes (`ToolOptions`, `PolicyOptions`, `SandboxOptions`,
+   A parameter whose type is one of the option classes (`ToolSelection`, `PolicyOptions`, `SandboxOptions`,
    `SecretOptions`) gives the command all options of that class.
 
 A command prints results with `out`, tells the person other things with `say`, returns an exit code, and ends early by

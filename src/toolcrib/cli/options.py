@@ -18,7 +18,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 
 
 @dataclass(frozen=True, slots=True)
-class ToolOptions:
+class ToolSelection:
     """Which tools there are besides the built-in ones, and the folder that they work in."""
 
     from_: Annotated[

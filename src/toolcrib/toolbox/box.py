@@ -342,10 +342,10 @@ class Toolbox(Watched, Generic[Deps]):
         Calls that only read run side by side and never overtake an earlier one that changes something.
         `streams` are their streams by index (`open_call`), `early` those that started early (`early_start`).
         """
-        from toolcrib.toolbox.turn import Turn
+        from toolcrib.toolbox.turn import TurnCalls
 
         first, given = CallKey(run, turn, 0), self._deps(deps)
-        return await Turn(
+        return await TurnCalls(
             self._path, calls, first, tool_list=tool_list, streams=streams or {}, early=early, deps=given,
             timeout=timeout, record=record,
         ).run()  # fmt: skip

@@ -28,7 +28,7 @@ Started = tuple[ToolCall, Prepared, "asyncio.Task[ToolResult] | None"]
 
 
 class EarlyStart:
-    """The calls of one turn as they become complete; `Turn` takes over what was started.
+    """The calls of one turn as they become complete; `TurnCalls` takes over what was started.
 
     A call is started when it is READ and not open-world, allowed without a question, needed no repair, and all
     calls before it in its turn were such calls too. The first call that is not ends it for the turn. Nothing starts

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.early_start import EarlyStart
     from toolcrib.toolbox.tool_list import ToolList
 
-__all__ = ["Turn"]
+__all__ = ["TurnCalls"]
 
 
-class Turn:
+class TurnCalls:
     """The calls of one turn on their way. `run` gives their results in their order, exactly one each."""
 
     def __init__(

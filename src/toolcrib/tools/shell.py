@@ -72,7 +72,7 @@ class ShellParams(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedCommand:
+class CommandToRun:
     """A command line as it is run (`text`), and what was found out about it.
 
     `secrets` are {variable: name of the secret}. `folder` is where it runs, from the workspace's root.
@@ -202,7 +202,7 @@ class Shell(
         text = preview_text(params.command, command.judgement, command.folder, self._sandbox_now())
         return Preview(text, digest)
 
-    def _judge(self, params: ShellParams) -> JudgedCommand:
+    def _judge(self, params: ShellParams) -> CommandToRun:
         try:
             place = self.workspace.place(params.workdir)
         except ToolError:  # no such folder: the command will not run
@@ -310,11 +310,11 @@ class Shell(
 
 
 @lru_cache(64)
-def _judged(command: str, root: str, folder: str, inside: bool) -> JudgedCommand:
+def _judged(command: str, root: str, folder: str, inside: bool) -> CommandToRun:
     """Judges a command in a folder. `inside` says whether the folder belongs to the workspace itself."""
     spelled = as_variables(command)
     text, secrets = (command, {}) if isinstance(spelled, str) else spelled  # precheck refuses the former
     judgement = judge(text, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
     if PREFIX in text and judgement.verdict == "plain":
         judgement = Judgement("ask", "it uses a secret", programs=judgement.programs)
-    return JudgedCommand(text, secrets, folder, judgement)
+    return CommandToRun(text, secrets, folder, judgement)

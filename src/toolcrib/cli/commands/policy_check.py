@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolcrib.cli.console import DONE, out
 from toolcrib.cli.loaded_tools import load_assembly
-from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import RulesFile
 from toolcrib.cli.rule_checks import unmatched_lines, untried_examples
 from toolcrib.cli.sandbox_options import SandboxOptions
@@ -14,7 +14,7 @@ from toolcrib.cli.wording import counted
 from toolcrib.visible import on_one_line
 
 
-def command(tools: ToolOptions, sandbox: SandboxOptions, policy: RulesFile = None) -> int:
+def command(tools: ToolSelection, sandbox: SandboxOptions, policy: RulesFile = None) -> int:
     """An example is not tried if its tool does not exist here: load your own tools with --from, and fetch with
     --allow-host. A rule about a tool or server that does not exist gives a warning.
     """

@@ -9,7 +9,7 @@ import typer
 
 from toolcrib.cli.console import DONE, Problem, out
 from toolcrib.cli.loaded_tools import load_assembly
-from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.prediction import predict
 from toolcrib.cli.sandbox_options import SandboxOptions
@@ -32,7 +32,7 @@ Said = Annotated[
 def command(
     call: Call,
     policy: PolicyOptions,
-    tools: ToolOptions,
+    tools: ToolSelection,
     sandbox: SandboxOptions,
     tainted: Tainted = False,
     said: Said = None,

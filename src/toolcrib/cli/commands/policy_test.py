@@ -14,7 +14,7 @@ import typer
 from toolcrib.call import ToolCall
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, say
 from toolcrib.cli.loaded_tools import load_assembly
-from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.prediction import Prediction, predict
 from toolcrib.cli.sandbox_options import SandboxOptions
@@ -43,7 +43,7 @@ class RecordedCall:
 def command(
     calls: Calls,
     policy: PolicyOptions,
-    tools: ToolOptions,
+    tools: ToolSelection,
     sandbox: SandboxOptions,
     against: Against = None,
 ) -> int:

@@ -21,7 +21,7 @@ from toolcrib.call import CallKey
 from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, stdout_reserved
 from toolcrib.cli.json_answers import JsonAnswers
 from toolcrib.cli.loaded_tools import load_assembly
-from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.run_display import Display, JsonLines, show_run
 from toolcrib.cli.sandbox_options import SandboxOptions, sandbox_warnings
@@ -62,7 +62,7 @@ To watch a run without a key or a network first, try: toolcrib demo"""
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunCommandOptions:
     """What to do, with which model, and how far."""
 
     task: Annotated[str, typer.Argument(help="What to do; - reads it from stdin.")] = ""
@@ -107,7 +107,9 @@ class RunOptions:
         return [path for path in (self.transcript, self.continue_) if path is not None]
 
 
-def command(run: RunOptions, tools: ToolOptions, policy: PolicyOptions, sandbox: SandboxOptions) -> int:
+def command(
+    run: RunCommandOptions, tools: ToolSelection, policy: PolicyOptions, sandbox: SandboxOptions
+) -> int:
     """You are asked before a call changes something. y runs it; n does not; "n use pip instead" tells the model why;
     a allows exactly this call for the rest of the run; p allows commands that begin alike. "a project" and "a user"
     last longer than the run (see toolcrib approvals). No answer is a no. Ctrl-C ends the run cleanly.
@@ -212,7 +214,11 @@ def _emit_first(notices: Sequence[str], box: Toolbox, run_id: str, display: Disp
 
 
 def _load_tools(
-    run: RunOptions, tools: ToolOptions, policy: PolicyOptions, sandbox: SandboxOptions, overflow: Path
+    run: RunCommandOptions,
+    tools: ToolSelection,
+    policy: PolicyOptions,
+    sandbox: SandboxOptions,
+    overflow: Path,
 ) -> tuple[Sandbox, Assembly]:
     """The sandbox that commands run in, and the tools."""
     from toolcrib.tools import Workspace  # loads every built-in tool, which `--help` can do without
@@ -225,7 +231,7 @@ def _load_tools(
     return chosen, load_assembly(tools.references, workspace, chosen)
 
 
-def _display(run: RunOptions, stdout: TextIO) -> tuple[Display, Any]:
+def _display(run: RunCommandOptions, stdout: TextIO) -> tuple[Display, Any]:
     """Where the run is shown, and who answers its questions."""
     if run.json:
         return JsonLines(stdout), JsonAnswers() if run.answers else None
@@ -235,7 +241,7 @@ def _display(run: RunOptions, stdout: TextIO) -> tuple[Display, Any]:
     return TerminalDisplay(stdout, asker, transcript=run.transcript or run.continue_), asker
 
 
-def _task(run: RunOptions) -> str:
+def _task(run: RunCommandOptions) -> str:
     task = sys.stdin.read() if run.task == "-" else run.task
     if task.strip():
         return task
@@ -269,7 +275,7 @@ def _writable_audit_log() -> AuditLog:
     return log
 
 
-def _earlier_messages(run: RunOptions) -> list[Message]:
+def _earlier_messages(run: RunCommandOptions) -> list[Message]:
     """The messages of the transcript that the run continues."""
     path, earlier = run.transcript, run.continue_
     if path is not None and path != earlier and path.exists() and path.stat().st_size:

@@ -26,7 +26,7 @@ from toolcrib.cli.console import (
     stdout_reserved,
 )
 from toolcrib.cli.loaded_tools import find_tool, load_assembly, load_tools
-from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.question_text import repair_lines
 from toolcrib.cli.sandbox_options import NetworkSwitch, SandboxOptions
@@ -62,7 +62,7 @@ KINDS: dict[str, type[Any]] = {
     "network": NetworkSwitch,
 }
 
-Options = TypeVar("Options", bound=ToolOptions | PolicyOptions | SandboxOptions)
+Options = TypeVar("Options", bound=ToolSelection | PolicyOptions | SandboxOptions)
 Arguments = Annotated[
     list[str] | None,
     typer.Argument(metavar="[JSON | --PARAMETER VALUE ...]", help="The arguments; - reads JSON from stdin."),
@@ -70,7 +70,11 @@ Arguments = Annotated[
 
 
 def command(
-    name: str, tools: ToolOptions, policy: PolicyOptions, sandbox: SandboxOptions, arguments: Arguments = None
+    name: str,
+    tools: ToolSelection,
+    policy: PolicyOptions,
+    sandbox: SandboxOptions,
+    arguments: Arguments = None,
 ) -> int:
     """Give the arguments as JSON, or as options that follow from the tool's parameters: --city Oslo --days 3. Repeat
     an option for a list, write a boolean as --flag or --no-flag, and nested values as JSON. NAME --help shows the
@@ -184,7 +188,7 @@ def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any
     return sys.stdin.read() if tokens[0] == "-" else tokens[0]
 
 
-def _parted(name: str, tokens: list[str], tools: ToolOptions) -> tuple[dict[str, list[str]], list[str]]:
+def _parted(name: str, tokens: list[str], tools: ToolSelection) -> tuple[dict[str, list[str]], list[str]]:
     """Our own options among the tokens after the tool's name, and the tokens that are the tool's."""
     if not any(token.partition("=")[0] in OWN_OPTIONS for token in tokens):
         return {}, tokens

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from toolcrib.cli.console import DONE, NOT_DONE, out
 from toolcrib.cli.loaded_tools import load_assembly, load_tools
-from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.wording import counted
 from toolcrib.visible import escape_invisible
 
 
-def command(tools: ToolOptions) -> int:
+def command(tools: ToolSelection) -> int:
     """The exit code is 1 if any is."""
     assembly = load_assembly(tools.references, tools.workspace)
     loaded = load_tools(assembly)

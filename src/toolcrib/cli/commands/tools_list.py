@@ -9,13 +9,13 @@ from typing import Any
 
 from toolcrib.cli.console import DONE, out
 from toolcrib.cli.loaded_tools import LoadedTool, load_assembly, load_tools
-from toolcrib.cli.options import AsJson, ToolOptions
+from toolcrib.cli.options import AsJson, ToolSelection
 from toolcrib.visible import on_one_line
 
 NARROWEST = 30  # columns of a description below which the line is split in two
 
 
-def command(tools: ToolOptions, json: AsJson = False) -> int:
+def command(tools: ToolSelection, json: AsJson = False) -> int:
     loaded = load_tools(load_assembly(tools.references, tools.workspace))
     if json:
         _print_json(loaded)

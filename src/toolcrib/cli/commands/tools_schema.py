@@ -9,7 +9,7 @@ import typer
 
 from toolcrib.cli.console import DONE, Problem, out, say
 from toolcrib.cli.loaded_tools import find_tool, load_assembly, load_tools
-from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.options import ToolSelection
 from toolcrib.schema import DIALECTS, to_dialect
 from toolcrib.visible import escape_invisible
 
@@ -18,7 +18,7 @@ Dialect = Annotated[
 ]
 
 
-def command(name: str, tools: ToolOptions, dialect: Dialect = None) -> int:
+def command(name: str, tools: ToolSelection, dialect: Dialect = None) -> int:
     """With --dialect, as a provider is sent it; stderr tells what the dialect cannot express."""
     if dialect is not None and dialect not in DIALECTS:
         raise Problem(f"there is no schema dialect {dialect!r}; there are {', '.join(DIALECTS)}")

@@ -7,13 +7,13 @@ from typing import Any
 
 from toolcrib.cli.console import DONE, out
 from toolcrib.cli.loaded_tools import LoadedTool, find_tool, load_assembly, load_tools
-from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.options import ToolSelection
 from toolcrib.schema import to_markdown
 from toolcrib.spec import ToolSpec
 from toolcrib.visible import escape_invisible
 
 
-def command(name: str, tools: ToolOptions) -> int:
+def command(name: str, tools: ToolSelection) -> int:
     tool, spec = find_tool(load_tools(load_assembly(tools.references, tools.workspace)), name)
     for line in _lines(tool, spec):
         out(escape_invisible(line))

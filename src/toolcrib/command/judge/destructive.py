@@ -18,7 +18,7 @@ from toolcrib.command.programs.destructive import (
     program,
     searched,
 )
-from toolcrib.command.programs.table import FAMILIES, USAGES
+from toolcrib.command.programs.table import FAMILIES, SYNOPSES
 from toolcrib.command.programs.traits import traits_of
 from toolcrib.command.programs.wrappers import WRAPPERS
 
@@ -105,7 +105,7 @@ def _of_command(command: FoundCommand, depth: int) -> str | None:
         argv = [*argv, *_listed(command.before)]
     if (found := destroyed_by(argv)) is not None:
         return found
-    holds_commands = traits_of(name).runs or (name not in USAGES and name not in FAMILIES)
+    holds_commands = traits_of(name).runs or (name not in SYNOPSES and name not in FAMILIES)
     if holds_commands and (found := _inside(argv, name, depth)) is not None:
         return found
     if (

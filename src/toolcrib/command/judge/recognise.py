@@ -15,9 +15,9 @@ from toolcrib.command.judge.paths import Reach
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Word
 from toolcrib.command.programs.listing import lists_names
-from toolcrib.command.programs.options import Access, Arguments, Effect, Usage, open_end, read_arguments
+from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
 from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
-from toolcrib.command.programs.table import NAME, SAYS_HELP, find_usage, program_name
+from toolcrib.command.programs.table import NAME, SAYS_HELP, find_synopsis, program_name
 from toolcrib.command.programs.traits import SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 
@@ -45,7 +45,7 @@ class Recognised:
     """A recognised command: its row and its paths."""
 
     name: str
-    usage: Usage
+    usage: Synopsis
     operands: list[TouchedPath]
     open_end: str = ""  # what one more operand would be
 
@@ -59,19 +59,19 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
     if argv[0] == "xargs":
         return _xargs(words, argv, command or Command(tuple(words)), previous)
     if argv[0] == "command" and argv[1:2] == ["-v"] and len(argv) == 3 and NAME.fullmatch(argv[2] or ""):
-        return Recognised("command -v", Usage(), [])
+        return Recognised("command -v", Synopsis(), [])
     if argv[0] in WRAPPERS:
         return _wrapped(words, argv)
     if argv[0] in SHELLS and len(argv) > 1 and argv[1] != "--version":
         raise NotProved(f"{argv[0]}: runs a script")
     if argv[1:] in (["--help"], ["--version"]) and argv[0] in SAYS_HELP:
-        return Recognised(argv[0], Usage(), [])
-    name, usage, at = find_usage(argv)
+        return Recognised(argv[0], Synopsis(), [])
+    name, usage, at = find_synopsis(argv)
     found = read_arguments(name, usage, words[at:])
     return Recognised(name, usage, _operands(name, usage, found), open_end(usage, found))
 
 
-def _operands(name: str, usage: Usage, found: Arguments) -> list[TouchedPath]:
+def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]:
     touched: list[TouchedPath] = []
     recursive = usage.below == "recursive" and bool(found.options & RECURSIVE)
     deep = usage.below == "always" or recursive
@@ -97,7 +97,7 @@ def _operands(name: str, usage: Usage, found: Arguments) -> list[TouchedPath]:
     return touched
 
 
-def _before_files(usage: Usage, found: Arguments) -> int:
+def _before_files(usage: Synopsis, found: Arguments) -> int:
     """How many operands stand before the files. With no more than these, `grep -r text` reads the folder itself."""
     kinds = usage.operands.split()
     taken = bool(usage.instead and found.options & set(usage.instead.split()))
@@ -199,8 +199,8 @@ def _find(words: Sequence[Word]) -> Recognised:
                 touched.append(TouchedPath(_pattern(value), "read", "file", False))
     if deletes:  # said as what it is, so that rules about paths hold for it
         gone = [one._replace(access="delete", contents=False) for one in touched if one.reach == "subtree"]
-        return Recognised("find -delete", Usage(effect="write"), [*touched, *gone])
-    return Recognised("find", Usage(), touched)
+        return Recognised("find -delete", Synopsis(effect="write"), [*touched, *gone])
+    return Recognised("find", Synopsis(), touched)
 
 
 def _find_runs(option: str, waiting: list[Word], names: Sequence[str]) -> list[TouchedPath]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from toolcrib.command.judge import paths
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Glob, Substitution, Word
-from toolcrib.command.programs.table import find_usage
+from toolcrib.command.programs.table import find_synopsis
 
 MAX_NAMES = 20_000  # to which one pattern expands
 BLANKS = re.compile(r"[ \t\n]+")
@@ -126,7 +126,7 @@ def refused_name(argv: Sequence[str], names: Sequence[str], root: str) -> str | 
     """
     contents = True
     try:
-        _, usage, _ = find_usage(argv)
+        _, usage, _ = find_synopsis(argv)
         contents = usage.contents
         if usage.inert:
             return None

@@ -8,10 +8,10 @@
 | a destructive command | `destructive.py`, `ROWS` |
 | a program whose output is a list of file names | `listing.py` |
 
-A row of options is a `Usage`; `options.py` says how it is written and reads arguments by it. `table.py` finds the row of
+A row of options is a `Synopsis`; `options.py` says how it is written and reads arguments by it. `table.py` finds the row of
 a command. `languages.py` checks the small languages inside arguments (sed, awk, jq, test) by positive lists.
 """
 
-from toolcrib.command.programs.table import find_usage
+from toolcrib.command.programs.table import find_synopsis
 
-__all__ = ["find_usage"]
+__all__ = ["find_synopsis"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from toolcrib.command.programs.languages import awk, date, jq, man, printf, ps, sed, tar, test, unzip
-from toolcrib.command.programs.options import Usage
+from toolcrib.command.programs.options import Synopsis
 
-USAGES: dict[str, Usage] = {
+SYNOPSES: dict[str, Synopsis] = {
     # names and sizes
-    "ls": Usage(
+    "ls": Synopsis(
         "-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I= -w= -T= --all --almost-all --author --escape --directory"
         " --classify? --color? --group-directories-first --no-group --human-readable --si --inode --ignore="
         " --hide= --numeric-uid-gid --literal --quote-name --reverse --recursive --size --sort= --time="
@@ -15,108 +15,108 @@ USAGES: dict[str, Usage] = {
         contents=False,
         below="recursive", here=True,
     ),
-    "tree": Usage(
+    "tree": Synopsis(
         "-adfhipsugDFACNQrStUvJX -L= -P= -I= --dirsfirst --filesfirst --noreport --filelimit= --prune"
         " --gitignore --sort= --du --si --matchdirs --ignore-case --charset= --timefmt= --inodes --device",
         contents=False,
         below="always", here=True,
     ),
-    "du": Usage(
+    "du": Synopsis(
         "-abchklmPSsx0 -d= -B= -t= --all --apparent-size --block-size= --bytes --total --human-readable"
         " --max-depth= --summarize --separate-dirs --one-file-system --exclude= --threshold= --time? --si",
         contents=False,
         below="always", here=True,
     ),
-    "df": Usage("-ahHiklmPT -B= -t= -x= --human-readable --all --total --type= --inodes --output?", contents=False),
-    "stat": Usage("-Lft -c= --dereference --terse --format= --printf= --file-system", contents=False),
-    "file": Usage("-bhiLNrsv0k -F= --brief --mime --mime-type --mime-encoding --dereference --no-dereference -P=",
+    "df": Synopsis("-ahHiklmPT -B= -t= -x= --human-readable --all --total --type= --inodes --output?", contents=False),
+    "stat": Synopsis("-Lft -c= --dereference --terse --format= --printf= --file-system", contents=False),
+    "file": Synopsis("-bhiLNrsv0k -F= --brief --mime --mime-type --mime-encoding --dereference --no-dereference -P=",
                  contents=False),
-    "basename": Usage("-az -s= --multiple --suffix= --zero", "data*", contents=False),
-    "dirname": Usage("-z --zero", "data*"),
-    "pwd": Usage("-LP", ""),
-    "cd": Usage("", "cd", contents=False),
-    "realpath": Usage("-emLPqsz --relative-to=< --relative-base=< --canonicalize-existing --canonicalize-missing"
+    "basename": Synopsis("-az -s= --multiple --suffix= --zero", "data*", contents=False),
+    "dirname": Synopsis("-z --zero", "data*"),
+    "pwd": Synopsis("-LP", ""),
+    "cd": Synopsis("", "cd", contents=False),
+    "realpath": Synopsis("-emLPqsz --relative-to=< --relative-base=< --canonicalize-existing --canonicalize-missing"
                      " --no-symlinks --quiet", contents=False),
-    "readlink": Usage("-efmnqsvz --canonicalize --canonicalize-existing --no-newline", contents=False),
-    "which": Usage("-as", "data*"),
-    "whereis": Usage("-bms", "data*"),
-    "nproc": Usage("--all --ignore=", ""),
-    "uname": Usage("-asnrvmpio --all --kernel-name --kernel-release --machine", ""),
-    "arch": Usage("", ""),
-    "whoami": Usage("", ""),
-    "id": Usage("-agGnruz --user --group --groups --name", "data"),
-    "groups": Usage("", "data*"),
-    "hostname": Usage("-sfidAIy", ""),
-    "uptime": Usage("-ps --pretty --since", ""),
-    "free": Usage("-bkmghtlw --human --mega --giga --total", ""),
-    "tty": Usage("-s", ""),
-    "ps": Usage("-AedfFlwHL -p= -o= --no-headers --forest --sort=", "data*", check=ps),
-    "man": Usage("-fkw", "data*", check=man),
-    "locale": Usage("-am", "data*"),
-    "date": Usage("-uR -d= -I? --date= --utc --universal --rfc-email --rfc-3339= --iso-8601? -r=< --reference=<",
+    "readlink": Synopsis("-efmnqsvz --canonicalize --canonicalize-existing --no-newline", contents=False),
+    "which": Synopsis("-as", "data*"),
+    "whereis": Synopsis("-bms", "data*"),
+    "nproc": Synopsis("--all --ignore=", ""),
+    "uname": Synopsis("-asnrvmpio --all --kernel-name --kernel-release --machine", ""),
+    "arch": Synopsis("", ""),
+    "whoami": Synopsis("", ""),
+    "id": Synopsis("-agGnruz --user --group --groups --name", "data"),
+    "groups": Synopsis("", "data*"),
+    "hostname": Synopsis("-sfidAIy", ""),
+    "uptime": Synopsis("-ps --pretty --since", ""),
+    "free": Synopsis("-bkmghtlw --human --mega --giga --total", ""),
+    "tty": Synopsis("-s", ""),
+    "ps": Synopsis("-AedfFlwHL -p= -o= --no-headers --forest --sort=", "data*", check=ps),
+    "man": Synopsis("-fkw", "data*", check=man),
+    "locale": Synopsis("-am", "data*"),
+    "date": Synopsis("-uR -d= -I? --date= --utc --universal --rfc-email --rfc-3339= --iso-8601? -r=< --reference=<",
                  "data", check=date),
-    "cal": Usage("-1 -3 -m -y", "data*"),
+    "cal": Synopsis("-1 -3 -m -y", "data*"),
     # contents
-    "cat": Usage("-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs"
+    "cat": Synopsis("-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs"
                 " --show-nonprinting"),
-    "tac": Usage("-br -s= --before --regex --separator="),
-    "rev": Usage("-0"),
-    "nl": Usage("-p -b= -d= -f= -h= -i= -l= -n= -s= -v= -w= --body-numbering= --number-format= --number-width="
+    "tac": Synopsis("-br -s= --before --regex --separator="),
+    "rev": Synopsis("-0"),
+    "nl": Synopsis("-p -b= -d= -f= -h= -i= -l= -n= -s= -v= -w= --body-numbering= --number-format= --number-width="
                " --number-separator= --starting-line-number= --line-increment="),
-    "head": Usage("-qvz -n= -c= -# --lines= --bytes= --quiet --silent --verbose --zero-terminated"),
-    "tail": Usage("-qvz -n= -c= -# --lines= --bytes= --quiet --silent --verbose --zero-terminated"),
-    "wc": Usage("-clmwL --bytes --chars --lines --words --max-line-length --total="),
-    "od": Usage("-abcdfhiloxsv -A= -j= -N= -t= -w= --address-radix= --skip-bytes= --read-bytes= --format= --width?"),
-    "hexdump": Usage("-bcCdovx -n= -s= --canonical --length= --skip= --no-squeezing"),
-    "xxd": Usage("-abeEipu -c= -g= -l= -s= -o= --bits --plain --cols= --len= --seek=", "read"),
-    "strings": Usage("-afwT -n= -t= -e= --all --bytes= --radix= --encoding="),
-    "base64": Usage("-diD -w= --decode --ignore-garbage --wrap=", "read"),
-    "base32": Usage("-di -w= --decode --ignore-garbage --wrap=", "read"),
-    "basenc": Usage("-di -w= --decode --ignore-garbage --wrap= --base64 --base64url --base32 --base16 --base2msbf",
+    "head": Synopsis("-qvz -n= -c= -# --lines= --bytes= --quiet --silent --verbose --zero-terminated"),
+    "tail": Synopsis("-qvz -n= -c= -# --lines= --bytes= --quiet --silent --verbose --zero-terminated"),
+    "wc": Synopsis("-clmwL --bytes --chars --lines --words --max-line-length --total="),
+    "od": Synopsis("-abcdfhiloxsv -A= -j= -N= -t= -w= --address-radix= --skip-bytes= --read-bytes= --format= --width?"),
+    "hexdump": Synopsis("-bcCdovx -n= -s= --canonical --length= --skip= --no-squeezing"),
+    "xxd": Synopsis("-abeEipu -c= -g= -l= -s= -o= --bits --plain --cols= --len= --seek=", "read"),
+    "strings": Synopsis("-afwT -n= -t= -e= --all --bytes= --radix= --encoding="),
+    "base64": Synopsis("-diD -w= --decode --ignore-garbage --wrap=", "read"),
+    "base32": Synopsis("-di -w= --decode --ignore-garbage --wrap=", "read"),
+    "basenc": Synopsis("-di -w= --decode --ignore-garbage --wrap= --base64 --base64url --base32 --base16 --base2msbf",
                    "read"),
-    "cksum": Usage("-a= --algorithm= --untagged --tag"),
+    "cksum": Synopsis("-a= --algorithm= --untagged --tag"),
     **dict.fromkeys(
         ("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum"),
-        Usage("-btz --binary --text --tag --zero"),
+        Synopsis("-btz --binary --text --tag --zero"),
     ),
-    "sum": Usage("-rs"),
-    "less": Usage("-NSRFXiIeEMmnrs", plain=False),
-    "more": Usage("-dfpcsu -#", plain=False),
-    "bat": Usage("-pnA -l= -r= --plain --number --language= --line-range= --style= --theme= --color="
+    "sum": Synopsis("-rs"),
+    "less": Synopsis("-NSRFXiIeEMmnrs", plain=False),
+    "more": Synopsis("-dfpcsu -#", plain=False),
+    "bat": Synopsis("-pnA -l= -r= --plain --number --language= --line-range= --style= --theme= --color="
                 " --decorations= --wrap= --highlight-line=", plain=False),
     # made of contents
-    "echo": Usage("", "data*", inert=True),
-    "printf": Usage("", "data*", inert=True, check=printf),
-    "true": Usage("", "data*"),
-    "false": Usage("", "data*"),
-    ":": Usage("", "data*", inert=True),
-    "seq": Usage("-w -s= -f= -# --equal-width --separator= --format=", "data*"),
-    "yes": Usage("", "data*"),
-    "sleep": Usage("", "data*"),
-    "expr": Usage("", "data*"),
-    "test": Usage("", "data*", inert=True, contents=False, check=test),
-    "factor": Usage("", "data*"),
-    "sort": Usage(
+    "echo": Synopsis("", "data*", inert=True),
+    "printf": Synopsis("", "data*", inert=True, check=printf),
+    "true": Synopsis("", "data*"),
+    "false": Synopsis("", "data*"),
+    ":": Synopsis("", "data*", inert=True),
+    "seq": Synopsis("-w -s= -f= -# --equal-width --separator= --format=", "data*"),
+    "yes": Synopsis("", "data*"),
+    "sleep": Synopsis("", "data*"),
+    "expr": Synopsis("", "data*"),
+    "test": Synopsis("", "data*", inert=True, contents=False, check=test),
+    "factor": Synopsis("", "data*"),
+    "sort": Synopsis(
         "-bdfgiMhnRrVcCmsuz -k= -t= --ignore-leading-blanks --dictionary-order --ignore-case --numeric-sort"
         " --general-numeric-sort --human-numeric-sort --month-sort --random-sort --reverse --version-sort"
         " --check? --merge --stable --unique --zero-terminated --key= --field-separator= --sort= --parallel="
         " -S= --buffer-size="
     ),
-    "uniq": Usage("-cdDiuz -f= -s= -w= --count --repeated --all-repeated? --skip-fields= --ignore-case"
+    "uniq": Synopsis("-cdDiuz -f= -s= -w= --count --repeated --all-repeated? --skip-fields= --ignore-case"
                  " --skip-chars= --unique --check-chars= --group?", "read"),
-    "cut": Usage("-nsz -b= -c= -d= -f= --bytes= --characters= --delimiter= --fields= --complement"
+    "cut": Synopsis("-nsz -b= -c= -d= -f= --bytes= --characters= --delimiter= --fields= --complement"
                 " --only-delimited --output-delimiter="),
-    "paste": Usage("-sz -d= --delimiters= --serial"),
-    "tr": Usage("-cCdst --complement --delete --squeeze-repeats --truncate-set1", "data data"),
-    "fold": Usage("-bs -w= --bytes --spaces --width="),
-    "fmt": Usage("-cstu -w= -p= -# --width= --split-only --uniform-spacing"),
-    "column": Usage("-ntxeJ -s= -o= -c= -N= --table --separator= --output-separator= --json"),
-    "expand": Usage("-i -t= --initial --tabs="),
-    "unexpand": Usage("-a -t= --all --tabs="),
-    "comm": Usage("-123z --check-order --nocheck-order --output-delimiter= --total", "read read"),
-    "join": Usage("-i -a= -e= -o= -t= -v= -1= -2= -j= --header --check-order --nocheck-order", "read read"),
-    "cmp": Usage("-bls -i= -n= --print-bytes --verbose --silent --quiet --bytes= --ignore-initial=", "read read"),
-    "diff": Usage(
+    "paste": Synopsis("-sz -d= --delimiters= --serial"),
+    "tr": Synopsis("-cCdst --complement --delete --squeeze-repeats --truncate-set1", "data data"),
+    "fold": Synopsis("-bs -w= --bytes --spaces --width="),
+    "fmt": Synopsis("-cstu -w= -p= -# --width= --split-only --uniform-spacing"),
+    "column": Synopsis("-ntxeJ -s= -o= -c= -N= --table --separator= --output-separator= --json"),
+    "expand": Synopsis("-i -t= --initial --tabs="),
+    "unexpand": Synopsis("-a -t= --all --tabs="),
+    "comm": Synopsis("-123z --check-order --nocheck-order --output-delimiter= --total", "read read"),
+    "join": Synopsis("-i -a= -e= -o= -t= -v= -1= -2= -j= --header --check-order --nocheck-order", "read read"),
+    "cmp": Synopsis("-bls -i= -n= --print-bytes --verbose --silent --quiet --bytes= --ignore-initial=", "read read"),
+    "diff": Synopsis(
         "-abBcdeEiNnprqstTuwyZ -C= -U= -I= -x= -W= -F= -L= --brief --report-identical-files --context? --unified?"
         " --side-by-side --width= --recursive --new-file --ignore-case --ignore-all-space --ignore-space-change"
         " --ignore-blank-lines --text --color? --exclude= --label= --strip-trailing-cr --suppress-common-lines"
@@ -124,26 +124,26 @@ USAGES: dict[str, Usage] = {
         "read read",
         below="always", here=True,
     ),
-    "diffstat": Usage("-bCklmqruv -p= -w= -n="),
-    "tsort": Usage(""),
-    "iconv": Usage("-c -f= -t= --from-code= --to-code="),
-    "shuf": Usage("-eirz -i= -n= --echo --input-range= --head-count= --repeat"),
-    "split": Usage("-d -a= -b= -l= -n=", "read data", effect="write"),
+    "diffstat": Synopsis("-bCklmqruv -p= -w= -n="),
+    "tsort": Synopsis(""),
+    "iconv": Synopsis("-c -f= -t= --from-code= --to-code="),
+    "shuf": Synopsis("-eirz -i= -n= --echo --input-range= --head-count= --repeat"),
+    "split": Synopsis("-d -a= -b= -l= -n=", "read data", effect="write"),
     # small languages
-    "sed": Usage("-nErsuz --quiet --silent --regexp-extended --separate --unbuffered -e= --expression= --posix"
+    "sed": Synopsis("-nErsuz --quiet --silent --regexp-extended --separate --unbuffered -e= --expression= --posix"
                 " --null-data", "data read*", instead="-e --expression", check=sed),
-    "awk": Usage("-F= -v=", "data awk*", check=awk),
-    "gawk": Usage("-F= -v=", "data awk*", check=awk),
-    "mawk": Usage("-F= -v=", "data awk*", check=awk),
-    "jq": Usage(
+    "awk": Synopsis("-F= -v=", "data awk*", check=awk),
+    "gawk": Synopsis("-F= -v=", "data awk*", check=awk),
+    "mawk": Synopsis("-F= -v=", "data awk*", check=awk),
+    "jq": Synopsis(
         "-rcnsejSMCaR --raw-output --compact-output --null-input --slurp --exit-status --join-output --sort-keys"
         " --monochrome-output --color-output --ascii-output --raw-input --tab --indent= --arg== --argjson==",
         "data read*",
         check=jq,
     ),
-    "tar": Usage("-tvzjJZa -f=< --list --file=< --gzip --bzip2 --xz --zstd --verbose --exclude= --wildcards",
+    "tar": Synopsis("-tvzjJZa -f=< --list --file=< --gzip --bzip2 --xz --zstd --verbose --exclude= --wildcards",
                 "data*", check=tar),
-    "unzip": Usage("-lvZ1q", "read data*", check=unzip),
-    "zipinfo": Usage("-12smlvhtT", "read data*"),
-    **dict.fromkeys(("zcat", "bzcat", "xzcat", "zstdcat"), Usage("-f")),
+    "unzip": Synopsis("-lvZ1q", "read data*", check=unzip),
+    "zipinfo": Synopsis("-12smlvhtT", "read data*"),
+    **dict.fromkeys(("zcat", "bzcat", "xzcat", "zstdcat"), Synopsis("-f")),
 }  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.languages import no_argument_file
-from toolcrib.command.programs.options import Arguments, Usage
+from toolcrib.command.programs.options import Arguments, Synopsis
 
 _GOALS = {"test", "tests", "check", "lint", "build", "all", "fmt", "format", "typecheck", "docs", "coverage"}
 
@@ -30,7 +30,7 @@ def _no_emit(found: Arguments) -> None:
         raise NotProved("tsc: without --noEmit it writes files")
 
 
-_PYTEST = Usage(
+_PYTEST = Synopsis(
     "-qvxsl -k= -m= -r= -n= -# --quiet --verbose --exitfirst --lf --ff --last-failed --failed-first --nf --sw"
     " --stepwise --maxfail= --tb= --durations= --durations-min= --co --collect-only --no-header --no-summary"
     " --showlocals --color= --disable-warnings --markers --fixtures --deselect= --version --strict-markers"
@@ -42,7 +42,7 @@ _PYTEST = Usage(
     below="always",
     here=True,
 )
-_MYPY = Usage(
+_MYPY = Synopsis(
     "--strict --no-color-output --pretty --show-error-codes --version",
     "read*",
     "exec",
@@ -51,7 +51,7 @@ _MYPY = Usage(
     below="always",
     here=True,
 )
-_LINT = Usage(
+_LINT = Synopsis(
     "-q --quiet --count --statistics --max-line-length= --select= --ignore= --max-warnings= --diff --no-color"
     " --version",
     "read*",
@@ -59,7 +59,7 @@ _LINT = Usage(
     plain=True,
     check=no_argument_file,
 )
-_SCRIPT = Usage("--silent -s", "", "exec", plain=True)
+_SCRIPT = Synopsis("--silent -s", "", "exec", plain=True)
 _CARGO = (
     "-q -v -p= -F= -j= --quiet --verbose --release --all --workspace --lib --bins --bin= --tests --test= --examples"
     " --example= --benches --bench= --all-targets --features= --all-features --no-default-features --package="
@@ -69,104 +69,104 @@ _CARGO = (
 _GO = "-v -race! -short! -failfast! -count= -run= -timeout= -bench= -benchmem! -cover! -json! -skip= -parallel= -cpu="
 _DOCKER = "-a -q -l -n= -s --all --quiet --latest --no-trunc --size --filter= --format="
 
-USAGES: dict[str, Usage] = {
+SYNOPSES: dict[str, Synopsis] = {
     "pytest": _PYTEST,
     "py.test": _PYTEST,
-    "tox": Usage("-q -v -e= --recreate", "", "exec"),
-    "make": Usage("-s -k -j? -B -i -n --silent --quiet --keep-going --jobs? --dry-run --always-make"
+    "tox": Synopsis("-q -v -e= --recreate", "", "exec"),
+    "make": Synopsis("-s -k -j? -B -i -n --silent --quiet --keep-going --jobs? --dry-run --always-make"
                  " --no-print-directory --version -v", "data*", "exec", plain=True, check=_goals),
-    "just": Usage("--list -l --summary --version", "", "exec"),
+    "just": Synopsis("--list -l --summary --version", "", "exec"),
     **{f"{name} test": _SCRIPT for name in ("npm", "pnpm", "yarn", "bun")},
     "npm t": _SCRIPT,
     **{f"{name} run {script}": _SCRIPT for name in ("npm", "pnpm", "yarn")
        for script in ("test", "lint", "typecheck", "check")},
-    "npm": Usage("-v --version", ""),
-    "npm ls": Usage("-a -g --all --depth= --json --parseable --long --omit= --include= --global", "data*"),
-    "npm list": Usage("-a -g --all --depth= --json --parseable --long --omit= --include= --global", "data*"),
-    "npm root": Usage("-g", ""),
-    "npm prefix": Usage("-g", ""),
-    "npm explain": Usage("--json", "data*"),
-    "npm help": Usage("", "data*", plain=False),
-    **{f"npm {verb}": Usage("--json --long", "data*", "network")
+    "npm": Synopsis("-v --version", ""),
+    "npm ls": Synopsis("-a -g --all --depth= --json --parseable --long --omit= --include= --global", "data*"),
+    "npm list": Synopsis("-a -g --all --depth= --json --parseable --long --omit= --include= --global", "data*"),
+    "npm root": Synopsis("-g", ""),
+    "npm prefix": Synopsis("-g", ""),
+    "npm explain": Synopsis("--json", "data*"),
+    "npm help": Synopsis("", "data*", plain=False),
+    **{f"npm {verb}": Synopsis("--json --long", "data*", "network")
        for verb in ("view", "info", "show", "outdated", "search", "ping", "audit")},
-    **{f"{tool} {verb}": Usage("--json", "data*", "network")
+    **{f"{tool} {verb}": Synopsis("--json", "data*", "network")
        for tool in ("yarn", "pnpm") for verb in ("info", "why", "outdated", "audit", "view")},
-    "yarn": Usage("-v --version", "", "exec", check=_version),
-    "yarn list": Usage("--depth= --json --pattern=", "", "exec"),
-    "pnpm": Usage("-v --version", "", "exec"),
-    "pnpm list": Usage("--depth= --json -r", "", "exec"),
-    **{f"npm {verb}": Usage("-g -D -E -O --save-dev --save-exact --no-save --save --global --omit= --legacy-peer-deps"
+    "yarn": Synopsis("-v --version", "", "exec", check=_version),
+    "yarn list": Synopsis("--depth= --json --pattern=", "", "exec"),
+    "pnpm": Synopsis("-v --version", "", "exec"),
+    "pnpm list": Synopsis("--depth= --json -r", "", "exec"),
+    **{f"npm {verb}": Synopsis("-g -D -E -O --save-dev --save-exact --no-save --save --global --omit= --legacy-peer-deps"
                            " --production --ignore-scripts", "data*", "exec")
        for verb in ("install", "i", "ci", "add", "update", "uninstall", "remove")},
-    "npm run": Usage("--silent -s", "data", "exec"),
-    "yarn add": Usage("-D --dev --exact", "data*", "exec"),
-    "yarn install": Usage("--frozen-lockfile --immutable", "", "exec"),
-    "pnpm install": Usage("--frozen-lockfile -D", "data*", "exec"),
+    "npm run": Synopsis("--silent -s", "data", "exec"),
+    "yarn add": Synopsis("-D --dev --exact", "data*", "exec"),
+    "yarn install": Synopsis("--frozen-lockfile --immutable", "", "exec"),
+    "pnpm install": Synopsis("--frozen-lockfile -D", "data*", "exec"),
     **{f"{pip} {verb}": usage for pip in ("pip", "pip3") for verb, usage in {
-        "list": Usage("-l --format= --local --user --editable --not-required --exclude= --disable-pip-version-check"),
-        "show": Usage("-f --files --verbose -v --disable-pip-version-check", "data*"),
-        "freeze": Usage("-l --local --user --all --exclude-editable --exclude=", ""),
-        "check": Usage("--disable-pip-version-check", ""),
-        "--version": Usage("", ""),
-        "-V": Usage("", ""),
-        "install": Usage("-e=< -r=< -q -U -v --upgrade --quiet --user --editable=< --requirement=< --no-deps --pre"
+        "list": Synopsis("-l --format= --local --user --editable --not-required --exclude= --disable-pip-version-check"),
+        "show": Synopsis("-f --files --verbose -v --disable-pip-version-check", "data*"),
+        "freeze": Synopsis("-l --local --user --all --exclude-editable --exclude=", ""),
+        "check": Synopsis("--disable-pip-version-check", ""),
+        "--version": Synopsis("", ""),
+        "-V": Synopsis("", ""),
+        "install": Synopsis("-e=< -r=< -q -U -v --upgrade --quiet --user --editable=< --requirement=< --no-deps --pre"
                         " --no-input --disable-pip-version-check", "data*", "exec"),
-        "uninstall": Usage("-y --yes", "data*", "exec"),
-        "download": Usage("", "data*", "exec"),
+        "uninstall": Synopsis("-y --yes", "data*", "exec"),
+        "download": Synopsis("", "data*", "exec"),
     }.items()},
-    "uv pip list": Usage("--format= -q", "", "exec"),
-    "uv --version": Usage("", ""),
-    "cargo": Usage("-V --version", "", "exec", plain=True),
-    "cargo --version": Usage("", "", "exec", plain=True),
-    **{f"cargo {verb}": Usage(_CARGO, "data", "exec", plain=True) for verb in ("test", "check", "build", "clippy", "bench")},
-    "cargo fmt": Usage("--check --all -q", "", "write"),
-    "cargo fmt --check": Usage("--all -q", "", "exec", plain=True),
-    "cargo tree": Usage("-q -i= -p= -e= -d --depth= --invert= --package= --edges= --duplicates --workspace --locked"
+    "uv pip list": Synopsis("--format= -q", "", "exec"),
+    "uv --version": Synopsis("", ""),
+    "cargo": Synopsis("-V --version", "", "exec", plain=True),
+    "cargo --version": Synopsis("", "", "exec", plain=True),
+    **{f"cargo {verb}": Synopsis(_CARGO, "data", "exec", plain=True) for verb in ("test", "check", "build", "clippy", "bench")},
+    "cargo fmt": Synopsis("--check --all -q", "", "write"),
+    "cargo fmt --check": Synopsis("--all -q", "", "exec", plain=True),
+    "cargo tree": Synopsis("-q -i= -p= -e= -d --depth= --invert= --package= --edges= --duplicates --workspace --locked"
                        " --offline --prefix= --features= --all-features", "data", "exec"),
-    "cargo metadata": Usage("--no-deps --format-version= --offline --locked", "", "exec"),
-    "cargo add": Usage("--dev --features=", "data*", "network"),
-    "cargo run": Usage(_CARGO, "data*", "exec"),
-    "rustc": Usage("-V -v --version --verbose", "", "exec", plain=True, check=_version),
-    "rustup show": Usage("", "", "exec"),
-    "go version": Usage("", "", "exec", plain=True),
-    "go env": Usage("-json!", "data*", "exec", plain=True),
-    **{f"go {verb}": Usage(_GO, "read*", "exec", plain=True) for verb in ("test", "vet", "build")},
-    "go list": Usage("-f= -m -u -json! -deps! -test! -e", "data*", "exec"),
-    "go run": Usage("", "read*", "exec"),
-    "go get": Usage("-u -d -t", "data*", "exec"),
-    "go mod": Usage("", "data*", "exec"),
-    "tsc": Usage("--noEmit --version -v --pretty --strict", "", "exec", plain=True, check=_no_emit),
-    "ruff check": Usage("--select= --ignore= --no-cache --output-format= --statistics --quiet -q --show-settings"
+    "cargo metadata": Synopsis("--no-deps --format-version= --offline --locked", "", "exec"),
+    "cargo add": Synopsis("--dev --features=", "data*", "network"),
+    "cargo run": Synopsis(_CARGO, "data*", "exec"),
+    "rustc": Synopsis("-V -v --version --verbose", "", "exec", plain=True, check=_version),
+    "rustup show": Synopsis("", "", "exec"),
+    "go version": Synopsis("", "", "exec", plain=True),
+    "go env": Synopsis("-json!", "data*", "exec", plain=True),
+    **{f"go {verb}": Synopsis(_GO, "read*", "exec", plain=True) for verb in ("test", "vet", "build")},
+    "go list": Synopsis("-f= -m -u -json! -deps! -test! -e", "data*", "exec"),
+    "go run": Synopsis("", "read*", "exec"),
+    "go get": Synopsis("-u -d -t", "data*", "exec"),
+    "go mod": Synopsis("", "data*", "exec"),
+    "tsc": Synopsis("--noEmit --version -v --pretty --strict", "", "exec", plain=True, check=_no_emit),
+    "ruff check": Synopsis("--select= --ignore= --no-cache --output-format= --statistics --quiet -q --show-settings"
                        " --no-fix --diff", "read*", "exec", plain=True, check=no_argument_file, below="always", here=True),
-    "ruff format --check": Usage("--diff --quiet -q --no-cache", "read*", "exec", plain=True,
+    "ruff format --check": Synopsis("--diff --quiet -q --no-cache", "read*", "exec", plain=True,
                                 check=no_argument_file),
-    "ruff format": Usage("--check --diff --quiet -q --no-cache", "read*", "write"),
+    "ruff format": Synopsis("--check --diff --quiet -q --no-cache", "read*", "write"),
     "mypy": _MYPY,
     **{f"{python} -m {check}": usage for python in ("python", "python3") for check, usage in {
         "pytest": _PYTEST, "mypy": _MYPY,
-        "unittest": Usage("-v -q -f -b -k= --verbose --quiet --failfast", "data*", "exec", plain=True)}.items()},
+        "unittest": Synopsis("-v -q -f -b -k= --verbose --quiet --failfast", "data*", "exec", plain=True)}.items()},
     **dict.fromkeys(("flake8", "eslint", "black --check", "isort --check", "isort --check-only", "prettier --check",
                      "gofmt -l", "gofmt -d"), _LINT),
-    **{python: Usage("-V --version", "", check=_version, otherwise="runs code") for python in ("python", "python3", "deno")},
-    **{python: Usage("-v --version", "", check=_version, otherwise="runs code") for python in ("node", "ruby", "perl", "php")},
-    "java": Usage("-version! --version", "", check=_version),
-    **{tool: Usage("--version -V -v", "", check=_version, otherwise="only its version is asked for unasked") for tool in (
+    **{python: Synopsis("-V --version", "", check=_version, otherwise="runs code") for python in ("python", "python3", "deno")},
+    **{python: Synopsis("-v --version", "", check=_version, otherwise="runs code") for python in ("node", "ruby", "perl", "php")},
+    "java": Synopsis("-version! --version", "", check=_version),
+    **{tool: Synopsis("--version -V -v", "", check=_version, otherwise="only its version is asked for unasked") for tool in (
         "gcc", "g++", "clang", "clang++", "cmake", "ninja", "gh", "hg", "uv", "rustup", "terraform",
         "helm", "aws", "gcloud", "poetry", "hatch", "ruff", "prettier", "black", "isort", "bash",
         "zsh", "nano", "vim", "emacs", "sqlite3", "psql", "mysql", "redis-cli", "docker", "kubectl")},
     # a daemon or a cluster answers: it may be far away, and it may tell secrets
-    **{f"docker {verb}": Usage(_DOCKER, "data*", "network") for verb in (
+    **{f"docker {verb}": Synopsis(_DOCKER, "data*", "network") for verb in (
         "ps", "images", "version", "info", "inspect", "logs", "port", "top", "stats", "history", "search",
         "container ls", "image ls", "network ls", "volume ls", "compose ps", "compose config", "compose ls")},
-    **{f"kubectl {verb}": Usage("-n= -o= -l= -A -w --namespace= --output= --selector= --all-namespaces --show-labels"
+    **{f"kubectl {verb}": Synopsis("-n= -o= -l= -A -w --namespace= --output= --selector= --all-namespaces --show-labels"
                                " --no-headers --sort-by= --tail= --since= --previous -c= --container=", "data*", "network")
        for verb in ("get", "describe", "logs", "version", "explain", "top", "api-resources", "config view",
                     "config current-context", "config get-contexts", "cluster-info", "events")},
-    **{f"gh {verb}": Usage("-R= -L= -s= -l= --repo= --limit= --state= --json= --jq= --label= --author= --comments",
+    **{f"gh {verb}": Synopsis("-R= -L= -s= -l= --repo= --limit= --state= --json= --jq= --label= --author= --comments",
                           "data*", "network")
        for verb in ("pr list", "pr view", "pr diff", "pr status", "pr checks", "issue list", "issue view", "run list",
                     "run view", "repo view", "release list", "auth status", "status")},
-    "systemctl status": Usage("--no-pager -l -n=", "data*", plain=False),
-    "journalctl": Usage("-n= -u= --no-pager --since= --until= -p=", "", plain=False),
+    "systemctl status": Synopsis("--no-pager -l -n=", "data*", plain=False),
+    "journalctl": Synopsis("-n= -u= --no-pager --since= --until= -p=", "", plain=False),
 }  # fmt: skip
 GLOBALS = {"npm": ("--silent",), "cargo": ("-q", "--quiet"), "pip": ("--disable-pip-version-check",)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Word
-from toolcrib.command.programs.options import Arguments, Usage
+from toolcrib.command.programs.options import Arguments, Synopsis
 
 _LISTING = {
     "-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-n", "--show-current",
@@ -58,109 +58,109 @@ _SHOW = (
 _LINES = "--oneline --no-decorate --decorate? --pretty? --format= --abbrev-commit --date= --relative-date"
 _LIST = "--contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --color? --no-color --column?"
 
-_LOOKING: dict[str, Usage] = {
-    "git": Usage("--version --help", ""),
-    "git --version": Usage("", ""),
-    "git status": Usage(
+_LOOKING: dict[str, Synopsis] = {
+    "git": Synopsis("--version --help", ""),
+    "git --version": Synopsis("", ""),
+    "git status": Synopsis(
         "-s -b -z -u? --short --branch --porcelain? --long --show-stash --ahead-behind --no-ahead-behind"
         " --untracked-files? --ignored? --column? --no-column --renames --no-renames --find-renames?"
         " --ignore-submodules?"
     ),
-    "git log": Usage(f"{_LIMIT} {_DIFF} {_SHOW} -L=", "ref*", check=_line_ranges, below="always"),
-    "git show": Usage(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always"),
-    "git diff": Usage(f"{_DIFF} --cached --staged --merge-base --base --ours --theirs -0 -1 -2 -3", "ref*", below="always"),
-    "git diff-tree": Usage(f"{_DIFF} -r -t --root --stdin -m -c --cc --no-commit-id --pretty? --format=", "ref*"),
-    "git diff-index": Usage(f"{_DIFF} --cached -m", "ref*"),
-    "git diff-files": Usage(_DIFF, "ref*"),
-    "git shortlog": Usage("-s -n -e -c --summary --numbered --email --no-merges --since= --until= --all --group="
+    "git log": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW} -L=", "ref*", check=_line_ranges, below="always"),
+    "git show": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always"),
+    "git diff": Synopsis(f"{_DIFF} --cached --staged --merge-base --base --ours --theirs -0 -1 -2 -3", "ref*", below="always"),
+    "git diff-tree": Synopsis(f"{_DIFF} -r -t --root --stdin -m -c --cc --no-commit-id --pretty? --format=", "ref*"),
+    "git diff-index": Synopsis(f"{_DIFF} --cached -m", "ref*"),
+    "git diff-files": Synopsis(_DIFF, "ref*"),
+    "git shortlog": Synopsis("-s -n -e -c --summary --numbered --email --no-merges --since= --until= --all --group="
                          " --format=", "ref*"),
-    "git whatchanged": Usage(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always"),
-    "git blame": Usage("-b -l -t -s -f -n -p -e -w -M? -C? -L= --root --show-stats --porcelain --line-porcelain"
+    "git whatchanged": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always"),
+    "git blame": Synopsis("-b -l -t -s -f -n -p -e -w -M? -C? -L= --root --show-stats --porcelain --line-porcelain"
                       " --incremental --date= --since= --show-name --show-number --show-email --abbrev= --reverse"
                       " --first-parent --color-lines --color-by-age", "ref*"),
-    "git grep": Usage("-a -I -i -w -v -h -H -E -G -P -F -n -l -L -z -o -c -p -W -q -r -e= -f=< -A= -B= -C= -m= -#"
+    "git grep": Synopsis("-a -I -i -w -v -h -H -E -G -P -F -n -l -L -z -o -c -p -W -q -r -e= -f=< -A= -B= -C= -m= -#"
                      " --cached --untracked --no-index --and --or --not --ignore-case --word-regexp --line-number"
                      " --invert-match --full-name --extended-regexp --basic-regexp --perl-regexp --fixed-strings"
                      " --files-with-matches --name-only --files-without-match --null --only-matching --count"
                      " --all-match --quiet --max-depth= --max-count= --color? --no-color --column --break"
                      " --heading --show-function --function-context --exclude-standard --threads="
                      " --after-context= --before-context= --context= --recursive", "data ref*", instead="-e -f", below="always", here=True),
-    "git ls-files": Usage("-c -d -m -o -i -s -u -k -t -v -z -x= --cached --deleted --modified --others --ignored"
+    "git ls-files": Synopsis("-c -d -m -o -i -s -u -k -t -v -z -x= --cached --deleted --modified --others --ignored"
                          " --stage --unmerged --killed --exclude= --exclude-standard --error-unmatch --full-name"
                          " --abbrev? --directory --eol --format= --deduplicate", contents=False, below="always", here=True),
-    "git ls-tree": Usage("-d -r -t -l -z --long --name-only --name-status --full-name --full-tree --abbrev?"
+    "git ls-tree": Synopsis("-d -r -t -l -z --long --name-only --name-status --full-name --full-tree --abbrev?"
                         " --format= --object-only", "ref*"),
-    "git branch": Usage(f"-a -r -v -vv -l -i --all --remotes --list --show-current --verbose --abbrev= {_LIST}",
+    "git branch": Synopsis(f"-a -r -v -vv -l -i --all --remotes --list --show-current --verbose --abbrev= {_LIST}",
                        "name*", check=_lists),
-    "git tag": Usage(f"-l -n? -i --list --ignore-case {_LIST}", "name*", check=_lists),
-    "git remote": Usage("-v --verbose", ""),
-    "git remote get-url": Usage("--push --all", "data"),
-    "git stash list": Usage("--oneline -n= -# --stat -p --format= --date=", ""),
-    "git stash show": Usage(f"{_DIFF} --include-untracked", "ref", below="always"),
-    "git reflog": Usage(f"{_LIMIT} {_LINES}", "ref*", check=_no_verb),
-    "git reflog show": Usage(f"{_LIMIT} {_LINES}", "ref*"),
-    "git rev-parse": Usage("-q --verify --quiet --short? --abbrev-ref? --symbolic --symbolic-full-name --all"
+    "git tag": Synopsis(f"-l -n? -i --list --ignore-case {_LIST}", "name*", check=_lists),
+    "git remote": Synopsis("-v --verbose", ""),
+    "git remote get-url": Synopsis("--push --all", "data"),
+    "git stash list": Synopsis("--oneline -n= -# --stat -p --format= --date=", ""),
+    "git stash show": Synopsis(f"{_DIFF} --include-untracked", "ref", below="always"),
+    "git reflog": Synopsis(f"{_LIMIT} {_LINES}", "ref*", check=_no_verb),
+    "git reflog show": Synopsis(f"{_LIMIT} {_LINES}", "ref*"),
+    "git rev-parse": Synopsis("-q --verify --quiet --short? --abbrev-ref? --symbolic --symbolic-full-name --all"
                           " --branches? --tags? --remotes? --show-toplevel --show-prefix --show-cdup --git-dir"
                           " --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository"
                           " --show-superproject-working-tree --absolute-git-dir --not --revs-only --no-revs"
                           " --is-shallow-repository", "ref*"),
-    "git rev-list": Usage(f"{_LIMIT} --count --objects --parents --pretty? --format= --oneline --abbrev-commit"
+    "git rev-list": Synopsis(f"{_LIMIT} --count --objects --parents --pretty? --format= --oneline --abbrev-commit"
                          f" --no-commit-header --timestamp", "ref*"),
-    "git merge-base": Usage("-a --all --is-ancestor --fork-point --octopus --independent", "ref*"),
-    "git name-rev": Usage("--name-only --tags --all --always --refs=", "ref*"),
-    "git describe": Usage("--all --tags --contains --abbrev= --candidates= --exact-match --long --match="
+    "git merge-base": Synopsis("-a --all --is-ancestor --fork-point --octopus --independent", "ref*"),
+    "git name-rev": Synopsis("--name-only --tags --all --always --refs=", "ref*"),
+    "git describe": Synopsis("--all --tags --contains --abbrev= --candidates= --exact-match --long --match="
                          " --exclude= --always --first-parent --dirty? --broken?", "ref*"),
-    "git cat-file": Usage("-t -s -e -p", "ref*"),
-    "git for-each-ref": Usage(f"--count= {_LIST}", "data*"),
-    "git show-ref": Usage("-d -s --head --heads --tags --verify --hash? --abbrev? --quiet --branches", "data*"),
-    "git show-branch": Usage("-a -r --all --remotes --current --list --topics --no-color --sha1-name", "ref*"),
-    "git cherry": Usage("-v --abbrev?", "ref*"),
-    "git count-objects": Usage("-v -H --verbose --human-readable", ""),
-    "git check-ignore": Usage("-q -v -n -z --quiet --verbose --non-matching --no-index", contents=False),
-    "git check-attr": Usage("-a -z --all --cached", "data*"),
-    "git worktree list": Usage("-v -z --verbose --porcelain", ""),
-    "git config --get": Usage("--local --show-origin --show-scope --type=", "data", plain=False),
-    "git config --list": Usage("--local --show-origin --show-scope --name-only -z", "", plain=False),
-    "git config get": Usage("--local --show-origin --show-scope --type= --all", "data", plain=False),
-    "git version": Usage("--build-options", ""),
-    "git var": Usage("", "data", plain=False),
-    "git help": Usage("-a -g", "data", plain=False),
+    "git cat-file": Synopsis("-t -s -e -p", "ref*"),
+    "git for-each-ref": Synopsis(f"--count= {_LIST}", "data*"),
+    "git show-ref": Synopsis("-d -s --head --heads --tags --verify --hash? --abbrev? --quiet --branches", "data*"),
+    "git show-branch": Synopsis("-a -r --all --remotes --current --list --topics --no-color --sha1-name", "ref*"),
+    "git cherry": Synopsis("-v --abbrev?", "ref*"),
+    "git count-objects": Synopsis("-v -H --verbose --human-readable", ""),
+    "git check-ignore": Synopsis("-q -v -n -z --quiet --verbose --non-matching --no-index", contents=False),
+    "git check-attr": Synopsis("-a -z --all --cached", "data*"),
+    "git worktree list": Synopsis("-v -z --verbose --porcelain", ""),
+    "git config --get": Synopsis("--local --show-origin --show-scope --type=", "data", plain=False),
+    "git config --list": Synopsis("--local --show-origin --show-scope --name-only -z", "", plain=False),
+    "git config get": Synopsis("--local --show-origin --show-scope --type= --all", "data", plain=False),
+    "git version": Synopsis("--build-options", ""),
+    "git var": Synopsis("", "data", plain=False),
+    "git help": Synopsis("-a -g", "data", plain=False),
 }  # fmt: skip
 
-_CHANGING: dict[str, Usage] = {
-    "git add": Usage("-A -u -v -n -f -N --all --update --verbose --dry-run --force --intent-to-add --refresh"
+_CHANGING: dict[str, Synopsis] = {
+    "git add": Synopsis("-A -u -v -n -f -N --all --update --verbose --dry-run --force --intent-to-add --refresh"
                     " --ignore-errors --no-all", "read*", "write", contents=True),
-    "git commit": Usage("-m= -a -q -v -s -n --message= --all --quiet --verbose --signoff --amend --no-edit"
+    "git commit": Synopsis("-m= -a -q -v -s -n --message= --all --quiet --verbose --signoff --amend --no-edit"
                        " --allow-empty --no-verify --author= --date= --dry-run --no-gpg-sign -F=< --file=<"
                        " --fixup= --squash= --reset-author --allow-empty-message", "read*", "write"),
-    "git restore": Usage("-s= -S -W -q --source= --staged --worktree --quiet", "write*", "write"),
-    "git checkout": Usage("-b= -B= -q -f --quiet --force --track --detach --no-track --ours --theirs --orphan=",
+    "git restore": Synopsis("-s= -S -W -q --source= --staged --worktree --quiet", "write*", "write"),
+    "git checkout": Synopsis("-b= -B= -q -f --quiet --force --track --detach --no-track --ours --theirs --orphan=",
                          "ref*", "write"),
-    "git switch": Usage("-c= -C= -q -d -f --quiet --detach --create= --track --no-track --force --discard-changes",
+    "git switch": Synopsis("-c= -C= -q -d -f --quiet --detach --create= --track --no-track --force --discard-changes",
                        "ref*", "write"),
-    "git reset": Usage("-q --soft --mixed --hard --merge --keep --quiet", "ref*", "write"),
-    "git rm": Usage("-r -f -q -n --cached --force --dry-run --quiet --ignore-unmatch", "delete*", "write", below="recursive"),
-    "git mv": Usage("-f -k -v -n", "read* write", "write"),
-    "git stash": Usage("-q -u -k -a --quiet --include-untracked --keep-index --all", "", "write"),
-    "git stash push": Usage("-m= -q -u -k -a -S --message= --include-untracked --keep-index --all --staged",
+    "git reset": Synopsis("-q --soft --mixed --hard --merge --keep --quiet", "ref*", "write"),
+    "git rm": Synopsis("-r -f -q -n --cached --force --dry-run --quiet --ignore-unmatch", "delete*", "write", below="recursive"),
+    "git mv": Synopsis("-f -k -v -n", "read* write", "write"),
+    "git stash": Synopsis("-q -u -k -a --quiet --include-untracked --keep-index --all", "", "write"),
+    "git stash push": Synopsis("-m= -q -u -k -a -S --message= --include-untracked --keep-index --all --staged",
                            "read*", "write"),
-    "git stash pop": Usage("-q --index --quiet", "ref", "write"),
-    "git stash apply": Usage("-q --index --quiet", "ref", "write"),
-    "git stash drop": Usage("-q --quiet", "ref", "write"),
-    "git merge": Usage("-m= -q -n --no-ff --ff-only --ff --squash --abort --no-commit --no-edit --quiet --stat",
+    "git stash pop": Synopsis("-q --index --quiet", "ref", "write"),
+    "git stash apply": Synopsis("-q --index --quiet", "ref", "write"),
+    "git stash drop": Synopsis("-q --quiet", "ref", "write"),
+    "git merge": Synopsis("-m= -q -n --no-ff --ff-only --ff --squash --abort --no-commit --no-edit --quiet --stat",
                       "ref*", "write"),
-    "git rebase": Usage("-q --onto= --abort --continue --skip --quiet --autostash", "ref*", "write"),
-    "git cherry-pick": Usage("-n -x -s -m= --abort --continue --skip --no-commit", "ref*", "write"),
-    "git revert": Usage("-n -s -m= --no-edit --no-commit --abort --continue --skip", "ref*", "write"),
-    "git clean": Usage("-d -f -n -q -x -X -e= --force --dry-run --quiet --exclude=", "delete*", "write"),
-    "git init": Usage("-q -b= --quiet --bare --initial-branch=", "write", "write"),
-    "git fetch": Usage("-a -p -t -q -v -f --all --prune --tags --quiet --verbose --depth= --unshallow --no-tags"
+    "git rebase": Synopsis("-q --onto= --abort --continue --skip --quiet --autostash", "ref*", "write"),
+    "git cherry-pick": Synopsis("-n -x -s -m= --abort --continue --skip --no-commit", "ref*", "write"),
+    "git revert": Synopsis("-n -s -m= --no-edit --no-commit --abort --continue --skip", "ref*", "write"),
+    "git clean": Synopsis("-d -f -n -q -x -X -e= --force --dry-run --quiet --exclude=", "delete*", "write"),
+    "git init": Synopsis("-q -b= --quiet --bare --initial-branch=", "write", "write"),
+    "git fetch": Synopsis("-a -p -t -q -v -f --all --prune --tags --quiet --verbose --depth= --unshallow --no-tags"
                       " --force", "data*", "network"),
-    "git pull": Usage("-q -v --rebase? --ff-only --no-rebase --quiet --verbose --prune --tags", "data*", "network"),
-    "git push": Usage("-u -q -v -n --set-upstream --quiet --verbose --dry-run --tags --follow-tags", "data*",
+    "git pull": Synopsis("-q -v --rebase? --ff-only --no-rebase --quiet --verbose --prune --tags", "data*", "network"),
+    "git push": Synopsis("-u -q -v -n --set-upstream --quiet --verbose --dry-run --tags --follow-tags", "data*",
                      "network"),
-    "git ls-remote": Usage("-h -t -q --heads --tags --refs --quiet --exit-code --symref --sort=", "data*", "network"),
+    "git ls-remote": Synopsis("-h -t -q --heads --tags --refs --quiet --exit-code --symref --sort=", "data*", "network"),
 }  # fmt: skip
 
-USAGES = {**_LOOKING, **_CHANGING}
+SYNOPSES = {**_LOOKING, **_CHANGING}
 GLOBALS = ("--no-pager", "--no-optional-locks")

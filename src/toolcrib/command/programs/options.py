@@ -42,7 +42,7 @@ def worst(effects: Iterable[Effect]) -> Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Synopsis:
     """The row of a program, or of one of its sub-commands: the options and operands that are known.
 
     `plain` says whether it runs without asking; by default what only reads does. `instead`: options that
@@ -84,7 +84,7 @@ class Arguments:
         return [word.literal or show_word(word) for word, kind in self.operands if kind in kinds]
 
 
-def read_arguments(name: str, usage: Usage, words: Sequence[Word]) -> Arguments:
+def read_arguments(name: str, usage: Synopsis, words: Sequence[Word]) -> Arguments:
     """Reads the arguments of a command by its row. Raises NotProved for an option or operand that the row does not list."""
     if usage.inert:
         found = Arguments([(word, "data") for word in words])
@@ -99,7 +99,7 @@ def read_arguments(name: str, usage: Usage, words: Sequence[Word]) -> Arguments:
         raise
 
 
-def _read(name: str, usage: Usage, words: Sequence[Word]) -> Arguments:
+def _read(name: str, usage: Synopsis, words: Sequence[Word]) -> Arguments:
     found = Arguments(starts_with_option=bool(words) and words[0].prefix.startswith("-"))
     rest: list[tuple[Word, bool]] = []  # operands, and whether they came after --
     listed = _listed(usage.options)
@@ -119,7 +119,7 @@ def _read(name: str, usage: Usage, words: Sequence[Word]) -> Arguments:
     return found
 
 
-def _is_option(name: str, word: Word, usage: Usage) -> bool:
+def _is_option(name: str, word: Word, usage: Synopsis) -> bool:
     begins = word.prefix
     if word.parts and not begins:
         if lists_names(word):
@@ -198,7 +198,7 @@ def _value(name: str, option: str, kind: str, word: Word, found: Arguments) -> N
         found.operands.append((word, kind))
 
 
-def _place(name: str, usage: Usage, rest: list[tuple[Word, bool]], found: Arguments) -> None:
+def _place(name: str, usage: Synopsis, rest: list[tuple[Word, bool]], found: Arguments) -> None:
     """Gives each operand its meaning."""
     found.placed = len(rest)
     kinds = usage.operands.split()
@@ -220,7 +220,7 @@ def _place(name: str, usage: Usage, rest: list[tuple[Word, bool]], found: Argume
         found.operands.append((word, kind))
 
 
-def open_end(usage: Usage, found: Arguments) -> str:
+def open_end(usage: Synopsis, found: Arguments) -> str:
     """What one more operand would mean, if the row allows any number of them here; else ""."""
     kinds = usage.operands.split()
     if usage.instead and kinds and found.options & set(usage.instead.split()):

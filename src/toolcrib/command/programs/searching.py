@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from toolcrib.command.programs.options import Usage
+from toolcrib.command.programs.options import Synopsis
 
 _CONTEXT = "-A= -B= -C= --after-context= --before-context= --context="
-_GREP = Usage(
+_GREP = Synopsis(
     "-EFGPivwxncolLqsHhabIrRzZTuyU -e= -f=< -m= -d= -D= -# --regexp= --file=< --ignore-case --no-ignore-case"
     " --invert-match --word-regexp --line-regexp --count --only-matching --files-with-matches"
     " --files-without-match --line-number --with-filename --no-filename --recursive --dereference-recursive"
@@ -17,11 +17,11 @@ _GREP = Usage(
     below="recursive",
 )
 
-USAGES: dict[str, Usage] = {
+SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
-    **dict.fromkeys(("zgrep", "zegrep"), Usage("-EFGivwxncolLqsHhab -e= -A= -B= -C= -m=", "data read*", instead="-e",
+    **dict.fromkeys(("zgrep", "zegrep"), Synopsis("-EFGivwxncolLqsHhab -e= -A= -B= -C= -m=", "data read*", instead="-e",
                                               plain=False)),
-    "rg": Usage(
+    "rg": Synopsis(
         "-ivwxnNcolFsSUPHIpqr0bab -e= -f=< -g= -t= -T= -m= -M= -d= -j= -E= -r= --regexp= --file=< --ignore-case"
         " --smart-case --case-sensitive --word-regexp --line-regexp --fixed-strings --count --count-matches"
         " --files --files-with-matches --files-without-match --line-number --no-line-number --heading"
@@ -35,7 +35,7 @@ USAGES: dict[str, Usage] = {
         instead="-e -f --regexp --file --files --type-list",
         below="always", here=True,
     ),
-    **dict.fromkeys(("fd", "fdfind"), Usage(
+    **dict.fromkeys(("fd", "fdfind"), Synopsis(
         "-agisFpld0 -t= -e= -E= -d= -S= -j= -c= --absolute-path --glob --ignore-case --case-sensitive"
         " --fixed-strings --full-path --list-details --type= --extension= --exclude= --max-depth= --min-depth="
         " --exact-depth= --size= --threads= --color= --max-results= --print0 --changed-within= --changed-before="
@@ -43,9 +43,9 @@ USAGES: dict[str, Usage] = {
         "data read*", contents=False,
         below="always", here=True,
     )),
-    "ag": Usage("-iSsvwclLQoHa0 -A= -B= -C= -G= -m= --depth= --ignore= --nocolor --nogroup --nofilename --literal"
+    "ag": Synopsis("-iSsvwclLQoHa0 -A= -B= -C= -G= -m= --depth= --ignore= --nocolor --nogroup --nofilename --literal"
                " --files-with-matches --count --ignore-case --word-regexp", "data read*", below="always", here=True),
-    "locate": Usage("-bcie0 -l= -r= --limit=", "data*", plain=False),
+    "locate": Synopsis("-bcie0 -l= -r= --limit=", "data*", plain=False),
 }  # fmt: skip
 
 # find's words and how many arguments each takes. What is not here deletes, writes or runs.

@@ -7,23 +7,23 @@ from collections.abc import Sequence
 
 from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.programs import coreutils, develop, git, searching, writing
-from toolcrib.command.programs.options import Usage
+from toolcrib.command.programs.options import Synopsis
 
-USAGES: dict[str, Usage] = {
-    **coreutils.USAGES,
-    **writing.USAGES,
-    **develop.USAGES,
-    **searching.USAGES,
-    **git.USAGES,
+SYNOPSES: dict[str, Synopsis] = {
+    **coreutils.SYNOPSES,
+    **writing.SYNOPSES,
+    **develop.SYNOPSES,
+    **searching.SYNOPSES,
+    **git.SYNOPSES,
 }
 GLOBALS: dict[str, tuple[str, ...]] = {"git": git.GLOBALS, **develop.GLOBALS}
-FAMILIES = {name.split()[0] for name in USAGES if " " in name}
+FAMILIES = {name.split()[0] for name in SYNOPSES if " " in name}
 MOST_VERBS = 3
 NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 # These print a text and end, if that is all they are asked for.
 SAYS_HELP = {
     name
-    for name, usage in {**coreutils.USAGES, **searching.USAGES}.items()
+    for name, usage in {**coreutils.SYNOPSES, **searching.SYNOPSES}.items()
     if usage.runs_unasked
     and not usage.inert
     and " " not in name
@@ -43,16 +43,16 @@ def program_name(written: str) -> str:
     return name
 
 
-def find_usage(argv: Sequence[str | None]) -> tuple[str, Usage, int]:
+def find_synopsis(argv: Sequence[str | None]) -> tuple[str, Synopsis, int]:
     """The name of the row, the row, and the index of the first argument after the sub-command.
 
     `argv` holds None for a word that is only known when it runs. Raises UnknownProgram if there is no row.
     """
     name = argv[0] or ""
     if name not in FAMILIES:
-        if name not in USAGES:
+        if name not in SYNOPSES:
             raise UnknownProgram(f"{name}: an unknown program")
-        return name, USAGES[name], 1
+        return name, SYNOPSES[name], 1
     at = 1
     while at < len(argv) and argv[at] in GLOBALS.get(name, ()):
         at += 1
@@ -61,9 +61,9 @@ def find_usage(argv: Sequence[str | None]) -> tuple[str, Usage, int]:
         if None in words:
             continue
         key = " ".join([name, *(word for word in words if word is not None)])
-        if key in USAGES and (verbs or at >= len(argv) or (argv[at] or "").startswith("-")):
-            return key, USAGES[key], at + verbs
-    if name in USAGES and USAGES[name].otherwise:
-        raise UnknownProgram(f"{name}: {USAGES[name].otherwise}")
+        if key in SYNOPSES and (verbs or at >= len(argv) or (argv[at] or "").startswith("-")):
+            return key, SYNOPSES[key], at + verbs
+    if name in SYNOPSES and SYNOPSES[name].otherwise:
+        raise UnknownProgram(f"{name}: {SYNOPSES[name].otherwise}")
     shown = (argv[at] or "…") if at < len(argv) else ""
     raise UnknownProgram(f"{name} {shown}".strip() + ": not on its list")

@@ -1,5 +1,5 @@
 # ruff: noqa: E501, ISC004 - tables read better in lines; the size is printed
-"""The plan of the house: what may import what, and how short the way to a user's function is."""
+"""The plan of the package: what may import what, and how short the way to a user's function is."""
 
 import ast
 import re
@@ -29,31 +29,31 @@ def name_of(path: Path) -> str:
 PLAN = ROOT.parents[1] / "ARCHITECTURE.md"
 
 
-def floors() -> list[tuple[str, set[str]]]:
-    """The floors of the table in ARCHITECTURE.md, from the ground up, each with its modules and packages."""
+def layers() -> list[tuple[str, set[str]]]:
+    """The layers of the table in ARCHITECTURE.md, from the core up, each with its modules and packages."""
     text = PLAN.read_text(encoding="utf-8")
-    table = text.partition("| floor | where |")[2].partition("\n\n")[0]
+    table = text.partition("| layer | where |")[2].partition("\n\n")[0]
     found: list[tuple[str, set[str]]] = []
     for row in table.splitlines()[2:]:
-        floor, where = (cell.strip() for cell in row.split("|")[1:3])
-        if floor:
-            found.insert(0, (floor, set()))
+        layer, where = (cell.strip() for cell in row.split("|")[1:3])
+        if layer:
+            found.insert(0, (layer, set()))
         found[0][1].update(
             name.removesuffix("/").removesuffix(".py") for name in re.findall(r"`([^`]+)`", where)
         )
     return found
 
 
-# A module may import from its own floor and from those below.
-FLOORS = floors()
-LEVEL = {package: level for level, (_, packages) in enumerate(FLOORS) for package in packages}
+# A module may import from its own layer and from those below.
+LAYERS = layers()
+LEVEL = {package: level for level, (_, packages) in enumerate(LAYERS) for package in packages}
 NAMES = {name_of(path): path for path in modules()}
 HOME_OF = {name: getattr(toolcrib, name).__module__ for name in toolcrib.__all__} | {
     "__version__": "toolcrib"
 }
-STRANGERS = {"tools", "codecs"}  # leaves on one floor that do not know each other
+STRANGERS = {"tools", "codecs"}  # leaves of one layer that do not know each other
 
-# Built-in tools are confined and know only the ground; codecs do no I/O.
+# Built-in tools are confined and know only the core; codecs do no I/O.
 IO_MODULES = {
     "socket",
     "ssl",
@@ -87,7 +87,7 @@ def package(module: str) -> str:
     return module.removeprefix("toolcrib.").split(".")[0]
 
 
-def test_every_module_has_its_floor() -> None:
+def test_every_module_has_its_layer() -> None:
     unplanned = {package(name) for name in NAMES if name} - set(LEVEL)
     assert unplanned == set(), "not in the table of ARCHITECTURE.md"
     gone = set(LEVEL) - {package(name) for name in NAMES if name}
@@ -98,7 +98,7 @@ def test_imports_run_downwards_only() -> None:
     found = []
     for name, path in NAMES.items():
         own = package(name)
-        if not own:  # toolcrib/__init__.py hands out names of all floors
+        if not own:  # toolcrib/__init__.py hands out names of all layers
             continue
         for imported in imports(path):
             other = package(imported)

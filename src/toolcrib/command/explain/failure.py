@@ -12,23 +12,11 @@ from collections.abc import Iterator, Sequence
 from toolcrib.command.judge import Judgement
 from toolcrib.command.launch.process import ProcessOutcome
 from toolcrib.command.launch.run_command import Finished
+from toolcrib.command.programs.traits import traits_of
+from toolcrib.command.programs.wrappers import WRAPPERS
 from toolcrib.command.sandbox import Denial, Launch, Network, Permission, Sandbox
 
 MAX_READ = 20_000  # bytes from the end of the output that are searched
-# Programs that fetch the URLs of their command line, and the exit codes that mean that they reached nobody.
-FETCHERS = {
-    "curl": {5, 6, 7, 28, 35, 56},
-    "wget": {4},
-    "wget2": {4},
-    "http": {1},
-    "https": {1},
-    "aria2c": {2, 6, 19},
-}
-# Programs that use the network, whatever their command line names.
-NETWORK_PROGRAMS = {
-    *FETCHERS, "git", "pip", "pip3", "npm", "npx", "pnpm", "yarn", "cargo", "uv", "go", "gem", "bundle", "composer",
-}  # fmt: skip
-WRAPPERS = ("timeout", "env", "nice", "time", "nohup", "stdbuf", "command", "exec")
 URL = re.compile(
     r"https?://(?:[^\s/@'\"]{0,200}@)?(\[[0-9a-f:.]{2,45}\]|[a-z0-9][a-z0-9.-]{0,200})(?::(\d{1,5}))?", re.I
 )
@@ -58,7 +46,7 @@ def _silent_network_failure(
     """The connection that a command may have failed to make without saying so."""
     if sandbox.level.network is not Network.OFF or outcome.code is None or not sandbox.report().confines:
         return None
-    if outcome.code == 0 and any(name in NETWORK_PROGRAMS for name in _programs(judgement)):
+    if outcome.code == 0 and any(traits_of(name).network for name in _programs(judgement)):
         # As if the command had failed: what comes after a failure may have hidden it.
         denial = sandbox.explain(1, output, launch)
         if denial is not None and denial.kind == "network":
@@ -77,7 +65,7 @@ def _silent_network_failure(
 def _of_fetchers(
     judgement: Judgement, command: str, fetching: list[tuple[str, str]], code: int, output: str, failed: bool
 ) -> Denial | None:
-    failed = failed or any(code in FETCHERS[name] for name, _ in fetching)
+    failed = failed or any(code in traits_of(name).no_connection for name, _ in fetching)
     first = bool(judgement.parts) and _program(judgement.parts[0].argv) == fetching[0][0]
     hosts = [host for _, words in fetching for host in _hosts(words)]
     printed, background = bool(output.strip()), _starts_background(command)
@@ -104,10 +92,15 @@ def _may_be_refused(hosts: list[str], *, tried: bool) -> Denial:
 def _fetching(judgement: Judgement, command: str) -> Iterator[tuple[str, str]]:
     """The programs that fetch, each with its arguments."""
     if not judgement.parts:
-        yield from ((name, command) for name in judgement.programs if name in FETCHERS)
+        yield from ((name, command) for name in judgement.programs if _fetches(name))
     for part in judgement.parts:
-        if (name := _program(part.argv)) in FETCHERS:
+        if _fetches(name := _program(part.argv)):
             yield name, " ".join(part.argv[1:])
+
+
+def _fetches(name: str) -> bool:
+    """Whether a program fetches the URLs among its arguments."""
+    return bool(traits_of(name).no_connection)
 
 
 def _programs(judgement: Judgement) -> list[str]:
@@ -118,7 +111,7 @@ def _program(argv: Sequence[str]) -> str:
     """The name of the program that is run, also behind `timeout 5` and the like."""
     names = [word.rpartition("/")[2] for word in argv[:6]]
     if names and names[0] in WRAPPERS:
-        return next((name for name in names if name in NETWORK_PROGRAMS), names[0])
+        return next((name for name in names if traits_of(name).network), names[0])
     return names[0] if names else ""
 
 

@@ -28,7 +28,8 @@ class Traits:
     `editor` commands. `reads_script`: without arguments it runs what its input says. `words`: how many words say
     what a command does (`git commit` two, `gh pr list` three). `remembered`: the sub-commands that "always" may
     remember, None for any; nothing is remembered of what runs other code, installs it, or reaches another machine.
-    `as_its_command`: `uv run X` is what X is.
+    `as_its_command`: `uv run X` is what X is. `network`: it uses the network, whatever its arguments name.
+    `no_connection`: the exit codes by which a program that fetches the URLs in its arguments says that it reached nobody.
     """
 
     runs: Literal["", "shell", "commands", "code", "editor"] = ""
@@ -36,6 +37,8 @@ class Traits:
     words: int = 1
     remembered: frozenset[str] | None = None
     as_its_command: bool = False
+    network: bool = False
+    no_connection: frozenset[int] = frozenset()
 
 
 def _only(names: str) -> frozenset[str]:
@@ -54,28 +57,34 @@ ROWS: tuple[tuple[str, Traits], ...] = (
     ("deno", Traits("code", words=2, remembered=_only("check fmt lint"))),
     ("ed emacs ex nvim vi vim", Traits("editor", remembered=NOTHING)),
     # --- only these sub-commands do one thing alone ---
-    ("git", Traits(words=2, remembered=_only("add branch cherry-pick commit init merge mv notes revert stash switch tag"))),
+    ("git", Traits(words=2, network=True, remembered=_only("add branch cherry-pick commit init merge mv notes revert stash switch tag"))),
     ("hg", Traits(words=2, remembered=_only("add commit"))),
     ("svn", Traits(words=2, remembered=_only("add"))),
     ("jj", Traits(remembered=_only("commit describe new"))),
-    ("cargo", Traits(words=2, remembered=_only("doc fmt metadata tree"))),
-    ("go", Traits(words=2, remembered=_only("doc fmt version"))),
+    ("cargo", Traits(words=2, network=True, remembered=_only("doc fmt metadata tree"))),
+    ("go", Traits(words=2, network=True, remembered=_only("doc fmt version"))),
     ("kubectl", Traits(words=2, remembered=_only("describe get logs top version"))),
     ("oc", Traits(remembered=_only("describe get logs top version"))),
     ("helm", Traits(words=2, remembered=_only("history list status version"))),
     ("docker podman", Traits(words=2, remembered=_only("images inspect logs port ps stats top version"))),
     ("nerdctl", Traits(remembered=_only("images inspect logs port ps stats top version"))),
     # --- run or install the code of a file or a package, delete, or reach another machine ---
-    ("conda hatch pdm poetry uv", Traits(words=2, remembered=NOTHING, as_its_command=True)),
+    ("uv", Traits(words=2, remembered=NOTHING, as_its_command=True, network=True)),
+    ("conda hatch pdm poetry", Traits(words=2, remembered=NOTHING, as_its_command=True)),
     ("pipenv pixi rye", Traits(remembered=NOTHING, as_its_command=True)),
-    ("ansible* apk apt apt-get brew bundle cdk cmake composer dart dnf dotnet flutter gem gradle just mamba mix mvn nix*"
-     " npm nx pacman pip pip3 pipx pnpm pre-commit pulumi rails rake rustup sst swift terraform tofu turbo vagrant yarn"
-     " yum", Traits(words=2, remembered=NOTHING)),
-    ("R Rscript ant aptitude aria2c bazel bazelisk buck buck2 bunx cabal chmod chown cmd crontab ctest curl dd export fab"
-     " flatpak ftp gdb ghc gmake gradlew groovy grunt gulp iex inv invoke irb java jq jshell julia kill killall ld lein"
-     " lerna lldb ltrace mail meson mkfs* mvnw nano nawk nc ncat netcat ninja nodejs nox npx pants pip2 pkexec pkill port"
-     " powershell pwsh py pypy pythonw pyw rm rsync runghc rush sbt scala scons scp sendmail set sftp snap socat stack tar"
-     " task tclsh tee telnet tox ts-node tsx uvx wget wish zypper", Traits(remembered=NOTHING)),
+    ("bundle composer gem npm pip pip3 pnpm yarn", Traits(words=2, remembered=NOTHING, network=True)),
+    ("npx", Traits(remembered=NOTHING, network=True)),
+    ("curl", Traits(remembered=NOTHING, network=True, no_connection=frozenset({5, 6, 7, 28, 35, 56}))),
+    ("wget wget2", Traits(remembered=NOTHING, network=True, no_connection=frozenset({4}))),
+    ("http https", Traits(remembered=NOTHING, network=True, no_connection=frozenset({1}))),
+    ("aria2c", Traits(remembered=NOTHING, network=True, no_connection=frozenset({2, 6, 19}))),
+    ("ansible* apk apt apt-get brew cdk cmake dart dnf dotnet flutter gradle just mamba mix mvn nix* nx pacman pipx"
+     " pre-commit pulumi rails rake rustup sst swift terraform tofu turbo vagrant yum", Traits(words=2, remembered=NOTHING)),
+    ("R Rscript ant aptitude bazel bazelisk buck buck2 bunx cabal chmod chown cmd crontab ctest dd export fab"
+     " flatpak ftp gdb ghc gmake gradlew groovy grunt gulp iex inv invoke irb java jq jshell julia kill killall ld"
+     " lein lerna lldb ltrace mail meson mkfs* mvnw nano nawk nc ncat netcat ninja nodejs nox pants pip2 pkexec"
+     " pkill port powershell pwsh py pypy pythonw pyw rm rsync runghc rush sbt scala scons scp sendmail set sftp"
+     " snap socat stack tar task tclsh tee telnet tox ts-node tsx uvx wish zypper", Traits(remembered=NOTHING)),
     # --- do what their words say ---
     ("alembic argocd consul crictl ctr doctl eas expo firebase flyctl heroku ip istioctl kind minikube netlify openssl"
      " prisma ruff service skaffold sqlite3-diff supabase systemctl tilt twine vault vercel wrangler", Traits(words=2)),

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.cases import each
-from toolcrib.net import Kind, kind_of, parse_address, why_refused
+from toolcrib.net import AddressKind, kind_of, parse_address, why_refused
 from toolcrib.net.addresses import nat64_inner, nat64_prefix
 
 OPEN = [
@@ -22,17 +22,17 @@ OPEN = [
     "64:ff9b::8.8.8.8", "2001:3::1", "2001:4:112::1", "2003::1", "2400::5efe:8.8.8.8",
 ]  # fmt: skip
 CLOSED = [
-    (Kind.LOOPBACK, ["127.0.0.1", "127.255.255.255", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "64:ff9b::127.0.0.1", "2a00::5efe:7f00:1", "2a00::200:5efe:7f00:1"]),
-    (Kind.PRIVATE, ["10.0.0.0", "10.255.255.255", "172.16.0.1", "172.31.255.255", "192.168.0.1", "fc00::1", "fd12::1", "fec0::1", "::ffff:10.0.0.1", "64:ff9b::c0a8:1"]),
-    (Kind.SHARED, ["100.64.0.0", "100.127.255.255", "100.100.100.199", "100.100.100.201"]),
-    (Kind.LINK_LOCAL, ["169.254.1.1", "fe80::1", "fe80::1%eth0", "2a00::1%1", "::ffff:169.254.9.9"]),
-    (Kind.METADATA, ["169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42", "fe80::a9fe:a9fe",
+    (AddressKind.LOOPBACK, ["127.0.0.1", "127.255.255.255", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "64:ff9b::127.0.0.1", "2a00::5efe:7f00:1", "2a00::200:5efe:7f00:1"]),
+    (AddressKind.PRIVATE, ["10.0.0.0", "10.255.255.255", "172.16.0.1", "172.31.255.255", "192.168.0.1", "fc00::1", "fd12::1", "fec0::1", "::ffff:10.0.0.1", "64:ff9b::c0a8:1"]),
+    (AddressKind.SHARED, ["100.64.0.0", "100.127.255.255", "100.100.100.199", "100.100.100.201"]),
+    (AddressKind.LINK_LOCAL, ["169.254.1.1", "fe80::1", "fe80::1%eth0", "2a00::1%1", "::ffff:169.254.9.9"]),
+    (AddressKind.METADATA, ["169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42", "fe80::a9fe:a9fe",
                      "::ffff:169.254.169.254", "::a9fe:a9fe", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::", "2002:a83f:8110::1", "2001:0:a9fe:a9fe::", "2001:0:1::5601:5601", "2a00::5efe:a9fe:a9fe", "::ffff:0:a9fe:a9fe"]),
-    (Kind.MULTICAST, ["224.0.0.1", "239.255.255.255", "ff02::1"]),
-    (Kind.RESERVED, ["0.0.0.1", "192.0.0.1", "240.0.0.1", "255.255.255.255", "::ffff:0:127.0.0.1", "100::1", "2001:5::1", "5f00::1", "4000::1", "8000::", "fb00::1"]),
-    (Kind.TUNNEL, ["192.88.99.1", "2001::1", "2002:808:808::", "64:ff9b:1::808:808", "::8.8.8.8", "::2"]),
-    (Kind.DOCUMENTATION, ["192.0.2.1", "198.51.100.9", "203.0.113.255", "2001:db8::1", "3fff::1"]),
-    (Kind.BENCHMARK, ["198.18.0.0", "198.19.255.255", "2001:2::1"]),
+    (AddressKind.MULTICAST, ["224.0.0.1", "239.255.255.255", "ff02::1"]),
+    (AddressKind.RESERVED, ["0.0.0.1", "192.0.0.1", "240.0.0.1", "255.255.255.255", "::ffff:0:127.0.0.1", "100::1", "2001:5::1", "5f00::1", "4000::1", "8000::", "fb00::1"]),
+    (AddressKind.TUNNEL, ["192.88.99.1", "2001::1", "2002:808:808::", "64:ff9b:1::808:808", "::8.8.8.8", "::2"]),
+    (AddressKind.DOCUMENTATION, ["192.0.2.1", "198.51.100.9", "203.0.113.255", "2001:db8::1", "3fff::1"]),
+    (AddressKind.BENCHMARK, ["198.18.0.0", "198.19.255.255", "2001:2::1"]),
 ]  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def test_the_open_internet_is_open(address: str) -> None:
 
 
 @each(("kind", "address"), [(kind, address) for kind, all_ in CLOSED for address in all_])
-def test_everything_else_says_what_it_is(kind: Kind, address: str) -> None:
+def test_everything_else_says_what_it_is(kind: AddressKind, address: str) -> None:
     assert why_refused(address) == kind.value
 
 
@@ -121,8 +121,8 @@ def test_a_closed_address_is_closed_in_every_wrapping(number: int) -> None:
     assert kind_of(isatap) == kind
     for closed in (IPv6Address(number), IPv6Address((0x2002 << 112) | (number << 80))):
         assert kind_of(closed) is not None
-    assert (kind_of(IPv6Address((0x2002 << 112) | (number << 80))) is Kind.METADATA) == (
-        kind is Kind.METADATA
+    assert (kind_of(IPv6Address((0x2002 << 112) | (number << 80))) is AddressKind.METADATA) == (
+        kind is AddressKind.METADATA
     )
 
 

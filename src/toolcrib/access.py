@@ -31,7 +31,7 @@ class Access:
     - `target`: a path (relative to the workspace, or absolute), a command line, or a host (`name:port`).
     - `argv`: the words of a command, with `UNKNOWN_WORD` for those that are not known. Empty: nobody knows what it
     does.
-    - `subtree`: everything below the path is meant; with `pattern`, everything there that matches it.
+    - `subtree`: everything below the path is reached; with `pattern`, everything there that matches it.
     - `prefix`: the first words of a command that an approval may remember. Empty: no prefix is useful and safe.
     - `free`: needs no approval of its own, because it was proved harmless or belongs to another access that is listed.
       Only rules that deny or ask look at it.

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cases import each
 from tests.conformance.conftest import load_cases, shared_dir
-from toolcrib.net import Kind, NetGuard, NetworkRefused, kind_of, why_refused
+from toolcrib.net import AddressKind, NetGuard, NetworkRefused, kind_of, why_refused
 from toolcrib.net.addresses import nat64_inner, nat64_prefix
 from toolcrib.net.urls import parse_host, parse_url
 
@@ -88,11 +88,11 @@ def private_or_local(host: str) -> bool:
 def metadata(address: str) -> bool:
     """Upstream counts all of IPv4's link-local range as metadata: it stays closed here as well."""
     kind = kind_of(IPv6Address(address) if ":" in address else IPv4Address(address))
-    return kind in (Kind.METADATA, Kind.LINK_LOCAL)
+    return kind in (AddressKind.METADATA, AddressKind.LINK_LOCAL)
 
 
 def known_endpoint(address: str) -> bool:
-    return why_refused(address) == Kind.METADATA.value
+    return why_refused(address) == AddressKind.METADATA.value
 
 
 def matches(arg: dict[str, Any]) -> bool:
@@ -125,7 +125,7 @@ def test_address_classes(case: dict[str, Any]) -> None:
         case "is_cloud_metadata_ip":
             if (
                 expected
-                or kind_of(IPv6Address(arg) if ":" in arg else IPv4Address(arg)) is not Kind.LINK_LOCAL
+                or kind_of(IPv6Address(arg) if ":" in arg else IPv4Address(arg)) is not AddressKind.LINK_LOCAL
             ):
                 assert metadata(arg) == expected
         case "is_known_cloud_metadata_endpoint":

@@ -97,8 +97,8 @@ def _misfit(chain: Chain, line: str) -> LogBreak:
     except (ValueError, KeyError, TypeError, RecursionError):
         return LogBreak(number, "it is not a line of this log")
     if place != chain.count:
-        said = place + 1 if isinstance(place, int) else place
-        return LogBreak(number, f"it says that it is line {said}: lines are missing or moved")
+        stated = place + 1 if isinstance(place, int) else place
+        return LogBreak(number, f"it says that it is line {stated}: lines are missing or moved")
     return LogBreak(number, "it was changed, or another key was used")
 
 

@@ -27,7 +27,7 @@ __all__ = ["answer_to", "elicitation", "elicited"]
 
 Send = Callable[[dict[str, Any]], Awaitable[Mapping[str, Any]]]
 
-MAX_WORDS = 4_000  # characters of what the model is told
+MAX_MESSAGE = 4_000  # characters of a message to the model
 
 # decision: verdict, scope, how it reads
 DECISIONS: dict[str, tuple[Verdict, Scope, str]] = {
@@ -56,7 +56,7 @@ def elicitation(question: Question) -> dict[str, Any]:
         "message": {
             "type": "string",
             "title": "If not, what the model is told",
-            "maxLength": MAX_WORDS,
+            "maxLength": MAX_MESSAGE,
         },
         "arguments": {
             "type": "string",
@@ -94,7 +94,7 @@ def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None
         return refused
     verdict, scope, _ = DECISIONS[decision]
     if verdict is Verdict.NO:
-        return Answer(verdict, words[:MAX_WORDS].strip(), by)
+        return Answer(verdict, words[:MAX_MESSAGE].strip(), by)
     arguments = None
     if other.strip():
         try:

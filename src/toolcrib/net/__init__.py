@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolcrib.lazy_names import lazy_names
-from toolcrib.net.addresses import Kind, kind_of, parse_address, why_refused
-from toolcrib.net.guard import NetGuard, RequestLimits, Resolver, system_resolver
+from toolcrib.net.addresses import AddressKind, kind_of, parse_address, why_refused
+from toolcrib.net.guard import HostResolver, NetGuard, RequestLimits, system_resolver
 from toolcrib.net.urls import NetworkRefused, ParsedHost, Target, parse_url
 
 if TYPE_CHECKING:
     from toolcrib.net.transport import async_transport, sync_transport
 
 __all__ = [
-    "Kind",
+    "AddressKind",
+    "HostResolver",
     "NetGuard",
     "NetworkRefused",
     "ParsedHost",
     "RequestLimits",
-    "Resolver",
     "Target",
     "async_transport",
     "kind_of",

@@ -19,7 +19,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, 
 __all__ = [
     "OPENABLE",
     "Address",
-    "Kind",
+    "AddressKind",
     "embedded",
     "kind_of",
     "nat64_inner",
@@ -31,7 +31,7 @@ __all__ = [
 Address = IPv4Address | IPv6Address
 
 
-class Kind(StrEnum):
+class AddressKind(StrEnum):
     """Why an address is not of the open internet, in words that may be shown."""
 
     METADATA = "a cloud metadata address"
@@ -47,71 +47,74 @@ class Kind(StrEnum):
 
 
 # Kinds that an operator may allow. The others lead nowhere, or to credentials.
-OPENABLE = frozenset({Kind.LOOPBACK, Kind.PRIVATE, Kind.SHARED, Kind.BENCHMARK})
+OPENABLE = frozenset({AddressKind.LOOPBACK, AddressKind.PRIVATE, AddressKind.SHARED, AddressKind.BENCHMARK})
 
 _OPEN = None
 # Of several rows that hold an address, the narrowest counts.
-_V4: tuple[tuple[str, Kind | None], ...] = (
+_V4: tuple[tuple[str, AddressKind | None], ...] = (
     ("0.0.0.0/0", _OPEN),
-    ("0.0.0.0/8", Kind.RESERVED),
-    ("0.0.0.0/32", Kind.LOOPBACK),  # Linux connects it to itself
-    ("10.0.0.0/8", Kind.PRIVATE),
-    ("100.64.0.0/10", Kind.SHARED),
-    ("100.100.100.200/32", Kind.METADATA),  # Alibaba
-    ("127.0.0.0/8", Kind.LOOPBACK),
-    ("168.63.129.16/32", Kind.METADATA),  # Azure: a public address, served by the host
-    ("169.254.0.0/16", Kind.LINK_LOCAL),
-    ("169.254.0.23/32", Kind.METADATA),  # Tencent
-    ("169.254.42.42/32", Kind.METADATA),  # Scaleway
-    ("169.254.169.0/24", Kind.METADATA),  # .254 everywhere; .123, .249 to .253 are AWS's clock and resolver
-    ("169.254.170.0/24", Kind.METADATA),  # AWS: .2 tasks of ECS, .23 pods of EKS
-    ("172.16.0.0/12", Kind.PRIVATE),
-    ("192.0.0.0/24", Kind.RESERVED),
+    ("0.0.0.0/8", AddressKind.RESERVED),
+    ("0.0.0.0/32", AddressKind.LOOPBACK),  # Linux connects it to itself
+    ("10.0.0.0/8", AddressKind.PRIVATE),
+    ("100.64.0.0/10", AddressKind.SHARED),
+    ("100.100.100.200/32", AddressKind.METADATA),  # Alibaba
+    ("127.0.0.0/8", AddressKind.LOOPBACK),
+    ("168.63.129.16/32", AddressKind.METADATA),  # Azure: a public address, served by the host
+    ("169.254.0.0/16", AddressKind.LINK_LOCAL),
+    ("169.254.0.23/32", AddressKind.METADATA),  # Tencent
+    ("169.254.42.42/32", AddressKind.METADATA),  # Scaleway
+    (
+        "169.254.169.0/24",
+        AddressKind.METADATA,
+    ),  # .254 everywhere; .123, .249 to .253 are AWS's clock and resolver
+    ("169.254.170.0/24", AddressKind.METADATA),  # AWS: .2 tasks of ECS, .23 pods of EKS
+    ("172.16.0.0/12", AddressKind.PRIVATE),
+    ("192.0.0.0/24", AddressKind.RESERVED),
     ("192.0.0.9/32", _OPEN),
     ("192.0.0.10/32", _OPEN),
-    ("192.0.0.192/32", Kind.METADATA),  # Oracle
-    ("192.0.2.0/24", Kind.DOCUMENTATION),
-    ("192.88.99.0/24", Kind.TUNNEL),
-    ("192.168.0.0/16", Kind.PRIVATE),
-    ("198.18.0.0/15", Kind.BENCHMARK),
-    ("198.51.100.0/24", Kind.DOCUMENTATION),
-    ("203.0.113.0/24", Kind.DOCUMENTATION),
-    ("224.0.0.0/4", Kind.MULTICAST),
-    ("240.0.0.0/4", Kind.RESERVED),
+    ("192.0.0.192/32", AddressKind.METADATA),  # Oracle
+    ("192.0.2.0/24", AddressKind.DOCUMENTATION),
+    ("192.88.99.0/24", AddressKind.TUNNEL),
+    ("192.168.0.0/16", AddressKind.PRIVATE),
+    ("198.18.0.0/15", AddressKind.BENCHMARK),
+    ("198.51.100.0/24", AddressKind.DOCUMENTATION),
+    ("203.0.113.0/24", AddressKind.DOCUMENTATION),
+    ("224.0.0.0/4", AddressKind.MULTICAST),
+    ("240.0.0.0/4", AddressKind.RESERVED),
 )
-_V6: tuple[tuple[str, Kind | None], ...] = (
-    ("::/0", Kind.RESERVED),  # only 2000::/3 is given out
-    ("::/128", Kind.LOOPBACK),  # Linux connects it to itself
-    ("::1/128", Kind.LOOPBACK),
-    ("::/96", Kind.TUNNEL),
+_V6: tuple[tuple[str, AddressKind | None], ...] = (
+    ("::/0", AddressKind.RESERVED),  # only 2000::/3 is given out
+    ("::/128", AddressKind.LOOPBACK),  # Linux connects it to itself
+    ("::1/128", AddressKind.LOOPBACK),
+    ("::/96", AddressKind.TUNNEL),
     ("::ffff:0:0/96", _OPEN),  # judged by the IPv4 address within
     ("64:ff9b::/96", _OPEN),  # the same
-    ("64:ff9b:1::/48", Kind.TUNNEL),
-    ("100::/64", Kind.RESERVED),
+    ("64:ff9b:1::/48", AddressKind.TUNNEL),
+    ("100::/64", AddressKind.RESERVED),
     ("2000::/3", _OPEN),
-    ("2001::/23", Kind.RESERVED),
-    ("2001::/32", Kind.TUNNEL),
+    ("2001::/23", AddressKind.RESERVED),
+    ("2001::/32", AddressKind.TUNNEL),
     ("2001:1::1/128", _OPEN),
     ("2001:1::2/128", _OPEN),
     ("2001:1::3/128", _OPEN),
-    ("2001:2::/48", Kind.BENCHMARK),
+    ("2001:2::/48", AddressKind.BENCHMARK),
     ("2001:3::/32", _OPEN),
     ("2001:4:112::/48", _OPEN),
     ("2001:20::/28", _OPEN),
     ("2001:30::/28", _OPEN),
-    ("2001:db8::/32", Kind.DOCUMENTATION),
-    ("2002::/16", Kind.TUNNEL),
-    ("3fff::/20", Kind.DOCUMENTATION),
-    ("5f00::/16", Kind.RESERVED),
-    ("fc00::/7", Kind.PRIVATE),
-    ("fd00:42::42/128", Kind.METADATA),  # Scaleway
-    ("fd00:c1::a9fe:a9fe/128", Kind.METADATA),  # Oracle
-    ("fd00:ec2::/32", Kind.METADATA),  # AWS: ::254 instances, ::23 pods
-    ("fd20:ce::254/128", Kind.METADATA),  # Google
-    ("fe80::/10", Kind.LINK_LOCAL),
-    ("fe80::a9fe:a9fe/128", Kind.METADATA),  # OpenStack
-    ("fec0::/10", Kind.PRIVATE),
-    ("ff00::/8", Kind.MULTICAST),
+    ("2001:db8::/32", AddressKind.DOCUMENTATION),
+    ("2002::/16", AddressKind.TUNNEL),
+    ("3fff::/20", AddressKind.DOCUMENTATION),
+    ("5f00::/16", AddressKind.RESERVED),
+    ("fc00::/7", AddressKind.PRIVATE),
+    ("fd00:42::42/128", AddressKind.METADATA),  # Scaleway
+    ("fd00:c1::a9fe:a9fe/128", AddressKind.METADATA),  # Oracle
+    ("fd00:ec2::/32", AddressKind.METADATA),  # AWS: ::254 instances, ::23 pods
+    ("fd20:ce::254/128", AddressKind.METADATA),  # Google
+    ("fe80::/10", AddressKind.LINK_LOCAL),
+    ("fe80::a9fe:a9fe/128", AddressKind.METADATA),  # OpenStack
+    ("fec0::/10", AddressKind.PRIVATE),
+    ("ff00::/8", AddressKind.MULTICAST),
 )
 NAT64_LENGTHS = (32, 40, 48, 56, 64, 96)
 
@@ -121,13 +124,13 @@ class _Table:
     """Ranges that do not overlap, so that an address is found by one bisection."""
 
     starts: list[int]
-    kinds: list[Kind | None]
+    kinds: list[AddressKind | None]
 
-    def kind(self, number: int) -> Kind | None:
+    def kind(self, number: int) -> AddressKind | None:
         return self.kinds[bisect_right(self.starts, number) - 1]
 
 
-def kind_of(address: Address, nat64: Iterable[IPv6Network] = ()) -> Kind | None:
+def kind_of(address: Address, nat64: Iterable[IPv6Network] = ()) -> AddressKind | None:
     """Why an address is not of the open internet; None if it is.
 
     An IPv4 address inside of an IPv6 address counts too: mapped, compatible, 6to4, Teredo, ISATAP, NAT64 with the
@@ -136,12 +139,12 @@ def kind_of(address: Address, nat64: Iterable[IPv6Network] = ()) -> Kind | None:
     if isinstance(address, IPv4Address):
         return _v4().kind(int(address))
     if address.scope_id:
-        return Kind.LINK_LOCAL
+        return AddressKind.LINK_LOCAL
     inner = {_v4().kind(int(found)) for found in embedded(address, nat64)}
     own = _v6().kind(int(address))
-    if Kind.METADATA in inner or own is Kind.METADATA:
-        return Kind.METADATA
-    return own or next((kind for kind in Kind if kind in inner), None)
+    if AddressKind.METADATA in inner or own is AddressKind.METADATA:
+        return AddressKind.METADATA
+    return own or next((kind for kind in AddressKind if kind in inner), None)
 
 
 def why_refused(address: str | Address, nat64: Iterable[IPv6Network] = ()) -> str | None:
@@ -248,15 +251,15 @@ def _number(part: str) -> int:
     raise ValueError("not a valid address")
 
 
-def _table(rows: Sequence[tuple[str, Kind | None]]) -> _Table:
-    networks: list[tuple[IPv4Network | IPv6Network, Kind | None]] = [
+def _table(rows: Sequence[tuple[str, AddressKind | None]]) -> _Table:
+    networks: list[tuple[IPv4Network | IPv6Network, AddressKind | None]] = [
         (ip_network(row), kind) for row, kind in rows
     ]
     edges = {int(net.network_address) for net, _ in networks}
     edges |= {int(net.broadcast_address) + 1 for net, _ in networks}
     starts = sorted(edges)[:-1]
 
-    def narrowest(start: int) -> Kind | None:
+    def narrowest(start: int) -> AddressKind | None:
         holding = [
             row for row in networks if int(row[0].network_address) <= start <= int(row[0].broadcast_address)
         ]

@@ -18,9 +18,9 @@ from toolcrib.errors import as_tuple
 from toolcrib.net.addresses import OPENABLE, Address, kind_of, nat64_prefix, parse_address
 from toolcrib.net.urls import NetworkRefused, ParsedHost, Target, parse_host, parse_url, printable_host
 
-__all__ = ["NetGuard", "RequestLimits", "Resolver", "system_resolver"]
+__all__ = ["HostResolver", "NetGuard", "RequestLimits", "system_resolver"]
 
-Resolver = Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]]
+HostResolver = Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]]
 """Gives the numeric addresses of a host, or raises OSError if it has none. May be async."""
 
 # Names of private networks, whatever they resolve to (RFC 6761, 6762, 8375; ICANN on .internal).
@@ -70,7 +70,7 @@ class NetGuard:
         ports: Sequence[int] = USUAL_PORTS,
         nat64: Sequence[str] = (),
         limits: RequestLimits = RequestLimits(),
-        resolver: Resolver = system_resolver,
+        resolver: HostResolver = system_resolver,
     ) -> None:
         allowed = None if allow_hosts is None else as_tuple("allow_hosts", allow_hosts)
         self.limits = limits

@@ -36,30 +36,30 @@ class ApprovalStore:
     def all(self) -> list[Approval]:
         """The approvals that have not expired. Raises ToolcribError for a file that cannot be trusted."""
         listed = self._listed()
-        kept = self._alive(listed)
-        if len(kept) < len(listed):
+        alive = self._alive(listed)
+        if len(alive) < len(listed):
             try:
                 with self._file.changing():
                     self._file.write([asdict(item) for item in self._alive(self._listed())])
             except ToolcribError:
                 pass  # they have expired, even if they cannot be removed now
-        return kept
+        return alive
 
     def add(self, approval: Approval) -> None:
         """Store an approval. Raises ToolcribError if that fails."""
         _approval(asdict(approval))
         with self._file.changing():
-            kept = [item for item in self._alive(self._listed()) if item.id != approval.id]
-            self._file.write([asdict(item) for item in [*kept, approval]])
+            others = [item for item in self._alive(self._listed()) if item.id != approval.id]
+            self._file.write([asdict(item) for item in [*others, approval]])
 
     def revoke(self, id: str) -> bool:
         """Remove an approval by its id; returns whether there was one."""
         with self._file.changing():
             known = self._alive(self._listed())
-            kept = [item for item in known if item.id != id]
-            if len(kept) < len(known):
-                self._file.write([asdict(item) for item in kept])
-        return len(kept) < len(known)
+            others = [item for item in known if item.id != id]
+            if len(others) < len(known):
+                self._file.write([asdict(item) for item in others])
+        return len(others) < len(known)
 
     def _listed(self) -> list[Approval]:
         mark = self._file.stamp()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from toolcrib.access import Reach
 from toolcrib.effect import Effect
+from toolcrib.rules.broad_commands import ANYTHING
 from toolcrib.rules.keys import KEYS
 from toolcrib.rules.name_patterns import WILDCARD, PatternError, any_name_matches
 from toolcrib.rules.rule import Rule
@@ -13,7 +12,6 @@ from toolcrib.toolbox.policy import Verb
 
 __all__ = ["check_breadth"]
 
-ANYTHING = re.compile(r"[*?]+")
 SHELL = "shell"
 
 

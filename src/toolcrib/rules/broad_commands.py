@@ -14,9 +14,9 @@ from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 from toolcrib.rules.command_patterns import CommandPattern
 from toolcrib.rules.name_patterns import WILDCARD
 
-__all__ = ["why_commands_too_broad"]
+__all__ = ["ANYTHING", "why_commands_too_broad"]
 
-ANYTHING = re.compile(r"[*?]+")
+ANYTHING = re.compile(r"[*?]+")  # a word or name that stands for any other
 VERSION = re.compile(r"[\d.]*(?:\.exe)?\Z")
 RUN_AS_ANOTHER_USER = frozenset(
     {"chroot", "doas", "nsenter", "pkexec", "runuser", "su", "sudo", "unshare", "systemd-run"}

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access
-from toolcrib.rules.match import NO, PARTLY, YES, Match
+from toolcrib.rules.match import NO, PARTLY, YES, MatchLevel
 from toolcrib.rules.name_patterns import PatternError, name_matches
 
 __all__ = ["CommandPattern", "match_commands"]
@@ -81,7 +81,7 @@ class CommandPattern:
         return f"CommandPattern({self.text!r})"
 
 
-def match_commands(patterns: Sequence[CommandPattern], access: Access) -> Match:
+def match_commands(patterns: Sequence[CommandPattern], access: Access) -> MatchLevel:
     """How far several patterns together match the command of an access."""
     if not access.argv:
         return PARTLY  # nobody knows what an opaque command runs

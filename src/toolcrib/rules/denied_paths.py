@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from toolcrib.access import PATHS, Access, DeniedPaths, Reach
 from toolcrib.command.sandbox.files.placeholders import is_placeholder
 from toolcrib.rules.folder_cache import FOLDER, LINK, FolderCache, FolderEntry
-from toolcrib.rules.match import NO, PARTLY, YES, Match
+from toolcrib.rules.match import NO, PARTLY, YES, MatchLevel
 from toolcrib.rules.name_patterns import WILDCARD
 from toolcrib.rules.path_patterns import expand_braces
 from toolcrib.rules.path_states import PathState, Position, state_of
@@ -189,10 +189,10 @@ class _Search:
         every_name = exceptions or exceptions_to_write or exceptions_to_delete
         return _Denial(read is YES, read_only, every_name)
 
-    def _match(self, reach: Reach, named: str, folder: bool) -> tuple[Match, bool]:
+    def _match(self, reach: Reach, named: str, folder: bool) -> tuple[MatchLevel, bool]:
         """How far rules match a path, and whether exceptions have to be looked for below it."""
         access = Access(reach, named, subtree=folder)
-        most: Match = NO
+        most: MatchLevel = NO
         exceptions = False
         for rule in self.rules:
             if not rule.may_forbid(access):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from toolcrib.access import Access
-from toolcrib.rules.match import NO, PARTLY, YES, Match
+from toolcrib.rules.match import NO, PARTLY, YES, MatchLevel
 from toolcrib.rules.name_patterns import WILDCARD, PatternError
 
 __all__ = ["check_host", "host_matches", "match_hosts", "why_hosts_too_broad"]
@@ -25,7 +25,7 @@ def check_host(pattern: str) -> None:
         )
 
 
-def match_hosts(patterns: Sequence[str], access: Access) -> Match:
+def match_hosts(patterns: Sequence[str], access: Access) -> MatchLevel:
     """How far several patterns together match the host of an access."""
     if any(host_matches(pattern, access.target) for pattern in patterns):
         return YES

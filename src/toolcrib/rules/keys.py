@@ -26,7 +26,7 @@ from toolcrib.rules.argument_patterns import arguments_match
 from toolcrib.rules.broad_commands import why_commands_too_broad
 from toolcrib.rules.command_patterns import CommandPattern, match_commands
 from toolcrib.rules.host_patterns import match_hosts, why_hosts_too_broad
-from toolcrib.rules.match import Match
+from toolcrib.rules.match import MatchLevel
 from toolcrib.rules.name_patterns import any_name_matches
 from toolcrib.rules.path_patterns import PathPattern, match_paths
 from toolcrib.rules.user_mentions import not_mentioned
@@ -54,7 +54,7 @@ class RuleKey:
     says_nothing: Callable[[Any], bool] = not_
     of_tool: Callable[[Any, Facts], bool] | None = None
     of_call: Callable[[Any, PolicyRequest, bool], bool] | None = None
-    of_access: Callable[[Any, Access], Match] | None = None
+    of_access: Callable[[Any, Access], MatchLevel] | None = None
     reaches: tuple[Reach, ...] = ()
     too_broad: Callable[[Any], str] = lambda value: ""
     provenance: bool = False

@@ -55,8 +55,8 @@ def limit_from(table: Any, tools: tuple[str, ...] = ()) -> Limit:
         raise ValueError(f"unknown key {unknown[0]!r} in a limit; known are {', '.join(KEYS)}")
     calls, per = table.get("calls"), table.get("per", "run")
     if not isinstance(calls, int) or isinstance(calls, bool) or calls < 0:
-        said = "is missing" if calls is None else f"got {calls!r}"
-        raise ValueError(f"calls must be a number of calls, 0 or more; {said}")
+        found = "is missing" if calls is None else f"got {calls!r}"
+        raise ValueError(f"calls must be a number of calls, 0 or more; {found}")
     if isinstance(per, str) and per in PER:
         return Limit(calls, tools, PER[per])
     if isinstance(per, bool) or not isinstance(per, int | float) or not 0 < per < float("inf"):

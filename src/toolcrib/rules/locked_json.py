@@ -54,8 +54,8 @@ class LockedJsonFile:
         finally:
             os.close(fd)
         try:
-            kept: Any = json.loads(data) if len(data) <= MAX_BYTES else None
-            listed, version = kept[self.key], kept["format"]
+            data_read: Any = json.loads(data) if len(data) <= MAX_BYTES else None
+            listed, version = data_read[self.key], data_read["format"]
         except (ValueError, KeyError, TypeError, RecursionError):
             listed = version = None
         if version is not None and version != FORMAT:

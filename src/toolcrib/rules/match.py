@@ -1,10 +1,10 @@
-"""How far a pattern matches what a call reaches, for example a folder of which only a part is meant."""
+"""How far a pattern matches what a call reaches, for example only a part of a folder."""
 
 from typing import Literal
 
-__all__ = ["NO", "PARTLY", "YES", "Match"]
+__all__ = ["NO", "PARTLY", "YES", "MatchLevel"]
 
-Match = Literal[0, 1, 2]
+MatchLevel = Literal[0, 1, 2]
 
 NO: Literal[0] = 0
 PARTLY: Literal[1] = 1  # a part of it, or perhaps: what a command reaches is not always known

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from toolcrib.access import Access
 from toolcrib.rules.comparable_paths import MAX_CACHED, comparable_path, path_pieces
-from toolcrib.rules.match import NO, PARTLY, YES, Match
+from toolcrib.rules.match import NO, PARTLY, YES, MatchLevel
 from toolcrib.rules.name_patterns import WILDCARD, PatternError, name_expression, name_matches
 
 __all__ = ["PathPattern", "Pieces", "expand_braces", "match_paths"]
@@ -29,7 +29,7 @@ Pieces = tuple[str, ...]
 
 
 class PathPattern:
-    """A compiled pattern of paths. Raises PatternError for a text that cannot be meant as one.
+    """A compiled pattern of paths. Raises PatternError for a text that makes no sense as a pattern.
 
     >>> keys = PathPattern("config/*.key")
     >>> keys.matches("config/a.key"), keys.may_match_below("config"), keys.matches("config")
@@ -84,7 +84,7 @@ class PathPattern:
         return f"PathPattern({self.text!r})"
 
 
-def match_paths(patterns: Sequence[PathPattern], access: Access) -> Match:
+def match_paths(patterns: Sequence[PathPattern], access: Access) -> MatchLevel:
     """How far several patterns together match the path of an access."""
     path = comparable_path(access.target)
     for pattern in patterns:

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from toolcrib.access import Access, DeniedPaths, Reach
 from toolcrib.facts import Facts
 from toolcrib.rules.folder_cache import FolderCache
-from toolcrib.rules.match import NO, PARTLY, YES, Match
+from toolcrib.rules.match import NO, PARTLY, YES, MatchLevel
 from toolcrib.rules.rule import Rule, with_relative_paths
 from toolcrib.rules.rule_index import RuleIndex
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Decision, PolicyRequest, Verb
@@ -133,7 +133,7 @@ class RulePolicy:
             for verb in (Verb.DENY, Verb.ASK)
         )
 
-        def matched(rule: Rule, access: Access) -> Match:
+        def matched(rule: Rule, access: Access) -> MatchLevel:
             return rule.match(access, request) if rule.may_forbid(access) else NO
 
         def permitted(access: Access) -> bool:
@@ -269,7 +269,7 @@ class RulePolicy:
 
     def _match(
         self, rule: Rule, request: PolicyRequest, accesses: Sequence[Access] | None, steps: list[str] | None
-    ) -> Match:
+    ) -> MatchLevel:
         found = rule.match_call(request, accesses)
         if found:
             _note(steps, rule, "holds" if found is YES else "may hold")

@@ -13,7 +13,7 @@ from toolcrib.facts import Facts
 from toolcrib.rules.command_patterns import CommandPattern
 from toolcrib.rules.host_patterns import check_host
 from toolcrib.rules.keys import KEYS
-from toolcrib.rules.match import NO, PARTLY, YES, Match
+from toolcrib.rules.match import NO, PARTLY, YES, MatchLevel
 from toolcrib.rules.path_patterns import PathPattern
 from toolcrib.toolbox.policy import PolicyRequest, Verb
 
@@ -56,7 +56,9 @@ class Rule:
     # What follows from the fields above, by `KEYS`: functions, and the values that they are called with.
     tool_conditions: tuple[tuple[Callable[[Any, Facts], bool], Any], ...] = _derived()
     call_conditions: tuple[tuple[Callable[[Any, PolicyRequest, bool], bool], Any], ...] = _derived()
-    access_patterns: tuple[tuple[tuple[Reach, ...], Callable[[Any, Access], Match], Any], ...] = _derived()
+    access_patterns: tuple[tuple[tuple[Reach, ...], Callable[[Any, Access], MatchLevel], Any], ...] = (
+        _derived()
+    )
 
     def __post_init__(self) -> None:
         for name in LISTS:
@@ -142,7 +144,7 @@ class Rule:
 
     # How far it matches what the call reaches
 
-    def match(self, access: Access, request: PolicyRequest) -> Match:
+    def match(self, access: Access, request: PolicyRequest) -> MatchLevel:
         """How far the rule matches an access, exceptions left out."""
         found = self._match_without_exceptions(access)
         if found is not NO and self.verb is not Verb.ALLOW:
@@ -151,10 +153,10 @@ class Rule:
                     found = min(found, _REST[other.match(access, request)])
         return found
 
-    def _match_without_exceptions(self, access: Access) -> Match:
+    def _match_without_exceptions(self, access: Access) -> MatchLevel:
         if self.reach and access.reach not in self.reach:
             return NO
-        found: Match | None = None
+        found: MatchLevel | None = None
         for reaches, match, patterns in self.access_patterns:
             if access.reach in reaches:
                 matched = match(patterns, access)
@@ -164,7 +166,7 @@ class Rule:
         # A hint is another form of a listed command, which a rule about all commands matches already.
         return NO if self.access_patterns or access.hint else YES
 
-    def match_call(self, request: PolicyRequest, accesses: Sequence[Access] | None) -> Match:
+    def match_call(self, request: PolicyRequest, accesses: Sequence[Access] | None) -> MatchLevel:
         """How far the rule, if it denies or asks, matches a call of a tool that it is about."""
         if not self.conditions_hold(request):
             return NO
@@ -180,7 +182,7 @@ class Rule:
             return NO if request.facts.effect is Effect.READ and not self.tools else PARTLY
         return max((self._match_unfiltered(access, request) for access in accesses), default=NO)
 
-    def _match_unfiltered(self, access: Access, request: PolicyRequest) -> Match:
+    def _match_unfiltered(self, access: Access, request: PolicyRequest) -> MatchLevel:
         """The same as `match`; but what a tool leaves out of its search by itself does not count."""
         found = self.match(access, request)
         return NO if found is PARTLY and access.filtered and self.verb is Verb.DENY else found
@@ -202,7 +204,7 @@ class Rule:
         return f"{self.name or self.verb.value}{f' ({self.source})' if self.source else ''}"
 
 
-_REST: dict[Match, Match] = {NO: YES, PARTLY: PARTLY, YES: NO}
+_REST: dict[MatchLevel, MatchLevel] = {NO: YES, PARTLY: PARTLY, YES: NO}
 LISTS = tuple(item.name for item in fields(Rule) if item.default == ())
 
 

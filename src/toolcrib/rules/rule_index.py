@@ -46,8 +46,8 @@ class RuleIndex:
         hosts = any(one.reach is CONNECT for one in accesses)
         if not paths and not words and not hosts:
             return self._rules_never_skipped
-        kept = {NEVER: True, WITHOUT_PATH: paths, WITHOUT_WORD: words, WITHOUT_HOST: hosts}
-        return [rule for rule, skip in zip(self.rules, self._skips, strict=True) if kept[skip]]
+        wanted = {NEVER: True, WITHOUT_PATH: paths, WITHOUT_WORD: words, WITHOUT_HOST: hosts}
+        return [rule for rule, skip in zip(self.rules, self._skips, strict=True) if wanted[skip]]
 
     def _skipped_if(self, wanted: str) -> tuple[Rule, ...]:
         return tuple(rule for rule, skip in zip(self.rules, self._skips, strict=True) if skip == wanted)

@@ -24,7 +24,7 @@ from toolcrib.rules.rule import Rule
 from toolcrib.rules.rule_file import RuleFile, read_rules
 from toolcrib.toolbox.policy import Verb
 
-__all__ = ["PLACE", "ProjectRules", "TrustError", "TrustStore", "Trusted", "project_rules"]
+__all__ = ["PLACE", "ProjectRules", "TrustError", "TrustStore", "TrustedProject", "project_rules"]
 
 FOLDER, NAME = ".toolcrib", "policy.toml"
 PLACE = f"{FOLDER}/{NAME}"
@@ -68,7 +68,7 @@ class ProjectRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Trusted:
+class TrustedProject:
     """A person trusted the file of a project, with this hash."""
 
     project: str
@@ -101,14 +101,14 @@ class TrustStore:
         self._file = LockedJsonFile(path, "trusted")
         self._clock = clock
 
-    def all(self) -> list[Trusted]:
+    def all(self) -> list[TrustedProject]:
         """Every trusted project. Raises ToolcribError for a file that cannot be trusted itself."""
         try:
             return [_trusted(item) for item in self._file.read()]
         except (KeyError, TypeError) as problem:
             raise ToolcribError(f"{self.path} cannot be read as what is trusted: {problem}") from None
 
-    def find(self, project: str) -> Trusted | None:
+    def find(self, project: str) -> TrustedProject | None:
         """What was trusted of a project, whatever its file contains now; None if nothing was."""
         return next((item for item in self.all() if item.project == project), None)
 
@@ -120,22 +120,22 @@ class TrustStore:
     def add(self, found: ProjectRules, *, by: str = "") -> None:
         """Store that a person has read the rules and trusts them."""
         with self._file.changing():
-            kept = [item for item in self.all() if item.project != found.project]
-            kept.append(Trusted(found.project, found.sha256, self._clock(), by))
-            self._file.write([asdict(item) for item in kept])
+            others = [item for item in self.all() if item.project != found.project]
+            others.append(TrustedProject(found.project, found.sha256, self._clock(), by))
+            self._file.write([asdict(item) for item in others])
 
     def revoke(self, project: str) -> bool:
         """Stop trusting a project; returns whether it was trusted."""
         with self._file.changing():
             known = self.all()
-            kept = [item for item in known if item.project != project]
-            if len(kept) < len(known):
-                self._file.write([asdict(item) for item in kept])
-        return len(kept) < len(known)
+            others = [item for item in known if item.project != project]
+            if len(others) < len(known):
+                self._file.write([asdict(item) for item in others])
+        return len(others) < len(known)
 
 
-def _trusted(item: Any) -> Trusted:
-    found = Trusted(item["project"], item["sha256"], item["at"], item["by"])
+def _trusted(item: Any) -> TrustedProject:
+    found = TrustedProject(item["project"], item["sha256"], item["at"], item["by"])
     if not all(isinstance(text, str) for text in (found.project, found.sha256, found.by)):
         raise TypeError("expected text")
     if isinstance(found.at, bool) or not isinstance(found.at, int | float):

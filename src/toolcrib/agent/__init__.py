@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolcrib.agent.agent import Agent, Run
+from toolcrib.agent.agent import Agent, Run, RunOptions
 from toolcrib.agent.completion import attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
 from toolcrib.agent.transcript import TranscriptFile, read_transcript
@@ -13,6 +13,7 @@ __all__ = [
     "Outcome",
     "Reason",
     "Run",
+    "RunOptions",
     "TranscriptFile",
     "attempt_completion",
     "read_transcript",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from toolcrib.effect import Effect
 from toolcrib.function import tool
 
+__all__ = ["COMPLETION", "attempt_completion"]
+
 COMPLETION = "attempt_completion"
 
 

@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from toolcrib.messages import Message, Usage
 
+__all__ = ["Budget", "Outcome", "Reason"]
+
 
 class Reason(StrEnum):
     """Why a run ended or pauses."""

@@ -13,6 +13,8 @@ from toolcrib.errors import ErrorCode
 from toolcrib.messages import Message, ResultPart, messages_from_json, messages_to_json
 from toolcrib.result import ToolResult
 
+__all__ = ["TranscriptFile", "read_transcript"]
+
 INTERRUPTED = "The run was interrupted before this call had a result; whether it did its work is unknown."
 
 

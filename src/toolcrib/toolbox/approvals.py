@@ -15,6 +15,8 @@ from toolcrib.prepared import Ready
 from toolcrib.question import Answer, Lasting, Question, Scope
 from toolcrib.toolbox.runs import Runs
 
+__all__ = ["Approval", "ApprovalStorage", "Approvals", "commands_begin_with", "prefixes_of"]
+
 
 @dataclass(frozen=True, slots=True)
 class Approval:

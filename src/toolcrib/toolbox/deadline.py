@@ -15,6 +15,8 @@ from typing import Any
 
 from toolcrib.errors import Cancelled
 
+__all__ = ["Deadline", "DeadlinePassed", "WillNotStop"]
+
 
 class DeadlinePassed(Exception):
     """The tool was stopped at its deadline."""

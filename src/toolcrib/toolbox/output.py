@@ -15,6 +15,8 @@ from toolcrib.toolbox import model_messages
 if TYPE_CHECKING:
     from toolcrib.compiling.definition import Definition
 
+__all__ = ["deliver", "gathered"]
+
 MAX_OFFLOAD = 10_000_000  # bytes of a long output that are kept in its file
 HEAD_SHARE = 2 / 3  # of what may be shown, the part that comes from the beginning
 NONE = type(None)

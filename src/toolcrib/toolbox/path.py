@@ -4,13 +4,14 @@
 
 The policy decides once, when a call is prepared. It decides again only where there is a reason:
 
-| reason                                                   | where                                |
-| -------------------------------------------------------- | ------------------------------------ |
+| reason                                                     | where                                |
+| ---------------------------------------------------------- | ------------------------------------ |
 | the call was kept by the caller: `prepare`, then `execute` | `execute`, `finish` with `kept`      |
-| a person was asked, which takes time                     | `Questions.answered`                 |
-| an earlier call of the turn had to end first             | `turn.py`: `finish` with `kept`      |
-| the call was saved and restored                          | `restore.py`, which prepares it anew |
-| a person or a middleware changed the call                | it is prepared anew, like any call   |
+| a person was asked, which takes time                       | `Questions.answered`                 |
+| an earlier call of the turn had to end first               | `turn.py`: `finish` with `kept`      |
+| the policy or the registry changed in the turn             | `turn.py`: `finish` with `kept`      |
+| the call was saved and restored                            | `restore.py`, which prepares it anew |
+| a person or a middleware changed the call                  | it is prepared anew, like any call   |
 
 A call that runs in the same breath in which it was prepared is not decided again.
 """
@@ -36,6 +37,7 @@ from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.ask import AskAgain, Questions
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import OperatorLog
+from toolcrib.toolbox.policy import Policy
 from toolcrib.toolbox.prepare import Preparation
 from toolcrib.toolbox.provenance import record_call
 from toolcrib.toolbox.registry import close_tool
@@ -181,6 +183,15 @@ class CallPath:
         if isinstance(outcome, ToolResult):
             return await self.refuse(held, outcome, record)
         return await self._run(outcome, deps, timeout, record)
+
+    def basis(self) -> tuple[Policy, tuple[int, ...]]:
+        """What calls that are prepared now are decided on: the policy, and the version of the registry."""
+        return self.decider.policy, self.questions.registry.version
+
+    def still_decided_on(self, basis: tuple[Policy, tuple[int, ...]]) -> bool:
+        """Whether neither the policy nor the registry is another by now."""
+        policy, version = self.basis()
+        return policy is basis[0] and version == basis[1]
 
     async def refuse(
         self, prepared: Ready | Pending, result: ToolResult, record: Record | None

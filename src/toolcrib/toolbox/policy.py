@@ -13,6 +13,19 @@ from toolcrib.facts import Facts
 from toolcrib.prepared import Ready
 from toolcrib.question import Answer, Question
 
+__all__ = [
+    "ALLOWED",
+    "BY_EFFECT",
+    "Approver",
+    "Autonomy",
+    "AutonomyPolicy",
+    "Decision",
+    "Policy",
+    "PolicyRequest",
+    "Verb",
+    "as_policy",
+]
+
 Approver = Callable[[Question], Awaitable[Answer | None]]
 """Asks a person; None means that nobody could be asked."""
 

@@ -13,6 +13,8 @@ from toolcrib.prepared import ResolvedTool
 from toolcrib.tool import Tool
 from toolcrib.toolset import ToolFactory, ToolLike, Toolset, name_of, unwrapped
 
+__all__ = ["Entry", "Registry", "close_tool", "made"]
+
 
 class Entry:
     """One registered tool under its shown name.

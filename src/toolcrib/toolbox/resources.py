@@ -5,6 +5,8 @@ from __future__ import annotations
 from toolcrib.effect import Effect
 from toolcrib.prepared import Ready
 
+__all__ = ["Resources", "in_conflict", "resources_of"]
+
 Resources = frozenset[str] | None
 
 

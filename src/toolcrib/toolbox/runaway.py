@@ -8,6 +8,8 @@ from collections.abc import Callable
 from toolcrib.prepared import Ready
 from toolcrib.toolbox.resources import in_conflict, resources_of
 
+__all__ = ["RunawayCalls"]
+
 POLL = 0.02  # seconds between two looks: what did not stop may belong to any thread or loop
 
 

@@ -53,6 +53,7 @@ class TurnCalls:
         self._timeout = timeout
         self._record = record
         self._asking = asyncio.Lock()
+        self._basis = path.basis()
         self._prepared: list[Prepared | None] = []
         self._results: list[ToolResult | None] = [None] * len(calls)
 
@@ -118,14 +119,14 @@ class TurnCalls:
             raise
 
     async def _run_after(self, index: int, item: Prepared, before: list[asyncio.Task[None]]) -> None:
-        """Run a call once others have ended: then it is decided on again, for they may have changed what counts."""
+        """Run a call once others have ended. It is decided on again if it waited for them, or if the policy changed."""
         if before:
             await asyncio.wait(before)
         started = self._early.task(item) if self._early is not None else None
         if started is not None:
             self._results[index] = await started
             return
-        kept = bool(before) or self._early is not None
+        kept = bool(before) or self._early is not None or not self._path.still_decided_on(self._basis)
         self._results[index] = await self._path.finish(
             item, self._deps, self._timeout, self._record, kept=kept, asking=self._asking
         )

@@ -273,7 +273,7 @@ class Run:
     # -- the loop
 
     async def _guarded(self) -> Outcome:
-        """The loop within its wall-time budget; every way out goes through `_finished`."""
+        """Run the loop within its wall-time budget. Every way out goes through `_finished`."""
         deadline = asyncio.timeout(self.agent.budget.seconds)
         self._started = time.monotonic()
         try:
@@ -320,7 +320,7 @@ class Run:
                 return self._finished(Reason.PAUSED, response.message.text, paused)
 
     async def query(self, tool_list: ToolList | None) -> tuple[Response, StreamingTurn]:
-        """One request; without a tool list, one without tools. Its answer joins the transcript."""
+        """Send one request; without a tool list, a request without tools. The answer joins the transcript."""
         agent, box = self.agent, self.box
         self.turns += 1
         if box.sink:
@@ -363,7 +363,7 @@ class Run:
         return response, streaming
 
     def _choice(self, tool_list: ToolList | None) -> ToolChoice:
-        """What this turn may call. A tool that has to be called has to be once: else nothing could be answered."""
+        """The tools that this turn may call. A required tool is required once: else the model could never answer."""
         choice = self.agent.tool_choice
         if tool_list is None:
             return ToolChoice("none")
@@ -382,7 +382,7 @@ class Run:
     ) -> list[ToolResult]:
         """Run the calls of a turn; each result takes its place in the transcript when it is recorded.
 
-        Of an answer that was cut off, the last call is not run: it may lack arguments and still read well.
+        The last call of an answer that was cut off is not run: it may lack arguments and still be valid.
         """
         # Not this run: a tool's context leads to what records its call, and a run leads to the model's key.
         places, transcript = self.messages[-1].parts, self._transcript
@@ -444,7 +444,7 @@ class Run:
             self.messages.insert(0, Message.system(text))
 
     async def _read(self, request: Request, streaming: StreamingTurn) -> Response:
-        """Read the model's answer as it streams; calls are met while their arguments are still coming."""
+        """Read the model's answer while it streams, with the partial arguments of its calls."""
         box = self.box
         response: Response | None = None
         watched = (
@@ -485,7 +485,7 @@ class Run:
         return self.turns
 
     async def _chunks(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
-        """The model's stream; whatever its client library raises is a ModelError, and the operator's to see."""
+        """The model's stream. Whatever its client library raises is logged, and becomes a ModelError."""
         answer = self.agent.model.stream(request)
         try:
             async for chunk in answer:
@@ -519,7 +519,7 @@ class Run:
         return self._finished(Reason.ANSWERED, text, detail)
 
     async def _summarised(self) -> Outcome:
-        """The limit of turns: one last request without tools, for a summary."""
+        """The limit of turns is reached: send one last request without tools, for a summary."""
         self._append(Message.user(SUMMARY))
         response, _ = await self.query(None)
         if response.message.calls:
@@ -534,7 +534,7 @@ class Run:
         )
 
     def _failing(self, calls: list[ToolCall], results: list[ToolResult]) -> str:
-        """Count each tool's failures in a row; why to pause, or ""."""
+        """Count the failures in a row of each tool; returns why the run has to pause, or ""."""
         for call, result in zip(calls, results, strict=True):
             if not result.is_error:
                 self._failures.pop(call.name, None)
@@ -563,14 +563,14 @@ class Run:
 
 
 def _cut_off(response: Response) -> bool:
-    """Whether the last call may lack something: the answer was broken off in it, or before its first argument."""
+    """Whether the last call may be incomplete: the answer was broken off in the middle of it."""
     if response.stop_reason in BROKEN_OFF:
         return True
     return response.stop_reason not in ("end", "tool_calls") and not response.message.calls[-1].arguments
 
 
 def _completion(calls: list[ToolCall], results: list[ToolResult]) -> str | None:
-    """The text of an attempt_completion that succeeded, the user's own included; None when there is none."""
+    """The text of a successful attempt_completion, which may be the user's own tool; None if there was none."""
     for call, result in zip(calls, results, strict=True):
         if call.name == COMPLETION and not result.is_error:
             return result.text

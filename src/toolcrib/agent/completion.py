@@ -1,4 +1,4 @@
-"""The built-in tool with which a model ends its run and says what came of it."""
+"""The built-in tool with which a model ends its run and gives its final answer."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of a run; None for no limit. `cost` is in US dollars; what has no known price ends it at once."""
+    """Limits of a run; None for no limit. `cost` is in US dollars; an unknown price ends the run at once."""
 
     tokens: int | None = None
     cost: float | None = None
     seconds: float | None = None
 
     def spent(self, usage: Usage, seconds: float) -> str:
-        """Which limit is reached, in words; "" while none is."""
+        """A sentence that says which limit is reached; "" while no limit is reached."""
         if self.tokens is not None and usage.total_tokens >= self.tokens:
             return f"{usage.total_tokens:,} of {self.tokens:,} tokens are used"
         if self.cost is not None and usage.cost is None and usage.total_tokens:

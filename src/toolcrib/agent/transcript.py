@@ -1,4 +1,4 @@
-"""A transcript on disk: one JSON line a step, appended as it happens, valid after a crash at any point."""
+"""A transcript on disk: one JSON line for each step, appended at once, valid after a crash at any point."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TranscriptFile:
             self._write({"format": FORMAT})
 
     def message(self, message: Message) -> None:
-        """Append a message; one of role "tool" comes as its results, one by one."""
+        """Append a message. A message of role "tool" is written as its results, one by one."""
         if message.role != "tool":
             self._write({"message": messages_to_json([message])["messages"][0]})
 
@@ -50,7 +50,7 @@ class TranscriptFile:
 
 
 def read_transcript(path: Path) -> list[Message]:
-    """The messages of a transcript file; a call that has no result yet is told to have been interrupted.
+    """The messages of a transcript file. A call without a result gets the result that it was interrupted.
 
     A last line that was cut off is left out. ValueError, with the line, for what cannot be read.
     """
@@ -81,7 +81,7 @@ def read_transcript(path: Path) -> list[Message]:
 
 
 def _drop_cut_line(path: Path) -> None:
-    """Take away a last line whose writing was interrupted, so that the next one does not run into it."""
+    """Remove an incomplete last line, so that the next line does not continue it."""
     if path.exists():
         data = path.read_bytes()
         whole = data.rfind(b"\n") + 1

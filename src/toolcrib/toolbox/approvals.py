@@ -148,7 +148,7 @@ class Approvals:
         return self.covers(ready.key.run, entry, mark or ready.fingerprint, identity, lambda: ready.accesses)
 
     def active(self, run: str, tool: Any) -> list[Approval]:
-        """What counts in a run now: given in it for a tool, or kept for its project and user, for whatever tool."""
+        """The approvals that count in a run now: given in it for this tool, or stored for its project and user."""
         now = self._clock()
         found: list[Approval] = [item for known, item in self._runs.approved(run) if known is tool]
         if self._storage is not None:

@@ -161,7 +161,7 @@ class Toolbox(Watched, Generic[Deps]):
             self.subscribe(on_event)
 
     def _compose_path(self, policy: Policy) -> None:
-        """The parts that go by the policy, each handed what it needs of the others. A restricted box has its own."""
+        """Make the parts that depend on the policy, and hand each what it needs. A restricted box has its own."""
         sink, masking, operator, mask = self.sink, self.masking, self._operator, self._mask
         decider = self._decider = Decider(policy, self._approvals, self._runs, masking)
         host = self._host = ContextHost(sink, decider, self._approving, self._workers, self._audit, mask)
@@ -210,7 +210,7 @@ class Toolbox(Watched, Generic[Deps]):
         return await self.registry.names()
 
     async def tool_list(self, *, run: str = "", deps: Deps | None = None) -> ToolList:
-        """What a model is shown this turn: tools that the policy shows, described as the world is now.
+        """The tools that a model is shown this turn: those that the policy shows, with their descriptions as of now.
 
         Tools that cannot be compiled are set aside with a warning; the rest go on. Without dynamic tools, the
         same list is given again until something changes.
@@ -219,7 +219,7 @@ class Toolbox(Watched, Generic[Deps]):
 
     @property
     def policy(self) -> Policy:
-        """What decides on calls; another one holds from the next decision on."""
+        """The policy that decides on calls. Setting another policy counts from the next decision on."""
         return self._decider.policy
 
     @policy.setter
@@ -228,7 +228,7 @@ class Toolbox(Watched, Generic[Deps]):
 
     @property
     def approver(self) -> Approver | None:
-        """Who is asked; another one is asked from the next question on."""
+        """The approver that is asked. Setting another approver counts from the next question on."""
         return self._approving.approver
 
     @approver.setter
@@ -237,7 +237,7 @@ class Toolbox(Watched, Generic[Deps]):
 
     @property
     def timeout(self) -> float:
-        """Seconds that a call may take whose tool does not say."""
+        """The timeout in seconds of calls whose tool declares none."""
         return self._timeout
 
     def restricted(
@@ -362,10 +362,9 @@ class Toolbox(Watched, Generic[Deps]):
         return await self._path.finish(prepared, self._deps(deps), timeout, record, kept=True)
 
     async def preview(self, pending: Pending) -> Pending:
-        """The call, its question with what it would do: a diff, the parts of a command. Nothing is changed.
+        """The same call, with a preview in its question: a diff, the parts of a command. Nothing is changed.
 
-        A question that is put elsewhere is previewed before it is stored: what it shows is looked at again after
-        the answer.
+        Preview a question before you store it or put it elsewhere: what it shows is checked again after the answer.
         """
         return await self._previews.with_preview(pending)
 
@@ -403,7 +402,7 @@ class Toolbox(Watched, Generic[Deps]):
     def early_start(
         self, run: str, turn: int, tool_list: ToolList | None, deps: Deps | None = None
     ) -> EarlyStart:
-        """What starts calls of a turn that only read, while the model still writes."""
+        """Starts the calls of a turn that only read while the model still writes; `call_turn(early=...)` takes over."""
         from toolcrib.toolbox.early_start import EarlyStart
 
         return EarlyStart(self._path, self.registry, run, turn, tool_list, self._deps(deps))
@@ -425,7 +424,7 @@ class Toolbox(Watched, Generic[Deps]):
         return self._portal.run(work)
 
     def begin(self, run: str, messages: Iterable[Message]) -> None:
-        """A run begins with these messages: what they took in from outside, and what its user wrote, counts in it."""
+        """Begin a run with these messages: their taint and the user's texts count for the policy's decisions."""
         if self._decider.tracks_taint:
             self._runs.set_provenance(run, of_messages(messages))
 
@@ -434,7 +433,7 @@ class Toolbox(Watched, Generic[Deps]):
         self._runs.forget(run)
 
     def provenance(self, run: str) -> Provenance:
-        """What a run took in from outside so far, and what its user wrote; empty where no rule asks for it."""
+        """The taint of a run and its user's texts; empty where no rule asks for them."""
         return self._runs.provenance(run)
 
     def _deps(self, deps: Deps | None) -> Deps | None:

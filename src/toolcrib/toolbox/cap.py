@@ -22,7 +22,7 @@ HEAD_SHARE = 2 / 3  # of what may be shown, the part that comes from the beginni
 
 
 def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, key: CallKey) -> ToolResult:
-    """A result whose texts fit the limit; what was cut stands whole in a file of `folder`, if there is one.
+    """A result whose texts fit the limit. A text that is cut is kept whole in a file of `folder`, if there is one.
 
     Structured data and media are never cut: structured data that is too large becomes an error, which
     says so.
@@ -51,7 +51,7 @@ def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, ke
 
 
 def _sendable(part: Any) -> Any:
-    """A text without halves of characters, which no wire can carry."""
+    """A text without half surrogate pairs, which UTF-8 cannot encode."""
     if isinstance(part, Text) and not part.text.isascii():
         text = part.text.encode("utf-8", "replace").decode()
         return part if text == part.text else Text(text, part.extras)
@@ -59,7 +59,7 @@ def _sendable(part: Any) -> Any:
 
 
 def cut_middle(text: str, max_bytes: int, max_lines: int, full: str = "") -> str:
-    """A text cut in the middle, between lines and code points, with a note of how much and where it is whole."""
+    """A text cut in the middle, at lines or code points, with a note of how much was cut and where the whole is."""
     size = len(text.encode("utf-8", "replace"))
     lines = text.splitlines(keepends=True)
     if size <= max_bytes and len(lines) <= max_lines:

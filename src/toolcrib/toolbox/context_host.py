@@ -1,4 +1,4 @@
-"""What a running tool reaches of the toolbox through its Context: the person's channel, and the ways up."""
+"""What a running tool reaches of the toolbox through its Context: reports, questions, other tools."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class ContextHost:
         person_only: bool,
         remembered_only: bool,
     ) -> str:
-        """Who or what allows it. Raises ToolError, in words for the model, where nobody does."""
+        """The rule or person that allows the step. Raises ToolError, with the model's message, if nobody does."""
         decider = self._decider
         definition = ctx._definition
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
@@ -202,7 +202,7 @@ class ContextHost:
 
 
 def _reportable(tip: Any, progress: Any, params: Any, result: Any) -> dict[str, Any]:
-    """What a tool reports, without what a listener could stumble over: it must not break the call."""
+    """The report of a tool in the types that listeners expect, so that a wrong report cannot break the call."""
     known = isinstance(progress, int | float) and math.isfinite(progress)
     return {
         "tip": tip if tip is None or isinstance(tip, str) else str(tip),

@@ -29,7 +29,7 @@ def decode(
 ) -> Arguments | ToolResult:
     """Validated params of what the model wrote, repaired only where strict validation fails; or the refusal.
 
-    A `turn_schema` holds beside the tool's own: what a dynamic schema allows in this turn.
+    A `turn_schema` (what a dynamic schema allows in this turn) holds in addition to the tool's own schema.
     """
     params = definition.params
     if type(raw) is str and turn_schema is None:
@@ -125,7 +125,7 @@ def _decode_with_care(
 
 
 def _meant_for(edits: tuple[Edit, ...], name: str) -> str:
-    """The tool that a wrapper around the arguments names, if it is not the one that was called."""
+    """The name of another tool in a wrapper around the arguments; "" if there is none."""
     for edit in edits:
         if edit.kind == "unwrapped" and isinstance(edit.before, dict):
             named = edit.before.get("name") or name

@@ -1,4 +1,4 @@
-"""Calls that start while the model still writes: those that only read, and have only such before them.
+"""Calls that start while the model still writes: calls that only read, up to the first other call of the turn.
 
 Nothing that changes anything runs before the answer is whole, and what was started for an answer that is
 void is thrown away with it.
@@ -65,7 +65,7 @@ class EarlyStart:
             self._texts.setdefault(index, []).append(arguments)
 
     async def completed(self, index: int, stream: CallStream | None) -> bool:
-        """A call's arguments are whole: start it, if it may be. Whether it, or its stream, was taken over."""
+        """The arguments of a call are complete: start the call if it may start. Returns whether it was taken over."""
         if not self._open or index != len(self._started):  # a later one of several that interleave
             return False
         name, id = self._heads.get(index, ("", ""))
@@ -96,7 +96,7 @@ class EarlyStart:
         return reads and not ready.edits and not steps
 
     def prepared(self, index: int, call: ToolCall) -> Prepared | None:
-        """What was prepared for a call of the whole answer; None when there is none, or it was another call."""
+        """The prepared call for a call of the whole answer; None if that call was not prepared early."""
         started = self._started.get(index)
         return started[1] if started is not None and _same(started[0], call) else None
 
@@ -106,7 +106,7 @@ class EarlyStart:
         return task if here is prepared else None
 
     def release(self, record: Record | None) -> None:
-        """The answer stands: its calls that ended are recorded, the others when they end."""
+        """The answer is complete: record the calls that ended, and the others when they end."""
         self._record = record
         kept, self._kept = self._kept, []
         for key, result in kept:
@@ -121,7 +121,7 @@ class EarlyStart:
         self.release(record)
 
     async def discard(self, *, but: frozenset[int] | set[int] = frozenset()) -> None:
-        """Throw away what was started, but for some calls: stop what runs, close what was made."""
+        """Discard the calls that were started, except some: cancel those that run, close their tools."""
         for index in [index for index in self._started if index not in but]:
             _, prepared, task = self._started.pop(index)
             self._kept = [item for item in self._kept if item[0].index != index]

@@ -157,7 +157,7 @@ class Execution(Deadline):
         return coro if type(coro) is COROUTINE else settled(coro)
 
     def _failure(self, error: BaseException) -> ToolResult:
-        """What an exception of a tool comes to: a message for the model, a problem for the operator."""
+        """The result for an exception of a tool; the traceback of a crash is kept for the operator."""
         name = self.ready.call.name
         match error:
             case ToolError():

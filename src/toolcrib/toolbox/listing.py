@@ -1,4 +1,4 @@
-"""Making the list of tools that a model is shown in a turn, as the world is now."""
+"""Making the list of tools that a model is shown in a turn."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ToolLists:
 
 
 async def _made(registry: Registry, shows: Callable[[Any], bool], ctx: Context[Any]) -> ToolList:
-    """List the tools as the world is now. A tool that cannot be compiled or described is set aside."""
+    """List the tools with their descriptions as of now. A tool that cannot be compiled or described is set aside."""
     tool_list = ToolList()
     names = await registry.names(tool_list.broken)
     tool_list.dynamic = bool(tool_list.broken)  # a toolset that could not be listed may be there next turn
@@ -80,7 +80,7 @@ async def _made(registry: Registry, shows: Callable[[Any], bool], ctx: Context[A
 async def _described_now(
     tool_list: ToolList, entry: Entry, shows: Callable[[Any], bool], ctx: Context[Any]
 ) -> ToolSpec | None:
-    """The spec of a tool that is known only when it was made, or that describes itself anew each turn."""
+    """The spec of a tool that a factory makes, or that has a dynamic description or schema; None to hide it."""
     tool, definition = await made(entry, ctx)
     try:
         if shows(definition.facts) and not (definition.unavailable and definition.unavailable(tool)):
@@ -94,7 +94,7 @@ async def _described_now(
 async def _is_unavailable(
     tool_list: ToolList, entry: Entry, definition: Definition, ctx: Context[Any]
 ) -> bool:
-    """Asked each turn, for what stands in the way may come and go."""
+    """Whether the tool says that it is unavailable. It is asked each turn, because that may change."""
     tool_list.dynamic = True
     tool, _ = await made(entry, ctx)
     try:

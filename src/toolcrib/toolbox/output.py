@@ -1,4 +1,4 @@
-"""From what a tool returned to what a model is told: text, parts, structured value, and the caps."""
+"""From the value that a tool returned to a result for the model: text, parts, structured data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PARTS = (Text, Json, Image, Audio, File)
 
 
 def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
-    """The result of a returned value, uncapped, and the operator's note when the value misfits its schema."""
+    """The uncapped result for a returned value, and the operator's note if the value does not match its schema."""
     kind: Any = type(value)
     output = definition.output
     if kind is str and output.schema is None:
@@ -56,7 +56,7 @@ def to_json_text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What a plain object holds; TypeError for what has nothing to show but Python's own words."""
+    """The public attributes of a plain object, as JSON. TypeError for objects without any, exceptions and types."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     public = {name: item for name, item in getattr(value, "__dict__", {}).items() if not name.startswith("_")}
@@ -66,7 +66,7 @@ def _plain(value: Any) -> Any:
 
 
 def _as_part(item: Any) -> Any:
-    """A part that can be sent; TypeError or ValueError for one that holds what it should not."""
+    """A part that can be sent. TypeError or ValueError for a part with contents of a wrong type."""
     if isinstance(item, Json):
         return Json(from_json(to_json_text(item.value)), item.extras)
     if isinstance(item, Image | Audio | File):
@@ -86,7 +86,7 @@ def _as_part(item: Any) -> Any:
 
 
 def gathered(items: list[Any]) -> Any:
-    """What a generator yielded, as one value: texts joined, parts as a list, other values as a list."""
+    """The values that a generator yielded as one value: texts are joined, everything else is a list."""
     if all(isinstance(item, str) for item in items):
         return "".join(items)
     return items

@@ -31,7 +31,7 @@ Approver = Callable[[Question], Awaitable[Answer | None]]
 
 
 class Verb(StrEnum):
-    """What a policy can say."""
+    """The three verbs of a policy."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -40,7 +40,7 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A policy's word and, unless it is ALLOW, its reason in one line.
+    """The decision of a policy: its verb and, unless that is ALLOW, the reason in one line.
 
     The verb may be given as its word ("allow", "ask", "deny"); whatever is no such word is DENY. `rule`
     names the rule that decided; with `strict`, no earlier approval counts: a person is asked each time.
@@ -88,12 +88,12 @@ class PolicyRequest:
 
     @property
     def accesses(self) -> tuple[Access, ...] | None:
-        """What the call reaches, as its tool says; None where it does not say."""
+        """The accesses of the call, as its tool states them; None where it states none."""
         return self.prepared.accesses if self.prepared is not None else self.reached
 
     @property
     def free(self) -> bool:
-        """Whether the tool says of all that the call reaches that it needs no yes of its own."""
+        """Whether the tool says of each access of the call that it needs no approval."""
         accesses = self.accesses
         return bool(accesses) and all(access.free for access in accesses or ())
 

@@ -74,10 +74,10 @@ async def close_tool(tool: Any) -> None:
 
 
 class Registry:
-    """The caller's tools before the built-in ones, and toolsets asked as they are needed.
+    """The caller's tools, which come before built-in ones, and toolsets, which are asked when needed.
 
-    The names are kept in a dict and toolsets list only when their version changed, so that ten thousand
-    tools cost a call nothing.
+    Names are looked up in a dict, and toolsets list only when their version changed, so that ten thousand tools cost
+    a call nothing.
     """
 
     def __init__(self, *, override: bool) -> None:
@@ -142,14 +142,14 @@ class Registry:
         return sorted({**names, **dict.fromkeys(self._builtin)})
 
     async def all_names(self) -> list[str]:
-        """The names as they are, for suggestions: clashes and toolsets that fail are passed over."""
+        """All names for suggestions; name clashes and failing toolsets are ignored."""
         try:
             return await self.names()
         except ValueError:
             return sorted(self._tools.keys() | self._builtin.keys())
 
     def known(self, name: str) -> Entry | None:
-        """The entry of a name that no toolset has a say in; None where one has to be asked."""
+        """The entry of a name that is found without asking a toolset; None where a toolset has to be asked."""
         if not self._toolsets:
             return self._tools.get(name) or self._builtin.get(name)
         return None if self._override else self._tools.get(name)

@@ -11,7 +11,7 @@ Resources = frozenset[str] | None
 
 
 def resources_of(ready: Ready) -> Resources:
-    """What a call touches, as its tool names it; None for anything."""
+    """The resources of a call, as its tool names them; None if it may touch any."""
     hook = ready.tool.definition.hooks.get("resources")
     if hook is None:
         return None

@@ -1,4 +1,4 @@
-"""The policy of a restricted toolbox: what its maker may do, or less."""
+"""The policy of a restricted toolbox, which allows no more than the policy it was made from."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class ToolStats:
     last_error: str = ""
 
     def count(self, result: ToolResult, duration: float, repairs: int = 0) -> None:
-        """Take a finished call in."""
+        """Count a finished call."""
         self.calls += 1
         self.total_duration += duration
         self.repairs += repairs

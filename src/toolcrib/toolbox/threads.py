@@ -1,4 +1,4 @@
-"""Worker threads for sync tools, and the portal thread for people without a loop."""
+"""Worker threads for sync tools, and the portal thread for code without an event loop."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Workers:
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """A worker waits for a call that may need a worker itself: another thread may start in its place."""
+        """While a worker waits for a call that may need a worker itself, one more thread may run."""
         with self._lock:
             self._limit += 1
             if self._unfinished > self._threads:
@@ -125,7 +125,7 @@ class _Job:
         self._lock.acquire()
 
     def run(self, finished: Callable[[], None]) -> None:
-        """Run the function; `finished` is called before anybody is woken, who would only wait for this thread."""
+        """Run the function. `finished` is called before the waiting task is woken: this thread is free by then."""
         started = perf_counter()
         try:
             self._value = self._context.run(self._fn, *self._args)
@@ -222,7 +222,7 @@ class Portal:
 
 
 async def _kept(work: Coroutine[Any, Any, T]) -> tuple[T | None, BaseException | None]:
-    """What ends a program must reach the caller's thread, and not end the portal's loop."""
+    """Await the work; KeyboardInterrupt and SystemExit are returned, so that they do not end the portal's loop."""
     try:
         return await work, None
     except (KeyboardInterrupt, SystemExit) as error:

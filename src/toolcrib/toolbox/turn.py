@@ -147,7 +147,7 @@ class TurnCalls:
 
 
 def _first_of_duplicates(calls: Sequence[ToolCall]) -> dict[int, int]:
-    """Calls that repeat an earlier one in everything, provider's id included: index to index of the first."""
+    """Calls that are equal to an earlier call, provider's id included: from their index to the index of the first."""
     seen: dict[tuple[str, str, str], int] = {}
     repeated: dict[int, int] = {}
     if len({call.id for call in calls}) == len(calls):

@@ -11,10 +11,11 @@ from toolcrib.plugins import Plugin, PluginError, installed_plugins, load_named
 from toolcrib.toolset import ToolLike, Toolset, filtered, is_toolset, name_of
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing_extensions import Unpack
 
     from toolcrib.command.sandbox import Level, Sandbox
     from toolcrib.toolbox import Toolbox
+    from toolcrib.toolbox.options import Deps, ToolboxOptions
     from toolcrib.tools import Workspace
 
 __all__ = ["Assembly", "assemble", "default_tools"]
@@ -56,11 +57,12 @@ class Assembly:
     plugins: list[Plugin] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def toolbox(self, **options: Any) -> Toolbox:
+    def toolbox(self, **options: Unpack[ToolboxOptions[Deps]]) -> Toolbox[Deps]:
         """A toolbox of these tools; `options` are those of `Toolbox`."""
         from toolcrib.toolbox import Toolbox
 
-        return Toolbox(self.named, builtin=self.builtin, **options)
+        options["builtin"] = self.builtin
+        return Toolbox(self.named, **options)
 
 
 def assemble(

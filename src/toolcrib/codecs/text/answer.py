@@ -201,13 +201,13 @@ class AnswerBuilder:
         kept: list[_Run | _Call | MessagePart] = [
             part for part in self._parts if not isinstance(part, _Run | _Call)
         ]
-        said = len(kept) < len(self._parts)
+        reported = len(kept) < len(self._parts)
         self._parts = kept
         self._mark = None
         self._clear()
         self._chunks.clear()
         self._pieces.clear()
-        if said:
+        if reported:
             self._emit(RestartChunk(THOUGHT_ALOUD))
         self.reasoning(text)
         self.end_reasoning()

@@ -231,10 +231,10 @@ class ArgumentWriter:
 
     def name(self, name: str) -> None:
         """A parameter begins; what is written until the next name is its value."""
-        held, self._wrapper = self._wrapper, None
-        if held is not None:
-            self.name(held[0])
-            self.value(held[1])
+        wrapper, self._wrapper = self._wrapper, None
+        if wrapper is not None:
+            self.name(wrapper[0])
+            self.value(wrapper[1])
         self.json(f"{', ' if self.names else '{'}{json.dumps(name, ensure_ascii=False)}: ")
         self.names.add(name)
 
@@ -265,13 +265,13 @@ class TextValue:
 
     __slots__ = (
         "_as_json",
-        "_begun",
         "_break",
         "_drops_last",
-        "_held",
         "_kinds",
         "_last",
+        "_pending",
         "_pieces",
+        "_started",
         "_untyped",
         "_writer",
     )
@@ -290,8 +290,8 @@ class TextValue:
         self._untyped = untyped_json
         self._as_json = as_json
         self._pieces: list[str] | None = None if self._kinds == TEXT and not as_json else []
-        self._held = ""  # a line break that may turn out to be layout
-        self._begun = trim == "none"
+        self._pending = ""  # a line break that may turn out to be layout
+        self._started = trim == "none"
         self._drops_last = trim == "lines"
         self._break = "\n"  # as the value's first line break is written
         self._last = "\n"
@@ -309,25 +309,25 @@ class TextValue:
 
     def add(self, piece: str) -> None:
         self._last = piece[-1:] or self._last
-        piece = self._held + piece
-        self._held = ""
-        if not self._begun:
+        piece = self._pending + piece
+        self._pending = ""
+        if not self._started:
             if piece in ("", "\r"):
-                self._held = piece
+                self._pending = piece
                 return
-            self._begun = True
+            self._started = True
             layout = next((line for line in ("\n", "\r\n") if piece.startswith(line)), "")
             self._break = layout or self._break
             self._drops_last = self._drops_last or bool(layout)
             piece = piece[len(layout) :]
         kept = piece.removesuffix("\n").removesuffix("\r")
-        self._held = piece[len(kept) :]
+        self._pending = piece[len(kept) :]
         self._write(kept)
 
     def end(self, *, closed: bool = True) -> None:
         """The value is complete; one that is not `closed` ends with the line before what follows."""
         drops = self._drops_last or not closed
-        self._write(self._held.removesuffix(self._break) if drops else self._held)
+        self._write(self._pending.removesuffix(self._break) if drops else self._pending)
         if self._pieces is None:
             self._writer.json('"')
         else:

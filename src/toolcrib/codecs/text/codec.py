@@ -88,8 +88,8 @@ class TextCodec:
         tools = [spec.name for spec in specs]
         messages = conversation_as_text(request.messages, self.format, names, self.provider, tools)
         if specs:
-            wish = _wish(choice, request.parallel_calls)
-            messages = system_with(messages, self.format.teach(specs) + wish)
+            choice_words = _choice_in_words(choice, request.parallel_calls)
+            messages = system_with(messages, self.format.teach(specs) + choice_words)
         plain_request = replace(
             request, messages=messages, tools=(), tool_choice=ToolChoice(), parallel_calls=None
         )
@@ -102,7 +102,7 @@ class TextCodec:
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """The response in a whole answer; ModelError when the body is no answer."""
         try:
-            return self._read(self.base.response(body, _bare(request)), request)
+            return self._read(self.base.response(body, _without_tools(request)), request)
         except ModelError as error:
             raise self._read_error(error, request) from None
 
@@ -151,7 +151,7 @@ class TextDecoder:
         self._codec = codec
         self._request = request
         self._names = our_names(request)
-        self._base: Decoder = codec.base.decoder(_bare(request))
+        self._base: Decoder = codec.base.decoder(_without_tools(request))
         self._parser = codec.parser(request)
         self._native: list[CallChunk] = []
         self._calls = 0
@@ -162,7 +162,7 @@ class TextDecoder:
         chunks: list[Chunk] = []
         for chunk in self._base.feed(event):
             if isinstance(chunk, TextChunk):
-                chunks += self._said(self._parser.feed(chunk.text))
+                chunks += self._with_our_names(self._parser.feed(chunk.text))
             elif isinstance(chunk, CallChunk):
                 self._native.append(chunk)
             else:
@@ -178,7 +178,7 @@ class TextDecoder:
         if self._ended:
             return []
         self._ended = True
-        chunks = self._said(self._parser.finish())
+        chunks = self._with_our_names(self._parser.finish())
         native = (replace(chunk, index=self._calls + chunk.index) for chunk in self._native)
         return [*chunks, *(_renamed_chunk(chunk, self._names) for chunk in native)]
 
@@ -189,7 +189,7 @@ class TextDecoder:
         except ModelError as error:
             raise self._codec._read_error(error, self._request) from None
 
-    def _said(self, chunks: list[Chunk]) -> list[Chunk]:
+    def _with_our_names(self, chunks: list[Chunk]) -> list[Chunk]:
         for chunk in chunks:
             if isinstance(chunk, CallChunk):
                 self._calls = chunk.index + 1
@@ -198,7 +198,7 @@ class TextDecoder:
         return [_renamed_chunk(chunk, self._names) for chunk in chunks] if self._names else chunks
 
 
-def _bare(request: Request | None) -> Request | None:
+def _without_tools(request: Request | None) -> Request | None:
     """The request as the base codec knows it, for reading its answer."""
     return None if request is None else replace(request, messages=[], tools=(), tool_choice=ToolChoice())
 
@@ -219,17 +219,19 @@ def _renamed_chunk(chunk: Chunk, names: dict[str, str]) -> Chunk:
     return chunk
 
 
-def _wish(choice: ToolChoice, parallel: bool | None) -> str:
+def _choice_in_words(choice: ToolChoice, parallel: bool | None) -> str:
     """The tool choice and the number of calls, as sentences for the prompt."""
     named = ", ".join(choice.names)
-    wishes: list[str] = []
+    sentences: list[str] = []
     if choice.mode == "none":
-        wishes.append("Do not call any tool in your next answer.")
+        sentences.append("Do not call any tool in your next answer.")
     elif choice.mode == "required":
         which = f"the tool {named}" if len(choice.names) == 1 else f"one of {named}" if named else "a tool"
-        wishes.append(f"Your next answer must call {which}.")
+        sentences.append(f"Your next answer must call {which}.")
     elif named:
-        wishes.append(f"In your next answer, call no tool but {named}.")
+        sentences.append(f"In your next answer, call no tool but {named}.")
     if parallel is False and choice.mode != "none":
-        wishes.append("Call at most one tool in an answer.")
-    return "".join(f"\n\n{wish}" for wish in wishes[:1]) + "".join(f" {wish}" for wish in wishes[1:])
+        sentences.append("Call at most one tool in an answer.")
+    return "".join(f"\n\n{sentence}" for sentence in sentences[:1]) + "".join(
+        f" {sentence}" for sentence in sentences[1:]
+    )

@@ -69,7 +69,7 @@ class Engine:
 
     def section(self, opening: str) -> Steps[None]:
         """Reads what follows the beginning of a section: calls, or text that only mentions the delimiter."""
-        delimiters, scan, some = self.delimiters, self.scan, False
+        delimiters, scan, found_any = self.delimiters, self.scan, False
         if not delimiters.call:
             yield from self._calls()
             return
@@ -83,7 +83,7 @@ class Engine:
                 yield from scan.skip_space(space.append)
                 marker = yield from scan.accept(outer)
             if marker == delimiters.call:
-                some = True
+                found_any = True
                 yield from self.call()
             elif marker is not None and marker in pending:
                 self.prose.closed_behind(marker)
@@ -93,18 +93,18 @@ class Engine:
             elif marker is not None:
                 continue
             elif (first := (yield from scan.peek())) == "":
-                if not some:
+                if not found_any:
                     self.answer.fail_call(CUT_OFF)
                 return
             elif first == "{" and not self.form.special_tokens:
-                some = True
+                found_any = True
                 yield from self.call_object(outer)
-            elif some or self.form.drops_text_between_calls:
+            elif found_any or self.form.drops_text_between_calls:
                 found = yield from scan.until(
                     outer, None if self.form.drops_text_between_calls else self.answer.text
                 )
                 self.ahead += [found] if found else []
-                if not some and found in delimiters.section_ends:
+                if not found_any and found in delimiters.section_ends:
                     self.answer.fail_call(self.no_call)
             else:
                 self.answer.text("".join(space))
@@ -131,20 +131,20 @@ class Engine:
 
     def _calls(self) -> Steps[None]:
         """Reads calls up to the end of their section, or up to text."""
-        scan, delimiters, some = self.scan, self.delimiters, False
+        scan, delimiters, found_any = self.scan, self.delimiters, False
         start = scan.offset
         while True:
             space: list[str] = []
             mark = yield from scan.mark(space.append)
             if self.begins_call(mark):
-                some = True
+                found_any = True
                 found = yield from self.read_call(certain=True)
                 if found is Found.FAILED:
                     stop = yield from scan.until(delimiters.all)
                     if stop not in delimiters.sections and stop != (delimiters.call or None):
                         return
             elif mark and mark in LAYOUT:
-                some = some or mark == "]"
+                found_any = found_any or mark == "]"
                 scan.skip(1)
             elif mark == "`" and (yield from scan.accept(FENCES)):
                 pass
@@ -152,7 +152,7 @@ class Engine:
                 return
             else:
                 break
-        if some:
+        if found_any:
             self.answer.text("".join(space))
         else:
             yield from self._unreadable(start)
@@ -167,7 +167,7 @@ class Engine:
 
     def _unmarked(self) -> Steps[None]:
         """Reads calls with which an answer begins and that nothing announces; what is no call is text."""
-        scan, start, some = self.scan, self.scan.offset, False
+        scan, start, found_any = self.scan, self.scan.offset, False
         yield from scan.skip_space()
         fenced = self.form.fenced and (yield from scan.peek()) == "`" and (yield from scan.accept(FENCES))
         yield from scan.skip_space()
@@ -176,17 +176,17 @@ class Engine:
             scan.skip(1)
             yield from scan.skip_space()
         while (listed or not self.only_in_lists) and self.begins_call((yield from scan.peek())):
-            found = yield from self.read_call(certain=some and listed)
+            found = yield from self.read_call(certain=found_any and listed)
             if found is not Found.CALL:
                 break
-            some = True
+            found_any = True
             start = scan.offset
             if (yield from scan.mark()) in (",;" if listed else ";") and not scan.at_end:
                 scan.skip(1)
                 start = scan.offset
                 yield from scan.skip_space()
         else:
-            found = Found.CALL if some else Found.NOTHING
+            found = Found.CALL if found_any else Found.NOTHING
         if found is Found.FAILED:
             yield from scan.until(self.delimiters.all)
             return
@@ -275,8 +275,8 @@ class Engine:
         yield from scan.accept(FENCES)
         yield from scan.skip_space()
         whole = False
-        begun = (yield from scan.peek()) == "{"
-        if begun:
+        is_object = (yield from scan.peek()) == "{"
+        if is_object:
             whole = yield from scan.json_value(answer.arguments, tokens.words)
             yield from scan.skip_space()
             if whole:
@@ -289,7 +289,7 @@ class Engine:
         in_thinking = any(closer in rest for closer in self.prose.pending)
         if marker is None and (rest or not whole):
             answer.fail_call(CUT_OFF)
-        elif (not whole and (begun or rest)) or in_thinking:
+        elif (not whole and (is_object or rest)) or in_thinking:
             answer.fail_call(NO_JSON)
         answer.close_call()
         return marker

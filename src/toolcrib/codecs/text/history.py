@@ -44,19 +44,19 @@ def conversation_as_text(
     reserved = format.reserved_with(tools)
     steps = arrange(messages, ANY_ID)
     last_user = max((at for at, step in enumerate(steps) if step.message.role == "user"), default=-1)
-    told: list[Message] = []
+    texts_only: list[Message] = []
     for at, step in enumerate(steps):
         if step.message.role == "assistant":
-            told.append(_assistant(step, format, names, provider, recent=at > last_user))
+            texts_only.append(_assistant(step, format, names, provider, recent=at > last_user))
             if step.answers:
-                told.append(_results(step.answers, format, names, reserved))
+                texts_only.append(_results(step.answers, format, names, reserved))
         elif step.message.role == "system":
-            told.append(replace(step.message, parts=step.parts))
-        elif told and told[-1].role == "user" and at and steps[at - 1].answers:
-            told[-1].parts = _merged([*told[-1].parts, Text("\n\n"), *step.parts])
+            texts_only.append(replace(step.message, parts=step.parts))
+        elif texts_only and texts_only[-1].role == "user" and at and steps[at - 1].answers:
+            texts_only[-1].parts = _merged([*texts_only[-1].parts, Text("\n\n"), *step.parts])
         else:
-            told.append(Message("user", step.parts, step.message.extras))
-    return told
+            texts_only.append(Message("user", step.parts, step.message.extras))
+    return texts_only
 
 
 def _assistant(

@@ -70,9 +70,9 @@ class Markers:
             return (len(text) if ended else self._settled(text, start)), None
         place = match.start()
         if not ended and len(text) - place < self._longest:
-            begun = self._settled(text, start)
-            if begun <= place:
-                return begun, None  # a longer marker may be on its way, that begins here or before
+            open_at = self._settled(text, start)
+            if open_at <= place:
+                return open_at, None  # a longer marker may be on its way, that begins here or before
         return place, self._written[self._plain(match.group())]
 
     def at(self, text: str, start: int, ended: bool) -> tuple[bool, str | None]:

@@ -157,8 +157,8 @@ class Code:
             ends = [marker]
             if marker == TICK:
                 yield from self._scan.take_while(TICKS, ends.append)
-            self.around.text(said := "".join(ends))
-            if marker != TICK or said == run:
+            self.around.text(read := "".join(ends))
+            if marker != TICK or read == run:
                 return
 
     def _tildes(self, start: int) -> Steps[None]:
@@ -189,7 +189,7 @@ class Code:
             again = [run[:3]]
             yield from self._scan.take_while(runs, again.append)
             yield from self._scan.take_while(BLANK, again.append)
-            self.around.text(said := "".join(again))
-            long_enough = len(said.rstrip()) >= len(run)
+            self.around.text(read := "".join(again))
+            long_enough = len(read.rstrip()) >= len(run)
             if at_start and long_enough and (yield from self._scan.peek()) in ("", "\n", "\r"):
                 return

@@ -67,11 +67,11 @@ def read(_form: Form, scan: Scanner, answer: AnswerBuilder, _tools: Tools) -> St
         else:  # between messages: a header begins
             header = []
             marker = yield from scan.until(_TOKENS, header.append)
-    said = "".join(header)
-    if tool := _header(said).tool:
+    text = "".join(header)
+    if tool := _header(text).tool:
         answer.fail_call(CUT_OFF, tool)
-    elif CHANNEL not in said and said.strip() not in _HEADER_WORDS:
-        answer.text(said)
+    elif CHANNEL not in text and text.strip() not in _HEADER_WORDS:
+        answer.text(text)
 
 
 def _content(scan: Scanner, answer: AnswerBuilder, header: _Header) -> Steps[str | None]:
@@ -100,23 +100,23 @@ def _content(scan: Scanner, answer: AnswerBuilder, header: _Header) -> Steps[str
 
 def _beginning(scan: Scanner, answer: AnswerBuilder) -> Steps[tuple[list[str], str | None]]:
     """Reads up to the first token: gives the header that it ends, if it is one, and the token."""
-    held: list[str] = []
-    yield from scan.skip_space(held.append)
-    yield from scan.take_while(_WORD, held.append)
-    first = "".join(held).strip()
+    pieces: list[str] = []
+    yield from scan.skip_space(pieces.append)
+    yield from scan.take_while(_WORD, pieces.append)
+    first = "".join(pieces).strip()
     if first == _STRIPPED:
-        found = yield from scan.until(Markers((*WORDS, *_NEXT)), held.append)
+        found = yield from scan.until(Markers((*WORDS, *_NEXT)), pieces.append)
         if found in _NEXT:
-            answer.reasoning("".join(held).strip().removeprefix(_STRIPPED))
+            answer.reasoning("".join(pieces).strip().removeprefix(_STRIPPED))
             yield from _stripped(scan, answer, found)
             return [], None
         if found is not None:
-            return held, found
+            return pieces, found
     elif first in _HEADER_WORDS or not first:
-        yield from scan.take_while(_IN_HEADER, held.append)
+        yield from scan.take_while(_IN_HEADER, pieces.append)
         if found := (yield from scan.accept(_TOKENS)):
-            return held, found
-    answer.text("".join(held))
+            return pieces, found
+    answer.text("".join(pieces))
     return [], (yield from scan.until(_TOKENS, answer.text))
 
 

@@ -271,12 +271,12 @@ def _strings(scan: Scanner, into: Into, *, raw: bool = False) -> Steps[bool]:
 
 
 def _string(scan: Scanner, into: Into, quote: str, raw: bool) -> Steps[bool]:
-    def said(text: str) -> None:
+    def write(text: str) -> None:
         into(json.dumps(text, ensure_ascii=False)[1:-1])
 
     plain = PLAIN[quote[0]]
     while True:
-        yield from scan.take_while(plain, said)
+        yield from scan.take_while(plain, write)
         ahead = yield from scan.peek(len(quote))
         if ahead == quote:
             scan.skip(len(quote))
@@ -284,7 +284,7 @@ def _string(scan: Scanner, into: Into, quote: str, raw: bool) -> Steps[bool]:
         if ahead[:1] != "\\":
             if not ahead:
                 return False
-            said(ahead[0])  # a quote inside a string of three
+            write(ahead[0])  # a quote inside a string of three
             scan.skip(1)
             continue
         ahead = yield from scan.peek(2)
@@ -292,15 +292,15 @@ def _string(scan: Scanner, into: Into, quote: str, raw: bool) -> Steps[bool]:
             return False
         scan.skip(2)
         if raw:
-            said(ahead)
+            write(ahead)
         elif (length := CODES.get(ahead[1])) is not None:
             digits = yield from scan.peek(length)
             try:
-                said(chr(int(digits, 16)))
+                write(chr(int(digits, 16)))
                 scan.skip(length)
             except (ValueError, OverflowError):
-                said(ahead)
+                write(ahead)
         elif ahead[1] in "\\'\"":
-            said(ahead[1])
+            write(ahead[1])
         else:
-            said(ESCAPES.get(ahead[1], ahead))
+            write(ESCAPES.get(ahead[1], ahead))

@@ -259,17 +259,17 @@ class TagReader:
         """Reads words in a block, behind which JSON on a line of its own may end the block."""
         scan = self.scan
         marker = yield from scan.until(WORD_ENDS)
-        said = scan.since(block.start)
+        read = scan.since(block.start)
         if marker is None:
             return False
         if marker in CLOSERS:
             self.answer.fail_call(NOTHING_IN_IT)
             return block.closed()
         if marker != "{":
-            self.around.text(said[: -len(marker)])
+            self.around.text(read[: -len(marker)])
             block.start = scan.offset - len(marker)
             return block.goes_on(marker)
-        if said[:-1].rpartition("\n")[2].strip() or is_example(said):
+        if read[:-1].rpartition("\n")[2].strip() or is_example(read):
             return False
         start = scan.offset - 1
         complete = yield from self.bodies.rest_of_json(1)
@@ -287,8 +287,8 @@ class TagReader:
 
     def _release(self, block: _Block) -> None:
         """What was read of the block is text, except a marker that is to be read again."""
-        said = self.scan.since(block.start)
-        self.around.text(said[: -len(block.foreign)] if block.foreign else said)
+        read = self.scan.since(block.start)
+        self.around.text(read[: -len(block.foreign)] if block.foreign else read)
 
     def _set_aside(self, block: _Block) -> Steps[None]:
         """Reads a call that is only shown, up to its end, as text."""

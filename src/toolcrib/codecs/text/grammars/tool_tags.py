@@ -109,12 +109,12 @@ class _Reader:
             return "" if complete else CUT_OFF
         pieces: list[str] = []
         complete = yield from self.value(name, pieces.append)
-        said = structured("".join(pieces), place)
+        found = structured("".join(pieces), place)
         if "array" in place.kinds and "string" not in place.kinds:
-            lists.setdefault(name, []).extend(said if isinstance(said, list) else [said])
+            lists.setdefault(name, []).extend(found if isinstance(found, list) else [found])
         else:
             writer.name(name)
-            writer.value(said)
+            writer.value(found)
         return "" if complete else CUT_OFF
 
     def tag(self) -> Steps[str | None]:
@@ -148,31 +148,31 @@ class _Reader:
 class _Trimmed:
     """Drops the white space around a value, which is layout, except in values that keep it and in CDATA."""
 
-    __slots__ = ("_begun", "_held", "_into", "_keeps")
+    __slots__ = ("_into", "_keeps", "_pending", "_started")
 
     def __init__(self, into: Into, *, keeps: bool) -> None:
         self._into = into
         self._keeps = keeps
-        self._begun = False
-        self._held: list[str] = []  # white space that may turn out to be layout
+        self._started = False
+        self._pending: list[str] = []  # white space that may turn out to be layout
 
     def add(self, piece: str) -> None:
-        if not self._begun:
+        if not self._started:
             piece = piece.removeprefix("\n") if self._keeps else piece.lstrip()
-            self._begun = bool(piece) or self._keeps
+            self._started = bool(piece) or self._keeps
         bare = piece.removesuffix("\n") if self._keeps else piece.rstrip()
         if bare or self._keeps:
             self._hand_on(bare)
         if len(bare) < len(piece):
-            self._held.append(piece[len(bare) :])
+            self._pending.append(piece[len(bare) :])
 
     def exactly(self, piece: str) -> None:
-        self._begun = True
+        self._started = True
         self._hand_on(piece)
 
     def _hand_on(self, piece: str) -> None:
-        self._into("".join(self._held) + piece)
-        self._held.clear()
+        self._into("".join(self._pending) + piece)
+        self._pending.clear()
 
 
 def structured(text: str, place: Place, depth: int = 0) -> Any:

@@ -1,4 +1,4 @@
-"""Commands that were thought up to get past the judge, those that would ruin a host, and those that must not ask.
+"""Commands that were thought up to get past the judge, those that are destructive, and those that must not ask.
 
 One a line in `shell_commands/`; ␤ stands for a newline, `## …` begins a kind.
 """
@@ -26,8 +26,8 @@ def test_a_bypass_is_not_plain(command: str) -> None:
     assert judge(command).verdict != "plain"
 
 
-@each("command", written("ruins_the_host"))
-def test_ruin_is_denied(command: str) -> None:
+@each("command", written("destructive"))
+def test_destructive_commands_are_denied(command: str) -> None:
     assert judge(command).destroys
 
 
@@ -37,8 +37,8 @@ def test_what_is_harmless_does_not_ask(command: str) -> None:
     assert (found.verdict, found.reason) == ("plain", "")
 
 
-@each("command", written("no_ruin"))
-def test_what_only_resembles_ruin_is_not_denied(command: str) -> None:
+@each("command", written("not_destructive"))
+def test_what_only_resembles_a_destructive_command_is_not_denied(command: str) -> None:
     assert judge(command).verdict != "deny"
 
 

@@ -79,7 +79,7 @@ def test_asks_and_says_why_in_one_line(command: str, why: str) -> None:
     assert "\n" not in found.reason
 
 
-RUIN = [
+DESTRUCTIVE = [
     "rm -rf /", "rm -fr --no-preserve-root /", "rm -r -f /*", "rm --recursive --force /", "rm --rec /", "r\\m -rf /", "'rm' -rf \"/\"", "$'\\x72m' -rf /",
     "/bin/rm -rf //", "rm -rf /./", "rm -rf /usr/..", "rm -rf ~", "rm -rf ~/", "rm -rf $HOME/*", "rm -rf \"${HOME}\"", "rm -rf /home/someone", "rm -rf ..",
     "rm -rf /e*", "rm -rf {/etc,/usr}", "{rm,-rf,/}", "rm${IFS}-rf${IFS}/", "x=rm; $x -rf /", "X=/; rm -rf \"$X\"", "$(echo rm) -rf /", "`echo rm` -rf /",
@@ -95,22 +95,22 @@ RUIN = [
 ]  # fmt: skip
 
 
-@each("command", RUIN)
-def test_what_ruins_a_host_is_denied_however_it_is_written(command: str) -> None:
+@each("command", DESTRUCTIVE)
+def test_a_destructive_command_is_denied_however_it_is_written(command: str) -> None:
     found = judge(command)
     assert found.verdict == "deny"
     assert found.destroys
 
 
-NO_RUIN = [
+NOT_DESTRUCTIVE = [
     "rm -rf build", "rm -rf ./node_modules", "rm -rf /tmp/x", "rm -rf *", "rm -rf ./*", "rm -rf .git", "git commit -m 'rm -rf / is bad'", "git log --grep='rm -rf /'",
     "rm -rf \"$DIR\"", "rm -rf $DIR/*", "find . -delete", "find / -name x -delete", "chmod -R 755 .", "chown -R me build", "dd if=a of=b", "dd if=a of=/dev/null", "curl x | sh",
     "rm /", "chmod 644 /etc/hosts", "mkfs.ext4 --help", "python -c 'print(1)'", "docker run x rm -rf /tmp", "echo x > /dev/null", "mv a b",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", NO_RUIN)
-def test_what_only_looks_like_ruin_is_no_more_than_a_question(command: str) -> None:
+@pytest.mark.parametrize("command", NOT_DESTRUCTIVE)
+def test_what_only_looks_destructive_is_no_more_than_a_question(command: str) -> None:
     assert judge(command).verdict in ("ask", "plain")
 
 
@@ -177,7 +177,7 @@ def test_every_row_of_the_tables_can_be_read(name: str) -> None:
             read_arguments(name, SYNOPSES[name], stage.words[1:])
 
 
-def test_without_the_parser_everything_asks_and_ruin_is_still_denied() -> None:
+def test_without_the_parser_everything_asks_and_destructive_commands_are_still_denied() -> None:
     program = (
         "import sys; sys.modules['tree_sitter_bash'] = None\n"
         "from toolcrib.command.judge import judge\n"

@@ -49,7 +49,7 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
     """
     if judgement.plan is None:
         words = WORDS.split(command)
-        found = [Access(Reach.RUN, command), *_seen(_loosely(command)), *_hosts(command.split())]
+        found = [Access(Reach.RUN, command), *_seen(_found_in(command)), *_hosts(command.split())]
         unknown = _anything() if EXPANDED.search(command) else ()
         return tuple(dict.fromkeys([*found, *_perhaps(words, folder), *unknown]))
     found = []
@@ -95,13 +95,13 @@ def _seen(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
     )
 
 
-def _loosely(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:
+def _found_in(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:
     """Every command that can be recognised in a text, in all its forms."""
     for command in find_commands(text):
         if command.argv:
             yield from _forms([UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv], depth)
             if command.given and depth < DEEPEST and _carries_commands(command.argv[0].rpartition("/")[2]):
-                yield from _loosely(command.given, depth + 1)
+                yield from _found_in(command.given, depth + 1)
 
 
 def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
@@ -115,13 +115,13 @@ def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
     if depth >= DEEPEST:
         return
     if (script := script_of(list(argv))) is not None:
-        yield from _loosely(script, depth + 1)
+        yield from _found_in(script, depth + 1)
     elif name == "eval":
-        yield from _loosely(" ".join(argv[1:]), depth + 1)
+        yield from _found_in(" ".join(argv[1:]), depth + 1)
     elif name == "git":
         for word in argv[1:NEAR]:
             if (match := GITS_OWN.search(word)) is not None:
-                yield from _loosely(match[1], depth + 1)
+                yield from _found_in(match[1], depth + 1)
         if "foreach" in argv[:NEAR]:
             yield from _behind(argv, depth)
     elif _carries_commands(name) or (traits_of(name).as_its_command and "run" in argv[:3]):
@@ -137,7 +137,7 @@ def _behind(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
     """Commands that begin at a word of another command, or that a word holds as a script."""
     for at in range(1, min(len(argv), 3 * NEAR)):
         if " " in argv[at]:
-            yield from _loosely(argv[at], depth + 1)
+            yield from _found_in(argv[at], depth + 1)
         elif argv[at][:1] not in ("-", "") and not ASSIGNMENT.fullmatch(argv[at]):
             yield from _forms(argv[at:], DEEPEST if argv[at] not in SHELLS else depth + 1)
 

@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from toolcrib.command.judge.find_commands import LONGEST, FoundCommand, find_commands, handed_on, unescaped
+from toolcrib.command.judge.find_commands import LONGEST, FoundCommand, find_commands, piped_texts, unescaped
 from toolcrib.command.programs.destructive import (
     check_of,
     destroyed_by,
@@ -115,7 +115,7 @@ def _of_command(command: FoundCommand, depth: int) -> str | None:
     ):
         return found
     if depth < DEEPEST and _reads_a_script(argv):
-        for script in handed_on(command.before, command.given):
+        for script in piped_texts(command.before, command.given):
             if (found := destruction_in(script, depth + 1)) is not None:
                 return found
     return None
@@ -126,7 +126,7 @@ def _listed(before: Sequence[Sequence[str]]) -> list[str]:
     last = list(before[-1]) if before else []
     if last and program(last) == "find":
         return searched(last)
-    return [word for text in handed_on([list(argv) for argv in before]) for word in text.split()][:50]
+    return [word for text in piped_texts([list(argv) for argv in before]) for word in text.split()][:50]
 
 
 def _handed_over(argv: Sequence[str], depth: int) -> str | None:

@@ -117,7 +117,7 @@ def printed(argv: list[str]) -> str | None:
     return unescaped(" ".join(words))
 
 
-def handed_on(stages: list[list[str]], given: str = "") -> list[str]:
+def piped_texts(stages: list[list[str]], given: str = "") -> list[str]:
     """What the stages of a pipeline may print, decoded where one of them decodes."""
     texts = [given] if given else []
     texts += [text for argv in stages if (text := printed(argv)) is not None]
@@ -273,7 +273,7 @@ class _Reader:
                 for stage in _stages(child)
                 for argv in self._argvs(stage)
             ]
-            text = handed_on(inner)[-1:]
+            text = piped_texts(inner)[-1:]
             return text[0] if text and len(inner) < BEFORE else UNKNOWN
         if kind == "string":
             return "".join(self._pieces(node, depth, quoted=True))[1:-1]

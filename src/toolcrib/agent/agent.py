@@ -474,7 +474,7 @@ class Run:
         return response
 
     def _restarted(self, why: str, calls_were_seen: bool) -> int:
-        """The answer begins again; in a turn of its own, where calls were seen, so that no key is used twice."""
+        """The answer begins again. If calls were seen, this is a new turn, so that no key is used twice."""
         if self.box.sink:
             self.box.emit(self.id, AnswerRestarted(self.turns, why))
         if calls_were_seen:

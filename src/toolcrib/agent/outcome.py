@@ -47,7 +47,7 @@ class Budget:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a run. `messages` is the whole transcript: hand it to `run` again to go on.
+    """The outcome of a run. `messages` is the whole transcript: hand it to `run` again to go on.
 
     `detail` says more about the reason; `text` is the final answer or summary.
     """

@@ -18,8 +18,9 @@ __all__ = ["StreamingTurn"]
 class StreamingTurn:
     """The calls of an answer while it streams: their partial arguments, and calls that were started early.
 
-    `open_call` meets the tool of a call. `restarted` is told why an answer begins again, and whether calls of it were
-    seen, and gives the number of the turn that goes on. `early_start`, if it is given, makes what starts calls early.
+    `open_call` opens the stream of a call. `restarted` is told why an answer begins again, and whether calls of
+    it were seen, and gives the number of the turn that goes on. `early_start`, if it is given, makes what
+    starts calls early.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class StreamingTurn:
                 await self.early.completed(chunk.index, stream)
 
     async def restart(self, why: str) -> None:
-        """The answer begins again: what it began is void."""
+        """The answer begins again: drop the calls that it began."""
         seen = bool(self.streams)
         await self.discard()
         self._turn = self._restarted(why, seen)
@@ -65,7 +66,7 @@ class StreamingTurn:
                 await self.streams.pop(index).discard()
 
     async def discard(self) -> None:
-        """The answer will not come."""
+        """Discard all calls: the answer will not come."""
         streams, self.streams = list(self.streams.values()), {}
         for stream in streams:
             await stream.discard()

@@ -84,7 +84,7 @@ def repair_lines(edits: Any) -> list[str]:
 
 
 def remembered(question: Question, answer: Answer) -> str:
-    """What an answer "always" allows from now on, in a line; "" for any other answer."""
+    """One line about what an answer "always" allows from now on; "" for any other answer."""
     if answer.verdict is not Verdict.ALWAYS:
         return ""
     if question.strict:

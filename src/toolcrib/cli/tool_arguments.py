@@ -18,7 +18,7 @@ Schema = Mapping[str, Any]
 
 
 def arguments_from(tokens: Sequence[str], schema: Schema) -> dict[str, Any]:
-    """The arguments that the options give, by the schema of the tool's params. Raises Problem for a token that is none.
+    """The arguments that options give, by the schema of the tool's params. Raises Problem for any other token.
 
     >>> schema = {"properties": {"days": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}}}
     >>> arguments_from(["--days", "3", "--tags", "a", "--tags", "b"], schema)

@@ -1,4 +1,4 @@
-"""What a rule says of the arguments of a call, by name: a pattern, a value, or the same for members of an object."""
+"""Conditions of a rule on the arguments of a call: a pattern, a value, or the same for members of an object."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class _Folder:
 
 @dataclass(frozen=True, slots=True)
 class _Denial:
-    """What rules deny of a path. `every_name`: of a folder, exceptions have to be looked for in it."""
+    """What rules deny of a path. `every_name`: the path is a folder in which exceptions have to be looked for."""
 
     hidden: bool
     read_only: bool

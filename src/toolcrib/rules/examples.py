@@ -32,7 +32,7 @@ class Example:
     must_match: bool
 
     def problem(self, request: PolicyRequest) -> str:
-        """What is wrong if the rule does not do with the call what its author says; "" if it does."""
+        """The problem if the rule does not do with the call what its example says; "" if it does."""
         if _matches(self.rule, request) is self.must_match:
             return ""
         return (

@@ -1,4 +1,4 @@
-"""Follows many path patterns at once down a tree of folders, so that folders to which none leads are not entered.
+"""Follows many path patterns down a tree of folders at once, and skips folders in which no pattern can match.
 
 This is a nondeterministic automaton: a state is the set of all positions that the patterns have reached.
 """

@@ -1,4 +1,4 @@
-"""What a running call may reach: what was decided on, and of what it comes upon, what the same policy permits.
+"""The accesses that a running call may make: those decided on, and others that the same policy permits.
 
 A tool is handed functions only, through its `Context`.
 """

@@ -84,12 +84,12 @@ class Rule:
 
     @property
     def names_accesses(self) -> bool:
-        """Whether the rule itself says anything of what a call reaches."""
+        """Whether the rule itself has conditions on what a call reaches."""
         return bool(self.access_patterns or self.reach)
 
     @property
     def needs_accesses(self) -> bool:
-        """Whether the rule or one of its exceptions says anything of what a call reaches."""
+        """Whether the rule or one of its exceptions has conditions on what a call reaches."""
         return self.names_accesses or any(other.needs_accesses for other in self.unless)
 
     @property
@@ -105,15 +105,15 @@ class Rule:
         return any(rule.paths or rule.reach.intersection(PATHS) for rule in named)
 
     def names(self, reach: Reach) -> bool:
-        """Whether the rule says anything of paths, if this reaches one, else of commands, or of hosts.
+        """Whether the rule has conditions on what is reached in this way: on paths, on commands, or on hosts.
 
-        A rule about reading says of a written file that it does not match.
+        A rule about reading does have a condition on a written file, which does not match.
         """
         alike = PATHS if reach in PATHS else (reach,)
         return not self.reach.isdisjoint(alike) or any(reach in ways for ways, _, _ in self.access_patterns)
 
     def may_forbid(self, access: Access) -> bool:
-        """Whether the rule, if it denies or asks, says anything of an access; its exceptions may say it alone."""
+        """Whether the rule, if it denies or asks, may concern an access, itself or through an exception."""
         return self.names_accesses or any(other.names(access.reach) for other in self.unless)
 
     # Whether it counts for a call, whatever that reaches

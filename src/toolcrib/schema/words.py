@@ -13,7 +13,7 @@ _LONGEST = 160  # characters of JSON that are quoted before they are cut
 
 
 def told(description: str, sentences: list[str]) -> str:
-    """The description, with those sentences added that it does not already contain."""
+    """A description, with the sentences added that it does not already contain."""
     text = description.strip()
     for sentence in sentences:
         if not sentence or sentence in text:

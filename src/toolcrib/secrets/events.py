@@ -78,7 +78,7 @@ class MaskedEvents:
         return [*before, made] if getattr(made, name) else before
 
     def _ended(self, run: str, event: Event) -> list[Event]:
-        """What was held back of texts that end before this event."""
+        """The events for text that was held back and ends before this event."""
         key = getattr(event, "key", None)
         if key is None and not isinstance(event, ArgumentsDelta):
             return self._flushed([place for place in self._open if place[0] == run])

@@ -33,12 +33,12 @@ class Keyring:
         return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
     def set(self, name: str, value: str) -> None:
-        """Keep a value, in the place of what stood there."""
+        """Store a value in place of an earlier one."""
         self._ask("set_password", valid_name(name), value)
         self._ask("set_password", self.INDEX, json.dumps(sorted({*self.names(), name})))
 
     def remove(self, name: str) -> bool:
-        """Forget a value; whether there was one."""
+        """Remove a value. Returns whether there was one."""
         if self.get(name) is None:
             return False
         self._ask("delete_password", name)

@@ -31,7 +31,7 @@ class UnfitSecret(ValueError):
 
 @dataclass(slots=True, frozen=True)
 class Redacted(Generic[T]):
-    """What may be shown, and the names of the secrets (or kinds of tokens) that were masked in it."""
+    """A text or data that may be shown, and the names of the secrets (or kinds of tokens) that were masked in it."""
 
     value: T
     found: tuple[str, ...] = ()

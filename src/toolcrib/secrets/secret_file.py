@@ -31,11 +31,11 @@ class SecretFile:
         return sorted(self._read())
 
     def set(self, name: str, value: str) -> None:
-        """Keep a value, in the place of what stood there."""
+        """Store a value in place of an earlier one."""
         self._write({**self._read(), valid_name(name): value})
 
     def remove(self, name: str) -> bool:
-        """Forget a value; whether there was one."""
+        """Remove a value. Returns whether there was one."""
         values = self._read()
         if name not in values:
             return False

@@ -63,7 +63,7 @@ class SecretFinder:
 
     @property
     def unfinished(self) -> tuple[UnfinishedMatches, UnfinishedMatches]:
-        """For the encodings in flattened and in exact text; made when a stream first needs them."""
+        """The searches for unfinished encodings, in flattened and in exact text; made when first needed."""
         if self._unfinished is None:
             self._unfinished = UnfinishedMatches(self._encodings[0]), UnfinishedMatches(self._encodings[1])
         return self._unfinished

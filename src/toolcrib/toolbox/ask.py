@@ -121,7 +121,7 @@ class Questions:
     async def _with_other_arguments(
         self, pending: Pending, arguments: dict[str, Any], deps: Any
     ) -> Ready | Pending | AskAgain:
-        """A person said yes to other arguments: they are validated and decided on like any, once."""
+        """Prepare the call with the arguments that a person gave instead; they are validated and decided on once."""
         call = replace(pending.call, arguments=arguments, problem="")
         fresh = await self.preparation.prepare(call, pending.key, deps=deps)
         if isinstance(fresh, Refused):

@@ -1,6 +1,6 @@
-"""The toolbox: the face of the registry and of the one path that calls take. It composes the parts.
+"""The toolbox: a façade over the registry and the path that calls take. `parts.py` makes the parts that it composes.
 
-How a call is walked stands in `path.py`; what each step does, in the module of its name.
+`path.py` has the order of the steps of a call; each step has a module of its name.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class EnteredToolsets:
         self._stack: AsyncExitStack | None = None
 
     def borrowed(self) -> EnteredToolsets:
-        """The same toolsets for a box that shares them: they stay entered as long as whoever entered them says."""
+        """The same toolsets for a box that shares them. The box that entered them also leaves them."""
         return EnteredToolsets(self._registry, self._times)
 
     async def enter(self) -> None:

@@ -1,4 +1,4 @@
-"""The one road of a call: prepare, ask, recheck, run through the middleware, record the one result.
+"""The one path of a call: prepare, ask, recheck, run through the middleware, record the one result.
 
 `Toolbox.call`, a turn's calls, calls that start early, calls that a tool makes, and resumed calls all walk it.
 

@@ -26,7 +26,7 @@ class Previews:
         self._mask = mask
 
     async def with_preview(self, pending: Pending) -> Pending:
-        """The call, its question with what the tool shows of it; only a person sees that."""
+        """The call with a preview in its question: what the tool shows of the call, to the person only."""
         preview = await self._preview_of(pending)
         shown = [f"it leads to {access.target}" for access in pending.ready.accesses or () if access.real]
         digest = pending.question.digest

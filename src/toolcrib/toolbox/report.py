@@ -82,7 +82,7 @@ class Report:
         return result
 
     def recorded(self, record: Record, key: CallKey, result: ToolResult) -> None:
-        """Hand a result over to be recorded; a recorder that fails is the operator's to know."""
+        """Hand a result to the recorder. If the recorder fails, the operator is told."""
         try:
             record(key, result)
         except Exception as problem:

@@ -1,4 +1,4 @@
-"""What a call touches, and which calls must therefore keep their order."""
+"""The resources that a call touches, and which calls must therefore keep their order."""
 
 from __future__ import annotations
 

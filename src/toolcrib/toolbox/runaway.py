@@ -1,4 +1,4 @@
-"""Runaway calls: told to stop, they did not. What they touch stays locked until they really end."""
+"""Runaway calls were told to stop and did not. What they touch stays locked until they really end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POLL = 0.02  # seconds between two looks: what did not stop may belong to any th
 
 
 class RunawayCalls:
-    """The calls that were let go while they still ran. False while there are none."""
+    """The calls that nobody waits for any more and that still run. False while there are none."""
 
     def __init__(self) -> None:
         self._calls: list[tuple[Ready, Callable[[], bool]]] = []
@@ -29,7 +29,7 @@ class RunawayCalls:
         self._calls.append((ready, has_stopped))
 
     async def gone(self, ready: Ready, seconds: float) -> bool:
-        """Wait until no runaway call touches what this call touches; False when that takes longer."""
+        """Wait until no runaway call touches what this call touches. False if that takes longer than `seconds`."""
         import asyncio
 
         touched = resources_of(ready)

@@ -52,7 +52,7 @@ class Runs:
         return run, self._sink.depth(run)
 
     def close_inner(self, key: CallKey) -> None:
-        """The call ended that made calls of its own."""
+        """A call has ended: drop the run of the calls that it made."""
         self._drop(str(key))
 
     def forget(self, run: str) -> None:

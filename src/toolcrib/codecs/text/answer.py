@@ -163,7 +163,7 @@ class AnswerBuilder:
             self._emit(CallChunk(call.index, done=True))
 
     def doubt_last_call(self) -> None:
-        """A call that was complete only if no other follows is followed by something: its end is not known."""
+        """Something follows a call that is complete only as the last one: its end is not known, so it fails."""
         last, self._last = self._last, None
         if last is not None:
             last.problem = OPEN_ENDED
@@ -175,7 +175,7 @@ class AnswerBuilder:
 
     @property
     def if_last(self) -> bool:
-        """Whether the last call is complete only if no other follows."""
+        """Whether the last call is complete only if no other call follows."""
         return self._last is not None
 
     def fail_call(self, problem: str, name: str = "") -> None:

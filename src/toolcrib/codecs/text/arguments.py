@@ -300,7 +300,7 @@ class TextValue:
 
     @property
     def streams(self) -> bool:
-        """Whether it can only be a string."""
+        """Whether the value can only be a string."""
         return self._pieces is None
 
     @property

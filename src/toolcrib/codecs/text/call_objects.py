@@ -64,7 +64,7 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 
 
 class Found(Enum):
-    """What a JSON object turned out to be."""
+    """The kinds of things that a JSON object can turn out to be."""
 
     CALL = "call"
     FAILED = "failed"  # a call that can never run; it was reported with its problem
@@ -299,7 +299,7 @@ class CallObject:
 
 
 def calls_in(values: Iterable[Any], *, certain: bool = True) -> list[ToolCall]:
-    """The calls that these JSON values are; with certainty, a call with a problem for what is none."""
+    """The calls among JSON values. With `certain`, a value that is not a call becomes a call with a problem."""
     scan, answer = Scanner(), AnswerBuilder()
     scan.feed("".join(map(compact, values)))
     scan.end()
@@ -346,7 +346,7 @@ def read_string(scan: Scanner, quote: str) -> Steps[str | None]:
 
 
 def loaded(text: str) -> Any:
-    """A JSON value, control characters in strings let pass; None for what is none."""
+    """The JSON value of a text, in whose strings control characters are allowed; None if the text is not JSON."""
     try:
         return _DECODER.decode(text)
     except (ValueError, RecursionError):

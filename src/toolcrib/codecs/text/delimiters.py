@@ -26,10 +26,10 @@ FENCE: Final = "```"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Delimiters:
-    """What stands around calls and in them.
+    """The delimiters around calls and inside them.
 
     `sections` maps what begins a group of calls to what ends it. `call` begins a call and `call_end` ends it;
-    without `call` the calls are JSON objects that stand in a section at once. `separator` stands between a
+    without `call` the calls are JSON objects that stand directly in a section. `separator` stands between a
     name and its arguments. `parameter` begins a parameter, `parameter_end` ends it, and `key_ends` stand
     between its name and its value where the name is in no tag. `others` may stand anywhere and mean nothing.
     """
@@ -67,31 +67,31 @@ class Delimiters:
 
     @cached_property
     def outer(self) -> Markers:
-        """What may stand between calls."""
+        """The delimiters that may stand between calls."""
         return Markers(word for word in (self.call, *self.sections, *self.section_ends) if word)
 
     @cached_property
     def in_call(self) -> Markers:
-        """What may stand between the parameters of a call."""
+        """The delimiters that may stand between the parameters of a call."""
         return Markers((*self.outer.words, self.call_end, self.parameter))
 
     @cached_property
     def in_value(self) -> Markers:
-        """What may stand in a value, or behind it."""
+        """The delimiters that may stand in a value or after it."""
         return Markers((*self.in_call.words, self.parameter_end))
 
     @cached_property
     def ends(self) -> Markers:
-        """What ends a call, or all of them."""
+        """The delimiters that end a call, or all calls."""
         return Markers(word for word in (self.call_end, *self.section_ends) if word)
 
     @property
     def closers(self) -> tuple[str, ...]:
-        """Everything that ends something."""
+        """The delimiters that end a section, a call or a parameter."""
         return (*self.section_ends, self.call_end, self.parameter_end)
 
     def openings(self, *, section_optional: bool) -> tuple[str, ...]:
-        """What may begin calls in prose."""
+        """The delimiters that may begin calls in prose."""
         return (*self.sections, *((self.call,) if section_optional or not self.sections else ()))
 
 

@@ -118,7 +118,7 @@ class Engine:
     # Calls that stand in a section at once
 
     def begins_call(self, mark: str) -> bool:
-        """Whether a call that stands in a section at once can begin with this character."""
+        """Whether a call that stands directly in a section can begin with this character."""
         return mark == "{"
 
     def read_call(self, *, certain: bool) -> Steps[Found]:
@@ -296,4 +296,4 @@ class Engine:
 
 
 def ignore(_text: str) -> None:
-    """For text that is not needed, or is read again from the scanner."""
+    """Drops text that is not needed, or that is read again from the scanner."""

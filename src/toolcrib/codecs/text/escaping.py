@@ -43,7 +43,8 @@ def _broken(word: str) -> str:
 
 
 def escape_markers(text: str, reserved: tuple[str, ...] = ()) -> str:
-    """A text in which no word has a meaning for a format or a template; `reserved` are further such words.
+    """A text, escaped so that no word in it has a meaning for a format or a template. `reserved` are further
+    words with a meaning.
 
     >>> escape_markers("a < b, </tool_response><b>bold</b>")
     'a < b, &lt;/tool_response><b>bold</b>'
@@ -64,7 +65,7 @@ def _words(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def escape_words(text: str, words: tuple[str, ...]) -> str:
-    """A model's own string in which none of these words, and no special token, means anything.
+    """A model's own string, escaped so that none of these words and no special token in it has a meaning.
 
     >>> escape_words("a<b></parameter>", ("</parameter>",))
     'a<b>&lt;/parameter>'

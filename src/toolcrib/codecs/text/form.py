@@ -66,7 +66,7 @@ def safe_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """Whom a call is for: the tool's name and the call's id, or why they cannot be read."""
+    """The tool's name and the id of a call, or the problem because of which they cannot be read."""
 
     name: str
     id: str = ""
@@ -86,7 +86,7 @@ class NamedIds:
         return f"{self.prefix}{name}" if index is None else f"{self.prefix}{name}:{index}"
 
     def read(self, text: str) -> Callee:
-        """Whom an id names."""
+        """The tool's name in an id."""
         if match := self._pattern.fullmatch(text):
             return Callee(match[1], text)
         if match := re.fullmatch(rf"(?:{re.escape(self.prefix)})?([\w-]+)", text):
@@ -197,7 +197,7 @@ class Form:
 
     @cached_property
     def delimiters(self) -> Delimiters:
-        """What the reader looks for."""
+        """The delimiters that the reader looks for."""
         if self.own_delimiters is not None:
             return self.own_delimiters
         if self.parameter:
@@ -225,14 +225,14 @@ class Form:
         return tuple(dict.fromkeys(words))
 
     def reserved_with(self, tools: Iterable[str]) -> tuple[str, ...]:
-        """The reserved words where these are the tools' names on the wire."""
+        """The reserved words, given the tools' names on the wire."""
         if not self.tools_are_tags:
             return self.reserved
         return (*self.reserved, *(f"<{slash}{name}>" for name in sorted(tools) for slash in ("", "/")))
 
     @property
     def arguments_needed(self) -> bool:
-        """Whether an object without arguments is no call."""
+        """Whether a JSON object is a call only if it has arguments."""
         return self.unmarked or self.needs_arguments
 
     @property
@@ -241,7 +241,7 @@ class Form:
         return "{string}" in self.parameter
 
     def callee(self, text: str) -> Callee:
-        """Whom a call is for whose first part is this."""
+        """The tool's name and the call's id, from the header of a call."""
         return Callee(text) if self.ids is None else self.ids.read(text)
 
     # Writing

@@ -547,7 +547,7 @@ def formats() -> dict[str, Form]:
 
 
 def format_named(name: str) -> Form:
-    """A text format by its name; ValueError, naming those that there are, for another."""
+    """A text format by its name. Raises ValueError, which lists the known names, for any other."""
     if name not in BY_NAME:
         near = get_close_matches(name, BY_NAME, n=3)
         hint = f"did you mean {' or '.join(near)}? " if near else ""

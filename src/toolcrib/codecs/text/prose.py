@@ -193,11 +193,11 @@ class CautiousProse(Prose):
         return marker
 
     def release(self, start: int) -> None:
-        """What was read from `start` on is text."""
+        """Report everything that was read from `start` on as text."""
         self.around.text(self._scan.since(start))
 
     def _shown(self, start: int, closer: str) -> Steps[None]:
-        """An element whose contents are shown; a word that only begins like its tag is none."""
+        """Read an element whose contents are only shown. A word that merely begins like its tag is text."""
         after = yield from self._scan.peek()
         self.release(start)
         if closer == "-->" or after in (">", " ", "\n", "\t"):

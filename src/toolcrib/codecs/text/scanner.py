@@ -220,7 +220,7 @@ class Scanner:
         self._read_to(min(self._pos + length, len(self._text)), into)
 
     def accept(self, markers: tuple[str, ...] | Markers) -> Steps[str | None]:
-        """The marker that stands exactly here, read; None if there is none, and nothing is read."""
+        """Read the marker that stands exactly here, and return it. Without one, read nothing and return None."""
         known = markers if isinstance(markers, Markers) else markers_of(markers)
         while True:
             settled, found = known.at(self._text, self._pos, self.ended)
@@ -230,7 +230,7 @@ class Scanner:
             yield
 
     def take_while(self, run: re.Pattern[str], into: Into | None = None, most: int = ENDLESS) -> Steps[bool]:
-        """Read while a pattern such as `\\w+` goes on, so many characters at most; whether there was anything.
+        """Read while a pattern such as `\\w+` goes on, at most `most` characters. Returns whether anything was read.
 
         A limit within the pattern would hold for each piece of the text and not for the whole.
         """

@@ -97,7 +97,7 @@ class _Element:
 
     @property
     def mixed(self) -> bool:
-        """Whether it holds text, so that no element can stand in it."""
+        """Whether the element holds text, so that no element can stand in it."""
         return self.has_text or (self.value is not None and self.value.streams)
 
     def end(self, writer: ArgumentWriter) -> None:

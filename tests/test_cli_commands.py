@@ -52,7 +52,7 @@ IMPORTS = """
 from typing import Annotated
 import typer
 from toolcrib.cli.console import DONE, out
-from toolcrib.cli.options import ToolOptions
+from toolcrib.cli.options import ToolSelection
 """
 
 

@@ -17,11 +17,12 @@ GET_DUMPABLE = 3
 
 @contextmanager
 def process_state_restored() -> Generator[None]:
-    """Restores log handlers, warning filters, import finders, and whether other processes may inspect this one.
+    """Restores streams, log handlers, warning filters, import finders, and the protection from other processes.
 
     Modules that the command imported from the current folder (`--from`) are forgotten, so that the next command
     reads its own.
     """
+    streams = sys.stdout, sys.stderr
     log = logging.getLogger("toolcrib")
     handlers, propagate = list(log.handlers), log.propagate
     finders, modules, folder = list(sys.meta_path), set(sys.modules), Path.cwd()
@@ -30,6 +31,7 @@ def process_state_restored() -> Generator[None]:
         with warnings.catch_warnings():
             yield
     finally:
+        sys.stdout, sys.stderr = streams
         log.handlers[:], log.propagate = handlers, propagate
         sys.meta_path[:] = finders
         for name in set(sys.modules) - modules:

@@ -91,6 +91,9 @@ class OneExecution:
         return result
 
 
+NOT_YET = object()
+
+
 class Lookups:
     """What follows from a Ready and is worked out when somebody looks: JSON data, accesses.
 
@@ -146,20 +149,18 @@ class Ready(NamedTuple):
         given = self.given
         if not isinstance(given, str | bytes):
             return given
-        try:
-            return self.lookups.data
-        except AttributeError:
+        data = getattr(self.lookups, "data", NOT_YET)
+        if data is NOT_YET:
             self.lookups.data = data = _json_reader()(given) if given else {}
-            return data
+        return data
 
     @property
     def accesses(self) -> tuple[Access, ...] | None:
         """What the call reaches, as its tool says when it is first asked; None where the tool does not say."""
-        try:
-            return self.lookups.accesses
-        except AttributeError:
+        found: Any = getattr(self.lookups, "accesses", NOT_YET)
+        if found is NOT_YET:
             self.lookups.accesses = found = _accesses(self)
-            return found
+        return found  # type: ignore[no-any-return]
 
     @property
     def accesses_known(self) -> bool:

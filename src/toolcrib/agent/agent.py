@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack
 
+from toolcrib.agent.answer import read_answer
 from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
 from toolcrib.agent.streaming_turn import StreamingTurn
@@ -21,22 +22,16 @@ from toolcrib.errors import ErrorCode
 from toolcrib.events import (
     AnswerRestarted,
     Event,
-    ReasoningDelta,
     RunFinished,
     RunStarted,
-    TextDelta,
     TurnFinished,
     TurnStarted,
 )
 from toolcrib.messages import (
-    CallChunk,
-    Chunk,
     Message,
     Request,
     Response,
-    RestartChunk,
     ResultPart,
-    TextChunk,
     ToolChoice,
     Usage,
 )
@@ -445,33 +440,14 @@ class Run:
 
     async def _read(self, request: Request, streaming: StreamingTurn) -> Response:
         """Read the model's answer while it streams, with the partial arguments of its calls."""
-        box = self.box
-        response: Response | None = None
-        watched = (
-            bool(box.sink)
-            or streaming.early is not None
-            or any(self._wants_partials(spec.name) for spec in request.tools)
+        partial_calls = streaming.early is not None or any(
+            self._wants_partials(spec.name) for spec in request.tools
         )
-        answer = self._chunks(request)
-        try:
-            async for chunk in answer:
-                if isinstance(chunk, Response):
-                    response = chunk
-                elif isinstance(chunk, RestartChunk):
-                    await streaming.restart(chunk.reason)
-                elif not watched:
-                    continue
-                elif isinstance(chunk, CallChunk):
-                    await streaming.feed(chunk)
-                elif box.sink:
-                    kind = TextDelta if isinstance(chunk, TextChunk) else ReasoningDelta
-                    box.emit(self.id, kind(chunk.text))
-        finally:
-            await answer.aclose()
-        if response is None:
-            raise ModelError(f"the model {self.agent.model.name} ended its answer without completing it")
-        await streaming.drop_unknown(response.message.calls)
-        return response
+        tell = self._tell if self.box.sink else None
+        return await read_answer(self.agent.model, request, streaming, partial_calls, tell)
+
+    def _tell(self, event: Event) -> None:
+        self.box.emit(self.id, event)
 
     def _restarted(self, why: str, calls_were_seen: bool) -> int:
         """The answer begins again. If calls were seen, this is a new turn, so that no key is used twice."""
@@ -483,26 +459,6 @@ class Run:
             if self.box.sink:
                 self.box.emit(self.id, TurnStarted(turn=self.turns))
         return self.turns
-
-    async def _chunks(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
-        """The model's stream. Whatever its client library raises is logged, and becomes a ModelError."""
-        answer = self.agent.model.stream(request)
-        try:
-            async for chunk in answer:
-                yield chunk
-        except ModelError:
-            raise
-        except Exception as error:
-            import logging
-
-            logging.getLogger("toolcrib").exception("the model %s failed", self.agent.model.name)
-            raise ModelError(
-                f"the model {self.agent.model.name} failed: {error or type(error).__name__}"
-            ) from error
-        finally:
-            closing = getattr(answer, "aclose", None)
-            if closing is not None:
-                await closing()
 
     def _wants_partials(self, name: str) -> bool:
         entry = self.box.registry.known(name)

@@ -1,0 +1,64 @@
+"""Reading a model's answer while it streams."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+
+from toolcrib.agent.streaming_turn import StreamingTurn
+from toolcrib.events import Event, ReasoningDelta, TextDelta
+from toolcrib.messages import CallChunk, Chunk, Request, Response, RestartChunk, TextChunk
+from toolcrib.models.model import Model, ModelError
+
+__all__ = ["read_answer"]
+
+
+async def read_answer(
+    model: Model,
+    request: Request,
+    streaming: StreamingTurn,
+    partial_calls: bool,
+    tell: Callable[[Event], None] | None,
+) -> Response:
+    """The complete answer. Raises ModelError if the stream fails, or ends without a complete answer.
+
+    `tell` is told of text and thinking as they come. Partial calls go to `streaming` where `partial_calls` or `tell`
+    want them.
+    """
+    response: Response | None = None
+    answer = _chunks(model, request)
+    try:
+        async for chunk in answer:
+            if isinstance(chunk, Response):
+                response = chunk
+            elif isinstance(chunk, RestartChunk):
+                await streaming.restart(chunk.reason)
+            elif isinstance(chunk, CallChunk):
+                if partial_calls or tell is not None:
+                    await streaming.feed(chunk)
+            elif tell is not None:
+                tell(TextDelta(chunk.text) if isinstance(chunk, TextChunk) else ReasoningDelta(chunk.text))
+    finally:
+        await answer.aclose()
+    if response is None:
+        raise ModelError(f"the model {model.name} ended its answer without completing it")
+    await streaming.drop_unknown(response.message.calls)
+    return response
+
+
+async def _chunks(model: Model, request: Request) -> AsyncGenerator[Chunk | Response, None]:
+    """The model's stream. Whatever its client library raises is logged, and becomes a ModelError."""
+    answer = model.stream(request)
+    try:
+        async for chunk in answer:
+            yield chunk
+    except ModelError:
+        raise
+    except Exception as error:
+        import logging
+
+        logging.getLogger("toolcrib").exception("the model %s failed", model.name)
+        raise ModelError(f"the model {model.name} failed: {error or type(error).__name__}") from error
+    finally:
+        closing = getattr(answer, "aclose", None)
+        if closing is not None:
+            await closing()

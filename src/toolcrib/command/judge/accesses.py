@@ -24,10 +24,10 @@ from toolcrib.command.plan import Command, Glob, Word, commands, quoted, show_wo
 from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT, WRAPPERS
 
-MOST = 300  # commands seen inside of others
-DEEPEST = 3  # scripts inside scripts
-MOST_WORDS = 200  # of a command, that are taken for paths
-MOST_PIECES = 50  # of a word
+MAX_COMMANDS = 300  # commands seen inside of others
+MAX_DEPTH = 3  # scripts inside scripts
+MAX_WORDS = 200  # of a command, that are taken for paths
+MAX_PIECES = 50  # of a word
 NEAR = 8  # words among which a command is looked for behind options
 URL = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/\s@]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\];|&()<>'\"`,{}]+)(?::(\d+))?"
@@ -49,9 +49,9 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
     """
     if judgement.plan is None:
         words = WORDS.split(command)
-        found = [Access(Reach.RUN, command), *_seen(_found_in(command)), *_hosts(command.split())]
-        unknown = _anything() if EXPANDED.search(command) else ()
-        return tuple(dict.fromkeys([*found, *_perhaps(words, folder), *unknown]))
+        found = [Access(Reach.RUN, command), *_hints(_found_in(command)), *_hosts(command.split())]
+        unknown = _any_path() if EXPANDED.search(command) else ()
+        return tuple(dict.fromkeys([*found, *_possible_paths(words, folder), *unknown]))
     found = []
     written = commands(judgement.plan)
     grantable = judgement.grantable and judgement.verdict == "ask"
@@ -60,12 +60,14 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
         redirected: tuple[str, ...] = ()
         if part.argv:
             command_of = next(written)
-            redirected = _written(command_of)
+            redirected = _redirected_files(command_of)
             found += _of_command(command_of, part, free=free, grantable=grantable)
             if not part.proved:
-                found += _of_words(command_of.words, folder)
+                found += _of_unrecognised(command_of.words, folder)
             elif part.reason:  # known, but not every word of it
-                found += _perhaps([_spelled(word) for word in command_of.words[1:]], folder, inside=False)
+                found += _possible_paths(
+                    [_spelled(word) for word in command_of.words[1:]], folder, inside=False
+                )
         for operand in part.operands:
             of_command = bool(part.argv) and not _is_one_of(operand, redirected)
             found += _paths(operand, folder, free or (of_command and paths.objection(operand.path) is None))
@@ -81,17 +83,17 @@ def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable:
     # With a variable that changes what runs, the words are no longer all that a rule would have to know.
     known = () if variables.objection(dict(command.env)) else argv
     yield Access(Reach.RUN, shown, known, prefix=prefix or (), free=free)
-    forms = itertools.islice(_forms(list(argv)), MOST)
-    yield from _seen(form for form in forms if form != known)
+    forms = itertools.islice(_forms(list(argv)), MAX_COMMANDS)
+    yield from _hints(form for form in forms if form != known)
     if not part.proved and _carries_commands(argv[0].rpartition("/")[2]):
         yield Access(Reach.RUN, shlex.join(argv), free=True, hint=True)
     yield from _hosts(part.argv)
 
 
-def _seen(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
+def _hints(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
     return (
         Access(Reach.RUN, shlex.join(argv), argv, free=True, hint=True)
-        for argv in itertools.islice(found, MOST)
+        for argv in itertools.islice(found, MAX_COMMANDS)
     )
 
 
@@ -100,7 +102,7 @@ def _found_in(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:
     for command in find_commands(text):
         if command.argv:
             yield from _forms([UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv], depth)
-            if command.given and depth < DEEPEST and _carries_commands(command.argv[0].rpartition("/")[2]):
+            if command.given and depth < MAX_DEPTH and _carries_commands(command.argv[0].rpartition("/")[2]):
                 yield from _found_in(command.given, depth + 1)
 
 
@@ -112,7 +114,7 @@ def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
         yield (name, *argv[1:])
     if len(argv) > 2 and argv[1].startswith("-"):
         yield from ((name, *argv[at:]) for at in range(2, min(len(argv), NEAR)) if argv[at][:1] != "-")
-    if depth >= DEEPEST:
+    if depth >= MAX_DEPTH:
         return
     if (script := script_of(list(argv))) is not None:
         yield from _found_in(script, depth + 1)
@@ -123,9 +125,9 @@ def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
             if (match := GITS_OWN.search(word)) is not None:
                 yield from _found_in(match[1], depth + 1)
         if "foreach" in argv[:NEAR]:
-            yield from _behind(argv, depth)
+            yield from _commands_inside(argv, depth)
     elif _carries_commands(name) or (traits_of(name).as_its_command and "run" in argv[:3]):
-        yield from _behind(argv, depth)
+        yield from _commands_inside(argv, depth)
 
 
 def _carries_commands(name: str) -> bool:
@@ -133,16 +135,16 @@ def _carries_commands(name: str) -> bool:
     return traits_of(name).runs not in ("", "code")
 
 
-def _behind(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
+def _commands_inside(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
     """Commands that begin at a word of another command, or that a word holds as a script."""
     for at in range(1, min(len(argv), 3 * NEAR)):
         if " " in argv[at]:
             yield from _found_in(argv[at], depth + 1)
         elif argv[at][:1] not in ("-", "") and not ASSIGNMENT.fullmatch(argv[at]):
-            yield from _forms(argv[at:], DEEPEST if argv[at] not in SHELLS else depth + 1)
+            yield from _forms(argv[at:], MAX_DEPTH if argv[at] not in SHELLS else depth + 1)
 
 
-def _written(command: Command) -> tuple[str, ...]:
+def _redirected_files(command: Command) -> tuple[str, ...]:
     """The files that redirections of a command write. A rule that allows the command's words does not allow these."""
     targets = (redirect.target for redirect in command.redirects if redirect.kind in ("write", "append"))
     return tuple(target.literal or "" for target in targets if isinstance(target, Word))
@@ -175,16 +177,16 @@ def _paths(operand: Operand, folder: str, free: bool) -> Iterator[Access]:
     yield Access(reach, start, subtree=True, pattern=f"./{below}", free=free)
 
 
-def _of_words(words: Sequence[Word], folder: str) -> Iterator[Access]:
+def _of_unrecognised(words: Sequence[Word], folder: str) -> Iterator[Access]:
     """Accesses of an unrecognised command: every argument that could be a path counts as read and written."""
     name, given = (words[0].literal or "").rpartition("/")[2], words[1:]
     spelled = [_spelled(word) for word in given if not word.substitutions]
-    yield from _perhaps(spelled, folder)
+    yield from _possible_paths(spelled, folder)
     script = _carries_commands(name) and any(EXPANDED.search(text) for text in spelled)
     adds_words = name in WRAPPERS and WRAPPERS[name].adds_words
     from_input = adds_words or (name in SHELLS and all(text[:1] == "-" for text in spelled))
     if script or from_input or len(spelled) < len(given):
-        yield from _anything()
+        yield from _any_path()
 
 
 def _spelled(word: Word) -> str:
@@ -194,22 +196,22 @@ def _spelled(word: Word) -> str:
     )
 
 
-def _anything() -> Iterator[Access]:
+def _any_path() -> Iterator[Access]:
     """Accesses of a word that is only known when the command runs: any path may be read and written."""
     for reach in (Reach.READ, Reach.WRITE):
         for start in (".", "/"):
             yield Access(reach, start, subtree=True, free=True)
 
 
-def _perhaps(words: Sequence[str], folder: str, *, inside: bool = True) -> Iterator[Access]:
+def _possible_paths(words: Sequence[str], folder: str, *, inside: bool = True) -> Iterator[Access]:
     """Accesses of words of an unrecognised command: each may be a path, or hold one, and be read and written."""
-    for path in dict.fromkeys(piece for word in words[:MOST_WORDS] for piece in _pieces(word, inside)):
+    for path in dict.fromkeys(piece for word in words[:MAX_WORDS] for piece in _pieces(word, inside)):
         whole = posixpath.normpath(paths.join(folder, path))
         start = "/" if whole.startswith("/") else "."
         below = "**" if whole.strip("/") in ("", ".") else f"{whole.lstrip('/')}/**"
         for reach in (Reach.READ, Reach.WRITE):
             yield Access(reach, start, subtree=True, pattern=f"./{below}", free=True)
-    if len(words) > MOST_WORDS:
+    if len(words) > MAX_WORDS:
         yield Access(Reach.WRITE, ".", subtree=True, free=True)
 
 
@@ -224,7 +226,7 @@ def _pieces(word: str, inside: bool) -> Iterator[str]:
         cut.partition("@")[2],
     ]
     if inside and "://" not in cut:
-        pieces += INSIDE.split(cut)[:MOST_PIECES]
+        pieces += INSIDE.split(cut)[:MAX_PIECES]
     for piece in pieces:
         if piece and piece[0] != "-" and piece not in paths.HARMLESS_DEVICES and "://" not in piece:
             yield piece

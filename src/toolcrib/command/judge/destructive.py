@@ -9,7 +9,13 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from toolcrib.command.judge.find_commands import LONGEST, FoundCommand, find_commands, piped_texts, unescaped
+from toolcrib.command.judge.find_commands import (
+    MAX_LENGTH,
+    FoundCommand,
+    find_commands,
+    piped_texts,
+    unescaped,
+)
 from toolcrib.command.programs.destructive import (
     check_of,
     destroyed_by,
@@ -22,8 +28,8 @@ from toolcrib.command.programs.table import FAMILIES, SYNOPSES
 from toolcrib.command.programs.traits import traits_of
 from toolcrib.command.programs.wrappers import WRAPPERS
 
-DEEPEST = 4  # scripts inside scripts
-MOST_TRIES = 60  # places in one command where another may begin
+MAX_DEPTH = 4  # scripts inside scripts
+MAX_TRIES = 60  # places in one command where another may begin
 LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\]|\\.)*)`")
 REMOVES = re.compile(
     r"(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|remove_dir_all|removeSync|remove_tree)\s*\(?\s*\(?\s*(?:[\w.]*expanduser\(|Path\()?"
@@ -54,7 +60,7 @@ HOLDS_COMMAND = re.compile(
 
 def destruction_in(text: str, depth: int = 0) -> str | None:
     """What a text would destroy, in a few words; None if no destructive command is found in it."""
-    text = text[:LONGEST]
+    text = text[:MAX_LENGTH]
     if _is_bomb(text[:2000].replace("\\\n", "").replace("\n", " ; ")):
         return "a fork bomb"
     folder = ""
@@ -110,11 +116,11 @@ def _of_command(command: FoundCommand, depth: int) -> str | None:
         return found
     if (
         name in ("git", "tar", "rsync")
-        and depth < DEEPEST
+        and depth < MAX_DEPTH
         and (found := _handed_over(argv, depth)) is not None
     ):
         return found
-    if depth < DEEPEST and _reads_a_script(argv):
+    if depth < MAX_DEPTH and _reads_a_script(argv):
         for script in piped_texts(command.before, command.given):
             if (found := destruction_in(script, depth + 1)) is not None:
                 return found
@@ -147,11 +153,11 @@ def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
     for at in range(1, len(argv)):
         word = argv[at]
         bare = word.rpartition("/")[2].lower()
-        if tries < MOST_TRIES and (check_of(bare) is not None):
+        if tries < MAX_TRIES and (check_of(bare) is not None):
             tries += 1
             if runs != "code" and (found := destroyed_by(argv[at:])) is not None:
                 return found
-        if runs and depth < DEEPEST and tries < MOST_TRIES and re.search(r"[\s;|&(]", word):
+        if runs and depth < MAX_DEPTH and tries < MAX_TRIES and re.search(r"[\s;|&(]", word):
             tries += 1
             for script in _scripts(word, name):
                 if (found := destruction_in(script, depth + 1)) is not None:
@@ -160,7 +166,7 @@ def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
                 return "a fork bomb"
             if (match := REMOVES.search(word)) and is_vital(match[1]):
                 return f"deletes {match[1]}"
-    if name == "eval" and depth < DEEPEST:
+    if name == "eval" and depth < MAX_DEPTH:
         return destruction_in(" ".join(argv[1:]), depth + 1)
     return None
 

@@ -19,9 +19,9 @@ from toolcrib.command.programs.destructive import HOME
 
 UNKNOWN = "\ufffd"
 SPLIT = "\x1f"  # what $IFS stands for
-LONGEST = 100_000  # characters read
+MAX_LENGTH = 100_000  # characters read
 BEFORE = 8  # stages of a pipeline that are remembered for the next
-MOST = 500  # commands, and words that braces become
+MAX_COMMANDS = 500  # commands, and words that braces become
 BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 ESCAPES = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|0?([0-7]{1,3})|(.))", re.DOTALL
@@ -56,13 +56,13 @@ class FoundCommand:
 
 def find_commands(text: str) -> list[FoundCommand]:
     """Every command that can be recognised in a text."""
-    text = text[:LONGEST].replace("\\\n", "")
+    text = text[:MAX_LENGTH].replace("\\\n", "")
     try:
         root = tree_of(text)
     except NotProved:
-        return _without_tree(text)
+        return _split_at_operators(text)
     found = _Reader().read(root)
-    return found + _without_tree(text) if root.has_error else found
+    return found + _split_at_operators(text) if root.has_error else found
 
 
 def programs_in(text: str) -> tuple[str, ...]:
@@ -71,9 +71,9 @@ def programs_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name and UNKNOWN not in name))
 
 
-def _without_tree(text: str) -> list[FoundCommand]:
-    split = [_split(piece) for piece in BETWEEN.split(text)[:MOST]]
-    return [FoundCommand([piece for word in words for piece in _spread(word)]) for words in split if words]
+def _split_at_operators(text: str) -> list[FoundCommand]:
+    split = [_split(piece) for piece in BETWEEN.split(text)[:MAX_COMMANDS]]
+    return [FoundCommand([piece for word in words for piece in _expanded(word)]) for words in split if words]
 
 
 def _split(piece: str) -> list[str]:
@@ -154,7 +154,7 @@ class _Reader:
 
     def read(self, root: Node) -> list[FoundCommand]:
         waiting: list[tuple[Node, list[list[str]], str, list[str]]] = [(root, [], "", [])]
-        while waiting and len(self.commands) < MOST:
+        while waiting and len(self.commands) < MAX_COMMANDS:
             node, before, given, writes = waiting.pop()
             if node.kind == "variable_assignment":
                 self._assign(node)
@@ -176,30 +176,30 @@ class _Reader:
                 children: list[tuple[Node, list[list[str]], str, list[str]]] = []
                 for child in node.named_children:
                     children.append((child, inner_before[-BEFORE:], inner_given, inner_writes))
-                    inner_before += self._argvs(child)
+                    inner_before += self._argvs_of_stage(child)
                 waiting += reversed(children)
                 continue
             waiting += [(child, before, inner_given, inner_writes) for child in reversed(node.named_children)]
         return self.commands
 
-    def _argvs(self, node: Node) -> list[list[str]]:
+    def _argvs_of_stage(self, node: Node) -> list[list[str]]:
         """The commands of one stage of a pipeline, without those nested in their words."""
         if node.kind == "command":
             return [self._argv(node)]
         if node.kind in ("redirected_statement", "subshell", "list", "compound_statement", "negated_command"):
-            return [argv for child in node.named_children[:20] for argv in self._argvs(child)]
+            return [argv for child in node.named_children[:20] for argv in self._argvs_of_stage(child)]
         return []
 
     def _assign(self, node: Node) -> None:
         name, value = node.field("name"), node.field("value")
-        if name is not None and len(self.variables) < MOST:
+        if name is not None and len(self.variables) < MAX_COMMANDS:
             self.variables[name.text] = self._text(value, 0) if value is not None else ""
 
     def _assign_each(self, node: Node) -> None:
         """Assigns all words of a loop to its variable."""
         name = node.field("variable")
-        values = node.all_of("value")[:MOST]
-        if name is not None and len(self.variables) < MOST:
+        values = node.all_of("value")[:MAX_COMMANDS]
+        if name is not None and len(self.variables) < MAX_COMMANDS:
             self.variables[name.text] = SPLIT.join(self._text(value, 0) for value in values)
 
     def _argv(self, node: Node) -> list[str]:
@@ -210,7 +210,7 @@ class _Reader:
             if child.kind in ("variable_assignment", "herestring_redirect", "heredoc_redirect", "comment"):
                 continue
             if child.kind == "file_redirect":
-                words += self._behind(child)
+                words += self._after_redirect(child)
                 continue
             text = self._text(child, 0)
             whole = (
@@ -226,11 +226,11 @@ class _Reader:
                 word
                 for child in around.named_children
                 if child.kind == "file_redirect"
-                for word in self._behind(child)
+                for word in self._after_redirect(child)
             ]
-        return [piece for word in words[:MOST] for piece in _spread(word)]
+        return [piece for word in words[:MAX_COMMANDS] for piece in _expanded(word)]
 
-    def _behind(self, redirect: Node) -> list[str]:
+    def _after_redirect(self, redirect: Node) -> list[str]:
         """Arguments that stand after a redirection: the tree takes them for parts of the redirection."""
         extra = [inner for inner in redirect.named_children if inner.kind != "file_descriptor"][1:]
         return [self._text(inner, 0) for inner in extra]
@@ -271,7 +271,7 @@ class _Reader:
                 argv
                 for child in node.named_children
                 for stage in _stages(child)
-                for argv in self._argvs(stage)
+                for argv in self._argvs_of_stage(stage)
             ]
             text = piped_texts(inner)[-1:]
             return text[0] if text and len(inner) < BEFORE else UNKNOWN
@@ -302,7 +302,7 @@ def _plain(raw: bytes, quoted: bool) -> str:
     return re.sub(r"\\([$`\"\\])" if quoted else r"\\(.)", r"\1", text, flags=re.DOTALL)
 
 
-def _spread(word: str) -> list[str]:
+def _expanded(word: str) -> list[str]:
     """The words that a word becomes when its braces are expanded and it is split at $IFS."""
     words = [word]
     for _ in range(4):

@@ -15,7 +15,7 @@ from typing import Literal
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Join, Pipeline, Plan, Redirect, Stage, Step, Subshell, Word
 
-MOST_COMMANDS = 50  # in one plan
+MAX_COMMANDS = 50  # in one plan
 NAME = re.compile(r"[A-Za-z0-9_./+:-]+|/?(?:[a-z]+/)*\[")
 RESERVED = {
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select",
@@ -107,8 +107,8 @@ class _Grammar:
 
     def stage(self) -> Stage:
         self.count += 1
-        if self.count > MOST_COMMANDS:
-            raise NotProved(f"more than {MOST_COMMANDS} commands")
+        if self.count > MAX_COMMANDS:
+            raise NotProved(f"more than {MAX_COMMANDS} commands")
         token = self.peek()
         if token is not None and token.group is not None:
             self.at += 1

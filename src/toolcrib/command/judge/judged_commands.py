@@ -12,7 +12,7 @@ from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import Command, Pipeline, Plan, Redirect, Subshell, Word, show_word
 from toolcrib.command.programs.options import Access, Effect, worst
 
-MOST_FOLDERS = 8  # that a command might run in, after many a cd
+MAX_FOLDERS = 8  # that a command might run in, after many a cd
 Folders = tuple[str, ...]  # the first is where it runs if every cd before it worked
 
 
@@ -81,14 +81,14 @@ class PlanJudge:
     def command(self, command: Command, folders: Folders, previous: Command | None) -> JudgedCommand:
         argv = tuple(word.literal if word.literal is not None else show_word(word) for word in command.words)
         effect, reasons, touched = self._redirects(command.redirects, folders)
-        if len(folders) > MOST_FOLDERS:
+        if len(folders) > MAX_FOLDERS:
             return JudgedCommand(argv[0], argv, "changes its folder too often")
         if (set_up := variables.objection(dict(command.env))) is not None:
             return JudgedCommand(argv[0], argv, set_up, "exec", touched)
         try:
             known = recognise(list(command.words), command, previous)
         except UnknownProgram as unknown:
-            inside = not reasons and not any(map(paths.leaves, argv[1:]))
+            inside = not reasons and not any(map(paths.may_leave, argv[1:]))
             return JudgedCommand(argv[0], argv, unknown.reason, "exec", touched, grantable=inside)
         except NotProved as stopped:
             return JudgedCommand(argv[0], argv, stopped.reason, "exec", touched)

@@ -12,14 +12,14 @@ import itertools
 import re
 from typing import Literal
 
-from toolcrib.command.judge.grammar import MOST_COMMANDS, Token, read_plan
+from toolcrib.command.judge.grammar import MAX_COMMANDS, Token, read_plan
 from toolcrib.command.judge.screen import screen
 from toolcrib.command.judge.syntax import Node, tree_of
 from toolcrib.command.judge.words import BARE, NONE, UNEXPANDED, Variables, decode
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Plan, Step, Subshell, Word, commands
 
-DEEPEST = 40  # levels of a tree; deeper is not reviewed by anybody
+MAX_DEPTH = 40  # levels of a tree; deeper is not reviewed by anybody
 
 CONTAINERS = {
     "program", "list", "pipeline", "command", "command_name", "redirected_statement", "subshell",
@@ -43,9 +43,9 @@ STATEMENTS = {
 DELIMITER = re.compile(r"'([A-Za-z0-9_.-]+)'|\"([A-Za-z0-9_.-]+)\"|([A-Za-z0-9_.-]+)")
 TEST = re.compile(r"\[ +([^\n;&|<>()`]+?) +\]")
 LOOP_NAME = re.compile(r"[a-z][a-z0-9_]*(?<!proxy)")
-MOST_ROUNDS = 20
-MOST_LOOPS = 2  # inside of each other
-MOST_INSIDE = 10
+MAX_ROUNDS = 20
+MAX_LOOPS = 2  # inside of each other
+MAX_INSIDE = 10
 ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 
 
@@ -62,7 +62,7 @@ class _Reader:
     __slots__ = ("brackets", "heredocs", "inside", "raw", "tokens", "variables")
 
     def __init__(self, raw: bytes, variables: Variables = NONE, inside: int = 0) -> None:
-        if inside > MOST_INSIDE:
+        if inside > MAX_INSIDE:
             raise NotProved("nested too deep")
         self.raw = raw
         self.inside = inside  # of how many loops and substitutions
@@ -93,7 +93,7 @@ class _Reader:
         return read_plan(reader._with_newlines(opening.end, closing.start))
 
     def _walk(self, node: Node, depth: int) -> None:
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise NotProved("nested too deep")
         for child in node.children:
             self._node(child, depth)
@@ -172,9 +172,9 @@ class _Reader:
         heads = ["for", "in", ";", "\n"]
         if name is None or body is None or body.kind != "do_group" or not LOOP_NAME.fullmatch(name.text):
             raise NotProved("a loop")
-        if None in values or not 0 < len(values) <= MOST_ROUNDS or len(rest) - len(values) > 3:
+        if None in values or not 0 < len(values) <= MAX_ROUNDS or len(rest) - len(values) > 3:
             raise NotProved("a loop over what is only known when it runs")
-        if len(self.variables) >= MOST_LOOPS:
+        if len(self.variables) >= MAX_LOOPS:
             raise NotProved("nested too deep")
         if [kind for kind in rest if kind in heads][:2] != ["for", "in"] or not self._tiled(node):
             raise NotProved("a loop")
@@ -188,7 +188,7 @@ class _Reader:
                 raise NotProved("a loop with a here-document or a comment in it")
             steps += read_plan(inner._with_newlines(start, end)).steps
         plan = Plan(tuple(steps))
-        if sum(1 for _ in commands(plan)) > MOST_COMMANDS or any(
+        if sum(1 for _ in commands(plan)) > MAX_COMMANDS or any(
             command.words[0].literal == "cd" for command in commands(plan)
         ):
             raise NotProved("a loop that is too long or changes its folder")

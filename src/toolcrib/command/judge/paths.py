@@ -86,7 +86,7 @@ def may_hold_secrets(path: str) -> bool:
     return SECRET.search(path if path.isascii() else normalize("NFKC", path)) is not None
 
 
-def leaves(text: str) -> bool:
+def may_leave(text: str) -> bool:
     """Whether an argument, whatever it means, looks like a path outside the workspace or one that may hold secrets."""
     value = text.partition("=")[2] if text.startswith("-") else text
     return value.startswith(("/", "~")) or ".." in value.split("/") or bool(SECRET.search(value))

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from toolcrib.command.judge.judged_commands import JudgedCommand
 from toolcrib.command.judge.judgement import Judgement
 
-MOST = 2  # reasons that are told
-LONGEST = 300  # characters
+MAX_REASONS = 2  # reasons that are told
+MAX_LENGTH = 300  # characters
 ACCESSES = {"read": "reads", "write": "writes", "delete": "deletes"}
 # How a path's trouble ends, and what is said of it instead.
 TROUBLES = {
@@ -58,8 +58,8 @@ def why(judgement: Judgement, secrets: Sequence[str] = ()) -> str:
     elif judgement.reason.startswith(KEPT[:1]):  # about all of it, before what its parts are
         found.insert(len(secrets), judgement.reason.partition(" (and ")[0])
     different = list(dict.fromkeys(found))
-    more = f" (and {len(different) - MOST} more)" if len(different) > MOST else ""
-    return " ".join("; ".join(different[:MOST]).split())[:LONGEST] + more
+    more = f" (and {len(different) - MAX_REASONS} more)" if len(different) > MAX_REASONS else ""
+    return " ".join("; ".join(different[:MAX_REASONS]).split())[:MAX_LENGTH] + more
 
 
 def _of_whole(judgement: Judgement) -> str:

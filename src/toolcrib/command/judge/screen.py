@@ -11,7 +11,7 @@ import unicodedata
 from toolcrib.command.not_proved import NotProved
 from toolcrib.visible import WITHOUT_GLYPH
 
-LONGEST = 10_000  # bytes; nobody reviews more
+MAX_LENGTH = 10_000  # bytes; nobody reviews more
 PADDING = re.compile(r"[ \t]{60,}|(?:[ \t]*\n){20,}")  # pushes the rest off the screen
 # Marks and letters that are drawn as nothing, or as a blank.
 SHAPELESS = re.compile(f"[{WITHOUT_GLYPH}\ufe0f]")
@@ -32,8 +32,8 @@ def screen(text: str) -> None:
     if not PLAIN.fullmatch(text):
         for sign in text:
             _check(sign)
-    if len(text) > LONGEST or len(text.encode()) > LONGEST:
-        raise NotProved(f"longer than {LONGEST:,} bytes")
+    if len(text) > MAX_LENGTH or len(text.encode()) > MAX_LENGTH:
+        raise NotProved(f"longer than {MAX_LENGTH:,} bytes")
     if PADDING.search(text):
         raise NotProved("padding that can hide a part of it")
     if not text.strip():

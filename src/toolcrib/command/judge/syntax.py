@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from toolcrib.command.judge.screen import LONGEST
+from toolcrib.command.judge.screen import MAX_LENGTH
 from toolcrib.command.not_proved import NotProved
 
 if TYPE_CHECKING:
     from tree_sitter import Language, TreeCursor
 
-MOST_OPERATORS = 400
+MAX_OPERATORS = 400
 OPERATOR = re.compile(r"[|&;(){}<>`$[]")
 ABOVE = re.compile("[^\x00-\xff]")
 AFTER_HEREDOC = re.compile(r"<<[^\n]*")
@@ -74,7 +74,7 @@ class Node:
 def tree_of(text: str) -> Node:
     """The syntax tree, whatever its errors. Raises NotProved where tree-sitter-bash is not installed, and for a
     text that would keep it busy: its time grows with the square of the operators in a row."""
-    if len(text) > LONGEST or len(OPERATOR.findall(text)) > MOST_OPERATORS:
+    if len(text) > MAX_LENGTH or len(OPERATOR.findall(text)) > MAX_OPERATORS:
         raise NotProved("too long or too intricate to review")
     try:
         import tree_sitter

@@ -12,7 +12,7 @@ from toolcrib.command.programs.table import SYSTEM
 from toolcrib.command.programs.traits import script_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT, inner_at
 
-DEEPEST = 4
+MAX_DEPTH = 4
 
 
 def unwrapped(plan: Plan, depth: int = 0) -> Plan:
@@ -40,7 +40,7 @@ def _stage(stage: Stage, depth: int) -> Stage:
     if (script := script_of(argv)) is not None:
         if stage.env:
             raise NotProved("variables for a shell")
-        if depth >= DEEPEST:
+        if depth >= MAX_DEPTH:
             raise NotProved("nested too deep")
         return Subshell(unwrapped(parse(script), depth + 1), stage.redirects)
     if argv[0].rpartition("/")[2] == "env" and (at := inner_at(argv)) is not None:

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 Check = Callable[[list[str]], str | None]  # of an argv, its name bare: what it would destroy
 
 HOME = "~"
-LONGEST_PATTERN = 200  # what is longer names nothing short
+MAX_PATTERN = 200  # what is longer names nothing short
 SYSTEM = {
     "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc", "/root",
     "/run", "/sbin", "/srv", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/sbin", "/usr/local",
@@ -51,7 +51,7 @@ def is_vital(path: str) -> bool:
     plain = "/" + posixpath.normpath(text).lstrip("/")
     if plain in SYSTEM or re.fullmatch(r"/(?:home|Users)/[^/]+", plain):
         return True
-    patterned = len(plain) < LONGEST_PATTERN and any(sign in plain for sign in "*?[")
+    patterned = len(plain) < MAX_PATTERN and any(sign in plain for sign in "*?[")
     return patterned and any(fnmatchcase(place, plain) for place in SYSTEM)
 
 
@@ -74,7 +74,7 @@ def check_of(name: str) -> Check | None:
 def destroyed_by(argv: Sequence[str]) -> str | None:
     """What a command with known arguments would destroy, or None."""
     name = program(argv)
-    if len(name) < LONGEST_PATTERN and any(sign in name for sign in "*?["):
+    if len(name) < MAX_PATTERN and any(sign in name for sign in "*?["):
         name = next((known for known in ("rm", *STOP_MACHINE.split()) if fnmatchcase(known, name)), name)
     check = check_of(name)
     return check([name, *argv[1:]]) if check is not None else None

@@ -18,7 +18,7 @@ SYNOPSES: dict[str, Synopsis] = {
 }
 GLOBALS: dict[str, tuple[str, ...]] = {"git": git.GLOBALS, **develop.GLOBALS}
 FAMILIES = {name.split()[0] for name in SYNOPSES if " " in name}
-MOST_VERBS = 3
+MAX_VERBS = 3
 NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 # These print a text and end, if that is all they are asked for.
 SAYS_HELP = {
@@ -56,7 +56,7 @@ def find_synopsis(argv: Sequence[str | None]) -> tuple[str, Synopsis, int]:
     at = 1
     while at < len(argv) and argv[at] in GLOBALS.get(name, ()):
         at += 1
-    for verbs in range(min(MOST_VERBS, len(argv) - at), -1, -1):
+    for verbs in range(min(MAX_VERBS, len(argv) - at), -1, -1):
         words = argv[at : at + verbs]
         if None in words:
             continue

@@ -110,7 +110,7 @@ class ResultText:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Form:
-    """One text format.
+    """One text format, as templates: how calls, results and thinking are written, and how tools are declared.
 
     **Calls.** `call` is the template of one call. It holds either `{call}`, a JSON object with the name and the
     arguments under `keys` (without keys: `{NAME: arguments}`), or `{name}` and `{arguments}`: a JSON object,

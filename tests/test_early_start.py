@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib import Agent, Effect, ToolCall, tool
+from toolcrib import Agent, Effect, Toolbox, ToolCall, tool
 from toolcrib.agent import Reason
 from toolcrib.events import AnswerRestarted, CallFinished, Event, TurnStarted
 from toolcrib.messages import (
@@ -288,3 +288,25 @@ async def test_cancelling_the_turn_leaves_each_call_one_result() -> None:
     assert len(results) == 2
     assert results[0].text == "saw "
     assert results[1].is_error
+
+
+async def test_a_call_that_the_whole_answer_has_with_other_arguments_is_recorded_once() -> None:
+    """What was started for other arguments is thrown away: a key has one result."""
+
+    @tool(effect=Effect.READ, secrets=(), open_world=False)
+    async def look(path: str) -> str:
+        return f"seen {path}"
+
+    box: Toolbox = Toolbox([look])
+    early = box.early_start("r", 0, None)
+    early.feed(0, "look", "i", '{"path": "streamed"}')
+    assert await early.completed(0, None)
+    await asyncio.sleep(0.01)
+    recorded: list[str] = []
+    await box.call_turn(
+        [ToolCall("look", {"path": "whole"}, "i")],
+        run="r",
+        early=early,
+        record=lambda key, result: recorded.append(result.text),
+    )
+    assert recorded == ["seen whole"]

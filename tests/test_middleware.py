@@ -10,15 +10,27 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from toolcrib import Agent, Answer, Context, Effect, Tool, Toolbox, ToolCall, ToolResult, Verdict, tool
 from toolcrib.call import CallKey
+from toolcrib.content import Text
 from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished
 from toolcrib.models import Scripted
 from toolcrib.prepared import Pending, Prepared, Ready, Refused
+from toolcrib.rules.limits import Limit
 from toolcrib.sink import EventLog
-from toolcrib.toolbox import AutonomyPolicy, ExecuteStep, NextExecute, NextPrepare, PrepareStep
+from toolcrib.toolbox import (
+    AutonomyPolicy,
+    Decision,
+    ExecuteStep,
+    NextExecute,
+    NextPrepare,
+    PrepareStep,
+    Verb,
+)
+from toolcrib.toolbox.policy import PolicyRequest
 from toolcrib.toolset import prefixed, with_middleware
 
 ran: list[str] = []
@@ -460,8 +472,6 @@ async def test_a_step_that_executes_the_call_by_itself_is_told_so() -> None:
 
 
 async def test_a_tool_that_was_made_for_a_call_is_closed_whatever_a_step_does() -> None:
-    from pydantic import BaseModel
-
     living: list[int] = []
 
     class Nothing(BaseModel):
@@ -526,3 +536,225 @@ def test_what_is_no_list_of_steps_is_refused_at_once(steps: Any) -> None:
         Toolbox([look], around_execute=steps)
     with pytest.raises(TypeError, match="around_prepare"):
         with_middleware([look], around_prepare=steps)
+
+
+# -- what an attacker, or a mistake, could try
+
+
+class NotAnException(BaseException):
+    pass
+
+
+def raising(error: BaseException, after: bool) -> Any:
+    async def step(value: Any, next: Any) -> Any:
+        if after:
+            await next(value)
+        raise error
+
+    return step
+
+
+@pytest.mark.parametrize(
+    "error", [GeneratorExit(), NotAnException(), asyncio.CancelledError(), StopIteration()]
+)
+@pytest.mark.parametrize("after", [True, False])
+@pytest.mark.parametrize("where", ["around_prepare", "around_execute"])
+@pytest.mark.parametrize("per_box", [True, False])
+async def test_whatever_a_step_raises_is_answered(
+    error: BaseException, after: bool, where: str, per_box: bool
+) -> None:
+    steps: dict[str, Any] = {where: [raising(error, after)]}
+    box: Toolbox = Toolbox([look], **steps) if per_box else Toolbox([with_middleware([look], **steps)])
+    result = await Results(box).call("look", path="a")
+    assert result.is_error or after
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ToolResult(None),  # type: ignore[arg-type]
+        ToolResult((None,)),  # type: ignore[arg-type]
+        ToolResult((Text(None),)),  # type: ignore[arg-type]
+        ToolResult((Text("a"),), code="no code"),  # type: ignore[arg-type]
+    ],
+)
+@pytest.mark.parametrize("where", ["around_prepare", "around_execute"])
+async def test_a_result_that_cannot_be_sent_is_a_failure(given: ToolResult, where: str) -> None:
+    async def step(value: Any, next: Any) -> ToolResult:
+        return given
+
+    steps: dict[str, Any] = {where: [step]}
+    (await Results(Toolbox([look], **steps)).call("look", path="a")).to_dict()
+
+
+async def test_a_refusal_that_a_step_keeps_is_recorded_for_each_call() -> None:
+    kept = Refused(ToolCall("look"), CallKey("", 0, 0), ToolResult.of("no"))
+
+    async def step(call: ToolCall, next: NextPrepare) -> Prepared:
+        return kept
+
+    box: Toolbox = Toolbox([look], around_prepare=[step])
+    for _ in range(3):
+        assert (await Results(box).call("look", path="a")).text == "no"
+
+
+async def test_what_a_step_changes_in_place_does_not_change_what_runs() -> None:
+    async def step(prepared: Ready, next: NextExecute) -> ToolResult:
+        prepared.params["path"] = prepared.arguments["path"] = "elsewhere"
+        prepared.call.name, prepared.call.arguments = "another", {"path": "elsewhere"}
+        return await next(prepared)
+
+    async def yes(question: Any) -> Answer:
+        return Answer(Verdict.YES)
+
+    box: Toolbox = Toolbox([save], around_execute=[step], approver=yes, limits=[Limit(1, ("save",))])
+    call = ToolCall("save", {"path": "here"})
+    await box.call(call)
+    assert ran == ["save here"] and call == ToolCall("save", {"path": "here"})
+    assert (await box.call(call)).code is ErrorCode.RATE_LIMITED
+
+
+@pytest.mark.parametrize("per_box", [True, False])
+async def test_a_call_that_a_step_renames_in_place_is_a_call_of_that_name(per_box: bool) -> None:
+    async def step(call: ToolCall, next: NextPrepare) -> Prepared:
+        call.name = "unlimited"
+        return await next(call)
+
+    if per_box:
+        box: Toolbox = Toolbox([look], around_prepare=[step])
+    else:
+        box = Toolbox([with_middleware([look], around_prepare=[step])])
+    assert (await Results(box).call("look", path="a")).code is ErrorCode.UNKNOWN_TOOL
+    assert ran == []
+
+
+async def test_a_result_that_a_step_changes_in_place_is_masked_and_cut_like_any() -> None:
+    class Store:
+        def names(self) -> list[str]:
+            return ["TOKEN"]
+
+        def get(self, name: str) -> str:
+            return "hunter2-hunter2"
+
+    @tool(effect=Effect.READ, secrets=("key",))
+    async def use(key: str) -> str:
+        return "used"
+
+    async def step(prepared: Ready, next: NextExecute) -> ToolResult:
+        result = await next(prepared)
+        result.parts[0].text += " hunter2-hunter2"  # type: ignore[union-attr]
+        result.parts = (*result.parts, Text("long " * 100_000))
+        return result
+
+    box: Toolbox = Toolbox([use], secrets=Store(), around_execute=[step])
+    result = await Results(box).call("use", key="<secret_ref:TOKEN>")
+    assert "hunter2" not in result.text and len(result.text) < 100_000
+
+
+async def test_what_a_step_takes_in_from_outside_counts_at_once() -> None:
+    seen: list[tuple[str, list[str]]] = []
+
+    @tool(effect=Effect.READ, secrets=(), open_world=True)
+    async def fetch(path: str) -> str:
+        return "from a stranger"
+
+    @tool(effect=Effect.READ, secrets=(), open_world=False)
+    async def near(path: str) -> str:
+        return "near"
+
+    class Watching(AutonomyPolicy):
+        tracks_taint = True
+
+        def decide(self, request: PolicyRequest, /) -> Decision:
+            seen.append((request.facts.name, sorted(request.taint)))
+            return Decision(Verb.ALLOW)
+
+    async def step(prepared: Ready, next: NextExecute) -> ToolResult:
+        taken = await next(ToolCall("fetch", {"path": "x"}))
+        await next(ToolCall("save", {"path": taken.text}))
+        await next(prepared)
+        return taken
+
+    box: Toolbox = Toolbox([near, fetch, save], policy=Watching("full"), around_execute=[step])
+    result = await box.call("near", {"path": "a"}, key=CallKey("r", 0, 0))
+    assert seen == [("near", []), ("fetch", []), ("save", ["fetch"])]
+    assert result.outside and "fetch" in box.provenance("r").taint
+
+
+async def test_what_a_step_left_running_is_stopped_with_its_result() -> None:
+    living: list[int] = []
+    started = asyncio.Event()
+
+    @tool(effect=Effect.READ, secrets=())
+    async def slow() -> str:
+        started.set()
+        await asyncio.sleep(0.05)
+        ran.append("slow")
+        return "slow"
+
+    class Nothing(BaseModel):
+        pass
+
+    class Made(Tool[Nothing, str], name="made", effect=Effect.READ, secrets=()):
+        def __init__(self) -> None:
+            living.append(id(self))
+
+        async def execute(self, params: Nothing, ctx: Context) -> str:
+            ran.append("made")
+            return "made"
+
+        async def aclose(self) -> None:
+            living.remove(id(self))
+
+    left: list[Any] = []
+
+    async def hasty(prepared: Ready, next: NextExecute) -> ToolResult:
+        left.append(asyncio.create_task(next(prepared)))  # type: ignore[arg-type]
+        await started.wait()
+        left.append(asyncio.create_task(next(ToolCall("made", {}))))  # type: ignore[arg-type]
+        return ToolResult.of("done")
+
+    async def hoarding(call: ToolCall, next: NextPrepare) -> Any:
+        left.append(asyncio.create_task(next(call)))  # type: ignore[arg-type]
+        return ToolResult.of("no")
+
+    assert (await Results(Toolbox([slow, Made], around_execute=[hasty])).call("slow")).text == "done"
+    assert (await Results(Toolbox([Made], around_prepare=[hoarding])).call("made")).text == "no"
+    await asyncio.wait(left)
+    assert ran == [] and living == []
+    for task in left:
+        assert task.cancelled() or task.exception() is not None
+
+
+async def test_a_tool_whose_closing_fails_hard_does_not_cost_the_result() -> None:
+    class Nothing(BaseModel):
+        pass
+
+    class Made(Tool[Nothing, str], name="made", effect=Effect.READ, secrets=()):
+        async def execute(self, params: Nothing, ctx: Context) -> str:
+            return "made"
+
+        async def aclose(self) -> None:
+            raise asyncio.CancelledError
+
+    async def twice(prepared: Ready, next: NextExecute) -> ToolResult:
+        await next(ToolCall("made", {}))
+        return await next(prepared)
+
+    assert (await Results(Toolbox([Made], around_execute=[twice])).call("made")).text == "made"
+
+
+async def test_calls_that_a_step_made_within_a_call_leave_no_run_behind() -> None:
+    @tool(effect=Effect.READ, secrets=())
+    async def outer(ctx: Context) -> str:
+        return (await ctx.call("look", path="inner")).text
+
+    async def step(prepared: Ready, next: NextExecute) -> ToolResult:
+        if prepared.call.name == "outer":
+            await next(prepared)
+            return await next(ToolCall("look", {"path": "z"}))
+        return await next(prepared)
+
+    box: Toolbox = Toolbox([look, outer], around_execute=[step])
+    await box.call("outer")
+    assert box.sink.parents == {}

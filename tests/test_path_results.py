@@ -19,10 +19,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tests.properties import examples
-from toolcrib import Effect, File, Image, Text, Toolbox, ToolResult
+from toolcrib import Answer, Effect, File, Image, Text, Toolbox, ToolResult, Verdict
 from toolcrib.content import Audio, Json
-from toolcrib.events import StatusChanged
+from toolcrib.errors import ErrorCode
+from toolcrib.events import CallFinished, StatusChanged
 from toolcrib.function import tool
+from toolcrib.question import Preview
+from toolcrib.sink import EventLog
 from toolcrib.toolbox.cap import cut_middle
 
 READ = Effect.READ
@@ -380,3 +383,48 @@ async def test_unknown_names_make_no_statistics() -> None:
     for n in range(10):
         await box.call(f"invented_{n}", {})
     assert box.stats() == {}
+
+
+class NotAnException(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), GeneratorExit(), NotAnException(), ValueError()])
+@pytest.mark.parametrize("name", ["look", "unknown"])
+async def test_whatever_a_recorder_raises_listeners_are_told_of_the_result(
+    error: BaseException, name: str
+) -> None:
+    @tool(effect=READ, secrets=())
+    async def look() -> str:
+        return "seen"
+
+    def record(key: object, result: object) -> None:
+        raise error
+
+    box: Toolbox = Toolbox([look])
+    log = box.subscribe(EventLog())
+    await box.call(name, record=record)
+    assert sum(isinstance(event, CallFinished) for event in log.events) == 1
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), GeneratorExit(), NotAnException(), ValueError()])
+async def test_whatever_a_preview_raises_the_question_is_asked(error: BaseException) -> None:
+    def preview(given: dict[str, Any]) -> Preview:
+        raise error
+
+    @tool(effect=Effect.WRITE, secrets=(), preview=preview)
+    async def save() -> str:
+        return "saved"
+
+    async def yes(question: object) -> Answer:
+        return Answer(Verdict.YES)
+
+    assert (await Toolbox([save], approver=yes).call("save")).text == "saved"
+
+
+async def test_a_tool_that_gives_a_result_with_an_unknown_code_failed() -> None:
+    @tool(effect=READ, secrets=())
+    async def odd() -> ToolResult:
+        return ToolResult((Text("a"),), code="no code")  # type: ignore[arg-type]
+
+    assert (await Toolbox([odd]).call("odd")).code is ErrorCode.FAILED

@@ -14,6 +14,7 @@ __all__ = [
     "ToolError",
     "ToolcribError",
     "as_tuple",
+    "cancelled_from_within",
     "traceback_text",
 ]
 
@@ -85,3 +86,11 @@ def traceback_text(error: BaseException) -> str:
     import traceback
 
     return "".join(traceback.format_exception(error))
+
+
+def cancelled_from_within(problem: BaseException) -> bool:
+    """Whether a cancellation is not the caller's: the caller's own task was not cancelled."""
+    import asyncio
+
+    task = asyncio.current_task()
+    return isinstance(problem, asyncio.CancelledError) and task is not None and not task.cancelling()

@@ -11,8 +11,9 @@ again, or only look at the clock.
 
 What no step can do is to get round the box. `next` of an ExecuteStep runs nothing but what the box has decided on: a
 ToolCall (or any Ready that is not the one the step was handed) is resolved, validated and decided anew, and asked
-about if need be. And whatever a step does, a call ends in exactly one recorded result: a step that raises, or that
-gives no result, is answered like a tool that failed.
+about if need be. The Ready that a step is handed is a copy: what is changed in it, in place, does not change what runs.
+And whatever a step does, a call ends in exactly one recorded result: a step that raises, or that gives no result, is
+answered like a tool that failed. What a step has left running is stopped when it gives its result.
 """
 
 from __future__ import annotations

@@ -100,6 +100,10 @@ class EarlyStart:
         started = self._started.get(index)
         return started[1] if started is not None and _same(started[0], call) else None
 
+    def started(self, prepared: Prepared) -> bool:
+        """Whether a prepared call is one that was prepared here."""
+        return self._started.get(prepared.key.index, (None, None, None))[1] is prepared
+
     def task(self, prepared: Prepared) -> asyncio.Task[ToolResult] | None:
         """The run of a prepared call that was started."""
         _, here, task = self._started.get(prepared.key.index, (None, None, None))

@@ -77,6 +77,9 @@ class Execution(Deadline):
 
     __slots__ = ("params", "parts", "problem", "ready", "seconds", "to_raise")
 
+    outside = False  # no other call than `ready` ran
+    others = ()
+
     def __init__(self, parts: Executor, ready: Ready, deps: Any, seconds: float) -> None:
         self.parts = parts
         self.ready = ready

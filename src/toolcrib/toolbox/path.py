@@ -217,19 +217,25 @@ class CallPath:
             work = self._through_steps(executor, ready, deps, timeout)
         result = await work
         to_raise, ready = work.to_raise, work.ready
-        if ready.tool.entry.owned and ready not in self.runaway:
-            try:
-                await close_tool(ready.tool.instance)
-            except BaseException as cancelled:  # the result is recorded all the same
-                to_raise = to_raise or cancelled
-        if self.decider.tracks_taint and record_call(self.runs, ready):
+        if ready.tool.entry.owned or work.others:
+            for held in (ready, *work.others):
+                if held.tool.entry.owned and held not in self.runaway:
+                    try:
+                        await close_tool(held.tool.instance)
+                    except BaseException as cancelled:  # the result is recorded all the same
+                        to_raise = to_raise or cancelled
+        if self._took_in(ready) or work.outside:
             result.outside = True
         self.report.ended(ready, result, self.timer() - started, work.problem, record)
-        if ready.tool.definition.wants_context and work.inner_calls:
+        if work.inner_calls:
             self.runs.close_inner(ready.key)
         if to_raise is not None:
             raise to_raise
         return result
+
+    def _took_in(self, ready: Ready) -> bool:
+        """Whether a call brought in content from outside; its run is tainted then."""
+        return self.decider.tracks_taint and record_call(self.runs, ready)
 
     def _through_steps(
         self, executor: Executor, ready: Ready, deps: Any, timeout: float | None
@@ -249,5 +255,5 @@ class CallPath:
             return await self.questions.settle_anew(prepared, deps)
 
         return ExecutionThroughSteps(
-            ready, self.steps, own, execution_of, prepare_anew, executor.shown_to_model
+            ready, self.steps, own, execution_of, prepare_anew, executor.shown_to_model, self._took_in
         )

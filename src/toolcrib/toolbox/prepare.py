@@ -68,6 +68,7 @@ class Preparation:
         self, call: ToolCall, key: CallKey, tool_list: ToolList | None, stream: PartialCall | None, deps: Any
     ) -> Prepared:
         """Resolve the tool; then the rest, through the middleware of the toolsets that the tool comes from."""
+        name = call.name
         tool = await self.resolver.resolve(call, key, tool_list, stream, deps)
         if isinstance(tool, Refused):
             if call.problem and not call.name:  # it never came to a name
@@ -80,7 +81,7 @@ class Preparation:
             return prepared
 
         async def decided(changed: ToolCall) -> Prepared:
-            if changed.name != call.name:  # a tool of another toolset has other steps
+            if changed.name != name:  # a tool of another toolset has other steps
                 return await self._by_name(changed, key, tool_list, None, deps)
             return self._decided(changed, key, tool, tool_list)
 

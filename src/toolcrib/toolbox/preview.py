@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from toolcrib.errors import traceback_text
+from toolcrib.errors import cancelled_from_within, traceback_text
 from toolcrib.prepared import Pending
 from toolcrib.question import Preview
 from toolcrib.toolbox.operator_log import Mask, OperatorLog
@@ -47,12 +47,18 @@ class Previews:
         hook: Callable[..., Any] | None = pending.tool.definition.hooks.get("preview")
         if hook is None:
             return None
+        import asyncio
+
         job = self._workers.submit(hook, (pending.tool.instance, pending.params))
         try:
             if not await job.wait(PREVIEW_TIME):
                 return Preview("(what it would do could not be shown in time)")
             shown = job.result()
             return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
-        except (Exception, SystemExit) as problem:
+        except BaseException as problem:
+            if isinstance(problem, KeyboardInterrupt | asyncio.CancelledError) and not cancelled_from_within(
+                problem
+            ):
+                raise
             self._operator.problem(f"the preview of tool {pending.call.name} failed", traceback_text(problem))
             return None

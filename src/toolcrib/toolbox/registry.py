@@ -8,7 +8,7 @@ from typing import Any
 
 from toolcrib.compiling.definition import Definition
 from toolcrib.context import Context
-from toolcrib.errors import ToolDefinitionError
+from toolcrib.errors import ToolDefinitionError, cancelled_from_within
 from toolcrib.prepared import ResolvedTool
 from toolcrib.tool import Tool
 from toolcrib.toolset import ToolFactory, ToolLike, Toolset, name_of, unwrapped
@@ -67,7 +67,9 @@ async def close_tool(tool: Any) -> None:
         ended = closing()
         if inspect.isawaitable(ended):
             await ended
-    except Exception:
+    except BaseException as problem:
+        if not isinstance(problem, Exception) and not cancelled_from_within(problem):
+            raise
         import logging
 
         logging.getLogger("toolcrib").exception("closing a tool failed")

@@ -85,7 +85,9 @@ class Report:
         """Hand a result to the recorder. If the recorder fails, the operator is told."""
         try:
             record(key, result)
-        except Exception as problem:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as problem:
             self.operator.problem(f"the result of call {key} could not be recorded", traceback_text(problem))
 
     def _emit(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.context import Context, Host
-from toolcrib.errors import ToolDefinitionError, traceback_text
+from toolcrib.errors import ToolDefinitionError, cancelled_from_within, traceback_text
 from toolcrib.prepared import Refused, ResolvedTool
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.operator_log import OperatorLog
@@ -56,7 +56,7 @@ class Resolver:
             self.operator.set_aside(key.run, name, str(problem))
             return Refused(call, key, model_messages.tool_broken(name), str(problem))
         except BaseException as problem:  # a factory that raised, or that awaited what was cancelled
-            if not isinstance(problem, Exception) and not _cancelled_from_within(problem):
+            if not isinstance(problem, Exception) and not cancelled_from_within(problem):
                 raise
             return Refused(call, key, model_messages.failed(name), traceback_text(problem))
 
@@ -91,11 +91,3 @@ class Resolver:
         ctx: Context[Any] = Context(deps, key=key, tool=name, host=self.host)
         instance, definition = await made(entry, ctx)
         return ResolvedTool(entry, instance, definition)
-
-
-def _cancelled_from_within(problem: BaseException) -> bool:
-    """Whether a cancellation is not the caller's: the caller's own task was not cancelled."""
-    import asyncio
-
-    task = asyncio.current_task()
-    return isinstance(problem, asyncio.CancelledError) and task is not None and not task.cancelling()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+import copy
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.context import Context
-from toolcrib.errors import traceback_text
+from toolcrib.errors import cancelled_from_within, traceback_text
 from toolcrib.middleware import ExecuteStep, NextPrepare, PrepareStep
-from toolcrib.prepared import Pending, Prepared, Ready, Refused, ResolvedTool
+from toolcrib.prepared import Lookups, Pending, Prepared, Ready, Refused, ResolvedTool
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.registry import close_tool
+from toolcrib.toolbox.sendable import result_of
 
 __all__ = ["ExecutionThroughSteps", "prepare_through"]
 
@@ -32,20 +34,27 @@ async def prepare_through(
     for the call and are not used after all are closed.
     """
     issued: list[Ready | Pending] = []
+    over = asyncio.Event()
 
-    async def rest(at: int, call: ToolCall) -> Prepared:
-        if not isinstance(call, ToolCall):
-            raise TypeError(f"a step around preparation hands a ToolCall to next, got {call!r}")
+    async def rest(at: int, changed: ToolCall) -> Prepared:
+        if not isinstance(changed, ToolCall):
+            raise TypeError(f"a step around preparation hands a ToolCall to next, got {changed!r}")
+        if over.is_set():
+            raise RuntimeError(f"the call {key} is prepared already: next came too late")
+        call = _own_copy(changed)  # a step may keep the object, and change it later
         if at == len(steps):
             prepared = await innermost(call)
             if not isinstance(prepared, Refused):
+                if over.is_set():
+                    await _close_tools([prepared.tool], None)
+                    raise RuntimeError(f"the call {key} is prepared already: next came too late")
                 issued.append(prepared)
             return prepared
         answer: object = await steps[at](call, lambda changed: rest(at + 1, changed))
         if isinstance(answer, ToolResult):
-            return Refused(call, key, answer)
-        if isinstance(answer, Refused):
-            return replace(answer, key=key)
+            return Refused(call, key, result_of(answer))
+        if isinstance(answer, Refused):  # one that the step keeps, perhaps, and gives again
+            return Refused(answer.call, key, result_of(answer.result), answer.problem)
         if isinstance(answer, Ready | Pending) and any(answer is given for given in issued):
             return answer
         raise TypeError(f"a step around preparation gives what next gave it, or a ToolResult; got {answer!r}")
@@ -53,14 +62,56 @@ async def prepare_through(
     answer: Prepared | None = None
     try:
         answer = await rest(0, call)
-    except Exception as problem:
+    except BaseException as problem:
+        callers = isinstance(problem, asyncio.CancelledError) and not cancelled_from_within(problem)
+        if callers or isinstance(problem, KeyboardInterrupt):
+            raise
         answer = Refused(call, key, model_messages.failed(call.name), traceback_text(problem))
     finally:
+        over.set()
         used = answer.tool if isinstance(answer, Ready | Pending) else None
-        for tool in {id(tool): tool for tool in (*made, *(item.tool for item in issued))}.values():
-            if tool is not used and tool.entry.owned:
-                await close_tool(tool.instance)
+        await _close_tools((*made, *(item.tool for item in issued)), used)
     return answer
+
+
+async def _close_tools(tools: Iterable[ResolvedTool], used: ResolvedTool | None) -> None:
+    """Close the tools that were made for a call, but for the one that is used."""
+    for tool in {id(tool): tool for tool in tools}.values():
+        if tool is not used and tool.entry.owned:
+            await close_tool(tool.instance)
+
+
+def _own_copy(call: ToolCall) -> ToolCall:
+    """The same call as an object that nobody else can change."""
+    given = call.arguments
+    return replace(call, arguments=given if isinstance(given, str) else copy.deepcopy(given))
+
+
+def _shown_to_step(ready: Ready) -> Ready:
+    """A call as a step is handed it. What is changed in it, in place, does not change what runs."""
+    lookups = Lookups()
+    if ready.accesses_known:
+        lookups.accesses = ready.accesses
+    try:
+        params, given = copy.deepcopy(ready.params), copy.deepcopy(ready.given)
+    except Exception:  # a user's type that cannot be copied
+        params, given = ready.params, ready.given
+    return ready._replace(call=_own_copy(ready.call), params=params, given=given, lookups=lookups)
+
+
+def _shown_result(result: ToolResult) -> ToolResult:
+    """A result as a step is handed it: what it changes in it is looked at like a result of its own."""
+    shown = result.copy()
+    shown.parts = tuple(copy.deepcopy(part) for part in result.parts)
+    return shown
+
+
+def _same(one: ToolResult, other: ToolResult) -> bool:
+    return (
+        one.parts == other.parts
+        and one._structured is other._structured
+        and (one.is_error, one.code, one.full_output) == (other.is_error, other.code, other.full_output)
+    )
 
 
 class OneRun(Protocol):
@@ -77,7 +128,8 @@ class ExecutionThroughSteps:
     """One execution through the steps around it. Awaiting it gives its result, whatever the steps do.
 
     `execution_of` starts the run of a call. `prepare_anew` decides on a call that a step changed, and asks if need be.
-    `ready` is the call that ran last; the tools of the others are closed at the end.
+    `took_in` notes what a call that ran brought in from outside. `ready` is the call that ran last, `others` are those
+    besides it; their tools are closed by whoever awaits this. Nothing runs any more when the result is there.
     """
 
     def __init__(
@@ -88,6 +140,7 @@ class ExecutionThroughSteps:
         execution_of: Callable[[Ready], OneRun],
         prepare_anew: Callable[[ToolCall, CallKey], Awaitable[Ready | ToolResult]],
         shown_to_model: Callable[[Ready, ToolResult], ToolResult],
+        took_in: Callable[[Ready], bool],
     ) -> None:
         self.ready = ready
         self.problem = ""
@@ -99,9 +152,17 @@ class ExecutionThroughSteps:
         self._execution_of = execution_of
         self._prepare_anew = prepare_anew
         self._shown_to_model = shown_to_model
+        self._took_in = took_in
+        self.outside = False
         self._last: ToolResult | None = None  # what the tool itself gave last
         self._ended = False
-        self._tools = [ready.tool]
+        self._known = [ready]
+        self._running: dict[asyncio.Task[Any], asyncio.Event] = {}
+
+    @property
+    def others(self) -> list[Ready]:
+        """The calls besides the one that ran last."""
+        return [ready for ready in self._known if ready.tool is not self.ready.tool]
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
         return self._result().__await__()
@@ -112,25 +173,40 @@ class ExecutionThroughSteps:
         name = self.ready.call.name
         self.ready.execution.claim()  # a step that executes the call by itself waits for this one
         try:
-            result = await self._through_box_steps(0, self.ready)
+            given = await self._through_box_steps(0, self.ready)
+            last = self._last
+            if last is not None and (given is last or _same(given, last)):
+                result = last
+            else:  # a step's own, which it may keep and give again
+                result = self._shown_to_model(self.ready, result_of(given))
+        except asyncio.CancelledError:
+            result = self._last or model_messages.cancelled(name, started=False)
         except Exception as problem:
             self.problem = traceback_text(problem)
             result = model_messages.failed(name)
-        except asyncio.CancelledError:
-            result = self._last or model_messages.cancelled(name, started=False)
-        except (KeyboardInterrupt, SystemExit) as ending:
+        except BaseException as ending:  # a step cannot end the program, but by KeyboardInterrupt
             self.problem = traceback_text(ending)
             result = self._last or model_messages.failed(name)
             self.to_raise = ending if isinstance(ending, KeyboardInterrupt) else None
         finally:
             self._ended = True
+        if self._running:
+            await self._stop_running()
         if task is not None and task.cancelling() > cancelling and self.to_raise is None:
             self.to_raise = asyncio.CancelledError()
-        for tool in {id(tool): tool for tool in self._tools}.values():
-            if tool is not self.ready.tool and tool.entry.owned:
-                await close_tool(tool.instance)
-        # The result of a step may be an object that it keeps and gives again: what is recorded is a copy.
-        return result if result is self._last else self._shown_to_model(self.ready, result.copy())
+        return result
+
+    async def _stop_running(self) -> None:
+        """Stop what a step left running in tasks of its own."""
+        loop = asyncio.get_running_loop()
+        left = [(task, end) for task, end in self._running.items() if task.get_loop() is loop]
+        for task, _ in left:
+            task.cancel()
+        try:
+            for _, end in left:
+                await end.wait()
+        except BaseException as ending:  # the result is recorded all the same
+            self.to_raise = self.to_raise or ending
 
     async def _through_box_steps(self, at: int, ready: Ready) -> ToolResult:
         if at < len(self._box_steps):
@@ -147,6 +223,13 @@ class ExecutionThroughSteps:
     async def _through_tool_steps(self, steps: tuple[ExecuteStep, ...], ready: Ready) -> ToolResult:
         if not steps:
             return await self._run(ready)
+        if len(steps) <= len(self._own_steps):
+
+            async def inner(value: Ready | ToolCall) -> ToolResult:
+                assert isinstance(value, Ready)  # our own steps change nothing
+                return await self._through_tool_steps(steps[1:], value)
+
+            return await steps[0](ready, inner)
 
         async def rest(value: Ready) -> ToolResult:
             same = value.tool.entry is ready.tool.entry
@@ -157,10 +240,15 @@ class ExecutionThroughSteps:
     async def _step(
         self, step: ExecuteStep, ready: Ready, rest: Callable[[Ready], Awaitable[ToolResult]]
     ) -> ToolResult:
+        shown = _shown_to_step(ready)
+
         async def next(value: Ready | ToolCall) -> ToolResult:
-            if self._ended:
-                raise RuntimeError(f"the call {ready.key} has its result already: next came too late")
-            if value is ready:
+            result = await run(value)
+            return _shown_result(result) if result is self._last else result
+
+        async def run(value: Ready | ToolCall) -> ToolResult:
+            self._check_open()
+            if value is shown:
                 return await rest(ready)
             if not isinstance(value, Ready | ToolCall):
                 raise TypeError(f"a step hands on the call that it was handed, or a ToolCall; got {value!r}")
@@ -168,23 +256,44 @@ class ExecutionThroughSteps:
             anew = await self._prepare_anew(call, ready.key)
             if isinstance(anew, ToolResult):
                 return anew
-            self._tools.append(anew.tool)
-            return await rest(anew._replace(execution=self._first.execution))
+            if self._ended:
+                await _close_tools([anew.tool], None)
+            self._check_open()
+            anew = anew._replace(execution=self._first.execution)
+            self._known.append(anew)
+            return await rest(anew)
 
-        answer: object = await step(ready, next)
+        answer: object = await step(shown, next)
         if not isinstance(answer, ToolResult):
             raise TypeError(f"a step around execution gives a ToolResult; got {answer!r}")
         return answer
 
+    def _check_open(self) -> None:
+        if self._ended:
+            raise RuntimeError(f"the call {self._first.key} has its result already: next came too late")
+
     async def _run(self, ready: Ready) -> ToolResult:
+        self._check_open()
+        task = asyncio.current_task()
+        assert task is not None
+        self._running[task] = end = asyncio.Event()
+        try:
+            return await self._run_now(ready)
+        finally:
+            del self._running[task]
+            end.set()
+
+    async def _run_now(self, ready: Ready) -> ToolResult:
         self.ready = ready
         work = self._execution_of(ready)
         if work.ctx is not None:
             work.ctx._inner = self.inner_calls  # no key of an inner call is used twice
         self._last = result = await work
         self.problem = work.problem
+        if self._took_in(ready):
+            self.outside = True
         if work.ctx is not None:
-            self.inner_calls = work.ctx._inner
+            self.inner_calls = max(self.inner_calls, work.ctx._inner)
         if work.to_raise is not None:
             raise work.to_raise
         return result

@@ -64,7 +64,8 @@ class TurnCalls:
             for index, call in enumerate(self._calls):
                 self._prepared.append(None if index in originals else await self._prepare(index, call))
             if early is not None:
-                await early.discard(but={item.key.index for item in self._prepared if item is not None})
+                taken = [item for item in self._prepared if item is not None and early.started(item)]
+                await early.discard(but={item.key.index for item in taken})
                 early.release(self._record)
             await self._run_ordered()
         except BaseException:

@@ -1,11 +1,12 @@
 """How far a pattern matches what a call reaches, for example only a part of a folder."""
 
-from typing import Literal
+from typing import TypeAlias
 
 __all__ = ["NO", "PARTLY", "YES", "MatchLevel"]
 
-MatchLevel = Literal[0, 1, 2]
+MatchLevel: TypeAlias = int
+"""NO, PARTLY or YES; the more it matches, the larger."""
 
-NO: Literal[0] = 0
-PARTLY: Literal[1] = 1  # a part of it, or perhaps: what a command reaches is not always known
-YES: Literal[2] = 2  # all of it, for certain
+NO = 0
+PARTLY = 1  # a part of it, or perhaps: what a command reaches is not always known
+YES = 2  # all of it, for certain

@@ -3,7 +3,7 @@ back.
 
 | what | where |
 | --- | --- |
-| where secrets are kept | `stores.py`, `secret_file.py`, `keyring.py`, `secret_command.py` |
+| where secrets are kept | `stores.py`, `secret_file.py`, `system_keyring.py`, `secret_command.py` |
 | references in arguments, also of shell commands | `references.py`, `variables.py` |
 | masks known values | `redact.py`, `stream.py`, `secret_finder.py`, `encodings.py`, `decodings.py`, `byte_search.py` |
 | masks tokens in known formats | `patterns.py`, `pattern_search.py` |
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from toolcrib.secrets.keyring import Keyring
     from toolcrib.secrets.patterns import PATTERNS, TokenPattern
     from toolcrib.secrets.redact import Redacted, Redactor, UnfitSecret, unfit
     from toolcrib.secrets.references import (
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from toolcrib.secrets.secret_file import SecretFile
     from toolcrib.secrets.stores import Environment, SecretError, SecretStore, Stores
     from toolcrib.secrets.stream import RedactedStream
+    from toolcrib.secrets.system_keyring import Keyring
     from toolcrib.secrets.variables import as_variables
 
 __all__ = [
@@ -60,7 +60,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "keyring": ("Keyring",),
+        "system_keyring": ("Keyring",),
         "patterns": ("PATTERNS", "TokenPattern"),
         "redact": ("Redacted", "Redactor", "UnfitSecret", "unfit"),
         "references": ("Revealed", "SecretReference", "check_references", "find_references", "reveal"),

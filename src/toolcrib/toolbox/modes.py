@@ -12,7 +12,8 @@ from toolcrib.errors import Cancelled
 from toolcrib.prepared import ResolvedTool
 from toolcrib.toolbox.deadline import WillNotStop
 from toolcrib.toolbox.output import gathered
-from toolcrib.toolbox.threads import Workers
+from toolcrib.toolbox.registry import Entry
+from toolcrib.toolbox.threads import BRIEF_WAIT, Workers
 
 __all__ = ["COROUTINE", "MODES", "settled"]
 
@@ -68,18 +69,19 @@ MODES: dict[str, Any] = {
 async def _on_worker(
     workers: Workers,
     grace: float,
-    entry: object,
+    entry: Entry,
     fn: Callable[..., Any],
     args: tuple[Any, ...],
     ctx: Context[Any] | None,
 ) -> Any:
     """Run on a worker thread. A thread that does not stop when it is told is let go: its outcome is unknown."""
+    loop = asyncio.get_running_loop()
     if ctx is not None:
-        ctx._loop = asyncio.get_running_loop()
-    job = workers.submit(fn, args)
+        ctx._loop = loop
+    job = workers.submit(fn, args, loop)
     try:
-        await job.wait(brief=workers.expects_brief(entry))
-        workers.ran(entry, job.duration)
+        await job.wait(brief=entry.brief)
+        entry.brief = job.duration < BRIEF_WAIT
     except asyncio.CancelledError:
         if ctx is not None:
             ctx._cancelled = True

@@ -139,6 +139,8 @@ class CallPath:
         asking: asyncio.Lock | None = None,
     ) -> ToolResult:
         """Run a prepared call, asking the approver if need be. A call that was `kept` is decided on once more."""
+        if not kept and type(prepared) is Ready and not self.runaway:  # nobody else can execute it
+            return await self._run(prepared, deps, timeout, record)
 
         async def granted() -> Ready | ToolResult:
             checked: Prepared | ToolResult = prepared

@@ -49,7 +49,8 @@ class Previews:
             return None
         import asyncio
 
-        job = self._workers.submit(hook, (pending.tool.instance, pending.params))
+        args = pending.tool.instance, pending.params
+        job = self._workers.submit(hook, args, asyncio.get_running_loop())
         try:
             if not await job.wait(PREVIEW_TIME):
                 return Preview("(what it would do could not be shown in time)")

@@ -23,7 +23,7 @@ class Entry:
     the toolsets that the tool comes from.
     """
 
-    __slots__ = ("__weakref__", "compiled", "make", "name", "owned", "resolved", "steps", "supplied")
+    __slots__ = ("brief", "compiled", "make", "name", "owned", "resolved", "steps", "supplied")
 
     def __init__(self, name: str, supplied: ToolLike) -> None:
         self.name = name
@@ -33,6 +33,7 @@ class Entry:
         self.resolved: ResolvedTool | None = None  # of an instance, the same for all its calls
         self.make: Callable[[Context[Any]], Any] | None = None
         self.owned = False
+        self.brief = True  # whether its last run on a worker thread ended at once
         if isinstance(inner, ToolFactory):
             self.make, self.owned = inner.build, True
         elif isinstance(inner, type) and issubclass(inner, Tool):

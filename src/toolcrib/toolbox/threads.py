@@ -32,24 +32,10 @@ class Workers:
         self._lock = threading.Lock()
         self._threads = 0
         self._unfinished = 0
-        self._slow: weakref.WeakSet[Any] = weakref.WeakSet()  # tools whose last run was not brief
 
-    def expects_brief(self, tool: object) -> bool:
-        """Whether a run of this tool is expected to end at once, as its last one did."""
-        return tool not in self._slow
-
-    def ran(self, tool: object, seconds: float) -> None:
-        """Remember how long the last run of a tool took."""
-        if seconds >= BRIEF_WAIT:
-            self._slow.add(tool)
-        elif self._slow:
-            self._slow.discard(tool)
-
-    def submit(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> _Job:
-        """Run a function on a worker, in a copy of the caller's context variables."""
-        import asyncio
-
-        job = _Job(fn, args, contextvars.copy_context(), asyncio.get_running_loop())
+    def submit(self, fn: Callable[..., Any], args: tuple[Any, ...], loop: asyncio.AbstractEventLoop) -> _Job:
+        """Run a function on a worker, in a copy of the caller's context variables; `loop` is the running loop."""
+        job = _Job(fn, args, contextvars.copy_context(), loop)
         with self._lock:
             self._unfinished += 1
             if self._unfinished > self._threads and self._threads < self._limit:

@@ -52,8 +52,9 @@ class TurnCalls:
         self._deps = deps
         self._timeout = timeout
         self._record = record
-        self._asking = asyncio.Lock()
-        self._basis = path.basis()
+        several = len(calls) > 1
+        self._asking = asyncio.Lock() if several else None
+        self._basis = path.basis() if several else None
         self._prepared: list[Prepared | None] = []
         self._results: list[ToolResult | None] = [None] * len(calls)
 
@@ -127,7 +128,8 @@ class TurnCalls:
         if started is not None:
             self._results[index] = await started
             return
-        kept = bool(before) or self._early is not None or not self._path.still_decided_on(self._basis)
+        changed = self._basis is not None and not self._path.still_decided_on(self._basis)
+        kept = bool(before) or self._early is not None or changed
         self._results[index] = await self._path.finish(
             item, self._deps, self._timeout, self._record, kept=kept, asking=self._asking
         )

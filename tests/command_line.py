@@ -39,16 +39,12 @@ def toolcrib(
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end. Without `env` it has this environment, less keys and settings of a person."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TOOLCRIB_", "OPENAI_", "ANTHROPIC_"))}
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        given.write(stdin.encode())
-        given.seek(0)
+    given = stdin.encode()
+    assert len(given) <= select.PIPE_BUF, "a pipe takes no more before somebody reads"
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         reading, writing = os.pipe()
-        if len(stdin) < select.PIPE_BUF:  # most programs give a pipe, not a file
-            os.write(writing, stdin.encode())
-            os.close(writing)
-        else:
-            os.close(writing)
-            os.dup2(given.fileno(), reading)
+        os.write(writing, given)
+        os.close(writing)
         environment = {**(clean if env is None else env), **variables}
         try:
             child = Child(arguments, folder, environment, reading, out.fileno(), err.fileno())

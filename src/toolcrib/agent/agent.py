@@ -230,7 +230,7 @@ class Run:
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         subscription: Subscription = self.box.events()
-        work = self._begun()
+        work = self._ensure_task()
         work.add_done_callback(lambda _: subscription.close())
         try:
             async for event in subscription:
@@ -239,7 +239,7 @@ class Run:
         finally:
             self.box.unsubscribe(subscription)
 
-    def _begun(self) -> asyncio.Task[Outcome]:
+    def _ensure_task(self) -> asyncio.Task[Outcome]:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(
                 self._guarded(), name=f"toolcrib run {self.id}"
@@ -250,19 +250,19 @@ class Run:
         if self.outcome is not None:
             return self.outcome
         if self._task is None and self._stopped:
-            return self._never_begun()
-        work = self._begun()
+            return self._cancelled_before_start()
+        work = self._ensure_task()
         try:
             return await asyncio.shield(work) if self._stopped else await work
         except asyncio.CancelledError:
             if not work.cancelled():
                 raise
-            outcome = self.outcome or self._never_begun()
+            outcome = self.outcome or self._cancelled_before_start()
             if self._stopped:
                 return outcome
             raise
 
-    def _never_begun(self) -> Outcome:
+    def _cancelled_before_start(self) -> Outcome:
         return self._finished(Reason.CANCELLED, "", "the run was cancelled before it started")
 
     # -- the loop

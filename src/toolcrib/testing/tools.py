@@ -308,7 +308,7 @@ class Bench:
 
     def _words(self, check: str, result: ToolResult, item: Any) -> None:
         for unfit in UNFIT:
-            found = unfit.search(_without_given(result.text, item, self.folder))
+            found = unfit.search(_without_given(result.text, item))
             if found is not None:
                 self.report.error(
                     "words",
@@ -357,7 +357,7 @@ def _copy_of(folder: Path | None) -> Path:
     return copy
 
 
-def _without_given(text: str, item: Any, folder: Path | None) -> str:
+def _without_given(text: str, item: Any) -> str:
     """Removes the arguments' own words from a text, which may repeat them."""
     given: list[str] = []
 

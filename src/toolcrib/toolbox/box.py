@@ -1,4 +1,4 @@
-"""The toolbox: a façade over the registry and the path that calls take. `parts.py` makes the parts that it composes.
+"""The toolbox: a façade over the registry and the path that calls take, and the one place that composes their parts.
 
 `path.py` has the order of the steps of a call; each step has a module of its name.
 """

@@ -53,7 +53,7 @@ class EarlyStart:
         self._texts: dict[int, list[str]] = {}
         self._heads: dict[int, tuple[str, str]] = {}
         self._started: dict[int, Started] = {}
-        self._kept: list[tuple[CallKey, ToolResult]] = []
+        self._unrecorded: list[tuple[CallKey, ToolResult]] = []
         self._record: Record | None = None
         self._open = True
 
@@ -112,8 +112,8 @@ class EarlyStart:
     def release(self, record: Record | None) -> None:
         """The answer is complete: record the calls that ended, and the others when they end."""
         self._record = record
-        kept, self._kept = self._kept, []
-        for key, result in kept:
+        unrecorded, self._unrecorded = self._unrecorded, []
+        for key, result in unrecorded:
             self._keep(key, result)
 
     async def stop(self, record: Record | None) -> None:
@@ -128,7 +128,7 @@ class EarlyStart:
         """Discard the calls that were started, except some: cancel those that run, close their tools."""
         for index in [index for index in self._started if index not in but]:
             _, prepared, task = self._started.pop(index)
-            self._kept = [item for item in self._kept if item[0].index != index]
+            self._unrecorded = [item for item in self._unrecorded if item[0].index != index]
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -142,7 +142,7 @@ class EarlyStart:
         if self._record is not None:
             self._path.report.recorded(self._record, key, result)
         else:
-            self._kept.append((key, result))
+            self._unrecorded.append((key, result))
 
 
 def _same(streamed: ToolCall, whole: ToolCall) -> bool:

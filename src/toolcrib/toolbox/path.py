@@ -169,21 +169,21 @@ class CallPath:
             return self.report.refused(prepared, record)
         if not execution.claim():  # an answer that was sent twice: one runs, the other has the same result
             return await execution.wait()
-        held: Ready | Pending = prepared  # whose tool is closed where the call does not run
+        to_close: Ready | Pending = prepared  # whose tool is closed where the call does not run
         try:
             outcome = await granted()
             if isinstance(outcome, Ready):
-                held = outcome
+                to_close = outcome
                 if self.runaway and not await self.runaway.gone(outcome, self.grace):
                     outcome = model_messages.still_busy(name)
         except Exception as problem:  # a toolset or a policy that failed
             self.operator.problem(f"tool {name} could not be checked again", traceback_text(problem))
             outcome = model_messages.failed(name)
         except BaseException:  # cancelled: whoever waits for the result is told
-            await self.refuse(held, model_messages.cancelled(name, started=False), record)
+            await self.refuse(to_close, model_messages.cancelled(name, started=False), record)
             raise
         if isinstance(outcome, ToolResult):
-            return await self.refuse(held, outcome, record)
+            return await self.refuse(to_close, outcome, record)
         return await self._run(outcome, deps, timeout, record)
 
     def basis(self) -> tuple[Policy, tuple[int, ...]]:
@@ -220,10 +220,10 @@ class CallPath:
         result = await work
         to_raise, ready = work.to_raise, work.ready
         if ready.tool.entry.owned or work.others:
-            for held in (ready, *work.others):
-                if held.tool.entry.owned and held not in self.runaway:
+            for executed in (ready, *work.others):
+                if executed.tool.entry.owned and executed not in self.runaway:
                     try:
-                        await close_tool(held.tool.instance)
+                        await close_tool(executed.tool.instance)
                     except BaseException as cancelled:  # the result is recorded all the same
                         to_raise = to_raise or cancelled
         if self._took_in(ready) or work.outside:

@@ -116,6 +116,7 @@ class Form:
     arguments under `keys` (without keys: `{NAME: arguments}`), or `{name}` and `{arguments}`: a JSON object,
     or `parameter` for each argument, a template with `{name}` and `{value}`. `{id}` is the call's id, and
     `ids` says that it holds the tool's name. `calls` stands around all calls of a turn, `between` between two.
+    Around a `{name}` only tags (`<call>`) and capitals in brackets (`[CALL]`) are found again.
 
     **Results and thinking.** `result` holds `{name}`, `{id}`, `{text}`, and `{failed}`: the first of
     `error_marks`, or for an error the second. `thinking` stands around thinking that the model wants back.

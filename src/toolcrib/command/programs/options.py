@@ -109,7 +109,7 @@ def _read(name: str, usage: Synopsis, words: Sequence[Word]) -> Arguments:
         if word.literal == "--":
             rest += ((after, True) for after in waiting)
             break
-        if _is_option(name, word, usage):
+        if _is_option(name, word):
             _option(name, word, waiting, listed, found)
         else:
             rest.append((word, False))
@@ -119,7 +119,7 @@ def _read(name: str, usage: Synopsis, words: Sequence[Word]) -> Arguments:
     return found
 
 
-def _is_option(name: str, word: Word, usage: Synopsis) -> bool:
+def _is_option(name: str, word: Word) -> bool:
     begins = word.prefix
     if word.parts and not begins:
         if lists_names(word):

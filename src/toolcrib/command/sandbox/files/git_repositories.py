@@ -156,10 +156,10 @@ def _printable(words: str) -> str:
 
 def _is_worktree_of(path: str, common: bytes) -> bool:
     """Whether a `commondir` names the repository in whose `worktrees` the folder lies, which is what git writes."""
-    rooms, _ = os.path.split(path)
+    parent, _ = os.path.split(path)
     place = os.fsdecode(common.rstrip(b"\r\n"))
-    return os.path.basename(rooms) == "worktrees" and _resolve(path, place) == os.path.realpath(
-        os.path.dirname(rooms)
+    return os.path.basename(parent) == "worktrees" and _resolve(path, place) == os.path.realpath(
+        os.path.dirname(parent)
     )
 
 

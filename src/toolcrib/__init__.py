@@ -5,9 +5,7 @@ Names are loaded when they are first used, so that importing the package costs a
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolcrib.lazy_names import lazy_names
 
@@ -85,14 +83,3 @@ __all__ = [
 
 
 __getattr__ = lazy_names(__name__, _HOMES)
-
-
-class _Package(ModuleType):
-    """Importing a submodule binds it to its package. `tool` and `repair` must stay the functions of these names."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and name in __all__):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

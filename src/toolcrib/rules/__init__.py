@@ -14,15 +14,23 @@ To add a key to rules: a field in `Rule` (`rule.py`) and a row in `KEYS` (`keys.
 then `python docs/tables.py` for the table in docs/policy.md.
 """
 
-from toolcrib.rules.approvals import ApprovalStore
-from toolcrib.rules.command_patterns import CommandPattern
-from toolcrib.rules.examples import MissingTool, RuleError
-from toolcrib.rules.limits import Limit, RateLimits
-from toolcrib.rules.name_patterns import PatternError
-from toolcrib.rules.path_patterns import PathPattern
-from toolcrib.rules.policy import Explanation, RulePolicy
-from toolcrib.rules.rule import Rule
-from toolcrib.rules.rule_file import RuleFile, load_rules, read_rules
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolcrib.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from toolcrib.rules.approvals import ApprovalStore
+    from toolcrib.rules.command_patterns import CommandPattern
+    from toolcrib.rules.examples import MissingTool, RuleError
+    from toolcrib.rules.limits import Limit, RateLimits
+    from toolcrib.rules.name_patterns import PatternError
+    from toolcrib.rules.path_patterns import PathPattern
+    from toolcrib.rules.policy import Explanation, RulePolicy
+    from toolcrib.rules.rule import Rule
+    from toolcrib.rules.rule_file import RuleFile, load_rules, read_rules
+
 
 __all__ = [
     "ApprovalStore",
@@ -40,3 +48,31 @@ __all__ = [
     "load_rules",
     "read_rules",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "approvals": ("ApprovalStore",),
+        "command_patterns": ("CommandPattern",),
+        "examples": (
+            "MissingTool",
+            "RuleError",
+        ),
+        "limits": (
+            "Limit",
+            "RateLimits",
+        ),
+        "name_patterns": ("PatternError",),
+        "path_patterns": ("PathPattern",),
+        "policy": (
+            "Explanation",
+            "RulePolicy",
+        ),
+        "rule": ("Rule",),
+        "rule_file": (
+            "RuleFile",
+            "load_rules",
+            "read_rules",
+        ),
+    },
+)

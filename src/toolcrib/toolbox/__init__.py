@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from toolcrib.lazy_names import lazy_names
 from toolcrib.middleware import ExecuteStep, NextExecute, NextPrepare, PrepareStep
-from toolcrib.toolbox.approvals import Approval, ApprovalStorage
-from toolcrib.toolbox.box import Toolbox
-from toolcrib.toolbox.options import AutonomyName, ToolboxOptions
-from toolcrib.toolbox.policy import Approver, Autonomy, AutonomyPolicy, Decision, Policy, PolicyRequest, Verb
-from toolcrib.toolbox.report import Record
-from toolcrib.toolbox.runs import Limiter, Provenance
-from toolcrib.toolbox.stats import ToolStats
-from toolcrib.toolbox.tool_list import ToolList
+
+if TYPE_CHECKING:
+    from toolcrib.toolbox.approvals import Approval, ApprovalStorage
+    from toolcrib.toolbox.box import Toolbox
+    from toolcrib.toolbox.options import AutonomyName, ToolboxOptions
+    from toolcrib.toolbox.policy import (
+        Approver,
+        Autonomy,
+        AutonomyPolicy,
+        Decision,
+        Policy,
+        PolicyRequest,
+        Verb,
+    )
+    from toolcrib.toolbox.report import Record
+    from toolcrib.toolbox.runs import Limiter, Provenance
+    from toolcrib.toolbox.stats import ToolStats
+    from toolcrib.toolbox.tool_list import ToolList
+
 
 __all__ = [
     "Approval",
@@ -35,3 +49,34 @@ __all__ = [
     "ToolboxOptions",
     "Verb",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "approvals": (
+            "Approval",
+            "ApprovalStorage",
+        ),
+        "box": ("Toolbox",),
+        "options": (
+            "AutonomyName",
+            "ToolboxOptions",
+        ),
+        "policy": (
+            "Approver",
+            "Autonomy",
+            "AutonomyPolicy",
+            "Decision",
+            "Policy",
+            "PolicyRequest",
+            "Verb",
+        ),
+        "report": ("Record",),
+        "runs": (
+            "Limiter",
+            "Provenance",
+        ),
+        "stats": ("ToolStats",),
+        "tool_list": ("ToolList",),
+    },
+)

@@ -11,18 +11,24 @@ tests/test_sandbox_escapes.py` tries 129 ways out of it once it is named in `tes
 
 from __future__ import annotations
 
-from toolcrib.command.sandbox.bubblewrap import Bubblewrap
-from toolcrib.command.sandbox.choose import ORDER, Backend, choose, warnings
-from toolcrib.command.sandbox.confining import ConfiningSandbox
-from toolcrib.command.sandbox.environment import environment
-from toolcrib.command.sandbox.files.file_view import FileView
-from toolcrib.command.sandbox.in_force import SandboxInForce
-from toolcrib.command.sandbox.interface import Denial, Launch, Sandbox, SandboxReport, Strength
-from toolcrib.command.sandbox.landlock import Landlock
-from toolcrib.command.sandbox.level import Files, Level, Limits, Network, Permission, SandboxError
-from toolcrib.command.sandbox.process.kernel import hide_own_process
-from toolcrib.command.sandbox.seatbelt import Seatbelt
-from toolcrib.command.sandbox.unconfined import ExternalSandbox, NoSandbox
+from typing import TYPE_CHECKING
+
+from toolcrib.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from toolcrib.command.sandbox.bubblewrap import Bubblewrap
+    from toolcrib.command.sandbox.choose import ORDER, Backend, choose, warnings
+    from toolcrib.command.sandbox.confining import ConfiningSandbox
+    from toolcrib.command.sandbox.environment import environment
+    from toolcrib.command.sandbox.files.file_view import FileView
+    from toolcrib.command.sandbox.in_force import SandboxInForce
+    from toolcrib.command.sandbox.interface import Denial, Launch, Sandbox, SandboxReport, Strength
+    from toolcrib.command.sandbox.landlock import Landlock
+    from toolcrib.command.sandbox.level import Files, Level, Limits, Network, Permission, SandboxError
+    from toolcrib.command.sandbox.process.kernel import hide_own_process
+    from toolcrib.command.sandbox.seatbelt import Seatbelt
+    from toolcrib.command.sandbox.unconfined import ExternalSandbox, NoSandbox
+
 
 __all__ = [
     "ORDER",
@@ -51,3 +57,42 @@ __all__ = [
     "hide_own_process",
     "warnings",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "bubblewrap": ("Bubblewrap",),
+        "choose": (
+            "ORDER",
+            "Backend",
+            "choose",
+            "warnings",
+        ),
+        "confining": ("ConfiningSandbox",),
+        "environment": ("environment",),
+        "files.file_view": ("FileView",),
+        "in_force": ("SandboxInForce",),
+        "interface": (
+            "Denial",
+            "Launch",
+            "Sandbox",
+            "SandboxReport",
+            "Strength",
+        ),
+        "landlock": ("Landlock",),
+        "level": (
+            "Files",
+            "Level",
+            "Limits",
+            "Network",
+            "Permission",
+            "SandboxError",
+        ),
+        "process.kernel": ("hide_own_process",),
+        "seatbelt": ("Seatbelt",),
+        "unconfined": (
+            "ExternalSandbox",
+            "NoSandbox",
+        ),
+    },
+)

@@ -106,7 +106,7 @@ def _wants_context(signature: Signature, tool: str) -> bool:
 
 
 def _mode(fn: Callable[..., Any], facts: Facts) -> str:
-    """How `Definition.mode` says that a function is run."""
+    """The mode in which a function is run, for `Definition.mode`."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     if not (inspect.isfunction(fn) or inspect.ismethod(fn)):

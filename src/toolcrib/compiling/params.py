@@ -11,7 +11,7 @@ __all__ = ["Params", "add_to_schema", "make_params"]
 
 
 class Params(Protocol):
-    """What a call needs of the source of a tool's arguments; `schema` is their canonical JSON Schema."""
+    """The source of a tool's arguments, as calls need it; `schema` is their canonical JSON Schema."""
 
     schema: dict[str, Any]
 

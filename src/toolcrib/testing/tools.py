@@ -142,7 +142,7 @@ async def _checked(
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Arguments that a tool accepts, and the effect that a call with them has."""
+    """Arguments that a tool accepts, and the effect of a call with them."""
 
     arguments: dict[str, Any]
     effect: Effect

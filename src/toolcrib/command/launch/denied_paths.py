@@ -33,7 +33,7 @@ INCOMPLETE = "run a command from which not all that rules deny can be hidden"
 
 
 class DeniedPathsInSandbox:
-    """What the sandbox does about deny rules, for the commands in one workspace."""
+    """Applies deny rules to the commands in one workspace, by means of the sandbox."""
 
     def __init__(self, root: str) -> None:
         self.root = root

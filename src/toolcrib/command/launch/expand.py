@@ -30,7 +30,7 @@ def expand(word: Word, printed: Sequence[str], names: Callable[[str], list[str]]
 
 
 def _fields(word: Word, printed: Sequence[str]) -> list[str]:
-    """Splits unquoted substitutions at blanks; what touches them stays with their first and last piece."""
+    """Splits unquoted substitutions at blanks; text that touches them stays with their first and last piece."""
     fields: list[str] = []
     current: str | None = None
     texts = iter(printed)

@@ -123,7 +123,7 @@ def _unwritable(path: str) -> list[str]:
 
 
 def _emptied(path: str) -> list[str]:
-    """A mount that hides a denied path: nothing is in it, and nothing can be put there."""
+    """A mount that hides a denied path behind an empty file or folder, into which nothing can be put."""
     if os.path.isdir(path):
         return ["--tmpfs", path, "--remount-ro", path]
     return ["--ro-bind", "/dev/null", path]

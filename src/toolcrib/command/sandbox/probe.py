@@ -46,7 +46,7 @@ attempt(lambda: connect(socket.AF_UNIX, ws + "/daemon"))
 
 
 def probe(make: Callable[[str, str], Sandbox]) -> list[str]:
-    """What a back end let through or broke, in words; empty if it holds.
+    """The problems of a back end, in words: everything that it let through or broke; empty if it holds.
 
     `make` takes a workspace and a home folder, and gives a sandbox that may write to the workspace, without a network.
     """

@@ -30,7 +30,7 @@ LIBC.syscall.restype = ctypes.c_long
 
 
 def prctl(option: int, value: int = 0) -> None:
-    """Raises OSError."""
+    """Calls `prctl`. Raises OSError."""
     if LIBC.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)):
         raise _failed(f"prctl {option}")
 

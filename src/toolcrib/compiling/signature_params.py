@@ -38,7 +38,7 @@ def signature_params(signature: Signature, tool: str) -> Params:
 
 
 def _with_field(hint: Any, parameter: Parameter) -> Any:
-    """The type of a parameter. The constraints of `x: int = Field(1, ge=1)` join the type."""
+    """The type of a parameter. The constraints of `x: int = Field(1, ge=1)` join it; the default stays."""
     if not isinstance(parameter.default, FieldInfo):
         return hint
     info = parameter.default

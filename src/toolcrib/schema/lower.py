@@ -137,7 +137,7 @@ class _Lowering:
         return False, self._expanded(ref, beside, at)
 
     def _expanded(self, ref: str, beside: Schema, at: _At) -> Schema:
-        node = self._met(self.definitions.target(ref), beside, at)
+        node = self._merged(self.definitions.target(ref), beside, at)
         # A definition may itself be no more than a reference.
         if "$ref" in node and at.left > 0:
             at.left -= 1
@@ -160,7 +160,7 @@ class _Lowering:
             return {"anyOf": [{"$ref": ref}], **kept}
         return {"$ref": ref, **kept}
 
-    def _met(self, one: Schema, other: Schema, at: _At) -> Schema:
+    def _merged(self, one: Schema, other: Schema, at: _At) -> Schema:
         """Merges two nodes; a constraint of `other` that cannot be merged into `one` is said in the description."""
         return meet(one, other, lambda keyword: self._drop(other, keyword, at))
 
@@ -174,7 +174,11 @@ class _Lowering:
             if "$ref" in member:
                 member = self._inside(member, at)
             # What the node itself says comes last, so that its own description wins.
-            out = self._met(member, out, at) if ANNOTATIONS.issuperset(out) else self._met(out, member, at)
+            out = (
+                self._merged(member, out, at)
+                if ANNOTATIONS.issuperset(out)
+                else self._merged(out, member, at)
+            )
         if "description" in node:
             out["description"] = node["description"]
         return self._all_of(out, at) if "allOf" in out else out
@@ -220,7 +224,7 @@ class _Lowering:
             out["anyOf"] = variants
             if len(variants) == 1:
                 rest_of = {key: value for key, value in out.items() if key not in ("anyOf", "enum", "type")}
-                out = self._met(variants[0], {**rest_of, **only(out, "enum", "type")}, at)
+                out = self._merged(variants[0], {**rest_of, **only(out, "enum", "type")}, at)
                 if "$ref" in out:
                     _, out = self._reference(out, at)
                 for step in (_Lowering._all_of, _Lowering._constant, _Lowering._one_of, _Lowering._null):
@@ -241,7 +245,7 @@ class _Lowering:
         if not shared:
             return node
         kept = {key: value for key, value in node.items() if key in _BESIDE_UNION or key == "default"}
-        return {**kept, "anyOf": [self._met(shared, variant, at) for variant in node["anyOf"]]}
+        return {**kept, "anyOf": [self._merged(shared, variant, at) for variant in node["anyOf"]]}
 
     def _type(self, node: Schema, at: _At) -> Schema:
         if "type" in node or "anyOf" in node or "oneOf" in node or "allOf" in node:

@@ -56,7 +56,7 @@ def _tool(spec: Described) -> str:
     lines += ["", "Parameters:", *(fields or ["  No parameters"])]
     definitions: Mapping[str, Schema] = schema.get("$defs", {})
     for name, node in definitions.items():
-        lines += ["", f"{name}:", *(_fields(node, "  ", 0) or [f"  {_said(node)}"])]
+        lines += ["", f"{name}:", *(_fields(node, "  ", 0) or [f"  {_field_text(node)}"])]
     if spec.examples:
         lines += ["", "Examples:", *(f"  - {quote(example)}" for example in spec.examples)]
     return "\n".join(lines) + "\n"
@@ -70,7 +70,7 @@ def _fields(node: Mapping[str, Any], indent: str, depth: int) -> list[str]:
     required = node.get("required", ())
     for name, field in node.get("properties", {}).items():
         need = "required" if name in required else "optional"
-        said = _said(field)
+        said = _field_text(field)
         lines.append(f"{indent}- {name}: {phrase(field)} ({need})" + (f" - {said}" if said else ""))
         lines += _fields(field, indent + "  ", depth + 1)
     extra = node.get("additionalProperties")
@@ -81,7 +81,7 @@ def _fields(node: Mapping[str, Any], indent: str, depth: int) -> list[str]:
     for keyword in ("anyOf", "oneOf", "allOf"):
         for number, variant in enumerate(node.get(keyword, ()), 1):
             inner = _fields(variant, indent + "  ", depth + 1)
-            said = _said(variant)
+            said = _field_text(variant)
             if inner or said:
                 head = "also" if keyword == "allOf" else f"form {number}"
                 lines.append(f"{indent}- {head}: {phrase(variant)}" + (f" - {said}" if said else ""))
@@ -89,7 +89,7 @@ def _fields(node: Mapping[str, Any], indent: str, depth: int) -> list[str]:
     return lines
 
 
-def _said(node: Mapping[str, Any]) -> str:
+def _field_text(node: Mapping[str, Any]) -> str:
     """A field's description and constraints, on one line."""
     parts = [" ".join(str(node.get("description", "")).split())]
     inner = node.get("items")
@@ -107,5 +107,5 @@ def _said(node: Mapping[str, Any]) -> str:
 
 
 def _item_said(node: Mapping[str, Any]) -> str:
-    said = _said(node)
+    said = _field_text(node)
     return f"Each item: {said}" if said else ""

@@ -186,7 +186,7 @@ class Portal:
         else:
             work.close()
             raise RuntimeError("an event loop is already running here: use the async method and await it")
-        future = asyncio.run_coroutine_threadsafe(_kept(work), self._started())
+        future = asyncio.run_coroutine_threadsafe(_result_or_exit(work), self._started())
         try:
             value, error = future.result()
         except BaseException:
@@ -207,7 +207,7 @@ class Portal:
             return self._loop
 
 
-async def _kept(work: Coroutine[Any, Any, T]) -> tuple[T | None, BaseException | None]:
+async def _result_or_exit(work: Coroutine[Any, Any, T]) -> tuple[T | None, BaseException | None]:
     """Await the work; KeyboardInterrupt and SystemExit are returned, so that they do not end the portal's loop."""
     try:
         return await work, None

@@ -212,13 +212,13 @@ class Workspace:
     def open_file(self, path: str, permits: Permits = permit_all) -> tuple[int, os.stat_result]:
         """Opens a regular file for reading; never blocks on a pipe and never opens a device."""
         place = self.place(path)
-        with self._spoken(place, permits=permits):
+        with self._as_tool_error(place, permits=permits):
             return self._open_regular(place, permits)
 
     def open_folder(self, path: str, permits: Permits = permit_all) -> int:
         """Opens a folder for listing."""
         place = self.place(path)
-        with self._spoken(place, "folder", permits):
+        with self._as_tool_error(place, "folder", permits):
             return self.open(place, os.O_RDONLY | os.O_DIRECTORY, permits)
 
     def _open_regular(self, place: WorkspacePath, permits: Permits) -> tuple[int, os.stat_result]:
@@ -235,7 +235,7 @@ class Workspace:
     def read(self, path: str, limit: int, permits: Permits = permit_all) -> tuple[bytes, FileVersion]:
         """The content of a file of at most `limit` bytes, and its version."""
         place = self.place(path)
-        with self._spoken(place, permits=permits):
+        with self._as_tool_error(place, permits=permits):
             fd, status = self._open_regular(place, permits)
             with os.fdopen(fd, "rb") as file:
                 data = file.read(limit + 1) if status.st_size <= limit else b""
@@ -266,7 +266,7 @@ class Workspace:
         """The target of a symlink, without the host's path to the root."""
         place = self.place(path)
         parent, name = posixpath.split(place.path)
-        with self._spoken(place):
+        with self._as_tool_error(place):
             fd = self.open(
                 WorkspacePath(place.root, parent or ".", place.shown), os.O_RDONLY | os.O_DIRECTORY
             )
@@ -288,7 +288,7 @@ class Workspace:
         place = self.place(path)
         if place.root is not self.root or self.read_only:
             raise ToolError(f"{place.shown} can only be read.")
-        with self.writing, self._spoken(place, permits=permits):
+        with self.writing, self._as_tool_error(place, permits=permits):
             folder, name = self._target(place, permits)
             try:
                 return self._replace(folder, name, data, expect, place.shown)
@@ -370,7 +370,7 @@ class Workspace:
     # Words.
 
     @contextmanager
-    def _spoken(
+    def _as_tool_error(
         self, place: WorkspacePath, wanted: str = "file", permits: Permits = permit_all
     ) -> Generator[None]:
         """Turns an error of the operating system into a message for the model."""

@@ -75,13 +75,13 @@ class Execution(Deadline):
     own deadline and its own generator, as ten thousand of them may wait at once.
     """
 
-    __slots__ = ("params", "parts", "problem", "ready", "seconds", "to_raise")
+    __slots__ = ("executor", "params", "problem", "ready", "seconds", "to_raise")
 
     outside = False  # no other call than `ready` ran
     others = ()
 
-    def __init__(self, parts: Executor, ready: Ready, deps: Any, seconds: float) -> None:
-        self.parts = parts
+    def __init__(self, executor: Executor, ready: Ready, deps: Any, seconds: float) -> None:
+        self.executor = executor
         self.ready = ready
         self.seconds = seconds
         self.problem = ""
@@ -92,14 +92,14 @@ class Execution(Deadline):
         self.ctx: Context[Any] | None = None
         definition = ready.tool.definition
         if definition.wants_context:
-            self.ctx = ctx = Context(deps, key=ready.key, tool=ready.call.name, host=parts.host)
+            self.ctx = ctx = Context(deps, key=ready.key, tool=ready.call.name, host=executor.host)
             ctx._definition = definition
             ctx._deadline = self
             ctx.approved = ready.approved
             if ready.accesses_known:
                 from toolcrib.rules.permissions import call_permissions
 
-                decider = parts.decider
+                decider = executor.decider
                 permissions = call_permissions(decider.policy, decider.request_for(ready))
                 ctx._permits, ctx.denied_paths = permissions
 
@@ -114,7 +114,7 @@ class Execution(Deadline):
             coro = self._begin()
             try:
                 waiting = coro.send(None)
-                self.arm(coro, self.ctx, self.seconds, self.parts.grace)
+                self.arm(coro, self.ctx, self.seconds, self.executor.grace)
                 while True:
                     try:
                         sent = yield waiting
@@ -138,18 +138,18 @@ class Execution(Deadline):
             result = self._failure(error if self.task is None else self.judged(error))
         if self.interrupted and self.to_raise is None:
             self.to_raise = asyncio.CancelledError()
-        return self.parts.shown_to_model(self.ready, result)
+        return self.executor.shown_to_model(self.ready, result)
 
     def _begin(self) -> Any:
         """Reveal the secrets, say that the call begins, and start it: the coroutine that does the work."""
-        parts, ready, tool = self.parts, self.ready, self.ready.tool
+        executor, ready, tool = self.executor, self.ready, self.ready.tool
         definition = tool.definition
         self.params = (
-            ready.params if parts.masking is None else parts.masking.reveal_params(ready, definition)
+            ready.params if executor.masking is None else executor.masking.reveal_params(ready, definition)
         )
-        if parts.sink.listeners:
+        if executor.sink.listeners:
             event = StatusChanged(ready.key, ready.call.name, DOING, None, None, ready.arguments)
-            parts.sink.emit(ready.key.run, event)
+            executor.sink.emit(ready.key.run, event)
         if definition.mode != "async" or definition.facts.retry is not None:
             return self._work()
         try:
@@ -168,7 +168,7 @@ class Execution(Deadline):
             case DeadlinePassed():
                 return model_messages.timed_out(name, self.seconds)
             case WillNotStop():
-                self.parts.runaway.add(self.ready, error.has_stopped)
+                self.executor.runaway.add(self.ready, error.has_stopped)
                 return model_messages.outcome_unknown(name)
             case Cancelled() | asyncio.CancelledError():  # whether the caller was, too, `interrupted` says
                 return model_messages.cancelled(name)
@@ -187,11 +187,11 @@ class Execution(Deadline):
 
     def _attempt(self) -> Any:
         mode = MODES[self.ready.tool.definition.mode]
-        return mode(self.parts.workers, self.parts.grace, self.ready.tool, self.params, self.ctx)
+        return mode(self.executor.workers, self.executor.grace, self.ready.tool, self.params, self.ctx)
 
     async def _with_retries(self) -> Any:
         """Run again after transient failures, as the tool declared; the deadline is the same for all attempts."""
-        parts, name = self.parts, self.ready.call.name
+        executor, name = self.executor, self.ready.call.name
         retry = self.ready.tool.definition.facts.retry
         attempt = 1
         while True:
@@ -200,13 +200,13 @@ class Execution(Deadline):
             except Exception as error:
                 if attempt >= retry.attempts or not retry.is_transient(error):
                     raise
-                delay = retry.delay_after(attempt, error, parts.random())
-                parts.stats[name].retries += 1
+                delay = retry.delay_after(attempt, error, executor.random())
+                executor.stats[name].retries += 1
                 telemetry.retried(attempt, delay)
-                if parts.sink.listeners:
+                if executor.sink.listeners:
                     key = self.ready.key
                     tip = f"attempt {attempt} failed, trying again in {delay:.1f} s"
-                    parts.sink.emit(key.run, CallRetried(key, name, attempt, delay, traceback_text(error)))
-                    parts.sink.emit(key.run, StatusChanged(key, name, DOING, tip))
+                    executor.sink.emit(key.run, CallRetried(key, name, attempt, delay, traceback_text(error)))
+                    executor.sink.emit(key.run, StatusChanged(key, name, DOING, tip))
             await asyncio.sleep(delay)
             attempt += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.operator_log import Mask
@@ -46,4 +46,5 @@ def limiter_of(limits: Limiter | Iterable[Limit] | None) -> Limiter | None:
         return cast("Limiter | None", limits)
     from toolcrib.rules.limits import RateLimits
 
-    return RateLimits(limits)
+    listed: Any = limits  # RateLimits says itself what it cannot take
+    return RateLimits(listed)

@@ -71,6 +71,7 @@ async def prepare_through(
         over.set()
         used = answer.tool if isinstance(answer, Ready | Pending) else None
         await _close_tools((*made, *(item.tool for item in issued)), used)
+    assert answer is not None
     return answer
 
 

@@ -151,10 +151,10 @@ def _permission_of(patterns: tuple[str, ...], beside: str) -> Permission | None:
     if len(patterns) != 2 or patterns[1] != beside:
         return None
     word, _, target = patterns[0].partition(" ")
-    kind = next((kind for kind in REACH if kind == word), None)
-    if kind is None or (kind in ("read", "write") and not Path(target).parent.is_dir()):
-        return None
-    return Permission(kind, target)
+    for kind in REACH:
+        if str(kind) == word and (kind in ("host", "network") or Path(target).parent.is_dir()):
+            return Permission(kind, target)
+    return None
 
 
 def _details(

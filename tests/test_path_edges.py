@@ -102,3 +102,22 @@ async def test_an_object_is_closed_once_even_if_its_stream_is_discarded_after_th
         await box.execute(prepared)
         await stream.discard()
         assert closed == ["closed"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"call": {"name": ["look"]}},
+        {"call": {"name": "look", "id": {}}},
+        {"call": {"name": "look", "arguments": 5}},
+        {"call": {"name": "look", "problem": ["x"]}},
+        {"kind": "refused", "result": "a text"},
+        {"kind": "refused", "result": {"parts": ["a text"]}},
+        {"key": ["r", 0, float("inf")]},
+    ],
+)
+async def test_a_saved_call_that_was_tampered_with_is_a_value_error(change: dict[str, Any]) -> None:
+    box: Toolbox = Toolbox()
+    saved = {"format": 1, "kind": "ready", "key": ["r", 0, 0], "call": {"name": "look"}, "fingerprint": ""}
+    with pytest.raises(ValueError, match="not whole"):
+        await box.restore({**saved, **change})

@@ -58,8 +58,11 @@ def prepared_from_json(data: Any) -> tuple[ToolCall, CallKey, str, ToolResult | 
         raise ValueError(f"expected a prepared call of format {FORMAT}, got {found!r}")
     try:
         call = ToolCall(**data["call"])
+        texts = (call.name, call.id, call.problem)
+        if not all(isinstance(text, str) for text in texts) or not isinstance(call.arguments, str | dict):
+            raise TypeError("name, id and problem are texts, the arguments a text or an object")
         run, turn, index = data["key"]
         result = ToolResult.from_dict(data["result"]) if data["kind"] == "refused" else None
         return call, CallKey(str(run), int(turn), int(index)), str(data.get("fingerprint", "")), result
-    except (KeyError, TypeError, ValueError) as problem:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as problem:
         raise ValueError(f"the saved call is not whole: {problem}") from None

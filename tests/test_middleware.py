@@ -758,3 +758,15 @@ async def test_calls_that_a_step_made_within_a_call_leave_no_run_behind() -> Non
     box: Toolbox = Toolbox([look, outer], around_execute=[step])
     await box.call("outer")
     assert box.sink.parents == {}
+
+
+@pytest.mark.parametrize("per_box", [True, False])
+async def test_an_answer_without_running_is_cut_like_any(per_box: bool) -> None:
+    async def step(call: ToolCall, next: NextPrepare) -> ToolResult:
+        return ToolResult.of("word " * 50_000)
+
+    if per_box:
+        box: Toolbox = Toolbox([look], around_prepare=[step])
+    else:
+        box = Toolbox([with_middleware([look], around_prepare=[step])])
+    assert len((await Results(box).call("look", path="a")).text) < 100_000

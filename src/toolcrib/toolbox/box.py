@@ -166,7 +166,9 @@ class Toolbox(Watched, Generic[Deps]):
         decider = self._decider = Decider(policy, self._approvals, self._runs, masking)
         host = self._host = ContextHost(sink, decider, self._approving, self._workers, self._audit, mask)
         resolver = Resolver(self.registry, host, operator)
-        preparation = Preparation(resolver, decider, sink, masking, self._steps.around_prepare)
+        preparation = Preparation(
+            resolver, decider, sink, masking, self._steps.around_prepare, self._max_output, self._overflow
+        )
         previews = self._previews = Previews(self._workers, operator, mask)
         questions = Questions(self._approving, preparation, decider, self.registry, previews, operator, mask)
         admission = admission_step(self._limiter, self._audit, self._runs, mask)

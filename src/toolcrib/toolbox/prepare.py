@@ -20,6 +20,9 @@ from toolcrib.toolbox.registry import close_tool
 from toolcrib.toolbox.resolve import PartialCall, Resolver
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolcrib.facts import MaxOutput
     from toolcrib.secrets.masking import Masking
     from toolcrib.toolbox.tool_list import ToolList
 
@@ -35,6 +38,8 @@ class Preparation:
     sink: EventSink
     masking: Masking | None
     steps: tuple[PrepareStep, ...]
+    max_output: MaxOutput
+    overflow: Path | None
 
     def at_once(self, call: ToolCall, key: CallKey, tool_list: ToolList | None) -> Prepared | None:
         """The prepared call, where nothing has to be awaited for it; else None."""
@@ -60,9 +65,10 @@ class Preparation:
             return await self._by_name(call, key, tool_list, stream, deps)
         from toolcrib.toolbox.through_steps import prepare_through
 
-        return await prepare_through(
+        prepared = await prepare_through(
             self.steps, call, key, lambda changed: self._by_name(changed, key, tool_list, stream, deps)
         )
+        return self._shown_to_model(prepared)
 
     async def _by_name(
         self, call: ToolCall, key: CallKey, tool_list: ToolList | None, stream: PartialCall | None, deps: Any
@@ -87,7 +93,18 @@ class Preparation:
 
         from toolcrib.toolbox.through_steps import prepare_through
 
-        return await prepare_through(tool.entry.steps.around_prepare, call, key, decided, tool)
+        prepared = await prepare_through(tool.entry.steps.around_prepare, call, key, decided, tool)
+        return prepared if self.steps else self._shown_to_model(prepared)
+
+    def _shown_to_model(self, prepared: Prepared) -> Prepared:
+        """What a step answered, without secrets and no longer than a result of a tool may be."""
+        if not isinstance(prepared, Refused):
+            return prepared
+        from toolcrib.toolbox.cap import cap
+
+        masked = prepared.result if self.masking is None else self.masking.mask_result(prepared.result)
+        result = cap(masked, self.max_output, prepared.call.name, self.overflow, prepared.key)
+        return replace(prepared, result=result)
 
     def _decided(
         self, call: ToolCall, key: CallKey, tool: ResolvedTool, tool_list: ToolList | None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from toolcrib import Agent, Answer, Context, Effect, Tool, Toolbox, ToolCall, ToolResult, Verdict, tool
+from toolcrib.audit import AuditLog
 from toolcrib.call import CallKey
 from toolcrib.content import Text
 from toolcrib.errors import ErrorCode
@@ -770,3 +773,14 @@ async def test_an_answer_without_running_is_cut_like_any(per_box: bool) -> None:
     else:
         box = Toolbox([with_middleware([look], around_prepare=[step])])
     assert len((await Results(box).call("look", path="a")).text) < 100_000
+
+
+async def test_a_changed_call_that_is_refused_stands_in_the_audit_log(tmp_path: Path) -> None:
+    async def step(prepared: Ready, next: NextExecute) -> ToolResult:
+        return await next(ToolCall("save", {"path": "elsewhere"}))
+
+    log = AuditLog(tmp_path / "log", key=b"k" * 64, sync=False)
+    await Toolbox([look, save], around_execute=[step], audit=log).call("look", {"path": "a"})
+    log.flush()
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [(line["event"], line["tool"]) for line in lines] == [("refused", "save"), ("ended", "look")]

@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tests.properties import examples
-from toolcrib import Answer, Effect, File, Image, Text, Toolbox, ToolResult, Verdict
+from toolcrib import Answer, Context, Effect, File, Image, Text, Tool, Toolbox, ToolCall, ToolResult, Verdict
+from toolcrib.audit import AuditLog
+from toolcrib.call import CallKey
 from toolcrib.content import Audio, Json
 from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished, StatusChanged
@@ -385,6 +387,10 @@ async def test_unknown_names_make_no_statistics() -> None:
     assert box.stats() == {}
 
 
+class Nothing(BaseModel):
+    pass
+
+
 class NotAnException(BaseException):
     pass
 
@@ -428,3 +434,44 @@ async def test_a_tool_that_gives_a_result_with_an_unknown_code_failed() -> None:
         return ToolResult((Text("a"),), code="no code")  # type: ignore[arg-type]
 
     assert (await Toolbox([odd]).call("odd")).code is ErrorCode.FAILED
+
+
+@pytest.mark.parametrize("name", ["look", "unknown"])
+async def test_an_audit_log_that_fails_costs_no_result(name: str, tmp_path: pathlib.Path) -> None:
+    class Broken(AuditLog):
+        def ended(self, *given: Any) -> None:
+            raise ValueError
+
+        def refused(self, *given: Any) -> None:
+            raise ValueError
+
+    @tool(effect=READ, secrets=())
+    async def look() -> str:
+        return "seen"
+
+    recorded: list[object] = []
+    box: Toolbox = Toolbox([look], audit=Broken(tmp_path / "log", key=b"k" * 64, sync=False))
+    await box.call(name, record=lambda key, result: recorded.append(key))
+    assert len(recorded) == 1
+
+
+async def test_the_object_of_a_call_that_came_twice_is_closed() -> None:
+    living: list[int] = []
+
+    class Watching(Tool[Nothing, str], name="watching", effect=READ, secrets=()):
+        def __init__(self) -> None:
+            living.append(id(self))
+
+        def on_partial(self, partial: Any, ctx: Any) -> None: ...
+
+        async def execute(self, params: Nothing, ctx: Context) -> str:
+            return "seen"
+
+        async def aclose(self) -> None:
+            living.remove(id(self))
+
+    box: Toolbox = Toolbox([Watching])
+    streams = {index: await box.open_call("watching", CallKey("r", 0, index)) for index in range(2)}
+    calls = [ToolCall("watching", "{}", "the same")] * 2
+    assert len(await box.call_turn(calls, run="r", streams=streams)) == 2
+    assert living == []

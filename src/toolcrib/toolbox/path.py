@@ -254,7 +254,10 @@ class CallPath:
 
         async def prepare_anew(call: ToolCall, key: CallKey) -> Ready | ToolResult:
             prepared = await self.preparation.prepare(call, key, deps=deps)
-            return await self.questions.settle_anew(prepared, deps)
+            settled = await self.questions.settle_anew(prepared, deps)
+            if isinstance(settled, ToolResult):
+                self.report.note_refused(Refused(prepared.call, key, settled))
+            return settled
 
         return ExecutionThroughSteps(
             ready, self.steps, own, execution_of, prepare_anew, executor.shown_to_model, self._took_in

@@ -56,7 +56,7 @@ class Report:
             what = "failed" if result.is_error else "gave a result that does not match its schema"
             self.operator.problem(f"tool {name} {what}", problem)
         if self.audit is not None:
-            self.audit.ended(ready, result, duration)
+            self._audited(lambda audit: audit.ended(ready, result, duration))
         if record is not None:
             self.recorded(record, ready.key, result)
         if self.sink.listeners:
@@ -73,13 +73,27 @@ class Report:
             self.stats[name].count(result, 0.0)
         if refused.problem:
             self.operator.problem(f"tool {name} failed", refused.problem)
-        if self.audit is not None:
-            self.audit.refused(refused, self.mask)
+        self.note_refused(refused)
         if record is not None:
             self.recorded(record, refused.key, result)
         if self.sink.listeners:
             self._emit(refused.key, name, result, 0.0, refused.problem, 0)
         return result
+
+    def note_refused(self, refused: Refused) -> None:
+        """Note in the audit log that a call was not run."""
+        if self.audit is not None:
+            self._audited(lambda audit: audit.refused(refused, self.mask))
+
+    def _audited(self, note: Callable[[AuditLog], None]) -> None:
+        """Note something in the audit log; a log that fails is the operator's to know, and costs no result."""
+        assert self.audit is not None
+        try:
+            note(self.audit)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as problem:
+            self.operator.problem("the audit log failed", traceback_text(problem))
 
     def recorded(self, record: Record, key: CallKey, result: ToolResult) -> None:
         """Hand a result to the recorder. If the recorder fails, the operator is told."""

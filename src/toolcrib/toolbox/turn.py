@@ -77,6 +77,9 @@ class TurnCalls:
                 await stream.discard()
             raise
         for index, original in originals.items():
+            unused = self._streams.get(index)
+            if unused is not None:
+                await unused.discard()
             same = self._results[original]
             assert same is not None
             repeated = Refused(self._calls[index], self._keys[index], same)

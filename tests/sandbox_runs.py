@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from toolcrib.command.sandbox import Bubblewrap, Denial, Landlock, Sandbox, environment
-from toolcrib.command.sandbox.choose import ORDER, unfit
+from toolcrib.command.sandbox.choose import ORDER, why_not_working
 
 BACKENDS = {"bubblewrap": Bubblewrap, "landlock": Landlock}
 
@@ -22,7 +22,7 @@ def backend(name: str) -> type[Any]:
     if sys.platform != "linux":
         pytest.skip("the back ends that can be tried are Linux's")
     (row,) = (row for row in ORDER if row.name == name)
-    if problem := unfit(row):
+    if problem := why_not_working(row):
         if os.environ.get("CI"):
             pytest.fail(f"{name} does not work here, and in CI it has to: {problem}")
         pytest.skip(f"{name} does not work here: {problem}")

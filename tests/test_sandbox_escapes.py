@@ -21,7 +21,7 @@ import pytest
 
 import toolcrib.command.sandbox
 import toolcrib.errors
-from toolcrib.command.sandbox.choose import ORDER, unfit
+from toolcrib.command.sandbox.choose import ORDER, why_not_working
 
 pytestmark = [
     pytest.mark.slow,
@@ -154,7 +154,7 @@ def row(backend: str, who: str) -> dict[str, Any]:
         missing("there is no Python 3.11 that other users may run")
     if backend != "none":
         (known,) = (known for known in ORDER if known.name == backend.partition("+")[0])
-        if problem := unfit(known):
+        if problem := why_not_working(known):
             missing(f"{backend} does not work here: {problem}")
     found = results(backend, who)
     assert "problem" not in found, found["problem"]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.properties import examples
-from toolcrib.secrets import Redactor, UnfitSecret, unfit
+from toolcrib.secrets import Redactor, UnfitSecret, why_unusable
 
 VALUES = {
     "TOKEN": "sk-live-9f8A/7+z\"Q&=xx Y'w",
@@ -193,8 +193,8 @@ def test_what_could_not_be_masked_is_refused_with_the_reason(value: str) -> None
 
 
 def test_a_value_that_its_mark_would_show_is_unfit() -> None:
-    assert unfit("Password", "my_password") == "it is part of its own name, which is shown"
-    assert unfit("Password", "other") is None
+    assert why_unusable("Password", "my_password") == "it is part of its own name, which is shown"
+    assert why_unusable("Password", "other") is None
 
 
 def test_a_redactor_shows_no_value(redactor: Redactor) -> None:

@@ -44,7 +44,7 @@ def default_tools(
 
 @dataclass(slots=True)
 class Assembly:
-    """Tools, told apart by who supplies them.
+    """The tools of a project, grouped by who supplies them.
 
     A tool that was `named` replaces a built-in tool of its name. `builtin` are the built-in tools and those of
     plugins, which replace none. `sources` says where each tool comes from; `notes` tell a person which tools of

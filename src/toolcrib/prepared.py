@@ -95,7 +95,7 @@ NOT_YET = object()
 
 
 class Lookups:
-    """What follows from a Ready and is worked out when somebody looks: JSON data, accesses.
+    """Values that are computed from a Ready when they are first read: JSON data, accesses.
 
     Its slots stay empty until then, since most calls are never looked at.
     """

@@ -21,8 +21,8 @@ from tests.conformance.cassettes import (
 from tests.conformance.wire_gemini import MODES, camel, contents_of, parts_of, read_body, result_text
 from tests.conformance.wire_reader import without
 from toolcrib.codecs import ModelError
-from toolcrib.codecs.gemini import NOTHING_SAID, UNSIGNED, GeminiCodec
-from toolcrib.codecs.pairing import NO_RESULT
+from toolcrib.codecs.gemini import UNSIGNED, GeminiCodec
+from toolcrib.codecs.pairing import EMPTY_TURN, NO_RESULT
 from toolcrib.messages import Message, Request, Response, ResultPart
 from toolcrib.models.replay import recorded_events
 from toolcrib.result import ToolResult
@@ -183,7 +183,7 @@ def turns(body: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
             found[-1][1].extend(parts)
         elif parts:
             found.append((role, parts))
-    if found and found[0] == ("user", [{"text": NOTHING_SAID}]):
+    if found and found[0] == ("user", [{"text": EMPTY_TURN}]):
         del found[0]
     for _, parts in found:
         parts.sort(key=lambda part: part["result"]["id"] or "" if "result" in part else "\U0010ffff")

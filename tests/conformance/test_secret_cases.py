@@ -12,7 +12,7 @@ import pytest
 from tests.cases import each
 from tests.conformance.conftest import load_cases
 from toolcrib.secrets import Environment, Redactor, as_variables, check_references, reveal
-from toolcrib.secrets.redact import unfit
+from toolcrib.secrets.redact import why_unusable
 
 REFERENCES = load_cases("cases/loopal/secret_ref.json")
 SCRUBBED = load_cases("cases/zeroclaw/redaction_scrub.json")
@@ -130,5 +130,5 @@ def test_variables(case: dict[str, Any]) -> None:
         masked = Redactor({}).redact_text(plain).found
         if plain.startswith(("ghp_x", "eyJhbGci", "AKIA")) and len(plain) > 30:
             assert masked, name
-        elif name in kept and unfit(plain) is None:
+        elif name in kept and why_unusable(plain) is None:
             assert not masked, name

@@ -113,7 +113,7 @@ def verify(lines: Iterable[str], key: bytes, *, head: tuple[int, str] | None = N
 
 
 def too_short(chain: Chain, head: tuple[int, str] | None) -> LogBreak | None:
-    """What is wrong if the head counts more lines than there are."""
+    """The problem, if the head counts more lines than the log has."""
     if head is None or head[0] <= chain.count:
         return None
     missing = head[0] - chain.count

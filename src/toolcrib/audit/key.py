@@ -14,7 +14,7 @@ KEY_BYTES = 32
 
 
 def read_key(path: str | Path) -> bytes:
-    """The key of a log from a file that is its owner's alone; made if there is none. Raises AuditError."""
+    """Reads the key of a log, and makes it if missing. The file must belong to its owner alone. Raises AuditError."""
     place = Path(path)
     try:
         fd = os.open(place, os.O_RDONLY | CAREFUL)
@@ -39,7 +39,7 @@ def read_key(path: str | Path) -> bytes:
 
 
 def _make_key(place: Path) -> None:
-    """Written whole before it has its name: of several who make one at once, all use the same."""
+    """Writes the key to a temporary file first, so that processes that make one at the same time use the same key."""
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     unnamed = place.with_name(f".{place.name}.{os.urandom(8).hex()}")
     fd = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CAREFUL, 0o600)

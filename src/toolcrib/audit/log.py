@@ -185,7 +185,7 @@ class AuditLog:
         return self._writer.put({"at": round(self._clock(), 3), "by": self.actor, **record})
 
     def _complain_about(self, problem: BaseException, consequence: str) -> None:
-        """Complain each time, except about the failure that `ready` has already reported."""
+        """Logs each failure, except one that `ready` has already reported."""
         if str(problem) != self._known_failure:
             self._complain(f"{problem}; {consequence}")
 

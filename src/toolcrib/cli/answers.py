@@ -23,7 +23,7 @@ DURATION = re.compile(r"(?:(run|project|user)\b\s*)?(?:([1-9][0-9]{0,4})([mhd]))
 
 
 def read_answer(line: str | None, clock: Callable[[], float] = time.time) -> Answer:
-    """What a line means; end of input, an empty line and anything unknown are a no.
+    """Reads a typed line as an answer. End of input, an empty line and an unknown line are a no.
 
     "a" allows these arguments always, "p" commands that begin alike. Further words say for how long: "project" or
     "user", or else this run, and perhaps 30m, 8h or 7d.

@@ -31,7 +31,7 @@ async def dry_run(
     """
     taint = frozenset({"something from outside"} if tainted else ())
     provenance = Provenance(taint, tuple(user_texts))
-    request, prepared = await box.imagine(call, policy=policy, provenance=provenance)
+    request, prepared = await box.dry_run(call, policy=policy, provenance=provenance)
     if request is None:
         assert isinstance(prepared, Refused)
         known = await box.registry.entry(call.name) is not None

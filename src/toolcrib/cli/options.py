@@ -19,7 +19,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 
 @dataclass(frozen=True, slots=True)
 class ToolSelection:
-    """Which tools there are besides the built-in ones, and the folder that they work in."""
+    """The tools to load besides the built-in ones, and the folder that they work in."""
 
     from_: Annotated[
         list[str] | None,

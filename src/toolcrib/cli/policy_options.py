@@ -1,4 +1,4 @@
-"""The options that say what decides over calls."""
+"""The options for the rules and the autonomy that decide about calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AutonomyLevel = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class PolicyOptions:
-    """What decides over calls."""
+    """The rules and the autonomy that decide about calls."""
 
     policy: RulesFile = None
     autonomy: AutonomyLevel = None

@@ -30,7 +30,7 @@ BY_DEFAULT = "the default"
 
 @dataclass(frozen=True, slots=True)
 class SettingsInEffect:
-    """What decides over calls in a workspace.
+    """The rules and settings that decide about calls in a workspace.
 
     `autonomy_from` says who set the autonomy, `rule_files` which files of rules count.
     """

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def config_folder() -> Path:
-    """Where the user's settings lie."""
+    """The folder of the user's settings."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "toolcrib"
 
 
 def state_folder() -> Path:
-    """Where what outlasts a run is kept."""
+    """The folder of files that outlast a run."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "toolcrib"
 
 

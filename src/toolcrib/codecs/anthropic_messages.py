@@ -13,7 +13,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_response
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, with_extras
@@ -27,7 +27,6 @@ IDS = IdRule(re.compile("[A-Za-z0-9_-]{1,64}"), "toolu_")
 PICTURES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 STRICT_DIALECT = "anthropic-strict"
 THOUGHTS = ("thinking", "redacted_thinking")  # not a set: a kept block may have anything for its type
-NOTHING_SAID = "Continue."
 NO_ANSWER = "(No answer.)"
 NO_OUTPUT = "The tool failed without a message."
 
@@ -175,7 +174,7 @@ class _Writer:
             if step.answers:
                 _append(turns, "user", [self._result(answer) for answer in step.answers])
         if not turns or turns[0]["role"] == "assistant":
-            turns.insert(0, {"role": "user", "content": [{"type": "text", "text": NOTHING_SAID}]})
+            turns.insert(0, {"role": "user", "content": [{"type": "text", "text": EMPTY_TURN}]})
         for turn in turns:  # of which thinking may not be the end
             if turn["content"][-1].get("type") in THOUGHTS:
                 turn["content"].append({"type": "text", "text": NO_ANSWER})

@@ -13,7 +13,7 @@ from toolcrib.codecs.bedrock_converse_answer import read_error, read_response
 from toolcrib.codecs.bedrock_converse_stream import ConverseDecoder
 from toolcrib.codecs.bedrock_media import Documents, media_block
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, json_object, own_extras, with_extras
@@ -26,7 +26,6 @@ IDS = IdRule(re.compile("[a-zA-Z0-9_.:-]{1,64}"), "tooluse_")
 SIGNATURE_NEEDED = re.compile(r"anthropic\.|deepseek\.r1")
 # Claude's, whose grammar Bedrock uses for strict tools.
 STRICT_DIALECT = "anthropic-strict"
-NOTHING_SAID = "Continue."
 DOCUMENT_ALONE = "See the document."  # a message with a document is refused without a text
 NO_ANSWER = "(No answer.)"  # Claude refuses a turn that ends in thinking
 NO_OUTPUT = "The tool gave no output."
@@ -159,7 +158,7 @@ class _Writer:
             if step.answers:
                 _append(turns, "user", [block for answer in step.answers for block in self._result(answer)])
         if not turns or turns[0]["role"] == "assistant":
-            turns.insert(0, {"role": "user", "content": [{"text": NOTHING_SAID}]})
+            turns.insert(0, {"role": "user", "content": [{"text": EMPTY_TURN}]})
         for turn in turns:
             kinds = {kind for block in turn["content"] for kind in block}
             if "document" in kinds and "text" not in kinds:

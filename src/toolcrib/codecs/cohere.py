@@ -12,7 +12,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.cohere_answer import BILLED, PLAN, THINKING, CohereDecoder, read_error, read_response
-from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.strictness import STRICT
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, compact, json_object, own_extras, with_extras
@@ -20,7 +20,6 @@ from toolcrib.content import Image, Json, Media, Text
 from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
 
 ANY_ID = IdRule(re.compile(r"[\x21-\x7e]{1,256}"))
-NOTHING_SAID = "Continue."
 CHOICES = {"none": "NONE", "required": "REQUIRED"}
 NO_ARGUMENTS = frozenset({"", "null"})
 
@@ -131,7 +130,7 @@ class _Writer:
             wire.extend(self._answer(answer) for answer in step.answers)
             if pictures := self._pictures_of(step.answers):
                 wire.append({"role": "user", "content": pictures})
-        return wire or [{"role": "user", "content": NOTHING_SAID}]
+        return wire or [{"role": "user", "content": EMPTY_TURN}]
 
     def _assistant(self, step: ConversationStep) -> dict[str, Any] | None:
         plan, content = "", list[dict[str, Any]]()

@@ -13,7 +13,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.gemini_answer import GeminiDecoder, read_error, read_response
-from toolcrib.codecs.pairing import MISSING_IDS, Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import EMPTY_TURN, MISSING_IDS, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, own_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
@@ -24,7 +24,6 @@ IDS = IdRule(re.compile(r"[A-Za-z0-9_.:-]{1,128}"))
 BEFORE_3 = re.compile(r"gemini-[12]\b|gemma")
 # Stands for the signature of a call that another model made; Gemini 3 refuses a step without any (400).
 UNSIGNED = "skip_thought_signature_validator"
-NOTHING_SAID = "Continue."
 NO_OUTPUT = "The tool failed without a message."
 IN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
 # Bytes without a type are refused, so what was not named is taken for the usual.
@@ -136,7 +135,7 @@ class _Writer:
             _append(turns, "user", [self._result(answer) for answer in step.answers])
             _append(turns, "user", self._following(step.answers))
         if not turns or turns[0]["role"] == "model":
-            turns.insert(0, {"role": "user", "parts": [{"text": NOTHING_SAID}]})
+            turns.insert(0, {"role": "user", "parts": [{"text": EMPTY_TURN}]})
         return turns
 
     def texts(self, parts: Iterable[Any]) -> list[dict[str, Any]]:

@@ -13,10 +13,10 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.gemini import NO_OUTPUT, NOTHING_SAID, USUAL_TYPES, merged
+from toolcrib.codecs.gemini import NO_OUTPUT, USUAL_TYPES, merged
 from toolcrib.codecs.gemini_answer import read_error
 from toolcrib.codecs.gemini_interactions_answer import InteractionsDecoder, read_response
-from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, own_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Text
@@ -134,7 +134,7 @@ class _Writer:
                 content = [marks[0], *content, marks[1]]
             if content:
                 _extend(wire, "user_input", content)
-        return wire or [{"type": "user_input", "content": [{"type": "text", "text": NOTHING_SAID}]}]
+        return wire or [{"type": "user_input", "content": [{"type": "text", "text": EMPTY_TURN}]}]
 
     def _model(self, step: ConversationStep, wire: list[dict[str, Any]]) -> None:
         answers = iter(step.answers)

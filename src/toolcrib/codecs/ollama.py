@@ -11,14 +11,13 @@ from typing import Any
 
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.ollama_answer import OllamaDecoder, read_error, read_response
-from toolcrib.codecs.pairing import MISSING_IDS, Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import EMPTY_TURN, MISSING_IDS, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, own_extras, with_extras
 from toolcrib.content import Image, Json, Media, Text
 from toolcrib.messages import Reasoning, Request, Response
 
 ANY_ID = IdRule(re.compile(r"[\x21-\x7e]{1,256}"))
-NOTHING_SAID = "Continue."
 THINKING = "thinking"
 
 
@@ -121,7 +120,7 @@ class _Writer:
                 wire.append(assistant)
             wire.extend(self._answer(answer) for answer in step.answers)
             wire.extend(self._pictures_of(step.answers))
-        return wire or [{"role": "user", "content": NOTHING_SAID}]
+        return wire or [{"role": "user", "content": EMPTY_TURN}]
 
     def _assistant(self, step: ConversationStep) -> dict[str, Any] | None:
         own = own_extras(step.message, self._provider)

@@ -12,8 +12,8 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.openai_chat_answer import ChatDecoder, read_error, read_response
-from toolcrib.codecs.openai_chat_servers import NOTHING_SAID, OTHERS, SERVERS, ChatServer, in_strict_order
-from toolcrib.codecs.pairing import Answered, ConversationStep, arrange
+from toolcrib.codecs.openai_chat_servers import OTHERS, SERVERS, ChatServer, in_strict_order
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, arrange
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, compact, json_object, own_extras, with_extras
@@ -175,7 +175,7 @@ class _Writer:
             if pictures := self._media_of(step.answers):
                 wire.append({"role": "user", "content": pictures})
         wire = in_strict_order(wire) if self._flavour.strict_order else wire
-        return wire or [{"role": "user", "content": NOTHING_SAID}]
+        return wire or [{"role": "user", "content": EMPTY_TURN}]
 
     def _assistant(self, step: ConversationStep) -> dict[str, Any] | None:
         own = self._own(step.message)

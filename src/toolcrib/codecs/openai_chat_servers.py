@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.codecs.pairing import IdRule
+from toolcrib.codecs.pairing import EMPTY_TURN, IdRule
 
 ANY_ID = IdRule(re.compile(r"[\x21-\x7e]{1,256}"))
 OPENAI_ID = IdRule(re.compile(r"[\x21-\x7e]{1,40}"))
@@ -71,7 +71,6 @@ SERVERS = {
 }
 OTHERS = ChatServer()
 
-NOTHING_SAID = "Continue."
 RESULTS_SEEN = "I have the results."
 
 
@@ -91,7 +90,7 @@ def in_strict_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
             ordered.append({"role": "assistant", "content": RESULTS_SEEN})
         ordered.append(message)
     if ordered and ordered[-1]["role"] == "assistant" and not ordered[-1].get("prefix"):
-        ordered.append({"role": "user", "content": NOTHING_SAID})
+        ordered.append({"role": "user", "content": EMPTY_TURN})
     return ordered
 
 

@@ -14,7 +14,7 @@ from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.openai_chat_answer import read_error
 from toolcrib.codecs.openai_responses_answer import read_response
 from toolcrib.codecs.openai_responses_input import (
-    NOTHING_SAID,
+    EMPTY_ITEM,
     InputWriter,
     leading_instructions,
     with_results_of_before,
@@ -128,7 +128,7 @@ class OpenAIResponsesCodec:
         writer = InputWriter(self.provider, names, stored=own.get("store") is not False)
         items = writer.items(arrange(messages, IDS))
         if not items and not any(own.get(name) for name in BEGINS):
-            items = [NOTHING_SAID]
+            items = [EMPTY_ITEM]
         return {**fields, "input": items}
 
     def _included(self, request: Request, own: dict[str, Any], model: str) -> list[str]:

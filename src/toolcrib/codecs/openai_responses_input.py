@@ -8,7 +8,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.openai_responses_answer import CALLS, kept_by
-from toolcrib.codecs.pairing import Answered, ConversationStep
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, as_str, compact, own_extras
 from toolcrib.content import File, Image, Json, Media, Text
 from toolcrib.messages import Message, MessagePart, Opaque, Reasoning, ResultPart
@@ -16,7 +16,7 @@ from toolcrib.messages import Message, MessagePart, Opaque, Reasoning, ResultPar
 OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
 # What a result repeats of its call, so that it finds its way back to the code that made the call.
 REPEATED = ("caller", "namespace")
-NOTHING_SAID: dict[str, Any] = {"role": "user", "content": "Continue."}
+EMPTY_ITEM: dict[str, Any] = {"role": "user", "content": EMPTY_TURN}
 ENDINGS = {"application/pdf": ".pdf", "text/plain": ".txt", "text/markdown": ".md", "text/csv": ".csv"}
 
 

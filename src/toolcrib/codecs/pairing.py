@@ -20,6 +20,7 @@ from toolcrib.messages import Message, MessagePart, ResultPart
 from toolcrib.result import ToolResult
 
 NO_RESULT = "No result was recorded for this call: it was interrupted, and whether it ran is not known."
+EMPTY_TURN = "Continue."  # the text of a user turn that a provider requires and nobody wrote
 MISSING_IDS = frozenset({"", "null", "None"})  # Mistral's default id is the word "null"
 
 

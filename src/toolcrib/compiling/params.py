@@ -19,7 +19,7 @@ class Params(Protocol):
         """The validated params of a JSON text. Strict: raises ValueError where the text does not fit."""
 
     def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
-        """Every place that failed, for a problem that `parse` raised on the JSON text of `value`."""
+        """The field errors of a problem that `parse` raised on the JSON text of `value`."""
         ...
 
 

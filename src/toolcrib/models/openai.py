@@ -38,7 +38,7 @@ class OpenAITransport(Transport):
         body: Mapping[str, Any] | None = None,
     ) -> None:
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-        codec = self._codec(provider or _spoken_at(self.base_url), dialect)
+        codec = self._codec(provider or _provider_at(self.base_url), dialect)
         super().__init__(model, codec, body, max_retries=max_retries, deadline=deadline)
         self._api_key = api_key or key_for(self.base_url)
         self._options: dict[str, Any] = {"max_retries": 0}
@@ -101,7 +101,7 @@ class OpenAIChat(OpenAITransport):
         return send
 
 
-def _spoken_at(base_url: str) -> str:
+def _provider_at(base_url: str) -> str:
     """The provider's name; suffixed where the provider's own format is another one, whose extras mean other
     things.
     """

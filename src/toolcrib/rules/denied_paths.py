@@ -232,7 +232,7 @@ class _Search:
         return holds
 
     def deny_missing_paths(self) -> None:
-        """Keep commands from creating what a rule names in full and what does not exist yet."""
+        """Denies the creation of missing files that a rule names in full."""
         for named in dict.fromkeys(self._paths_in_workspace()):
             path = f"{self.root}/{named}"
             if os.path.lexists(path) and not _is_only_placeholder(path):

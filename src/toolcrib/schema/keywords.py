@@ -153,7 +153,7 @@ def types_of(node: Mapping[str, Any]) -> list[str]:
 
 
 def accepts_null(node: Mapping[str, Any]) -> bool:
-    """Whether a canonical node says of itself that null is one of its values."""
+    """Whether a canonical node lists null among its values."""
     if "null" in types_of(node):
         return "enum" not in node or None in node["enum"]
     if node.get("nullable") is True:

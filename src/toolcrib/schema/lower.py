@@ -24,8 +24,8 @@ from toolcrib.schema.keywords import (
 from toolcrib.schema.recursion import Definitions
 from toolcrib.schema.roots import object_root
 from toolcrib.schema.shorten import shorten
-from toolcrib.schema.variants import apart, inferred, only, or_null, split
-from toolcrib.schema.words import phrase, sentence, told
+from toolcrib.schema.variants import disjoint, inferred, only, or_null, split
+from toolcrib.schema.words import phrase, sentence, with_sentences
 
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!]|\\[1-9]")
 _BESIDE_UNION: Final = frozenset({"description", "nullable", "anyOf"})
@@ -91,7 +91,7 @@ class _Lowering:
                 return node
         for step in _STEPS:
             node = step(self, node, at)
-        description = told(node.get("description", ""), at.told)
+        description = with_sentences(node.get("description", ""), at.told)
         if description and self._takes("description", at):
             node = {**node, "description": description}
         return ordered(node)
@@ -153,7 +153,7 @@ class _Lowering:
         for keyword in beside:
             if keyword in ANNOTATIONS and keyword not in kept:
                 self._drop(beside, keyword, at)
-        description = told(kept.pop("description", ""), at.told)
+        description = with_sentences(kept.pop("description", ""), at.told)
         if description:
             kept["description"] = description
         if kept and not self.dialect.ref_siblings:
@@ -172,7 +172,7 @@ class _Lowering:
         out: Schema = {key: value for key, value in node.items() if key != "allOf"}
         for member in node["allOf"]:
             if "$ref" in member:
-                member = self._inside(member, at)
+                member = self._member_expanded(member, at)
             # What the node itself says comes last, so that its own description wins.
             out = (
                 self._merged(member, out, at)
@@ -183,7 +183,7 @@ class _Lowering:
             out["description"] = node["description"]
         return self._all_of(out, at) if "allOf" in out else out
 
-    def _inside(self, member: Schema, at: _At) -> Schema:
+    def _member_expanded(self, member: Schema, at: _At) -> Schema:
         """A member of an `allOf` with its reference replaced by the target; empty where recursion is cut."""
         if at.left <= 0:
             self.losses.append(Loss(at.path, "$ref", "recursion cut"))
@@ -204,7 +204,7 @@ class _Lowering:
             return node
         if "anyOf" in node:
             return self._drop(node, "oneOf", at)
-        if not apart(node["oneOf"]):
+        if not disjoint(node["oneOf"]):
             self.losses.append(Loss(at.path, "oneOf", "read as anyOf"))
         return {"anyOf" if key == "oneOf" else key: value for key, value in node.items()}
 

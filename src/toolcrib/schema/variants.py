@@ -59,7 +59,7 @@ def only(node: Mapping[str, Any], *keywords: str) -> Schema:
     return {keyword: node[keyword] for keyword in keywords if keyword in node}
 
 
-def apart(variants: list[Schema]) -> bool:
+def disjoint(variants: list[Schema]) -> bool:
     """Whether the variants are disjoint, judging by types and constants."""
     kinds = [types_of(variant) for variant in variants]
     if all(len(kind) == 1 for kind in kinds) and len({kind[0] for kind in kinds}) == len(kinds):

@@ -12,7 +12,7 @@ _SHOWN = 12  # values of an enumeration that are listed before "and N more"
 _LONGEST = 160  # characters of JSON that are quoted before they are cut
 
 
-def told(description: str, sentences: list[str]) -> str:
+def with_sentences(description: str, sentences: list[str]) -> str:
     """A description, with the sentences added that it does not already contain."""
     text = description.strip()
     for sentence in sentences:

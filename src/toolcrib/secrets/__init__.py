@@ -18,7 +18,7 @@ from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from toolcrib.secrets.patterns import PATTERNS, TokenPattern
-    from toolcrib.secrets.redact import Redacted, Redactor, UnfitSecret, unfit
+    from toolcrib.secrets.redact import Redacted, Redactor, UnfitSecret, why_unusable
     from toolcrib.secrets.references import (
         Revealed,
         SecretReference,
@@ -53,7 +53,7 @@ __all__ = [
     "check_references",
     "find_references",
     "reveal",
-    "unfit",
+    "why_unusable",
 ]
 
 # Who needs one part, such as the formats of tokens, does not wait for the others.
@@ -62,7 +62,7 @@ __getattr__ = lazy_names(
     {
         "system_keyring": ("Keyring",),
         "patterns": ("PATTERNS", "TokenPattern"),
-        "redact": ("Redacted", "Redactor", "UnfitSecret", "unfit"),
+        "redact": ("Redacted", "Redactor", "UnfitSecret", "why_unusable"),
         "references": ("Revealed", "SecretReference", "check_references", "find_references", "reveal"),
         "secret_command": ("SecretCommand",),
         "secret_file": ("SecretFile",),

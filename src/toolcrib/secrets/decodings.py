@@ -74,7 +74,9 @@ class Decoding:
         return Decoding(decoded, self) if decoded != self.data else None
 
     def origin(self, index: int, *, end: bool = False) -> int:
-        """Where the byte at `index` stood in the text as it came; with `end`, where the byte before it ended."""
+        """The position in the original text of the byte at `index`; with `end`, the position where the byte
+        before it ended.
+        """
         if self.below is None:
             return index
         if not self._here:

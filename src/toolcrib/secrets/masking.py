@@ -27,7 +27,7 @@ from toolcrib.secrets import (
     check_references,
     find_references,
     reveal,
-    unfit,
+    why_unusable,
 )
 from toolcrib.secrets.stream import SuccessiveTexts
 
@@ -67,7 +67,7 @@ class Masking:
             )
             raise ToolError(f"Nothing was run: the secret {name!r} has no value now.") from None
         for name, value in made.values.items():
-            if reason := unfit(value):
+            if reason := why_unusable(value):
                 raise ToolError(f"Nothing was run: the secret {name!r} cannot be used: {reason}.")
             self._learn(name, value)
         beside = definition.hooks.get("with_secrets")
@@ -180,7 +180,7 @@ class Masking:
         except Exception as problem:
             logging.getLogger("toolcrib").warning("secret %s cannot be read, nor masked: %s", name, problem)
             return
-        if value is not None and not unfit(value):
+        if value is not None and not why_unusable(value):
             self._known[name] = value
 
     def _learn(self, name: str, value: str) -> None:

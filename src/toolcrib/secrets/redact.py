@@ -20,7 +20,7 @@ from toolcrib.secrets.patterns import PATTERNS, TokenPattern
 from toolcrib.secrets.secret_finder import SecretFinder, mark, merged
 from toolcrib.secrets.stream import RedactedStream
 
-__all__ = ["Redacted", "Redactor", "UnfitSecret", "unfit"]
+__all__ = ["Redacted", "Redactor", "UnfitSecret", "why_unusable"]
 
 T = TypeVar("T")
 
@@ -44,10 +44,10 @@ class Redacted(Generic[T]):
         return f"Masked in this output, because it is secret: {', '.join(self.found)}."
 
 
-def unfit(value: str, name: str = "") -> str | None:
+def why_unusable(value: str, name: str = "") -> str | None:
     """Why a value cannot be used as a secret (of that name); None if it can.
 
-    >>> unfit("1234")
+    >>> why_unusable("1234")
     'it is 4 bytes long: below 6 it cannot be told from ordinary text to be masked'
     """
     size = len(value.strip().encode("utf-8", "surrogatepass"))
@@ -80,7 +80,7 @@ class Redactor:
         automaton: bool | None = None,
     ) -> None:
         for name, value in sorted(values.items()):
-            if (reason := unfit(value)) is not None:
+            if (reason := why_unusable(value)) is not None:
                 raise UnfitSecret(f"secret {name!r} cannot be used: {reason}")
         self.finder = SecretFinder(values, automaton=automaton)
         self.patterns = tuple(patterns)

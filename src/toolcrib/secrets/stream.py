@@ -71,7 +71,7 @@ class RedactedStream:
         return self._give(merged(self._finder.spans(self._held)), len(self._held))
 
     def start_of_unfinished(self, data: bytes) -> int:
-        """Where the beginning of an encoding may stand at the end of a text, in any decoding of it; else its length.
+        """The position from which the end of a text may begin an encoding, in any decoding; else the text's length.
 
         An escape that is cut off is held back, and left out of the next decoding: it may become anything.
         """

@@ -28,8 +28,8 @@ from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.ask import Questions
 from toolcrib.toolbox.context_host import ContextHost
 from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.dry_run import dry_run
 from toolcrib.toolbox.entered_toolsets import EnteredToolsets
-from toolcrib.toolbox.imagine import imagined_call
 from toolcrib.toolbox.listing import ToolLists
 from toolcrib.toolbox.masking import masking_of
 from toolcrib.toolbox.operator_log import Mask, OperatorLog, unmasked
@@ -382,7 +382,7 @@ class Toolbox(Watched, Generic[Deps]):
         """
         return await restored_call(data, self._path.preparation, self._decider, self.deps)
 
-    async def imagine(
+    async def dry_run(
         self, call: ToolCall, *, policy: Policy | None = None, provenance: Provenance = UNKNOWN
     ) -> tuple[PolicyRequest | None, Prepared]:
         """What a policy would be asked about a call, and what would become of it. Nothing is run, nobody is asked.
@@ -393,7 +393,7 @@ class Toolbox(Watched, Generic[Deps]):
         key = CallKey("imagined", 0, 0)
         runs.set_provenance(key.run, provenance)
         decider = Decider(policy or self.policy, self._approvals, runs, self.masking)
-        return await imagined_call(call, key, self._path.preparation.resolver, decider, self.deps)
+        return await dry_run(call, key, self._path.preparation.resolver, decider, self.deps)
 
     async def open_call(self, name: str, key: CallKey) -> CallStream:
         """Begin a call whose arguments are still streaming in."""

@@ -47,7 +47,7 @@ class Decider:
         self.tracks_taint: bool = getattr(policy, "tracks_taint", False)
 
     def request_for(self, ready: Ready) -> PolicyRequest:
-        """What the policy is asked about a call."""
+        """The policy's request about a call."""
         taint, texts = self.runs.provenance(ready.key.run)
         facts = ready.tool.definition.facts
         return PolicyRequest(facts, ready.effect, ready, taint=taint, user_texts=texts)

@@ -92,7 +92,7 @@ class CallPath:
         record: Record | None,
     ) -> ToolResult:
         """Prepare a call, ask if need be, and run it."""
-        prepared = self.preparation.at_once(call, key, tool_list)
+        prepared = self.preparation.without_awaiting(call, key, tool_list)
         if prepared is None:
             try:
                 prepared = await self.preparation.prepare(call, key, tool_list, None, deps)
@@ -126,7 +126,7 @@ class CallPath:
                 model_messages.nobody_to_ask(prepared.call.name) if isinstance(checked, Pending) else checked
             )
 
-        return await self._once(prepared, granted, deps, timeout, record)
+        return await self._execute_once(prepared, granted, deps, timeout, record)
 
     async def finish(
         self,
@@ -151,9 +151,9 @@ class CallPath:
             assert isinstance(checked, Ready | ToolResult)
             return checked
 
-        return await self._once(prepared, granted, deps, timeout, record)
+        return await self._execute_once(prepared, granted, deps, timeout, record)
 
-    async def _once(
+    async def _execute_once(
         self,
         prepared: Prepared,
         granted: Callable[[], Awaitable[Ready | ToolResult]],

@@ -41,9 +41,9 @@ class Preparation:
     max_output: MaxOutput
     overflow: Path | None
 
-    def at_once(self, call: ToolCall, key: CallKey, tool_list: ToolList | None) -> Prepared | None:
-        """The prepared call, where nothing has to be awaited for it; else None."""
-        tool = self.resolver.at_once(call.name, tool_list)
+    def without_awaiting(self, call: ToolCall, key: CallKey, tool_list: ToolList | None) -> Prepared | None:
+        """The prepared call, if nothing has to be awaited to prepare it; else None."""
+        tool = self.resolver.without_awaiting(call.name, tool_list)
         if tool is None or self.steps or tool.entry.steps is not None:
             return None
         if self.sink.listeners:

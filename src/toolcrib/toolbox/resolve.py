@@ -33,8 +33,8 @@ class Resolver:
     host: Host
     operator: OperatorLog
 
-    def at_once(self, name: str, tool_list: ToolList | None) -> ResolvedTool | None:
-        """The tool of a name, where nothing has to be awaited: it was given as an instance, and was used before."""
+    def without_awaiting(self, name: str, tool_list: ToolList | None) -> ResolvedTool | None:
+        """The tool of a name, if nothing has to be awaited: it was given as an instance and was used before."""
         entry = self.registry.known(name)
         if entry is None or (tool_list is not None and tool_list.entries.get(name) is not entry):
             return None

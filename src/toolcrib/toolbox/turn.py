@@ -91,7 +91,7 @@ class TurnCalls:
             return started
         key, stream = self._keys[index], self._streams.get(index)
         if stream is None:
-            prepared = self._path.preparation.at_once(call, key, self._tool_list)
+            prepared = self._path.preparation.without_awaiting(call, key, self._tool_list)
             if prepared is not None:
                 return prepared
         return await self._path.preparation.prepare(call, key, self._tool_list, stream, self._deps)

@@ -86,8 +86,8 @@ class EditFile(
 
     def accesses(self, params: EditFileParams) -> tuple[Access, ...]:
         # What it reads is shown in part when the text is not found.
-        reads = (replace(one, free=True) for one in self.workspace.reached(Reach.READ, params.path))
-        return (*self.workspace.reached(Reach.WRITE, params.path), *reads)
+        reads = (replace(one, free=True) for one in self.workspace.accesses_to(Reach.READ, params.path))
+        return (*self.workspace.accesses_to(Reach.WRITE, params.path), *reads)
 
     def doubt(self, params: EditFileParams) -> Doubt | None:
         return protected_path_doubt(self.accesses(params), self.workspace.root.path)
@@ -110,7 +110,7 @@ class EditFile(
             edit = self._edit(params, data)
         except ToolError as problem:
             return Preview(f"It would fail: {problem.message}", digest=f"fails {digest_of(data)}")
-        shown = self.workspace.led(params.path)
+        shown = self.workspace.shown_with_target(params.path)
         return Preview(unified_diff(edit.before, edit.after, shown), digest=digest_of(data))
 
     def execute(self, params: EditFileParams, ctx: Context[Any]) -> str:

@@ -60,7 +60,7 @@ class GlobFiles(
         self.workspace = workspace
 
     def accesses(self, params: GlobParams) -> tuple[Access, ...]:
-        return self.workspace.reached(Reach.READ, params.path, subtree=True, pattern=params.pattern)
+        return self.workspace.accesses_to(Reach.READ, params.path, subtree=True, pattern=params.pattern)
 
     def precheck(self, params: GlobParams) -> str | None:
         if not params.pattern.strip():

@@ -80,7 +80,9 @@ class Grep(
 
     def accesses(self, params: GrepParams) -> tuple[Access, ...]:
         include = params.include or ""
-        return self.workspace.reached(Reach.READ, params.path, subtree=True, pattern=include, contents=True)
+        return self.workspace.accesses_to(
+            Reach.READ, params.path, subtree=True, pattern=include, contents=True
+        )
 
     def precheck(self, params: GrepParams) -> str | None:
         if not params.pattern:
@@ -177,7 +179,7 @@ class Grep(
         """Whether matching lines of a file may be shown. The contents of a file that may hold secrets, and that
         the call did not name, are not.
         """
-        reached = self.workspace.reached(Reach.READ, path, contents=True)
+        reached = self.workspace.accesses_to(Reach.READ, path, contents=True)
         return all(ctx.permits(access) for access in reached if access.secret)
 
     def _text(self, path: str, search: _GrepSearch, ctx: Context[Any]) -> bytes | None:

@@ -56,7 +56,7 @@ class ListDir(
 
     def accesses(self, params: ListDirParams) -> tuple[Access, ...]:
         below = "" if params.depth > 1 else "./*"
-        return self.workspace.reached(Reach.READ, params.path, subtree=True, pattern=below)
+        return self.workspace.accesses_to(Reach.READ, params.path, subtree=True, pattern=below)
 
     def execute(self, params: ListDirParams, ctx: Context[Any]) -> str:
         shown = self.workspace.place(params.path).shown

@@ -69,7 +69,7 @@ class ReadFile(
         self.workspace = workspace
 
     def accesses(self, params: ReadFileParams) -> tuple[Access, ...]:
-        return self.workspace.reached(Reach.READ, params.path, contents=True)
+        return self.workspace.accesses_to(Reach.READ, params.path, contents=True)
 
     def resources(self, params: ReadFileParams) -> list[str]:
         return [self.workspace.resource(params.path)]

@@ -138,7 +138,7 @@ class Workspace:
         path = real_beneath(root.fd(), root.prefixes, place.path, portable=self.portable)
         return place if path == place.path else self._relative(root, path, place.shown)
 
-    def led(self, path: str) -> str:
+    def shown_with_target(self, path: str) -> str:
         """A path as it is shown to a person, with the path that it leads to, if that differs."""
         place = self.place(path)
         try:
@@ -147,7 +147,7 @@ class Workspace:
             return place.shown
         return place.shown if real is place else f"{place.shown} -> {real.shown}"
 
-    def reached(
+    def accesses_to(
         self, reach: Reach, path: str, *, subtree: bool = False, pattern: str = "", contents: bool = False
     ) -> tuple[Access, ...]:
         """What a tool reaches by a path as a model writes it: the name, and where it leads, if to another place.

@@ -52,7 +52,7 @@ class WriteFile(
         return self.workspace.read_only
 
     def accesses(self, params: WriteFileParams) -> tuple[Access, ...]:
-        return self.workspace.reached(Reach.WRITE, params.path)
+        return self.workspace.accesses_to(Reach.WRITE, params.path)
 
     def doubt(self, params: WriteFileParams) -> Doubt | None:
         return protected_path_doubt(self.accesses(params), self.workspace.root.path)
@@ -74,7 +74,7 @@ class WriteFile(
     def preview(self, params: WriteFileParams) -> Preview:
         """The diff of the change, for the person who is asked."""
         try:
-            shown = self.workspace.led(params.path)
+            shown = self.workspace.shown_with_target(params.path)
             there = self.workspace.stat(params.path) is not None
             old = self.workspace.read(params.path, MAX_BYTES)[0] if there else b""
         except ToolError as problem:

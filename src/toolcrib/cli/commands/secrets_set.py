@@ -8,7 +8,7 @@ import typer
 
 from toolcrib.cli.console import DONE, Problem, say
 from toolcrib.cli.secret_options import SecretOptions
-from toolcrib.secrets import SecretError, unfit
+from toolcrib.secrets import SecretError, why_unusable
 
 # A value on the command line is accepted by the parser, so that the answer can say what is wrong with it.
 CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -23,7 +23,7 @@ def command(context: typer.Context, name: str, secrets: SecretOptions) -> int:
     if context.args or "=" in name:  # this may be the value, so it is not repeated
         raise Problem(ON_THE_LINE)
     value = _read_value(name)
-    if (reason := unfit(value, name)) is not None:
+    if (reason := why_unusable(value, name)) is not None:
         raise Problem(f"{name}: this value cannot be a secret: {reason}")
     try:
         secrets.opened().set(name, value)

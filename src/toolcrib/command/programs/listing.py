@@ -14,7 +14,7 @@ CHOOSERS = {"head", "tail", "sort", "uniq", "grep"}
 
 
 def lists_names(word: Word) -> bool:
-    """Whether the only unknown part of a word is what a program prints that lists names."""
+    """Whether the only unknown part of a word is the output of a program that prints names."""
     return len(word.substitutions) == 1 and not word.is_glob and _lists(word.substitutions[0].plan)
 
 

@@ -82,7 +82,7 @@ def choose(
     for backend in order:
         if sys.platform not in backend.platforms:
             continue
-        if problem := unfit(backend):
+        if problem := why_not_working(backend):
             reasons.append(f"{backend.name}: {problem}")
             fixes.append(backend.fix)
             continue
@@ -126,7 +126,7 @@ def warnings(sandbox: Sandbox) -> list[str]:
 
 
 @cache
-def unfit(backend: Backend) -> str:
+def why_not_working(backend: Backend) -> str:
     """Why a back end is not to be used here, or "" if it held when it was tried. Tried once in a process."""
     from toolcrib.command.sandbox.probe import probe
 

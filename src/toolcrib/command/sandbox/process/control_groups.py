@@ -147,7 +147,7 @@ def new_control_group(limits: Limits, launch: Launch) -> ControlGroup:
 
 @cache
 def working_controllers() -> frozenset[str]:
-    """Which of "pids" and "memory" control groups limit on this machine."""
+    """The controllers, of "pids" and "memory", that work on this machine."""
     return frozenset(controller.name for controller in group_places())
 
 

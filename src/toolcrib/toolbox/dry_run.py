@@ -12,10 +12,10 @@ from toolcrib.toolbox.decode import decode
 from toolcrib.toolbox.policy import PolicyRequest
 from toolcrib.toolbox.resolve import Resolver
 
-__all__ = ["imagined_call"]
+__all__ = ["dry_run"]
 
 
-async def imagined_call(
+async def dry_run(
     call: ToolCall, key: CallKey, resolver: Resolver, decider: Decider, deps: Any
 ) -> tuple[PolicyRequest | None, Prepared]:
     """What a decider would be asked about a call, and what would become of the call. It passes no middleware."""

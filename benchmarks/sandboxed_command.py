@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from toolcrib.command.sandbox import Bubblewrap, Landlock, Level, NoSandbox, Sandbox, environment
-from toolcrib.command.sandbox.choose import ORDER, unfit
+from toolcrib.command.sandbox.choose import ORDER, why_not_working
 
 ROWS: dict[str, Callable[[Path], Sandbox]] = {
     "none": lambda ws: NoSandbox(),
@@ -41,7 +41,9 @@ def once(sandbox: Sandbox, workspace: str) -> float:
 
 
 def main(rounds: int) -> None:
-    works = {row.name for row in ORDER if sys.platform in row.platforms and not unfit(row)} | {"none"}
+    works = {row.name for row in ORDER if sys.platform in row.platforms and not why_not_working(row)} | {
+        "none"
+    }
     with tempfile.TemporaryDirectory() as place:
         made = {name: make(Path(place)) for name, make in ROWS.items() if name.partition(",")[0] in works}
         took: dict[str, list[float]] = {name: [once(sandbox, place)] for name, sandbox in made.items()}

@@ -11,7 +11,17 @@ import pytest
 
 from tests.cases import each
 from toolcrib.call import ToolCall
-from toolcrib.codecs.text import Form, ResultText, format_for, format_named, formats, parse_text, text_parser
+from toolcrib.codecs import OpenAIChatCodec
+from toolcrib.codecs.text import (
+    Form,
+    ResultText,
+    TextCodec,
+    format_for,
+    format_named,
+    formats,
+    parse_text,
+    text_parser,
+)
 from toolcrib.codecs.text.escaping import escape_json, escape_markers
 from toolcrib.messages import CallChunk, ReasoningChunk, RestartChunk, TextChunk
 from toolcrib.spec import ToolSpec
@@ -389,6 +399,12 @@ def test_a_row_of_templates_is_a_format(fields: dict[str, Any]) -> None:
 def test_templates_that_cannot_be_read_are_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="mine"):
         Form(name="mine", **fields)
+
+
+def test_a_format_whose_own_calls_are_not_read_back_is_refused_where_it_is_used() -> None:
+    form = Form(name="unclear", call="<<call {name}>>{arguments}<</call>>")
+    with pytest.raises(ValueError, match=r"'unclear'.*reads that differently"):
+        TextCodec(OpenAIChatCodec(), form)
 
 
 def test_an_unknown_name_is_told_with_those_that_there_are() -> None:

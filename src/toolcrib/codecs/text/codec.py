@@ -11,7 +11,7 @@ from toolcrib.codecs.codec import Codec, Decoder, ModelError
 from toolcrib.codecs.text.form import Form
 from toolcrib.codecs.text.formats import format_for, format_named
 from toolcrib.codecs.text.history import conversation_as_text, system_with
-from toolcrib.codecs.text.parser import TextParser
+from toolcrib.codecs.text.parser import TextParser, check_readable
 from toolcrib.codecs.text.prose import read_no_calls
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import with_extras
@@ -41,8 +41,9 @@ class TextCodec:
     `format` is a format or the name of one; without it `model`, the model's name, chooses. `thinking` says
     that the prompt's template opens a block of thinking, in which every answer begins. `constrain`
     holds a server that can do so to the form: "structural_tag" to the calls of a format that knows how,
-    "json_schema" to one object, whose format is `merged_json`. ValueError for a name that is unknown, or a
-    format that knows no such constraint.
+    "json_schema" to one object, whose format is `merged_json`. ValueError for a name that is unknown, for a
+    format of your own whose calls are not read back as it writes them, or for a format that knows no such
+    constraint.
 
     >>> from toolcrib.codecs import OpenAIChatCodec
     >>> TextCodec(OpenAIChatCodec("vllm"), model="Qwen/Qwen2.5-72B-Instruct").format.name
@@ -59,6 +60,8 @@ class TextCodec:
         constrain: str | None = None,
     ) -> None:
         chosen = format_named(format) if isinstance(format, str) else format
+        if isinstance(format, Form):  # the rows of `formats.py` are checked by the tests
+            check_readable(format)
         merged = chosen is None and constrain == "json_schema"
         self.format = chosen or (format_named(MERGED) if merged else format_for(model))
         self.base = base

@@ -13,13 +13,19 @@ from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.formats import format_named
 from toolcrib.codecs.text.scanner import Scanner, Steps, drive
 from toolcrib.codecs.text.tagged_calls import TaggedEngine
+from toolcrib.codecs.wire_json import arguments_object
 from toolcrib.content import Text
 from toolcrib.messages import Chunk, MessagePart, Reasoning
 
 if TYPE_CHECKING:
     from toolcrib.spec import ToolSpec
 
-__all__ = ["Parsed", "TextParser", "parse_text", "text_parser"]
+__all__ = ["Parsed", "TextParser", "check_readable", "parse_text", "text_parser"]
+
+SAMPLE = ToolCall("look_up", {"words": "two words", "limit": 2})
+SAMPLE_TOOLS: Tools = {
+    "look_up": {"type": "object", "properties": {"words": {"type": "string"}, "limit": {"type": "integer"}}}
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,18 @@ def parse_text(
     parser.feed(text)
     parser.finish()
     return parser.parsed()
+
+
+def check_readable(form: Form) -> None:
+    """Raise ValueError for a format whose own calls are not read back as they were written."""
+    written = form.write_calls([SAMPLE])
+    read = parse_text(written, form, SAMPLE_TOOLS).calls
+    if [(call.name, arguments_object(call.arguments)) for call in read] != [(SAMPLE.name, SAMPLE.arguments)]:
+        raise ValueError(
+            f"text format {form.name!r}: it writes a call as {written!r}, but reads "
+            f"{'that differently' if read else 'no call in that'}. Put delimiters around each part of a call that "
+            "no name and no JSON contains"
+        )
 
 
 def schemas(tools: Iterable[ToolSpec] | Tools) -> Tools:

@@ -175,7 +175,9 @@ def test_a_recorded_error_is_no_finding() -> None:
 def test_a_text_format_that_does_not_read_what_it_teaches(begin: str, end: str, words: str) -> None:
     looked_for = Delimiters(sections={begin: end}, section_ends=(end,))
     mine = Form(name="mine", call="<call>{call}</call>", own_delimiters=looked_for)
-    said = " ".join(map(str, check_codec(TextCodec(OpenAIChatCodec("s"), mine), count=3).findings))
+    codec = TextCodec(OpenAIChatCodec("s"))
+    codec.format = mine  # put in place afterwards: the codec itself refuses most of these
+    said = " ".join(map(str, check_codec(codec, count=3).findings))
     assert words in said
     assert bool(said) == bool(words)
 

@@ -137,10 +137,10 @@ def test_to_reach_more_never_needs_less(policy: RulePolicy, case: PolicyRequest,
     """Where something is reached that a rule has to allow, and more of its kind is: a path, a command, a host.
 
     A call that reaches no path at all is not met by what a rule excepts among paths, and a call that reaches only
-    what was proved harmless is left to `otherwise`.
+    what was proved harmless is left to `otherwise`, or to the autonomy.
     """
     reached = [one for one in case.reached or () if not one.hint]
-    if kind_of(further) not in map(kind_of, reached) or not any(map(needs_a_rule, reached)):
+    if kind_of(further) not in map(kind_of, reached) or not any(needs_a_rule(one, policy) for one in reached):
         return
     wider = replace(case, reached=(*(case.reached or ()), further))
     assert RANK[policy.decide(wider).verb] >= RANK[policy.decide(case).verb]
@@ -150,8 +150,9 @@ def kind_of(access: Access) -> Reach:
     return Reach.READ if access.reach in PATHS else access.reach
 
 
-def needs_a_rule(access: Access) -> bool:
-    return not access.free or access.reach is Reach.RUN
+def needs_a_rule(access: Access, policy: RulePolicy) -> bool:
+    """With `otherwise`, rules must name every command, also one that was proved harmless."""
+    return not access.free or (policy.otherwise is not None and access.reach is Reach.RUN)
 
 
 ONLY_WHAT_IS_NAMED = """
@@ -230,3 +231,17 @@ class Helpers(RuleBasedStateMachine):
 
 
 TestHelpers = Helpers.TestCase
+
+
+def test_a_rule_asks_about_what_its_exceptions_speak_of_and_not_about_the_rest() -> None:
+    policy = read_rules(
+        'otherwise = "deny"\n[[rule]]\nask = true\ntool = "shell"\nexcept = { path = "out/**" }'
+    ).policy("full")
+    run, excepted, asked = Access(Reach.RUN, "x"), Access(Reach.WRITE, "out/a"), Access(Reach.WRITE, "a")
+
+    def decided(*reached: Access) -> Verb:
+        facts = Facts("shell", Effect.DESTRUCTIVE, frozenset())
+        return policy.decide(PolicyRequest(facts, Effect.DESTRUCTIVE, reached=reached)).verb
+
+    assert decided(run) is decided(asked) is Verb.ASK
+    assert decided(run, excepted) is decided(run, excepted, asked) is Verb.DENY

@@ -237,11 +237,16 @@ class RulePolicy:
 
         An access that one of the `asking` rules matches needs no other rule.
         """
+        asked = {
+            access
+            for rule in asking
+            for access in rule.decides_on(accesses or ())
+            if rule.match(access, request)
+        }
         waiting = [
             access
             for access in accesses or ()
-            if (not access.free or self._must_be_named(access))
-            and not any(rule.match(access, request) for rule in asking)
+            if access not in asked and (not access.free or self._must_be_named(access))
         ]
         by: Rule | None = None
         for rule in allows.candidates(accesses):

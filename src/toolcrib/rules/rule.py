@@ -170,17 +170,26 @@ class Rule:
         """How far the rule, if it denies or asks, matches a call of a tool that it is about."""
         if not self.conditions_hold(request):
             return NO
-        if not self.names_accesses:  # only exceptions look at what is reached, each at its own ways
-            accesses = [
-                one
-                for one in accesses or ()
-                if not one.hint and any(other.names(one.reach) for other in self.unless)
-            ]
+        if not self.names_accesses:
+            accesses = self._named_by_exceptions(accesses or ())
             if not accesses:
                 return YES
         elif accesses is None:  # a tool that does not say what it reaches may reach anything
             return NO if request.facts.effect is Effect.READ and not self.tools else PARTLY
         return max((self._match_unfiltered(access, request) for access in accesses), default=NO)
+
+    def decides_on(self, accesses: Sequence[Access]) -> Sequence[Access]:
+        """The accesses that make the rule match a call or not.
+
+        A rule that names none itself is decided by those that its exceptions name, and where a call reaches nothing
+        of these kinds the rule means all of it.
+        """
+        return accesses if self.names_accesses else self._named_by_exceptions(accesses) or accesses
+
+    def _named_by_exceptions(self, accesses: Sequence[Access]) -> Sequence[Access]:
+        return [
+            one for one in accesses if not one.hint and any(other.names(one.reach) for other in self.unless)
+        ]
 
     def _match_unfiltered(self, access: Access, request: PolicyRequest) -> MatchLevel:
         """The same as `match`; but what a tool leaves out of its search by itself does not count."""

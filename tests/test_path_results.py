@@ -475,3 +475,9 @@ async def test_the_object_of_a_call_that_came_twice_is_closed() -> None:
     calls = [ToolCall("watching", "{}", "the same")] * 2
     assert len(await box.call_turn(calls, run="r", streams=streams)) == 2
     assert living == []
+
+
+def test_the_text_of_a_result_is_that_of_all_its_parts() -> None:
+    assert ToolResult(()).text == ""
+    assert ToolResult((Text("a"), Text("b"))).text == "a\nb"
+    assert ToolResult((Text("a"), Image(data="aGk=", media_type="image/png"))).text.startswith("a\n")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.growth import growth
@@ -267,6 +267,9 @@ JSON = st.recursive(
 @given(
     st.dictionaries(st.sampled_from(["type", "properties", "$defs", "anyOf", "allOf", "$ref", "items"]), JSON)
 )
+@example(
+    {"properties": {"x": {"$ref": "#a"}, "y": True}}
+)  # an anchor is looked for, also where no object stands
 def test_cleaning_never_fails_never_changes_its_input_and_is_done_once(schema: dict[str, Any]) -> None:
     before = copy.deepcopy(schema)
     once = clean(schema)

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import toolcrib
 import toolcrib.command.sandbox
-import toolcrib.errors
 from tests.sandbox_runs import BACKENDS, Done, backend, run
 from toolcrib import Toolbox
 from toolcrib.assembly import default_tools
@@ -394,7 +394,8 @@ def test_a_folder_that_a_command_shut_is_looked_into() -> None:
         (lib / "command").mkdir(parents=True)
         (lib / "__init__.py").touch()
         (lib / "command/__init__.py").touch()
-        shutil.copy(toolcrib.errors.__file__, lib)
+        for module in ("errors.py", "lazy_names.py"):  # all that the sandbox imports from elsewhere
+            shutil.copy(Path(toolcrib.__file__).with_name(module), lib)
         shutil.copytree(Path(toolcrib.command.sandbox.__file__).parent, lib / "command/sandbox")
         done = subprocess.run(
             ["/usr/bin/python3", "-B", "-c", SHUT, str(folder)],

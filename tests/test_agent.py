@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables of cases read better in lines
 """The loop: ask, call, tell, again; it never ends silently and its transcript is valid at every moment."""
 
 import asyncio

@@ -1,4 +1,3 @@
-# ruff: noqa: E501, ISC004 - tables read better in lines; the size is printed
 """The plan of the package: what may import what, and how short the way to a user's function is."""
 
 import ast

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a table of calls reads better in lines
 """Ordinary Python works: whatever can be called can be a tool, and is called as it was written."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case reads better in one line
 """Deny rules about paths hold for what commands do: the sandbox hides what no parser can see coming."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables of cases read better in lines
 """What a person is shown: one stream of events, and statuses that are folds over it."""
 
 import asyncio

@@ -1,4 +1,3 @@
-# ruff: noqa: ISC004, E501 - commands are read best as they are
 """Git outside the sandbox runs nothing that a command left behind: real git, real sandboxes, a file as payload."""
 
 from __future__ import annotations

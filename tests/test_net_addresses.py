@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables read better in lines
 """Every way to write an address, and every range that is not the open internet."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables read better in lines
 """The guard: which URLs, hosts, ports and addresses; asked with a resolver of the test's own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables read better in lines
 """The guard under a real client, against a server on loopback that plays the internet. Nothing leaves loopback."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, ASYNC240 - tables read better in lines; small files of a test
+# ruff: noqa: ASYNC240 - tables read better in lines; small files of a test
 """Results: what a tool returns, what the model is told of it, and what is cut."""
 
 import asyncio

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case reads better in one line
 """Rules with exceptions, rules that look into arguments, what no rule allows, and rules that allow too much."""
 
 from __future__ import annotations

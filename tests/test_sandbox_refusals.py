@@ -1,4 +1,3 @@
-# ruff: noqa: ISC004, E501 - what programs say is read best as it is
 """A refusal by the sandbox is told from an ordinary failure, in what real programs say of both."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables read better in lines
 """Key formats: found by their shape, and never in what only looks like them. No key here is or was one."""
 
 from __future__ import annotations

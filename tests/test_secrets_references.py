@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables read better in lines
 """References are checked before a call is decided, and revealed only where the tool takes secrets."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905 - tables of atoms read better in lines
+# ruff: noqa: SIM905 - tables of atoms read better in lines
 """What is judged plain is run by us and by a real bash: both must start the same programs, with the same
 arguments, variables, inputs and outputs, and end with the same status.
 

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - commands are read best as they are
 """What a command may have met and did not say: the network that was not there, and a repository that would be gone."""
 
 from __future__ import annotations

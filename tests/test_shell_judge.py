@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case reads better in one line
 """What is plain, what asks and why, what is denied; and that no text at all makes the judge stumble."""
 
 from __future__ import annotations

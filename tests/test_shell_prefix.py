@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case reads better in one line
 """What "always" remembers of a command, and what it then covers."""
 
 from __future__ import annotations

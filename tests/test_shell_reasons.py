@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case reads better in one line
 """Why a command is asked about: words that a person understands, in one line, and each thing on the card once."""
 
 from __future__ import annotations

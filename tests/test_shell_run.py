@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case reads better in one line
 """A plan runs without a shell, ends as bash would, and leaves nothing behind."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905 - tables of atoms read better in lines
+# ruff: noqa: SIM905 - tables of atoms read better in lines
 """What is judged to read only is run by a real bash with the real programs: it must change nothing, run nothing
 of the workspace, and show neither variables nor what lies outside.
 

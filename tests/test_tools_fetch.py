@@ -1,5 +1,4 @@
 """`fetch` against a server on loopback that plays the internet. Nothing leaves loopback."""
-# ruff: noqa: E501 - tables read better in lines
 
 from __future__ import annotations
 

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case reads better in one line
 """The shell tool, its judge, the policy and the sandbox together: what runs unasked, what asks, what never runs."""
 
 from __future__ import annotations

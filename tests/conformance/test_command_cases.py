@@ -25,7 +25,7 @@ from toolcrib.tools import Shell, Workspace
 pytest.importorskip("tree_sitter_bash")
 
 LEVELS = {"Supervised": "supervised", "Full": "full", "ReadOnly": "read_only"}
-DEFAULTS = ["git", "npm", "cargo", "ls", "cat", "grep", "find", "echo", "pwd", "wc", "head", "tail", "date", "df", "du", "uname", "uptime", "hostname", "python", "python3", "pip", "node", "free"]  # fmt: skip # noqa: E501
+DEFAULTS = ["git", "npm", "cargo", "ls", "cat", "grep", "find", "echo", "pwd", "wc", "head", "tail", "date", "df", "du", "uname", "uptime", "hostname", "python", "python3", "pip", "node", "free"]  # fmt: skip
 STRICTER = {
     "a program written as a path": "is not the program of that name on a list: it may lie anywhere",
 }
@@ -150,8 +150,8 @@ async def test_gaps_of_a_list(case: dict[str, Any], tmp_path: Path) -> None:
 
 BASELINES = {
     "default": [],
-    "read_only": ["ls", "cat", "head", "tail", "wc", "grep", "find", "rg", "pwd", "echo", "stat", "file", "which", "env", "date"],  # noqa: E501
-    "development": ["git", "cargo", "npm", "node", "python3", "python", "pip", "make", "rustc", "ls", "cat", "grep", "find", "head", "tail", "wc", "echo", "pwd", "go", "pnpm", "yarn", "uv"],  # noqa: E501
+    "read_only": ["ls", "cat", "head", "tail", "wc", "grep", "find", "rg", "pwd", "echo", "stat", "file", "which", "env", "date"],
+    "development": ["git", "cargo", "npm", "node", "python3", "python", "pip", "make", "rustc", "ls", "cat", "grep", "find", "head", "tail", "wc", "echo", "pwd", "go", "pnpm", "yarn", "uv"],
 }  # fmt: skip
 
 

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables of reasons read better in lines
 """What other systems do with calls, approvals, statuses and long results, held against ours.
 
 A name in a table of differences says what we do instead, and the test of that case holds us to it.

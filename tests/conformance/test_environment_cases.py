@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case reads better in one line
 """What of our environment a command gets, and which variables it may be given unasked, beside other systems' lists.
 
 Theirs take away what looks bad; ours passes what is listed. Merging lists of several sources (gemini-cli,

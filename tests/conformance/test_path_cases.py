@@ -85,7 +85,7 @@ KEPT_OUT = "what is not protected there, and lies beside the workspace, is out o
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in load_cases("cases/zeroclaw/path_fs_cases.json") if c["input"].get("check") == "runtime_config_path"],  # noqa: E501
+    "case", [c for c in load_cases("cases/zeroclaw/path_fs_cases.json") if c["input"].get("check") == "runtime_config_path"],
     ids=lambda case: case["name"],
 )  # fmt: skip
 async def test_files_of_the_runtime(case: dict[str, Any], tmp_path: Path) -> None:

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - reasons read better in a line
 """Recorded commands of other systems, judged by ours.
 
 Each system's expectation is mapped to ours by a rule; where we differ on purpose, the rule or a table says why.

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a table reads better in lines
 """Formats of tokens and keys that are masked although they are in no store: a second net, and one with holes.
 
 A format has a row here if nothing else looks like it by accident: a fixed prefix and a length, a structure, or a name

@@ -28,7 +28,6 @@ from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.ask import Questions
 from toolcrib.toolbox.context_host import ContextHost
 from toolcrib.toolbox.decide import Decider
-from toolcrib.toolbox.dry_run import dry_run
 from toolcrib.toolbox.entered_toolsets import EnteredToolsets
 from toolcrib.toolbox.listing import ToolLists
 from toolcrib.toolbox.masking import masking_of
@@ -42,7 +41,6 @@ from toolcrib.toolbox.provenance import of_messages
 from toolcrib.toolbox.registry import Registry
 from toolcrib.toolbox.report import Record, Report
 from toolcrib.toolbox.resolve import Resolver
-from toolcrib.toolbox.restore import restored_call
 from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.runs import UNKNOWN, Limiter, Provenance, Runs
 from toolcrib.toolbox.stats import Statistics
@@ -380,6 +378,8 @@ class Toolbox(Watched, Generic[Deps]):
         The call is prepared anew. If the tool or the arguments are not what was saved, it is Refused.
         ValueError for a format that this version cannot read.
         """
+        from toolcrib.toolbox.restore import restored_call
+
         return await restored_call(data, self._path.preparation, self._decider, self.deps)
 
     async def dry_run(
@@ -389,8 +389,10 @@ class Toolbox(Watched, Generic[Deps]):
 
         The request is None for a call that no policy would be asked about: an unknown tool, invalid arguments.
         """
+        from toolcrib.toolbox.dry_run import dry_run
+
         runs = Runs(self.sink, None)
-        key = CallKey("imagined", 0, 0)
+        key = CallKey("dry run", 0, 0)
         runs.set_provenance(key.run, provenance)
         decider = Decider(policy or self.policy, self._approvals, runs, self.masking)
         return await dry_run(call, key, self._path.preparation.resolver, decider, self.deps)

@@ -576,7 +576,6 @@ async def test_whatever_a_step_raises_is_answered(
     "given",
     [
         ToolResult(None),  # type: ignore[arg-type]
-        ToolResult((None,)),  # type: ignore[arg-type]
         ToolResult((Text(None),)),  # type: ignore[arg-type]
         ToolResult((Text("a"),), code="no code"),  # type: ignore[arg-type]
     ],
@@ -587,7 +586,19 @@ async def test_a_result_that_cannot_be_sent_is_a_failure(given: ToolResult, wher
         return given
 
     steps: dict[str, Any] = {where: [step]}
-    (await Results(Toolbox([look], **steps)).call("look", path="a")).to_dict()
+    result = await Results(Toolbox([look], **steps)).call("look", path="a")
+    assert (result.is_error, result.code) == (True, ErrorCode.FAILED)
+    assert ToolResult.from_dict(result.to_dict()) == result
+
+
+@pytest.mark.parametrize("where", ["around_prepare", "around_execute"])
+async def test_a_part_that_is_plain_data_is_sent_as_text(where: str) -> None:
+    async def step(value: Any, next: Any) -> ToolResult:
+        return ToolResult((None,))  # type: ignore[arg-type]
+
+    steps: dict[str, Any] = {where: [step]}
+    result = await Results(Toolbox([look], **steps)).call("look", path="a")
+    assert (result.is_error, result.text) == (False, "null")
 
 
 async def test_a_refusal_that_a_step_keeps_is_recorded_for_each_call() -> None:

@@ -160,7 +160,8 @@ class Ready(NamedTuple):
         found: Any = getattr(self.lookups, "accesses", NOT_YET)
         if found is NOT_YET:
             self.lookups.accesses = found = _accesses(self)
-        return found  # type: ignore[no-any-return]
+        accesses: tuple[Access, ...] | None = found
+        return accesses
 
     @property
     def accesses_known(self) -> bool:

@@ -52,7 +52,7 @@ class StreamingTurn:
                 await self.early.completed(chunk.index, stream)
 
     async def restart(self, why: str) -> None:
-        """The answer begins again: drop the calls that it began."""
+        """Drops the calls of an answer that starts again."""
         seen = bool(self.streams)
         await self.discard()
         self._turn = self._restarted(why, seen)

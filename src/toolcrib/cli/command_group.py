@@ -41,7 +41,7 @@ class CommandGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each command with its whole summary."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(self.commands.summaries.items()))  # type: ignore[attr-defined]
+            formatter.write_dl(list(self.commands.summaries.items()))  # type: ignore[attr-defined] # the table of this group
 
 
 class _Commands(Mapping[str, Any]):
@@ -121,7 +121,7 @@ def _with_options_apart(command: Callable[..., int]) -> Callable[..., int]:
         }
         return command(**given, **joined)
 
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined] # read by inspect
     run.__annotations__ = {item.name: item.annotation for item in parameters}
     return run
 

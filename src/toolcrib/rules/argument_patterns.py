@@ -52,7 +52,7 @@ def _default(request: PolicyRequest, name: str) -> Any:
 
 
 def _as_handed(request: PolicyRequest, name: str) -> Any:
-    """An argument as the tool is handed it, as JSON: a UUID that was written without dashes has them here."""
+    """An argument as JSON in the form that the tool receives: a UUID written without dashes has its dashes."""
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     params = request.prepared.params if request.prepared is not None else None

@@ -49,7 +49,7 @@ def check_breadth(rule: Rule) -> None:
 
 
 def _why_arguments_too_broad(rule: Rule) -> str:
-    """Why a rule's arguments of the shell tool still mean any command; "" if they do not, or if there are none."""
+    """The reason why a rule on the shell tool's arguments still matches any command; "" if it does not, or has none."""
     command = rule.arguments.get("command")
     if isinstance(command, str) and WILDCARD.search(command):
         return (

@@ -66,7 +66,7 @@ class LockedJsonFile:
 
     @contextmanager
     def changing(self) -> Generator[None]:
-        """Hold the lock: what is read inside is what `write` replaces."""
+        """Hold the file's lock, so that nobody changes the file between a read and the `write` that replaces it."""
         import fcntl
 
         try:

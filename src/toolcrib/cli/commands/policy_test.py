@@ -31,7 +31,7 @@ Against = Annotated[Path | None, typer.Option(metavar="FILE", help="Other rules 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A call of the file, with the decision that was made then, if it was recorded."""
+    """One call from the file, and the decision that the file records for it, if any."""
 
     line: int
     call: ToolCall

@@ -122,7 +122,7 @@ class Engine:
         return mark == "{"
 
     def read_call(self, *, certain: bool) -> Steps[Found]:
-        """Reads such a call; without certainty it may turn out to be no call."""
+        """Reads a call that stands directly in a section. Unless `certain`, text that is not a call stays text."""
         stops = self.delimiters.all
         if not self.form.keys:
             return (yield from read_keyed_calls(self.scan, self.answer, stops.words))

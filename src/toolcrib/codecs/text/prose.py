@@ -193,7 +193,7 @@ class CautiousProse(Prose):
         return marker
 
     def release(self, start: int) -> None:
-        """Report everything that was read from `start` on as text."""
+        """Hand out all text that was read since `start`."""
         self.around.text(self._scan.since(start))
 
     def _shown(self, start: int, closer: str) -> Steps[None]:

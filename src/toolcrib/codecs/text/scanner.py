@@ -202,7 +202,7 @@ class Scanner:
             yield
 
     def take(self, form: re.Pattern[str]) -> re.Match[str] | None:
-        """Reads what stands here if it has this form, and text follows it; else reads nothing and gives None."""
+        """Reads a match of the pattern at this position, if text follows it; else reads nothing and gives None."""
         match = form.match(self._text, self._pos)
         if match is None or match.end() >= len(self._text):
             return None

@@ -25,7 +25,7 @@ def own_files(home: str | None = None) -> tuple[str, ...]:
 
 
 def own_program_in(root: str) -> tuple[str, ...]:
-    """What lies in a workspace of this Python and of toolcrib, which run outside of every sandbox."""
+    """The files of this Python and of toolcrib that lie in a workspace; both run outside of every sandbox."""
     places = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, Path(__file__).parents[3])}
     inside = sorted(path for path in places if path.startswith(f"{root.rstrip('/')}/"))
     return tuple(path for path in inside if not any(path.startswith(f"{other}/") for other in inside))

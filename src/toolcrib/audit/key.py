@@ -6,7 +6,8 @@ import os
 import stat
 from pathlib import Path
 
-from toolcrib.audit.log_file import CAREFUL, AuditError
+from toolcrib.audit.log_file import AuditError
+from toolcrib.private_files import OPEN_FLAGS, write_new_private_file
 
 __all__ = ["KEY_BYTES", "read_key"]
 
@@ -17,10 +18,10 @@ def read_key(path: str | Path) -> bytes:
     """Reads the key of a log, and makes it if missing. The file must belong to its owner alone. Raises AuditError."""
     place = Path(path)
     try:
-        fd = os.open(place, os.O_RDONLY | CAREFUL)
+        fd = os.open(place, os.O_RDONLY | OPEN_FLAGS)
     except FileNotFoundError:
         _make_key(place)
-        fd = os.open(place, os.O_RDONLY | CAREFUL)
+        fd = os.open(place, os.O_RDONLY | OPEN_FLAGS)
     with os.fdopen(fd, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
@@ -42,14 +43,10 @@ def _make_key(place: Path) -> None:
     """Writes the key to a temporary file first, so that processes that make one at the same time use the same key."""
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     unnamed = place.with_name(f".{place.name}.{os.urandom(8).hex()}")
-    fd = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CAREFUL, 0o600)
     try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(os.urandom(KEY_BYTES).hex().encode())
-            file.flush()
-            os.fsync(file.fileno())
+        write_new_private_file(unnamed, os.urandom(KEY_BYTES).hex().encode())
         os.link(unnamed, place)
     except FileExistsError:
         pass
     finally:
-        unnamed.unlink()
+        unnamed.unlink(missing_ok=True)

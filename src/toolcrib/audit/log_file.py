@@ -15,11 +15,11 @@ from typing import Any
 
 from toolcrib.audit.chain import START, Chain, LogBreak, LogCheck, follow, too_short
 from toolcrib.errors import ToolcribError
+from toolcrib.private_files import OPEN_FLAGS
 
 __all__ = ["AuditError", "LogFile"]
 
-CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-OPEN = os.O_RDWR | os.O_APPEND | CAREFUL
+OPEN = os.O_RDWR | os.O_APPEND | OPEN_FLAGS
 MAX_HEAD = 1_000  # bytes
 MAX_REPLACED = 10  # how often the file may have been replaced by the time its lock is obtained
 
@@ -119,7 +119,7 @@ class LogFile:
 
     def _open(self, create: bool) -> int:
         try:
-            return os.open(self.path, OPEN if create else os.O_RDONLY | CAREFUL)
+            return os.open(self.path, OPEN if create else os.O_RDONLY | OPEN_FLAGS)
         except FileNotFoundError:
             if not create:
                 raise
@@ -142,7 +142,7 @@ class LogFile:
 
     def _write_head(self, chain: Chain) -> None:
         """Write in place, which needs no room on a full disk: the text never becomes shorter."""
-        fd = os.open(self.head, os.O_WRONLY | os.O_CREAT | CAREFUL, 0o600)
+        fd = os.open(self.head, os.O_WRONLY | os.O_CREAT | OPEN_FLAGS, 0o600)
         try:
             _write_whole(fd, f"{chain.count} {chain.seal}\n".encode())
         finally:
@@ -150,7 +150,7 @@ class LogFile:
 
     def _read_head(self) -> tuple[int, str] | None:
         try:
-            fd = os.open(self.head, os.O_RDONLY | CAREFUL)
+            fd = os.open(self.head, os.O_RDONLY | OPEN_FLAGS)
         except FileNotFoundError:
             return None
         with os.fdopen(fd, "rb") as file:

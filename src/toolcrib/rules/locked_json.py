@@ -16,11 +16,11 @@ from typing import Any
 
 from toolcrib.call import FORMAT
 from toolcrib.errors import ToolcribError
+from toolcrib.private_files import OPEN_FLAGS, replace_private_file
 
-__all__ = ["CAREFUL", "LockedJsonFile"]
+__all__ = ["LockedJsonFile"]
 
 MAX_BYTES = 10_000_000
-CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class LockedJsonFile:
@@ -42,7 +42,7 @@ class LockedJsonFile:
     def read(self) -> list[Any]:
         """The list; empty if there is no file."""
         try:
-            fd = os.open(self.path, os.O_RDONLY | CAREFUL)
+            fd = os.open(self.path, os.O_RDONLY | OPEN_FLAGS)
         except FileNotFoundError:
             return []
         except OSError as problem:
@@ -71,7 +71,7 @@ class LockedJsonFile:
 
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = os.open(self._beside("lock"), os.O_RDWR | os.O_CREAT | CAREFUL, 0o600)
+            lock = os.open(self._beside("lock"), os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
         except OSError as problem:
             raise ToolcribError(f"{self.path} cannot be written: {problem.strerror}") from None
         try:
@@ -83,18 +83,10 @@ class LockedJsonFile:
     def write(self, listed: list[Any]) -> None:
         """Replace the list, inside of `changing`."""
         data = json.dumps({"format": FORMAT, self.key: listed}, indent=1).encode()
-        temporary = self._beside(f"{os.getpid()}.{os.urandom(4).hex()}")
         try:
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CAREFUL, 0o600)
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path)
+            replace_private_file(self.path, data)
         except OSError as problem:
             raise ToolcribError(f"{self.path} cannot be written: {problem.strerror}") from None
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def _beside(self, what: str) -> Path:
         return self.path.with_name(f".{self.path.name}.{what}")

@@ -17,7 +17,8 @@ from typing import Any
 
 from toolcrib.access import Reach
 from toolcrib.errors import ToolcribError
-from toolcrib.rules.locked_json import CAREFUL, LockedJsonFile
+from toolcrib.private_files import OPEN_FLAGS
+from toolcrib.rules.locked_json import LockedJsonFile
 from toolcrib.rules.path_patterns import PathPattern
 from toolcrib.rules.policy import RulePolicy
 from toolcrib.rules.rule import Rule
@@ -146,13 +147,13 @@ def _trusted(item: Any) -> TrustedProject:
 def _read(project: Path) -> bytes | None:
     """The bytes of a project's file, which must be an ordinary file with one name; links are not followed."""
     try:
-        folder = os.open(project / FOLDER, os.O_RDONLY | os.O_DIRECTORY | CAREFUL)
+        folder = os.open(project / FOLDER, os.O_RDONLY | os.O_DIRECTORY | OPEN_FLAGS)
     except FileNotFoundError:
         return None
     except OSError as problem:
         raise TrustError(f"{FOLDER} is no ordinary folder: {problem.strerror}") from None
     try:
-        fd = os.open(NAME, os.O_RDONLY | CAREFUL, dir_fd=folder)
+        fd = os.open(NAME, os.O_RDONLY | OPEN_FLAGS, dir_fd=folder)
     except FileNotFoundError:
         return None
     except OSError as problem:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from toolcrib.private_files import replace_private_file
 from toolcrib.secrets.stores import MAX_VALUE, SecretError, valid_name
 
 __all__ = ["SecretFile"]
@@ -75,23 +76,12 @@ class SecretFile:
         data = json.dumps(values, ensure_ascii=False, indent=1, sort_keys=True).encode()
         if len(data) > MAX_VALUE:
             raise SecretError(f"{self.path} would become larger than {MAX_VALUE} bytes")
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._check_folder()
-            temporary.unlink(missing_ok=True)
-            handle = os.open(
-                temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-            )
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path)
+            replace_private_file(self.path, data)
         except OSError as problem:
             raise SecretError(f"{self.path} cannot be written: {problem.strerror}") from None
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 def _unsafe(found: os.stat_result) -> str | None:

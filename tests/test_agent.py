@@ -147,6 +147,7 @@ ENDINGS: list[tuple[str, list[Any], dict[str, Any], Reason, str, int]] = [
     ("completed", [ADD, [("attempt_completion", {"result": "all done"})]], {}, Reason.COMPLETED, "all done", 2),
     ("a completion that was refused goes on", [[("attempt_completion", {})], "well then"], {}, Reason.ANSWERED, "well then", 2),
     ("turn limit", [ADD, ADD, ADD, "the summary"], {"max_turns": 3}, Reason.TURN_LIMIT, "the summary", 4),
+    ("fifty turns are the default", [*[ADD] * 50, "the summary"], {}, Reason.TURN_LIMIT, "the summary", 51),
     ("turn limit, still calling", [ADD, ADD], {"max_turns": 1}, Reason.TURN_LIMIT, "", 2),
     ("tokens", [ADD] * 9, {"budget": Budget(tokens=40)}, Reason.BUDGET, "", 3),
     ("refused", [cut_off("refusal")], {}, Reason.REFUSED, "half", 1),
@@ -196,10 +197,6 @@ async def test_the_last_request_at_the_limit_has_no_tools() -> None:
     await Agent(model, tools(), max_turns=1).run("x")
     assert model.tools == [["add", "attempt_completion", "fail", "write"], []]
     assert model.requests[1][-1]["role"] == "user"
-
-
-def test_fifty_turns_are_the_default() -> None:
-    assert agent_of().max_turns == 50
 
 
 @pytest.mark.parametrize(

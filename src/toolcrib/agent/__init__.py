@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from toolcrib.agent.agent import Agent, Run, RunOptions
+from toolcrib.agent.agent import Agent, RunOptions
 from toolcrib.agent.completion import attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
+from toolcrib.agent.run import Run
 from toolcrib.agent.transcript import TranscriptFile, read_transcript
 
 __all__ = [

@@ -1,0 +1,413 @@
+"""One run of an agent: its transcript, its usage, and the loop.
+
+Read it from `Run._loop` down: `query`, `execute`, and what ends a run. The transcript is valid at every
+moment: a message with calls is followed at once by one with a result for each of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.agent.answer import read_answer
+from toolcrib.agent.completion import COMPLETION
+from toolcrib.agent.outcome import Outcome, Reason
+from toolcrib.agent.settings import AgentSettings
+from toolcrib.agent.streaming_turn import StreamingTurn
+from toolcrib.call import CallKey, ToolCall
+from toolcrib.errors import ErrorCode
+from toolcrib.events import (
+    AnswerRestarted,
+    Event,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from toolcrib.messages import (
+    Message,
+    Request,
+    Response,
+    ResultPart,
+    ToolChoice,
+    Usage,
+)
+from toolcrib.models.model import ModelError
+from toolcrib.prepared import Refused
+from toolcrib.result import ToolResult
+from toolcrib.sink import Subscription
+from toolcrib.toolbox import ToolList, model_messages
+
+if TYPE_CHECKING:
+    from toolcrib.agent.transcript import TranscriptFile
+    from toolcrib.toolbox.early_start import EarlyStart
+
+__all__ = ["Run"]
+
+COUNTED = frozenset(
+    {
+        ErrorCode.INVALID_ARGUMENTS,
+        ErrorCode.TIMED_OUT,
+        ErrorCode.FAILED,
+        ErrorCode.TOOL_ERROR,
+        ErrorCode.OUTCOME_UNKNOWN,
+        ErrorCode.OUTPUT_TOO_LARGE,
+    }
+)
+BROKEN_OFF = ("length", "filter", "refusal")  # reasons to stop that may strike in the middle of a call
+SUMMARY = (
+    "The limit of turns is reached and no more tools can be called. Summarise for the user what was done, "
+    "what was found, and what is still open."
+)
+
+
+class Run:
+    """One run of an agent: its transcript, its usage, and the loop."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        task: str | Message,
+        messages: Sequence[Message],
+        deps: Any,
+        transcript: TranscriptFile | None,
+    ) -> None:
+        self.id = os.urandom(16).hex()
+        self.settings = settings
+        self.box = settings.toolbox
+        self.messages: list[Message] = list(messages)
+        self.usage = Usage()
+        self.turns = 0
+        self.restarted = 0  # of the turns: answers that broke off and began again
+        self.outcome: Outcome | None = None
+        self._task_message = Message.user(task) if isinstance(task, str) else task
+        self.deps = deps
+        self._transcript = transcript
+        if transcript is not None and self.box.masking is not None:
+            transcript.mask = self.box.masking.mask_known_values
+        self._failures: dict[str, int] = {}
+        self._chosen = False
+        self._task: asyncio.Task[Outcome] | None = None
+        self._stopped = False
+
+    # -- from outside
+
+    def __await__(self) -> Generator[Any, Any, Outcome]:
+        return self._outcome().__await__()
+
+    def cancel(self) -> None:
+        """Stop the run: its outcome says "cancelled", its transcript stays valid."""
+        self._stopped = True
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        subscription: Subscription = self.box.events()
+        work = self._ensure_task()
+        work.add_done_callback(lambda _: subscription.close())
+        try:
+            async for event in subscription:
+                if event.run == self.id or event.run.startswith(f"{self.id}/"):
+                    yield event
+        finally:
+            self.box.unsubscribe(subscription)
+
+    def _ensure_task(self) -> asyncio.Task[Outcome]:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(
+                self._guarded(), name=f"toolcrib run {self.id}"
+            )
+        return self._task
+
+    async def _outcome(self) -> Outcome:
+        if self.outcome is not None:
+            return self.outcome
+        if self._task is None and self._stopped:
+            return self._cancelled_before_start()
+        work = self._ensure_task()
+        try:
+            return await asyncio.shield(work) if self._stopped else await work
+        except asyncio.CancelledError:
+            if not work.cancelled():
+                raise
+            outcome = self.outcome or self._cancelled_before_start()
+            if self._stopped:
+                return outcome
+            raise
+
+    def _cancelled_before_start(self) -> Outcome:
+        return self._finished(Reason.CANCELLED, "", "the run was cancelled before it started")
+
+    # -- the loop
+
+    async def _guarded(self) -> Outcome:
+        """Run the loop within its wall-time budget. Every way out goes through `_finished`."""
+        deadline = asyncio.timeout(self.settings.budget.seconds)
+        self._started = time.monotonic()
+        try:
+            async with deadline, self.box:
+                return await self._loop()
+        except asyncio.CancelledError:
+            outcome = self._finished(Reason.CANCELLED, "", "the run was cancelled")
+            if self._stopped:
+                return outcome
+            raise
+        except ModelError as error:
+            return self._finished(Reason.MODEL_ERROR, "", str(error))
+        except Exception as error:  # of the caller's own: instructions, a policy, two tools of one name
+            if isinstance(error, TimeoutError) and deadline.expired():
+                return self._finished(
+                    Reason.BUDGET, "", f"{self.settings.budget.seconds:g} seconds have passed"
+                )
+            self._finished(Reason.FAILED, "", f"{type(error).__name__}: {error}")
+            raise
+        finally:
+            self.box.forget(self.id)
+
+    async def _loop(self) -> Outcome:
+        await self._open()
+        while True:
+            spent = self.settings.budget.spent(self.usage, time.monotonic() - self._started)
+            if spent:
+                return self._finished(Reason.BUDGET, "", spent)
+            if self.turns - self.restarted >= self.settings.max_turns:
+                return await self._summarised()
+            tool_list = await self.box.tool_list(run=self.id, deps=self.deps)
+            response, streaming = await self.query(tool_list)
+            calls = response.message.calls
+            if not calls:
+                if (
+                    response.stop_reason == "pause"
+                ):  # the provider's own tools took long: it goes on when asked
+                    continue
+                return self._answered(response)
+            results = await self.execute(calls, tool_list, streaming, cut_off=_cut_off(response))
+            text = _completion(calls, results)
+            if text is not None:
+                return self._finished(Reason.COMPLETED, text)
+            paused = self._failing(calls, results)
+            if paused:
+                return self._finished(Reason.PAUSED, response.message.text, paused)
+
+    async def query(self, tool_list: ToolList | None) -> tuple[Response, StreamingTurn]:
+        """Send one request; without a tool list, a request without tools. The answer joins the transcript."""
+        settings, box = self.settings, self.box
+        self.turns += 1
+        if box.sink:
+            box.emit(self.id, TurnStarted(turn=self.turns))
+        if callable(settings.instructions) or settings.stats_hint:
+            await self._instruct()
+        request = Request(
+            messages=self.messages,
+            tools=tool_list.specs if tool_list is not None else (),
+            tool_choice=self._choice(tool_list),
+            parallel_calls=settings.parallel_calls,
+            max_tokens=settings.max_tokens,
+            temperature=settings.temperature,
+        )
+        early_start: Callable[[int], EarlyStart] | None = None
+        if settings.early_start and tool_list is not None:
+            early_start = partial(box.early_start, self.id, tool_list=tool_list, deps=self.deps)
+        streaming = StreamingTurn(self.id, self.turns, box.open_call, self._restarted, early_start)
+        try:
+            response = await self._read(request, streaming)
+        except BaseException:
+            await streaming.discard()
+            raise
+        self.usage = self.usage + response.usage
+        self._append(response.message)
+        self._chosen |= any(call.name in request.tool_choice.names for call in response.message.calls)
+        if response.message.calls:
+            # Answered from the first moment: what is recorded replaces it, what is not was interrupted.
+            waiting = [
+                ResultPart(call, model_messages.cancelled(call.name)) for call in response.message.calls
+            ]
+            self._append(Message("tool", list(waiting)))
+        if box.sink:
+            tokens = {
+                "input_tokens": response.usage.input_tokens,
+                "output_tokens": response.usage.output_tokens,
+            }
+            done = TurnFinished(self.turns, len(response.message.calls), response.stop_reason, tokens)
+            box.emit(self.id, done)
+        return response, streaming
+
+    def _choice(self, tool_list: ToolList | None) -> ToolChoice:
+        """The tools that this turn may call. A required tool is required once: else the model could never answer."""
+        choice = self.settings.tool_choice
+        if tool_list is None:
+            return ToolChoice("none")
+        if choice.mode == "required" and choice.names and self._chosen:
+            return ToolChoice()
+        offered = [spec.name for spec in tool_list.specs]
+        if choice.names and not any(name in offered for name in choice.names):
+            names = " or ".join(map(repr, choice.names))
+            raise ValueError(
+                f"tool_choice asks for {names}, which is not offered; tools are {', '.join(offered)}"
+            )
+        return choice
+
+    async def execute(
+        self, calls: list[ToolCall], tool_list: ToolList, streaming: StreamingTurn, *, cut_off: bool = False
+    ) -> list[ToolResult]:
+        """Run the calls of a turn; each result takes its place in the transcript when it is recorded.
+
+        The last call of an answer that was cut off is not run: it may lack arguments and still be valid.
+        """
+        # Not this run: a tool's context leads to what records its call, and a run leads to the model's key.
+        places, transcript = self.messages[-1].parts, self._transcript
+
+        def record(key: CallKey, result: ToolResult) -> None:
+            part = places[key.index]
+            assert isinstance(part, ResultPart)
+            part.result = result
+            if transcript is not None:
+                transcript.result(key, result)
+
+        whole = calls[:-1] if cut_off else calls
+        last = streaming.streams.pop(len(whole), None)
+        if last is not None:
+            await last.discard()
+        results = await self.box.call_turn(
+            whole,
+            run=self.id,
+            turn=self.turns,
+            tool_list=tool_list,
+            streams=streaming.streams,
+            early=streaming.early,
+            deps=self.deps,
+            record=record,
+        )
+        if cut_off:
+            key, call = CallKey(self.id, self.turns, len(whole)), calls[-1]
+            refused = Refused(call, key, model_messages.cut_off(call.name))
+            results.append(await self.box.execute(refused, record=record))
+        return results
+
+    # -- its parts
+
+    async def _open(self) -> None:
+        fresh: list[Message] = []
+        if not self.messages or self.messages[0].role != "system":
+            await self._instruct()
+            fresh = self.messages[:1] if self.messages and self.messages[0].role == "system" else []
+        for message in fresh:
+            self._write(message)
+        self._append(self._task_message)
+        self.box.begin(self.id, self.messages)
+        if self.box.sink:
+            self.box.emit(self.id, RunStarted(self._task_message.text, self.settings.model.name))
+
+    async def _instruct(self) -> None:
+        """Put the instructions, as they are now, at the head of the transcript."""
+        given = self.settings.instructions
+        text = given() if callable(given) else given
+        if not isinstance(text, str):
+            text = await text
+        if self.settings.stats_hint and (hint := self.box.stats_hint()):
+            text = f"{text}\n\n{hint}".strip()
+        has_head = bool(self.messages) and self.messages[0].role == "system"
+        if has_head:
+            self.messages[0] = Message.system(text)
+        elif text:
+            self.messages.insert(0, Message.system(text))
+
+    async def _read(self, request: Request, streaming: StreamingTurn) -> Response:
+        """Read the model's answer while it streams, with the partial arguments of its calls."""
+        partial_calls = streaming.early is not None or any(
+            self._wants_partials(spec.name) for spec in request.tools
+        )
+        tell = self._tell if self.box.sink else None
+        return await read_answer(self.settings.model, request, streaming, partial_calls, tell)
+
+    def _tell(self, event: Event) -> None:
+        self.box.emit(self.id, event)
+
+    def _restarted(self, why: str, calls_were_seen: bool) -> int:
+        """The answer begins again. If calls were seen, this is a new turn, so that no key is used twice."""
+        if self.box.sink:
+            self.box.emit(self.id, AnswerRestarted(self.turns, why))
+        if calls_were_seen:
+            self.turns += 1
+            self.restarted += 1
+            if self.box.sink:
+                self.box.emit(self.id, TurnStarted(turn=self.turns))
+        return self.turns
+
+    def _wants_partials(self, name: str) -> bool:
+        entry = self.box.registry.known(name)
+        definition = entry.definition() if entry is not None else None
+        return definition is not None and "on_partial" in definition.hooks
+
+    def _answered(self, response: Response) -> Outcome:
+        text = response.message.text
+        if response.stop_reason in ("refusal", "filter"):
+            return self._finished(Reason.REFUSED, text, f"the model stopped: {response.stop_reason}")
+        if response.stop_reason == "length":
+            return self._finished(Reason.REFUSED, text, "the answer was cut off at the model's token limit")
+        detail = "" if text else "the model answered with neither text nor calls"
+        return self._finished(Reason.ANSWERED, text, detail)
+
+    async def _summarised(self) -> Outcome:
+        """The limit of turns is reached: send one last request without tools, for a summary."""
+        self._append(Message.user(SUMMARY))
+        response, _ = await self.query(None)
+        if response.message.calls:
+            refused = "No tool can be called any more: the limit of turns is reached."
+            for index, part in enumerate(self.messages[-1].parts):
+                if isinstance(part, ResultPart):
+                    part.result = ToolResult.of(refused, code=ErrorCode.DENIED)
+                    if self._transcript is not None:
+                        self._transcript.result(CallKey(self.id, self.turns, index), part.result)
+        return self._finished(
+            Reason.TURN_LIMIT,
+            response.message.text,
+            f"the limit of {self.settings.max_turns} turns is reached",
+        )
+
+    def _failing(self, calls: list[ToolCall], results: list[ToolResult]) -> str:
+        """Count the failures in a row of each tool; returns why the run has to pause, or ""."""
+        for call, result in zip(calls, results, strict=True):
+            if not result.is_error:
+                self._failures.pop(call.name, None)
+            elif result.code in COUNTED or result.code is None:
+                count = self._failures[call.name] = self._failures.get(call.name, 0) + 1
+                if count >= self.settings.max_failures:
+                    return (
+                        f"tool {call.name} failed {count} times in a row; the last time: {result.text[:300]}"
+                    )
+        return ""
+
+    def _append(self, message: Message) -> None:
+        self.messages.append(message)
+        self._write(message)
+
+    def _write(self, message: Message) -> None:
+        if self._transcript is not None:
+            self._transcript.message(message)
+
+    def _finished(self, reason: Reason, text: str, detail: str = "") -> Outcome:
+        if self.outcome is None:
+            self.outcome = Outcome(reason, text, self.messages, self.usage, self.turns, self.id, detail)
+            if self.box.sink:
+                self.box.emit(self.id, RunFinished(reason.value, text, detail))
+        return self.outcome
+
+
+def _cut_off(response: Response) -> bool:
+    """Whether the last call may be incomplete: the answer was broken off in the middle of it."""
+    if response.stop_reason in BROKEN_OFF:
+        return True
+    return response.stop_reason not in ("end", "tool_calls") and not response.message.calls[-1].arguments
+
+
+def _completion(calls: list[ToolCall], results: list[ToolResult]) -> str | None:
+    """The text of a successful attempt_completion, which may be the user's own tool; None if there was none."""
+    for call, result in zip(calls, results, strict=True):
+        if call.name == COMPLETION and not result.is_error:
+            return result.text
+    return None

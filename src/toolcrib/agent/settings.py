@@ -1,0 +1,34 @@
+"""The settings of an agent, as each of its runs reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from toolcrib.agent.outcome import Budget
+from toolcrib.messages import ToolChoice
+from toolcrib.models.model import Model
+from toolcrib.toolbox import Toolbox
+
+__all__ = ["AgentSettings", "Instructions"]
+
+Instructions = str | Callable[[], str | Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """What `Agent(...)` was given, checked. Its docstring says what each setting means."""
+
+    model: Model
+    toolbox: Toolbox[Any]
+    instructions: Instructions
+    max_turns: int
+    max_failures: int
+    budget: Budget
+    max_tokens: int | None
+    temperature: float | None
+    tool_choice: ToolChoice
+    parallel_calls: bool | None
+    stats_hint: bool
+    early_start: bool

@@ -300,7 +300,6 @@ PLAIN = ["grep -r hunter2 .", "ls -R", "find . -name x", "wc -l notes.txt"]
 def test_what_is_proved_to_read_runs_unasked_without_what_is_denied(
     name: str, command: str, root: Path
 ) -> None:
-    pytest.importorskip("tree_sitter_bash")
     result = box_of(root, SECRETS, backend(name)(root), "supervised").call_sync("shell", {"command": command})
     assert result.code is None
     assert not [name for name in FILES if name.startswith(HIDDEN) and f"{SECRET} of {name}" in result.text]
@@ -336,7 +335,6 @@ async def kind(box: Toolbox, command: str) -> str:
 async def test_what_the_sandbox_holds_needs_no_question(
     sandbox: str, autonomy: str, command: str, expected: str, root: Path
 ) -> None:
-    pytest.importorskip("tree_sitter_bash")
     others = {"none": NoSandbox, "external": lambda: ExternalSandbox("a container")}
     made = others[sandbox]() if sandbox in others else backend(sandbox)(root)
     assert await kind(box_of(root, SECRETS, made, autonomy), command) == expected

@@ -123,7 +123,6 @@ except = { command = "git ** --no-verify *" }
     ],
 )
 async def test_exceptions_among_commands(rules: str, command: str, kind: str, tmp_path: Path) -> None:
-    pytest.importorskip("tree_sitter_bash")
     assert await kind_of(rules, "shell", {"command": command}, tmp_path) == kind
 
 
@@ -149,7 +148,6 @@ async def test_exceptions_among_commands(rules: str, command: str, kind: str, tm
     ],
 )
 async def test_a_word_that_nobody_knows_may_be_a_denied_path(command: str, tmp_path: Path) -> None:
-    pytest.importorskip("tree_sitter_bash")
     rules = 'autonomy = "full"\n[[rule]]\ndeny = true\npath = "secrets/**"'
     assert await kind_of(rules, "shell", {"command": command}, tmp_path) == ASK
 
@@ -166,7 +164,6 @@ async def test_a_word_that_nobody_knows_may_be_a_denied_path(command: str, tmp_p
 async def test_what_is_not_proved_may_open_a_denied_path_where_no_sandbox_hides_it(
     command: str, without: str, tmp_path: Path
 ) -> None:
-    pytest.importorskip("tree_sitter_bash")
     rules = 'autonomy = "full"\n[[rule]]\ndeny = true\npath = "secrets/**"'
     assert await kind_of(rules, "shell", {"command": command}, tmp_path) == without
     hiding = backend("bubblewrap")(tmp_path)
@@ -187,7 +184,6 @@ command = ["ls *", "git commit *"]
 
 @pytest.mark.parametrize(("otherwise", "else_"), [("ask", ASK), ("deny", DENY)])
 async def test_what_no_rule_allows(otherwise: str, else_: str, tmp_path: Path) -> None:
-    pytest.importorskip("tree_sitter_bash")
     rules = OTHERWISE.format(otherwise)
     wanted = {
         ("look", "docs/a"): ALLOW,

@@ -12,8 +12,6 @@ from toolcrib.errors import ErrorCode
 from toolcrib.rules import read_rules
 from toolcrib.tools import Shell, Workspace, workspace_tools
 
-pytest.importorskip("tree_sitter_bash")
-
 SECRET = [".env", ".env.local", "deep/.env", "prod.env", "id_rsa", "a.pem", ".npmrc", "secrets.yaml"]
 FREE = [".env.example", ".env.sample", "environment.ts", "notes.txt", "keys.py"]
 CODES = {"read_only": ErrorCode.DENIED, "supervised": ErrorCode.NOBODY_TO_ASK, "full": None}

@@ -13,8 +13,6 @@ import pytest
 from tests.cases import each
 from toolcrib.command.judge import judge
 
-pytest.importorskip("tree_sitter_bash")
-
 
 def written(name: str) -> list[Any]:
     lines = (Path(__file__).parent / "shell_commands" / f"{name}.txt").read_text("utf-8").split("\n")

@@ -28,7 +28,6 @@ from toolcrib.command.launch import run_plan
 from toolcrib.command.programs.table import SYNOPSES
 from toolcrib.command.programs.wrappers import WRAPPERS
 
-pytest.importorskip("tree_sitter_bash")
 BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
 BWRAP = shutil.which("bwrap", path="/bin:/usr/bin:/usr/local/bin") or ""
 NAMES = sorted({name.split()[0] for name in SYNOPSES} | set(WRAPPERS) | {"["} - {"cd", ":"})

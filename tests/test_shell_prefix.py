@@ -7,8 +7,6 @@ import pytest
 from tests.cases import each
 from toolcrib.command.judge import covered, judge, prefixes
 
-pytest.importorskip("tree_sitter_bash")
-
 REMEMBERED = {
     "git commit -m x": [("git", "commit")],
     "cargo fmt": [("cargo", "fmt")],

@@ -16,8 +16,6 @@ from toolcrib.command.judge.reasons import why
 from toolcrib.secrets import Environment
 from toolcrib.tools import Shell, Workspace
 
-pytest.importorskip("tree_sitter_bash")
-
 WHY = {
     "ls": "", "sed -i s/a/b/ f": "sed -i changes files", "sed -i.bak s/a/b/ f": "sed -i changes files", "sort -o x a": "sort -o writes a file",
     "cat .env": "it reads .env, which may hold secrets", "cp a .env": "it writes .env, which may hold secrets",

@@ -18,7 +18,6 @@ from toolcrib.command.launch import PlanProcess, run_plan
 from toolcrib.command.launch.git_options import hardened
 from toolcrib.command.launch.plan_runner import Streams
 
-pytest.importorskip("tree_sitter_bash")
 ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
 BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
 Run = Callable[..., "asyncio.Future[tuple[int, str, str]]"]

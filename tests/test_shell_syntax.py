@@ -11,8 +11,6 @@ import pytest
 from toolcrib.command.judge import judge
 from toolcrib.command.judge.syntax import stand_in, tree_of
 
-pytest.importorskip("tree_sitter_bash")
-
 POSITIONS = [
     "echo {X..9}", "echo {1..X}", "echo {1..9..X}", "echo {X,9}", "echo X", "X", "X=1 ls", "ls X=1", "$X",
     "echo ${X}", "echo ${X:-1}", "echo ${a[X]}", 'echo "$X"', "echo $'X'", "echo $((X))", "echo 2>X", "X>a",

@@ -24,7 +24,6 @@ from toolcrib.command.programs.options import _listed
 from toolcrib.command.programs.searching import FIND_WORDS
 from toolcrib.command.programs.table import SYNOPSES
 
-pytest.importorskip("tree_sitter_bash")
 BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
 BWRAP = shutil.which("bwrap", path="/bin:/usr/bin:/usr/local/bin") or ""
 TOLD = "a-variable-that-nobody-may-see"

@@ -33,7 +33,6 @@ from toolcrib.rules import CommandPattern, PathPattern, Rule, RulePolicy, read_r
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Shell, ShellParams, Workspace
 
-pytest.importorskip("tree_sitter_bash")
 BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
 
 Approve = Callable[[Question], Answer | None]

@@ -22,8 +22,6 @@ from toolcrib.prepared import Pending, Prepared, Refused
 from toolcrib.rules import read_rules
 from toolcrib.tools import Shell, Workspace
 
-pytest.importorskip("tree_sitter_bash")
-
 LEVELS = {"Supervised": "supervised", "Full": "full", "ReadOnly": "read_only"}
 DEFAULTS = ["git", "npm", "cargo", "ls", "cat", "grep", "find", "echo", "pwd", "wc", "head", "tail", "date", "df", "du", "uname", "uptime", "hostname", "python", "python3", "pip", "node", "free"]  # fmt: skip
 STRICTER = {

@@ -22,7 +22,6 @@ from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Plan, commands, quoted
 from toolcrib.command.programs.traits import count_of_words
 
-pytest.importorskip("tree_sitter_bash")
 OPERATORS = {"&&", "||", "|", ";"}
 
 

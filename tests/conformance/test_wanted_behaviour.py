@@ -17,8 +17,6 @@ from toolcrib.rules import RulePolicy, read_rules
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Shell, Workspace, workspace_tools
 
-pytest.importorskip("tree_sitter_bash")
-
 WANTED = [
     case
     for case in load_cases("cases/reports/wanted_behaviour.json")

@@ -76,6 +76,7 @@ def _dependencies(problems: list[str]) -> None:
             out(f"  {name:<20} MISSING")
             problems.append(f"{name} is missing: pip install toolcrib")
     out("\nExtras")
+    extras.pop("all", None)  # the others together
     for extra, names in sorted(extras.items()):
         missing = [name for name in names if not _installed(name)]
         if missing:

@@ -72,7 +72,7 @@ class Node:
 
 @lru_cache(maxsize=8)  # the same text is read for what it destroys, for its plan, and for its programs
 def tree_of(text: str) -> Node:
-    """The syntax tree, whatever its errors. Raises NotProved where tree-sitter-bash is not installed, and for a
+    """The syntax tree, whatever its errors. Raises NotProved where tree-sitter-bash cannot be imported, and for a
     text that would keep it busy: its time grows with the square of the operators in a row."""
     if len(text) > MAX_LENGTH or len(OPERATOR.findall(text)) > MAX_OPERATORS:
         raise NotProved("too long or too intricate to review")
@@ -81,7 +81,10 @@ def tree_of(text: str) -> Node:
 
         language = _language()
     except ImportError:
-        raise NotProved("commands cannot be read: tree-sitter-bash is not installed") from None
+        raise NotProved(
+            "commands cannot be read, since the package tree-sitter-bash cannot be imported here: "
+            "pip install tree-sitter tree-sitter-bash"
+        ) from None
     # A parser for each text: one must not be used by two threads.
     raw = text.encode("utf-8", "replace")
     tree = tree_sitter.Parser(language).parse(stand_in(raw.decode()).encode())

@@ -3,14 +3,16 @@
 import dataclasses
 import typing
 import warnings
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 import typing_extensions
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from toolcrib import Context, Effect, Retry, Tool, Toolbox, ToolFactory
+from tests.cases import each
+from toolcrib import Context, Effect, Retry, Tool, Toolbox, ToolCall, ToolFactory
+from toolcrib.call import CallKey
 from toolcrib.content import Image, Text
 from toolcrib.facts import MaxOutput
 from toolcrib.function import tool
@@ -663,3 +665,96 @@ async def test_a_factory_is_described_by_the_tool_it_makes_and_closes_it() -> No
         ("outer", "Made for the occasion.")
     ]
     assert closed == ["closed"]
+
+
+async def test_a_factory_is_called_once_in_a_run_to_be_described_and_then_for_calls_only() -> None:
+    made: list[str] = []
+
+    def build(ctx: Context[str]) -> Any:
+        made.append(ctx.deps)
+
+        @tool(name="look", effect=READ, secrets=(), description=f"Look at what {ctx.deps} has.")
+        def look() -> str:
+            return ctx.deps
+
+        return look
+
+    box = Toolbox([ToolFactory("look", build)])
+    for _ in range(3):
+        ann, bob = await box.tool_list(run="a", deps="Ann"), await box.tool_list(run="b", deps="Bob")
+        assert [ann.specs[0].description, bob.specs[0].description] == [
+            "Look at what Ann has.",
+            "Look at what Bob has.",
+        ]
+    assert made == ["Ann", "Bob"]
+    assert (
+        await box.call(ToolCall("look", {}), key=CallKey("a", 1, 0), deps="Ann", tool_list=ann)
+    ).text == "Ann"
+    assert made == ["Ann", "Bob", "Ann"]
+    box.forget("a")
+    assert (await box.tool_list(run="a", deps="Cyd")).specs[0].description == "Look at what Cyd has."
+
+
+WIDER: list[tuple[str, Any, str]] = [
+    (
+        "a value that the type does not take",
+        {"properties": {"unit": {"enum": ["km", "ly"]}}},
+        "does not take 'ly'",
+    ),
+    (
+        "a type that is not declared",
+        {"properties": {"count": {"type": ["integer", "null"]}}},
+        "the type null",
+    ),
+    (
+        "a wider bound",
+        {"properties": {"count": {"type": "integer", "minimum": 0}}},
+        "declared with minimum 1",
+    ),
+    ("a bound that is gone", {"properties": {"count": {"type": "integer"}}}, "declared with minimum 1"),
+    ("a required parameter that may be left out", {"required": []}, "parameter 'unit' is required"),
+    (
+        "values within a list",
+        {"properties": {"tags": {"type": "array", "items": {"type": "integer"}}}},
+        "'tags[]'",
+    ),
+]
+NARROWER: list[tuple[str, Any]] = [
+    ("fewer values", {"properties": {"unit": {"enum": ["km"]}}}),
+    ("one value", {"properties": {"unit": {"const": "km"}}}),
+    ("a narrower bound", {"properties": {"count": {"type": "integer", "minimum": 1, "maximum": 3}}}),
+    ("values instead of a bound", {"properties": {"count": {"enum": [1, 2]}}}),
+    ("no null", {"properties": {"note": {"type": "string"}}}),
+    ("a pattern", {"properties": {"note": {"type": "string", "pattern": "^a"}}}),
+    ("one more required", {"required": ["unit", "count", "tags"]}),
+]
+
+
+def shaped(change: dict[str, Any]) -> Toolbox:
+    def shape(schema: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        for key, value in change.items():
+            schema[key] = {**schema[key], **value} if key == "properties" else value
+        return schema
+
+    @tool(effect=READ, secrets=(), dynamic_schema=shape)
+    def measure(
+        unit: Literal["km", "mi"], count: Annotated[int, Field(ge=1)], tags: tuple[str, ...] = (), note: str | None = None
+    ) -> str:  # fmt: skip
+        return "measured"
+
+    return Toolbox([measure])
+
+
+@each("name, change, words", WIDER, ids=[case[0] for case in WIDER])
+async def test_a_dynamic_schema_that_takes_more_than_the_declared_one_is_refused_when_it_is_shown(
+    name: str, change: dict[str, Any], words: str
+) -> None:
+    with pytest.warns(UserWarning, match="dynamic_schema may only narrow"):
+        shown = await shaped(change).tool_list()
+    assert shown.specs == []
+    assert words in shown.broken["measure"]
+
+
+@each("name, change", NARROWER, ids=[case[0] for case in NARROWER])
+async def test_a_dynamic_schema_may_narrow(name: str, change: dict[str, Any]) -> None:
+    assert (await shaped(change).tool_list()).broken == {}

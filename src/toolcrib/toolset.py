@@ -43,7 +43,10 @@ ToolLike: TypeAlias = "AnyTool | type[Tool[Any, Any]] | ToolFactory | Renamed | 
 
 @dataclass(frozen=True, slots=True)
 class ToolFactory:
-    """Makes a tool for each call: `build(ctx)`, sync or async, gives a Tool that is closed after the call."""
+    """Makes a tool for each call: `build(ctx)`, sync or async, gives a Tool that is closed after the call.
+
+    In a run it is called once more: for the description that the model is shown.
+    """
 
     name: str
     build: Callable[[Context[Any]], AnyTool | Awaitable[AnyTool]]

@@ -190,7 +190,7 @@ class Toolbox(Watched, Generic[Deps]):
             timer=self._timer,
         )  # fmt: skip
         host.inner_call = lambda call, key, deps: path.call(call, key, None, deps, None, None)
-        self._tool_lists = ToolLists(self.registry, decider, host, operator)
+        self._tool_lists = ToolLists(self.registry, decider, host, operator, self._runs)
 
     # -- what is in the box
 

@@ -10,11 +10,13 @@ from toolcrib.call import CallKey
 from toolcrib.compiling.definition import Definition
 from toolcrib.compiling.schema_params import SchemaParams
 from toolcrib.context import Context, Host
+from toolcrib.errors import ToolDefinitionError
 from toolcrib.spec import ToolSpec
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.policy import Policy
 from toolcrib.toolbox.registry import Entry, Registry, close_tool, made
+from toolcrib.toolbox.runs import Runs
 from toolcrib.toolbox.tool_list import ToolList
 
 __all__ = ["ToolLists"]
@@ -23,7 +25,10 @@ __all__ = ["ToolLists"]
 class ToolLists:
     """Makes the list of each turn. Without dynamic tools the same list is given again until something changes."""
 
-    def __init__(self, registry: Registry, decider: Decider, host: Host, operator: OperatorLog) -> None:
+    def __init__(
+        self, registry: Registry, decider: Decider, host: Host, operator: OperatorLog, runs: Runs
+    ) -> None:
+        self._runs = runs
         self._registry = registry
         self._decider = decider
         self._host = host
@@ -36,15 +41,23 @@ class ToolLists:
         if self._last is not None and self._last[0] == version and self._last[1] is policy:
             return self._last[2]
         ctx: Context[Any] = Context(deps, key=CallKey(run, 0, 0), host=self._host)
-        tool_list = await _made(self._registry, policy.shows, ctx)
+        described = self._runs.described(run)
+        tool_list = await _made(self._registry, policy.shows, ctx, described)
+        if run and described:
+            self._runs.keep_described(run, described)
         for name, reason in tool_list.broken.items():
             self._operator.set_aside(run, name, reason)
         self._last = None if tool_list.dynamic else (version, policy, tool_list)
         return tool_list
 
 
-async def _made(registry: Registry, shows: Callable[[Any], bool], ctx: Context[Any]) -> ToolList:
-    """List the tools with their descriptions as of now. A tool that cannot be compiled or described is set aside."""
+async def _made(
+    registry: Registry, shows: Callable[[Any], bool], ctx: Context[Any], described: dict[Any, Definition]
+) -> ToolList:
+    """List the tools with their descriptions as of now. A tool that cannot be compiled or described is set aside.
+
+    `described` keeps what the factories made earlier in the run, so that they are called once to be described.
+    """
     tool_list = ToolList()
     names = await registry.names(tool_list.broken)
     tool_list.dynamic = bool(tool_list.broken)  # a toolset that could not be listed may be there next turn
@@ -55,9 +68,12 @@ async def _made(registry: Registry, shows: Callable[[Any], bool], ctx: Context[A
             continue
         try:
             definition = entry.compiled or entry.definition()
+            if definition is None:  # a factory, whose tool may be another one in the next run
+                tool_list.dynamic = True
+                definition = described.get(entry)
             if definition is None or definition.dynamic:
                 tool_list.dynamic = True
-                spec = await _described_now(tool_list, entry, shows, ctx)
+                spec = await _described_now(tool_list, entry, shows, ctx, described)
                 if spec is None:
                     continue
             elif definition.unavailable is not None and await _is_unavailable(
@@ -78,10 +94,16 @@ async def _made(registry: Registry, shows: Callable[[Any], bool], ctx: Context[A
 
 
 async def _described_now(
-    tool_list: ToolList, entry: Entry, shows: Callable[[Any], bool], ctx: Context[Any]
+    tool_list: ToolList,
+    entry: Entry,
+    shows: Callable[[Any], bool],
+    ctx: Context[Any],
+    described: dict[Any, Definition],
 ) -> ToolSpec | None:
     """The spec of a tool that a factory makes, or that has a dynamic description or schema; None to hide it."""
     tool, definition = await made(entry, ctx)
+    if entry.definition() is None:
+        described[entry] = definition
     try:
         if shows(definition.facts) and not (definition.unavailable and definition.unavailable(tool)):
             return await _as_the_world_is(tool_list, entry.name, tool, definition, ctx)
@@ -122,6 +144,12 @@ async def _as_the_world_is(
         shaped = narrow(tool, deepcopy(schema), ctx)
         shaped = await shaped if inspect.isawaitable(shaped) else shaped
         if shaped != schema:
+            from toolcrib.schema.narrower import widening
+
+            if wider := widening(schema, shaped):
+                raise ToolDefinitionError(
+                    f"tool {name!r}: dynamic_schema may only narrow the declared schema, and {wider}"
+                )
             tool_list.turn_schemas[name] = SchemaParams(shaped, tool=name)
             schema = tool_list.turn_schemas[name].schema
     return replace(spec, name=name, description=description, input_schema=schema, _dialects={})

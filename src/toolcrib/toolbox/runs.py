@@ -40,6 +40,7 @@ class Runs:
         self._limiter = limiter
         self._provenance: dict[str, Provenance] = {}
         self._approved: dict[str, list[tuple[Any, Any]]] = {}
+        self._described: dict[str, dict[Any, Any]] = {}
 
     def outermost(self, run: str) -> str:
         """The run that a call counts to."""
@@ -58,6 +59,7 @@ class Runs:
     def forget(self, run: str) -> None:
         """The run is over: drop its approvals, its provenance, its counts and the numbers of its events."""
         self._drop(run)
+        self._described.pop(run, None)
         if self._limiter is not None:
             self._limiter.forget(run)
 
@@ -65,6 +67,15 @@ class Runs:
         self._provenance.pop(run, None)
         self._approved.pop(run, None)
         self._sink.forget(run)
+
+    # -- what factories made
+
+    def described(self, run: str) -> dict[Any, Any]:
+        """The definitions of the tools that factories made earlier in the run to be described, by their entries."""
+        return self._described.get(run) or {}
+
+    def keep_described(self, run: str, definitions: dict[Any, Any]) -> None:
+        self._described[run] = definitions
 
     # -- provenance
 

@@ -183,6 +183,27 @@ def test_stop_reasons(finish: str, calls: bool, reason: str) -> None:
     assert CODEC.response(body).raw_stop_reason == finish
 
 
+@pytest.mark.parametrize(
+    "empty",
+    [
+        {"function_call": {"name": "", "arguments": ""}},
+        {"function_call": {"name": None, "arguments": None}},
+        {"function_call": {}},
+        {"tool_calls": [{"id": "", "type": "function", "function": {"name": "", "arguments": ""}}]},
+        {"tool_calls": [{"index": 0, "function": None}, {}]},
+    ],
+)
+def test_a_call_that_says_nothing_is_none(empty: dict[str, Any]) -> None:
+    """Snowflake Cortex sends an empty `function_call` with every answer."""
+    said = {"role": "assistant", "content": "Hi", **empty}
+    whole = CODEC.response({"choices": [{"message": said, "finish_reason": "stop"}]})
+    streamed = stream(
+        {"choices": [{"delta": said}]}, {"choices": [{"delta": empty, "finish_reason": "stop"}]}
+    )
+    for answer in (whole, streamed):
+        assert (answer.message.text, answer.message.calls, answer.stop_reason) == ("Hi", [], "end")
+
+
 def test_a_refusal_is_text_that_says_so() -> None:
     message = {"role": "assistant", "content": None, "refusal": "I will not."}
     response = CODEC.response({"choices": [{"message": message, "finish_reason": "stop"}]})
@@ -215,6 +236,12 @@ ERRORS: list[tuple[Any, int | None, str, bool]] = [
     ({"message": "not found", "object": "error"}, 404, "not found", False),
     ({"detail": "Unauthorized"}, 401, "Unauthorized", False),
     ("Bad Gateway", 502, "Bad Gateway", True),
+    ({"error": {"message": "no key", "type": "api_error"}}, 401, "no key", False),
+    ({"error": {"message": "no right", "type": "api_error"}}, 403, "no right", False),
+    ({"error": {"message": "no model", "type": "server_error", "code": "404"}}, 404, "no model", False),
+    ({"error": {"message": "broken", "type": "api_error"}}, 400, "broken", False),
+    ({"error": {"message": "busy", "type": "overloaded_error"}}, 400, "busy", True),
+    ({"error": {"message": "broken", "type": "api_error"}}, None, "broken", True),
     (None, None, "the model answered with an error", False),
 ]
 
@@ -254,6 +281,36 @@ def test_errors(body: Any, status: int | None, message: str, retryable: bool) ->
             Usage(5, 13, reasoning_tokens=10),
         ),
         ({"prompt_tokens": 5, "prompt_cache_hit_tokens": 3, "cost": 0.5}, Usage(5, 0, 3, cost=0.5)),
+        # Gemini behind Chat Completions: its thinking stands in the total alone
+        (
+            {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 18},
+            Usage(5, 13, reasoning_tokens=10),
+        ),
+        # Mistral's audio: the total counts it, the prompt does not
+        (
+            {
+                "prompt_audio_seconds": 203,
+                "prompt_tokens": 4,
+                "completion_tokens": 635,
+                "total_tokens": 3264,
+            },
+            Usage(2629, 635),
+        ),
+        # Claude behind a proxy that counts cached tokens beside the prompt, with and without them in the total
+        (
+            {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 18, "cache_read_input_tokens": 10},
+            Usage(15, 3, cache_read_tokens=10),
+        ),
+        (
+            {
+                "prompt_tokens": 5,
+                "completion_tokens": 3,
+                "total_tokens": 8,
+                "cache_read_input_tokens": 10,
+                "cache_creation_input_tokens": 20,
+            },
+            Usage(35, 3, cache_read_tokens=10, cache_write_tokens=20),
+        ),
         ({"prompt_tokens": None, "completion_tokens": "many"}, Usage()),
     ],
 )

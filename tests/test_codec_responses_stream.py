@@ -169,6 +169,20 @@ TEXT = {
     "at its end": [added(said("")), whole("output_text", "Hello", field="text"), done(said("Hello")), ended()],
     "the rest at its end": [added(said("")), piece("output_text", "Hel"), done(said("Hello")), ended()],
     "in the last event": [ended(said("Hello"))],
+    "counted behind its thinking, which the finished message does not hold": [
+        added(said("")), piece("output_text", "Hel", content_index=1), piece("output_text", "lo", content_index=1),
+        whole("output_text", "Hello", field="text") | {"content_index": 1}, done(said("Hello")), ended(said("Hello")),
+    ],
+    "counted so, and finished in the last event alone": [
+        added(said("")), piece("output_text", "Hel", content_index=1), ended(said("Hello")),
+    ],
+    "counted otherwise where it ends": [
+        added(said("")), piece("output_text", "Hel", content_index=1), whole("output_text", "Hello", field="text"),
+        done(said("Hello")), ended(said("Hello")),
+    ],
+    "counted far off": [
+        added(said("")), piece("output_text", "Hello", content_index=3), done(said("Hello")), ended(said("Hello")),
+    ],
     "in no finished item": [piece("output_text", "Hel"), piece("output_text", "lo"), done(said("")), ended()],
 }  # fmt: skip
 

@@ -10,17 +10,13 @@ from toolcrib.errors import ToolcribError
 from toolcrib.messages import Chunk, Request, Response
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
-RETRYABLE_TYPES = frozenset(
-    {
-        "api_error",
-        "overloaded_error",
-        "rate_limit_error",
-        "rate_limit_exceeded",
-        "server_error",
-        "service_unavailable",
-        "timeout_error",
-    }
+PERMANENT_STATUS = frozenset({401, 402, 403, 404, 405, 410, 413, 414, 415, 422})
+# Types of a passing failure; servers and proxies send some of them with the status 400.
+PASSING_TYPES = frozenset(
+    {"overloaded_error", "rate_limit_error", "rate_limit_exceeded", "service_unavailable", "timeout_error"}
 )
+# Types that say no more than that the request failed: a status says more.
+VAGUE_TYPES = frozenset({"api_error", "server_error"})
 
 
 class ModelError(ToolcribError):
@@ -123,14 +119,16 @@ def last_chunks(decoder: Decoder) -> list[Chunk]:
 
 
 def is_retryable(status: int | None, kind: str) -> bool:
-    """Whether the same request may succeed later: by the error's type where the provider names one, else by
-    HTTP status.
+    """Whether the same request may succeed later. A status of a permanent error counts whatever the error's
+    type; a vague type counts only without a status.
     """
     if kind == "insufficient_quota":  # comes as a 429 and stays one until somebody pays
         return False
-    return kind in RETRYABLE_TYPES or (
-        status is not None and (status in RETRYABLE_STATUS or 500 <= status < 600)
-    )
+    if status is None:
+        return kind in PASSING_TYPES or kind in VAGUE_TYPES
+    if status in PERMANENT_STATUS:
+        return False
+    return kind in PASSING_TYPES or status in RETRYABLE_STATUS or 500 <= status < 600
 
 
 def unread_error(body: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -280,30 +281,51 @@ def _error_in(event: dict[str, Any]) -> Any:
 
 
 def tool_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The calls of a message, or the one of the older `function_call`."""
-    legacy = as_dict(message.get("function_call"))
-    return dicts(message.get("tool_calls")) or ([{"index": 0, "function": legacy}] if legacy else [])
+    """The calls of a message, or the one of the older `function_call`. What says nothing is no call: Snowflake
+    Cortex sends an empty `function_call` with every answer.
+    """
+    calls = [call for call in dicts(message.get("tool_calls")) if _says_something(call)]
+    legacy = {"index": 0, "function": as_dict(message.get("function_call"))}
+    return calls or ([legacy] if _says_something(legacy) else [])
+
+
+def _says_something(call: dict[str, Any]) -> bool:
+    function = called_function(call)
+    return bool(known_id(call.get("id")) or as_str(function.get("name")) or arguments_text(function))
 
 
 def read_usage(usage: dict[str, Any]) -> Usage:
     """Usage as neutral counts: cached tokens are part of the input, thinking is part of the output."""
-    read = as_dict(usage.get("prompt_tokens_details"))
+    details = as_dict(usage.get("prompt_tokens_details"))
     written = as_dict(usage.get("completion_tokens_details"))
     prompt, completion = as_count(usage.get("prompt_tokens")), as_count(usage.get("completion_tokens"))
     reasoning = as_count(written.get("reasoning_tokens"))
-    # xAI counts thinking beside the completion and not in it; the total gives it away.
-    if reasoning and as_count(usage.get("total_tokens")) == prompt + completion + reasoning:
-        completion += reasoning
-    return Usage(
-        prompt,
-        completion,
-        as_count(read.get("cached_tokens"))
-        or as_count(usage.get("prompt_cache_hit_tokens"))
-        or as_count(usage.get("cached_tokens")),
-        as_count(read.get("cache_write_tokens")) or as_count(usage.get("cache_creation_input_tokens")),
-        reasoning,
-        _cost(usage),
+    cache_read = _first_count(
+        details.get("cached_tokens"),
+        usage.get("prompt_cache_hit_tokens"),  # DeepSeek
+        usage.get("cached_tokens"),  # Moonshot
+        usage.get("cache_read_input_tokens"),  # Claude behind a proxy
     )
+    cache_written = _first_count(
+        details.get("cache_write_tokens"),  # OpenRouter
+        details.get("cache_creation_tokens"),  # Claude behind a proxy
+        usage.get("cache_creation_input_tokens"),
+    )
+    # What only the total holds: Mistral's audio and a proxy's cached tokens are input; thinking that xAI counts
+    # beside the completion, and that Gemini counts nowhere else, is output.
+    beside = max(0, as_count(usage.get("total_tokens")) - prompt - completion)
+    if usage.get("prompt_audio_seconds") or beside == cache_read + cache_written != reasoning:
+        prompt += beside
+    else:
+        completion += beside
+        reasoning = reasoning or beside
+    if prompt < cache_read + cache_written:
+        prompt += cache_read + cache_written
+    return Usage(prompt, completion, cache_read, cache_written, reasoning, _cost(usage))
+
+
+def _first_count(*counts: Any) -> int:
+    return next((count for count in map(as_count, counts) if count), 0)
 
 
 def _cost(usage: dict[str, Any]) -> float | None:
@@ -320,8 +342,8 @@ def read_error(body: Any, status: int | None = None, retry_after: float | None =
     error = body.get("error", body) if isinstance(body, dict) else body
     fields = as_dict(error)
     code = fields.get("code")
-    if status is None and isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600:
-        status = code
+    if status is None:
+        status = next(filter(None, map(_as_status, (code, fields.get("status_code")))), None)
     kinds = {as_str(fields.get("type")), as_str(code)}
     message = as_str(fields.get("message")) or as_str(fields.get("detail")) or as_str(error)
     detail = as_str(as_dict(fields.get("metadata")).get("raw"))
@@ -329,3 +351,11 @@ def read_error(body: Any, status: int | None = None, retry_after: float | None =
     quota = "insufficient_quota" in kinds
     retryable = not quota and any(is_retryable(status, kind) for kind in kinds)
     return ModelError(words, retryable, status, retry_after)
+
+
+def _as_status(value: Any) -> int | None:
+    """The HTTP status of an error that a body repeats, as a number or as text; else None."""
+    number = int(value) if isinstance(value, str) and re.fullmatch("[45][0-9]{2}", value) else value
+    return (
+        number if isinstance(number, int) and not isinstance(number, bool) and 400 <= number < 600 else None
+    )

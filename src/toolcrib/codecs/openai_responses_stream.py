@@ -47,7 +47,18 @@ SPOKEN = frozenset({"output_text", "refusal"})
 class _Slot:
     """One output item that is still streaming."""
 
-    __slots__ = ("arguments", "done", "glued", "index", "item", "kind", "lengths", "number", "pieces")
+    __slots__ = (
+        "arguments",
+        "done",
+        "ended",
+        "glued",
+        "index",
+        "item",
+        "kind",
+        "lengths",
+        "number",
+        "pieces",
+    )
 
     def __init__(self, item: dict[str, Any], kind: str, index: int) -> None:
         self.item = item
@@ -60,6 +71,7 @@ class _Slot:
         self.arguments.plain = kind != "function_call"
         self.pieces: dict[Place, list[str]] = {}
         self.lengths: dict[Place, int] = {}
+        self.ended: set[Place] = set()  # places whose whole text came in an event of its own
 
     def grow(self, place: Place, piece: str) -> None:
         self.pieces.setdefault(place, []).append(piece)
@@ -71,6 +83,37 @@ class _Slot:
             return ""
         came = "".join(self.pieces.get(place, ()))
         return text[len(came) :] if text.startswith(came) else ""
+
+    def came_at(self, place: Place, text: str) -> Place:
+        """The place whose pieces begin a whole text, which may be counted otherwise than the pieces were."""
+        if place in self.pieces:
+            return place
+        return next((other for other in self._open(place[0]) if self._begins(other, text)), place)
+
+    def recount(self) -> None:
+        """Moves streamed pieces to the positions that their texts have in the finished item.
+
+        gpt-oss on Bedrock counts its reasoning among the positions of a message's texts while they stream, and
+        not in the finished message.
+        """
+        texts = dict(self.texts())
+        free = [place for place in texts if place not in self.pieces]
+        lost = [place for place in sorted(self.pieces) if not self._begins(place, texts.get(place, ""))]
+        for certain in (True, False):
+            for place in [*lost]:
+                kin = (other for other in free if other[0] == place[0])
+                fits = next((to for to in kin if not certain or self._begins(place, texts[to])), None)
+                if fits is not None and (certain or place not in texts):
+                    free.remove(fits)
+                    lost.remove(place)
+                    self.pieces[fits] = self.pieces.pop(place)
+                    self.lengths[fits] = self.lengths.pop(place)
+
+    def _open(self, kind: str) -> list[Place]:
+        return [place for place in self.pieces if place[0] == kind and place not in self.ended]
+
+    def _begins(self, place: Place, text: str) -> bool:
+        return self.lengths[place] <= len(text) and text.startswith("".join(self.pieces[place]))
 
     def texts(self) -> list[tuple[Place, str]]:
         """The texts of the item so far."""
@@ -177,7 +220,10 @@ class ResponsesDecoder:
         if slot.done:
             return []
         if step == "done":
-            return self._piece(slot, place, slot.rest(place, as_str(event.get(WHOLES.get(text, "text")))))
+            whole = as_str(event.get(WHOLES.get(text, "text")))
+            place = slot.came_at(place, whole)
+            slot.ended.add(place)
+            return self._piece(slot, place, slot.rest(place, whole))
         return self._piece(slot, place, as_str(event.get("delta")))
 
     def _piece(self, slot: _Slot, place: Place, piece: str) -> list[Chunk]:
@@ -218,6 +264,7 @@ class ResponsesDecoder:
         """Takes a finished item and hands out the text that its pieces did not contain."""
         slot.item = item
         slot.done = True
+        slot.recount()
         self._register(slot)
         chunks = self._announce(slot)
         for place, text in slot.texts():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,58 @@ def box_of(person: Person, **named: Any) -> Toolbox:
 
 async def told(box: Toolbox, command: str) -> str:
     return (await box.call("run", {"command": command})).text
+
+
+class SyncDesk:
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    def __call__(self, question: Question) -> Any:
+        return self.given
+
+
+async def later(given: Any) -> Any:
+    await asyncio.sleep(0)
+    return given
+
+
+APPROVERS: dict[str, Callable[[Any], Any]] = {
+    "an async function": lambda given: lambda question: later(given),
+    "an object that is async": lambda given: Person(
+        verdict=Answer(Verdict.YES if given is True else given).verdict
+    ),
+    "a sync function": lambda given: lambda question: given,
+    "an object that is sync": SyncDesk,
+}
+
+
+@pytest.mark.parametrize("given", [True, "yes", "no", Verdict.ALWAYS, Answer(Verdict.NO)], ids=str)
+@pytest.mark.parametrize("form", APPROVERS)
+async def test_an_approver_may_be_sync_or_async(form: str, given: Any) -> None:
+    given = given.verdict if form == "an object that is async" and isinstance(given, Answer) else given
+    result = await Toolbox([save], approver=APPROVERS[form](given)).call("save", {"path": "a"})
+    verdict = given.verdict if isinstance(given, Answer) else given
+    assert (result.text == "saved a") == (verdict != "no")
+
+
+async def test_a_sync_approver_does_not_block_the_loop() -> None:
+    pressed = threading.Event()
+
+    def approve(question: Question) -> bool:
+        return pressed.wait(10)
+
+    async def press() -> None:
+        pressed.set()
+
+    result, _ = await asyncio.gather(Toolbox([save], approver=approve).call("save", {"path": "a"}), press())
+    assert result.text == "saved a"
+
+
+async def test_a_sync_approver_that_is_silent_is_nobody_after_the_time_for_an_answer() -> None:
+    pressed = threading.Event()
+    box = Toolbox([save], approver=lambda question: pressed.wait(10), answer_timeout=0.01)
+    assert (await box.call("save", {"path": "a"})).code is ErrorCode.NOBODY_TO_ASK
+    pressed.set()
 
 
 COVERED = {

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 SAMPLES = """\
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from pydantic import BaseModel
 from typing_extensions import assert_type
@@ -226,7 +226,21 @@ Toolbox([stock], autonmy="full")  # WRONG: misspelt
 Toolbox([stock], autonomy="ful")  # WRONG: no such word
 Toolbox([stock], timeot=3)  # WRONG: misspelt
 Toolbox([stock], timeout="3")  # WRONG: seconds are a number
-Toolbox([stock], approver=lambda question: True)  # WRONG: an approver is async, and gives an Answer
+Toolbox([stock], approver=lambda question: 1)  # WRONG: an approver gives an Answer, or its verdict
+Toolbox([stock], approver=lambda question: True)
+
+
+def yes_sync(question: Question) -> Answer | None: ...
+def always_said(question: Question) -> Literal["always"] | bool: ...
+
+
+class Desk:
+    async def __call__(self, question: Question) -> Verdict: ...
+
+
+for approver in (yes_sync, always_said, Desk()):
+    Toolbox([stock], approver=approver)
+Agent("openai:gpt-5", [stock], approver=Desk())
 Toolbox([stock], around_execute=[yes])  # WRONG: a step takes the call and next
 Toolbox([stock], limits=3)  # WRONG: a list of limits
 Agent("openai:gpt-5", [stock], autonmy="full")  # WRONG: misspelt

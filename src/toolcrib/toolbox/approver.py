@@ -10,6 +10,7 @@ from toolcrib.question import Answer, Question, Verdict
 from toolcrib.sink import EventSink
 from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.policy import Approver
+from toolcrib.toolbox.threads import Workers
 
 __all__ = ["Approving", "parse_answer"]
 
@@ -22,15 +23,21 @@ WANTED = (
 class Approving:
     """Puts questions to the approver, if there is one, and reads what it gives."""
 
-    __slots__ = ("_operator", "_sink", "approver", "timeout")
+    __slots__ = ("_operator", "_sink", "_workers", "approver", "timeout")
 
     def __init__(
-        self, approver: Approver | None, timeout: float | None, sink: EventSink, operator: OperatorLog
+        self,
+        approver: Approver | None,
+        timeout: float | None,
+        sink: EventSink,
+        operator: OperatorLog,
+        workers: Workers,
     ) -> None:
         self.approver = approver
         self.timeout = timeout
         self._sink = sink
         self._operator = operator
+        self._workers = workers
 
     async def ask(self, question: Question) -> Answer | None:
         """The approver's answer; None when there is no approver, it fails, or it gives no answer."""
@@ -42,10 +49,7 @@ class Approving:
             import asyncio
 
             try:
-                if self.timeout is None:
-                    given = await self.approver(question)
-                else:
-                    given = await asyncio.wait_for(self.approver(question), self.timeout)
+                given = await asyncio.wait_for(self._reply(self.approver, question), self.timeout)
             except TimeoutError:
                 pass
             except (Exception, asyncio.CancelledError) as problem:
@@ -62,6 +66,19 @@ class Approving:
             said = (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
             self._sink.emit(run, QuestionAnswered(question.key, *said))
         return answer
+
+    async def _reply(self, approver: Approver, question: Question) -> object:
+        """What the approver gives. A sync one may wait for a person, so it runs on a thread and not in the loop."""
+        import asyncio
+        import inspect
+
+        if inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(type(approver).__call__):
+            reply: object = approver(question)
+        else:
+            job = self._workers.submit(approver, (question,), asyncio.get_running_loop())
+            await job.wait()
+            reply = job.result()
+        return await reply if inspect.isawaitable(reply) else reply
 
 
 def parse_answer(given: Any) -> Answer | None:

@@ -121,7 +121,7 @@ class Toolbox(Watched, Generic[Deps]):
         random: Callable[[], float] = random.random,
     ) -> None:
         if approver is not None and not callable(approver):
-            raise TypeError(f"approver must be an async function of a Question, got {approver!r}")
+            raise TypeError(f"approver must be a function of a Question, sync or async, got {approver!r}")
         if not isinstance(tools, Iterable):
             raise TypeError(f"tools must be a list of tools; got the single {tools!r}: write [{tools!r}]")
         self.deps = deps
@@ -137,10 +137,10 @@ class Toolbox(Watched, Generic[Deps]):
         where = str(project) if project else ""
         self._approvals = Approvals(self._runs, storage=approvals, project=where, clock=clock)
         self._operator = OperatorLog(self.sink, self._mask)
-        self._approving = Approving(approver, answer_timeout, self.sink, self._operator)
+        self._workers = Workers()
+        self._approving = Approving(approver, answer_timeout, self.sink, self._operator, self._workers)
         self._stats = Statistics()
         self._report = Report(self.sink, self._stats, self._operator, self._mask, self.masking, audit)
-        self._workers = Workers()
         self._runaway = RunawayCalls()
         self._steps = as_steps(around_prepare, around_execute)
         self._telemetry = telemetry_step(tracer, record_content, self._mask)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from toolcrib.access import Access
 from toolcrib.effect import Effect
 from toolcrib.facts import Facts
 from toolcrib.prepared import Ready
-from toolcrib.question import Answer, Question
+from toolcrib.question import Answer, Question, Verdict
 
 __all__ = [
     "ALLOWED",
@@ -22,12 +22,16 @@ __all__ = [
     "Decision",
     "Policy",
     "PolicyRequest",
+    "Reply",
     "Verb",
     "as_policy",
 ]
 
-Approver = Callable[[Question], Awaitable[Answer | None]]
-"""Asks a person; None means that nobody could be asked."""
+Reply = Answer | Verdict | bool | Literal["yes", "no", "always"] | None
+"""What an approver may give: an Answer, in short its verdict, or None, which means that nobody could be asked."""
+
+Approver = Callable[[Question], Awaitable[Reply] | Reply]
+"""Asks a person. A sync function may take its time: it runs on a worker thread."""
 
 
 class Verb(StrEnum):

@@ -141,6 +141,81 @@ async def test_always_is_said_of_something(scope: Scope) -> None:
     assert len(person.asked) == before + 1, "another tool was not approved"
 
 
+def writes(given: dict[str, Any]) -> list[Access]:
+    return [Access(Reach(given["reach"]), given["path"], real="link" in given["path"])]
+
+
+@tool(effect=Effect.WRITE, secrets=(), accesses=writes, approval_ignores=["patience"])
+def edit(path: str, text: str = "", patience: int = 1, reach: str = "write") -> str:
+    "Edit a file."
+    return f"edited {path}"
+
+
+OFFERED = {"src/a.py": "src", "src/deep/a.py": "src/deep", "a.py": "", "/etc/passwd": "", ".git/config": "", "src/.env": "", "src/link": ""}  # fmt: skip
+BELOW_SRC = {
+    "src/b.py": True, "src/deep/c.py": True, "srcs/b.py": False, "b.py": False, "src/.env": False,
+    "src/.git/config": False, "/src/b.py": False, "src/link": False, "src": False,
+}  # fmt: skip
+
+
+async def test_always_may_be_said_of_the_files_below_a_folder() -> None:
+    for path, folder in OFFERED.items():
+        person = Person(verdict=Verdict.NO)
+        await Toolbox([edit], approver=person).call("edit", {"path": path})
+        assert person.asked[0].folders == ((folder,) if folder else ()), path
+    for path, covered in BELOW_SRC.items():
+        person = Person(verdict=Verdict.ALWAYS, scope=Scope.FOLDER)
+        box = Toolbox([edit], approver=person)
+        await box.call("edit", {"path": "src/a.py", "text": "x"})
+        await box.call("edit", {"path": path, "text": "y"})
+        assert (len(person.asked) == 1) is covered, path
+    person = Person(verdict=Verdict.ALWAYS, scope=Scope.FOLDER)
+    box = Toolbox([edit, save], approver=person)
+    await box.call("edit", {"path": "src/a.py"})
+    await box.call("edit", {"path": "src/a.py", "reach": "delete"})
+    await box.call("save", {"path": "src/a.py"})
+    assert len(person.asked) == 3, "to delete, or another tool, is another thing"
+
+
+async def test_always_for_a_folder_does_not_cover_files_that_the_tool_itself_asks_about(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "src").mkdir()
+    person = Person(verdict=Verdict.ALWAYS, scope=Scope.FOLDER)
+    box = Toolbox(default_tools(tmp_path), approver=person)
+    for path in ("src/a.py", "src/b.py", "src/HEAD", "src/c.py"):
+        assert not (await box.call("write_file", {"path": path, "content": "x"})).is_error
+    assert [question.folders for question in person.asked] == [("src",), ()]
+
+
+async def test_always_for_these_arguments_does_not_depend_on_defaults_and_on_what_the_tool_ignores() -> None:
+    person = Person(verdict=Verdict.ALWAYS)
+    box = Toolbox([edit], approver=person)
+    await box.call("edit", {"path": "a", "patience": 5})
+    for same in ({"path": "a"}, {"path": "a", "text": "", "patience": 9}, {"path": "a", "reach": "write"}):
+        await box.call("edit", same)
+    assert len(person.asked) == 1
+    await box.call("edit", {"path": "a", "text": "x"})
+    assert len(person.asked) == 2
+    with pytest.raises(TypeError, match="approval_ignores names"):
+        tool(effect=Effect.READ, secrets=(), approval_ignores=["zz"], name="t")(lambda a: a)
+
+
+async def test_always_for_a_command_holds_with_another_timeout_and_with_its_default_folder(
+    tmp_path: Path,
+) -> None:
+    person = Person(verdict=Verdict.ALWAYS)
+    shell = next(one for one in default_tools(tmp_path) if one.facts.name == "shell")
+    box = Toolbox([shell], approver=person)
+    command = "python3 -c 'print(1)'"
+    for arguments in ({}, {"timeout": 5}, {"workdir": "."}, {"timeout": 7, "workdir": "."}):
+        await box.call("shell", {"command": command, **arguments})
+    assert len(person.asked) == 1
+    (tmp_path / "sub").mkdir()
+    await box.call("shell", {"command": command, "workdir": "sub"})
+    assert len(person.asked) == 2
+
+
 async def test_a_prefix_is_offered_only_where_it_is_safe() -> None:
     person = Person(verdict=Verdict.ALWAYS, scope=Scope.PREFIX)
     box = box_of(person)
@@ -431,7 +506,7 @@ class Approving(RuleBasedStateMachine):
             words = shlex.split(said)
             prefix = scope is Scope.PREFIX and words[0] == "git" and argv[:2] == words[:2]
             same = said == command and (
-                scope is Scope.ARGUMENTS or words[0] != "git" or scope is Scope.PREFIX
+                scope in (Scope.ARGUMENTS, Scope.FOLDER) or words[0] != "git" or scope is Scope.PREFIX
             )
             if scope is Scope.TOOL or prefix or same:
                 return True

@@ -76,6 +76,8 @@ class Facts(ListedFacts):
             it the toolbox's.
         inline: A sync function runs on the event loop, not on a worker thread.
         server: The server that a foreign tool comes from.
+        approval_ignores: The parameters that a remembered approval does not depend on, such as a timeout: an
+            "always" holds for the same call with another value of them.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Facts(ListedFacts):
     max_output: MaxOutput | None = None
     inline: bool = False
     server: str = ""
+    approval_ignores: tuple[str, ...] = ()
 
     def annotations(self) -> dict[str, Any]:
         """The facts as MCP's tool annotations, one to one."""
@@ -119,6 +122,7 @@ class FactOptions(TypedDict, total=False):
     max_output: MaxOutput | int | None
     inline: bool
     server: str
+    approval_ignores: Collection[str]
 
 
 def make_facts(
@@ -158,7 +162,12 @@ def make_facts(
                 f"tool {name!r}: a retry runs the tool again, so it needs idempotent=True "
                 "(or Retry.idempotent_transport(), which declares it)"
             )
-    for collection in ("tags", "examples"):
+    ignored = set(given.get("approval_ignores", ()))
+    if parameters is not None and (unknown := sorted(ignored - set(parameters))):
+        raise TypeError(
+            f"tool {name!r}: approval_ignores names {unknown}, but its parameters are {sorted(parameters)}"
+        )
+    for collection in ("tags", "examples", "approval_ignores"):
         if collection in given:
             given[collection] = tuple(given[collection])
     if isinstance(given.get("max_output"), int):

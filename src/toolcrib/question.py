@@ -21,8 +21,9 @@ class Question:
     `fingerprint` binds the answer to exactly this tool and these arguments. `preview` shows what the call
     would do (a diff, for example), and `digest` identifies the state that the preview was made from: if that
     has changed when the answer comes, the question is asked again. `prefixes` are the beginnings of commands
-    that an answer of scope "prefix" would allow; if empty, that scope is not offered. If `strict`, no answer
-    is remembered.
+    that an answer of scope "prefix" would allow, `folders` those below which an answer of scope "folder" would
+    allow the tool to read and write files; if empty, that scope is not offered. If `strict`, no answer is
+    remembered.
     """
 
     key: CallKey
@@ -37,6 +38,7 @@ class Question:
     preview: str = ""
     digest: str = ""
     prefixes: tuple[tuple[str, ...], ...] = ()
+    folders: tuple[str, ...] = ()
     strict: bool = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,6 +56,7 @@ class Question:
             "preview": self.preview,
             "digest": self.digest,
             "prefixes": [list(prefix) for prefix in self.prefixes],
+            "folders": list(self.folders),
             "strict": self.strict,
         }
 
@@ -78,10 +81,12 @@ class Doubt:
 
 
 class Scope(StrEnum):
-    """What an "always" covers: these arguments, commands that begin with the same words, or the whole tool."""
+    """What an "always" covers: these arguments, commands that begin with the same words, files below the same
+    folder, or the whole tool."""
 
     ARGUMENTS = "arguments"
     PREFIX = "prefix"
+    FOLDER = "folder"
     TOOL = "tool"
 
 

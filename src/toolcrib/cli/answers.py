@@ -16,6 +16,8 @@ WORDS = {
     "always": (Verdict.ALWAYS, Scope.ARGUMENTS),
     "p": (Verdict.ALWAYS, Scope.PREFIX),
     "prefix": (Verdict.ALWAYS, Scope.PREFIX),
+    "f": (Verdict.ALWAYS, Scope.FOLDER),
+    "folder": (Verdict.ALWAYS, Scope.FOLDER),
 }
 LASTING = {"": Lasting.RUN, "run": Lasting.RUN, "project": Lasting.PROJECT, "user": Lasting.USER}
 SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -25,8 +27,8 @@ DURATION = re.compile(r"(?:(run|project|user)\b\s*)?(?:([1-9][0-9]{0,4})([mhd]))
 def read_answer(line: str | None, clock: Callable[[], float] = time.time) -> Answer:
     """Reads a typed line as an answer. End of input, an empty line and an unknown line are a no.
 
-    "a" allows these arguments always, "p" commands that begin alike. Further words say for how long: "project" or
-    "user", or else this run, and perhaps 30m, 8h or 7d.
+    "a" allows these arguments always, "p" commands that begin alike, "f" files below the same folder. Further words
+    say for how long: "project" or "user", or else this run, and perhaps 30m, 8h or 7d.
 
     >>> answer = read_answer("n use pip instead")
     >>> answer.verdict.value, answer.message

@@ -25,6 +25,7 @@ MORE_ALWAYS = """\
   a project       the same, in later runs in this folder too; a user: wherever you work
   a user 7d       the same, but only for so long: 30m, 8h, 7d"""
 MORE_PREFIX = "  p, p project    always run commands that begin with: {}"
+MORE_FOLDER = "  f, f project    always let this tool read and write files below: {}"
 WHERE = {Lasting.RUN: "in this run", Lasting.PROJECT: "in this project", Lasting.USER: "wherever you work"}
 StyledLine = tuple[str, str]  # a style of Rich, and the text
 CHANGED = {"+": "green", "-": "red", "@": "cyan"}  # styles of the lines of a diff
@@ -89,8 +90,11 @@ def remembered(question: Question, answer: Answer) -> str:
         return ""
     if question.strict:
         return "Taken as a yes, this once: a rule asks each time."
-    by_prefix = answer.scope is Scope.PREFIX and question.prefixes
-    what = f"commands that begin with {_prefixes(question)}" if by_prefix else "exactly this"
+    what = "exactly this"
+    if answer.scope is Scope.PREFIX and question.prefixes:
+        what = f"commands that begin with {_prefixes(question)}"
+    elif answer.scope is Scope.FOLDER and question.folders:
+        what = f"{on_one_line(question.tool)} of {_folders(question)}"
     until = ""
     if answer.expires is not None:
         until = f", until {local_minute(answer.expires)}"
@@ -105,6 +109,9 @@ def prompt_line(question: Question, width: int) -> str:
     if question.prefixes and not question.strict:
         always += f"  [p] always {_prefixes(question)}"
         narrow += " [p]refix"
+    if question.folders and not question.strict:
+        always += f"  [f] always {_folders(question)}"
+        narrow += " [f]older"
     whole = PROMPT.format(always=on_one_line(always))
     return whole if width > len(whole) + 6 else NARROW_PROMPT.format(always=narrow)
 
@@ -114,11 +121,17 @@ def answer_help(question: Question) -> str:
     lines = [MORE] if question.strict else [MORE, MORE_ALWAYS]
     if question.prefixes and not question.strict:
         lines.append(MORE_PREFIX.format(_prefixes(question)))
+    if question.folders and not question.strict:
+        lines.append(MORE_FOLDER.format(_folders(question)))
     return "\n".join(lines)
 
 
 def _prefixes(question: Question) -> str:
     return on_one_line(", ".join(" ".join(prefix) + " *" for prefix in question.prefixes))
+
+
+def _folders(question: Question) -> str:
+    return on_one_line(", ".join(f"{folder}/**" for folder in question.folders))
 
 
 def _fitting(lines: list[str], limit: int) -> tuple[list[str], str]:

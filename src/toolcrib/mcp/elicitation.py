@@ -35,6 +35,7 @@ DECISIONS: dict[str, tuple[Verdict, Scope, str]] = {
     "no": (Verdict.NO, Scope.ARGUMENTS, "No"),
     "always": (Verdict.ALWAYS, Scope.ARGUMENTS, "Always, with exactly these arguments"),
     "always_prefix": (Verdict.ALWAYS, Scope.PREFIX, "Always, for commands that begin with: {prefixes}"),
+    "always_folder": (Verdict.ALWAYS, Scope.FOLDER, "Always, for files below: {folders}"),
 }
 LASTING = {Lasting.RUN: "in this run", Lasting.PROJECT: "in this project", Lasting.USER: "everywhere"}
 
@@ -119,12 +120,14 @@ def _offered(question: Question) -> tuple[str, ...]:
     """The possible decisions: "always" only if it would be remembered."""
     if question.strict:
         return ("yes", "no")
-    return tuple(DECISIONS) if question.prefixes else ("yes", "no", "always")
+    offered = {"always_prefix": question.prefixes, "always_folder": question.folders}
+    return tuple(name for name in DECISIONS if offered.get(name, True))
 
 
 def _label(question: Question, decision: str) -> str:
     prefixes = ", ".join(" ".join(prefix) + " *" for prefix in question.prefixes)
-    return DECISIONS[decision][2].format(prefixes=on_one_line(prefixes))
+    folders = ", ".join(f"{folder}/**" for folder in question.folders)
+    return DECISIONS[decision][2].format(prefixes=on_one_line(prefixes), folders=on_one_line(folders))
 
 
 def _message(question: Question) -> str:

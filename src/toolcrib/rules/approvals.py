@@ -83,13 +83,18 @@ def _approval(item: dict[str, Any]) -> Approval:
     named: dict[str, Any] = {**item, "scope": Scope(item["scope"]), "lasting": Lasting(item["lasting"])}
     named["prefixes"] = tuple(tuple(prefix) for prefix in item["prefixes"])
     named["patterns"] = tuple(item.get("patterns", ()))
+    named["folders"] = tuple(item.get("folders", ()))
     approval = Approval(**named)
     for name in TEXTS:
         if not isinstance(named[name], str):
             raise TypeError(f"{name} must be text, got {named[name]!r}")
-    words = (*(word for prefix in approval.prefixes for word in prefix), *approval.patterns)
+    words = (
+        *(word for prefix in approval.prefixes for word in prefix),
+        *approval.patterns,
+        *approval.folders,
+    )
     if not all(isinstance(word, str) for word in words):
-        raise TypeError("prefixes and patterns must be words")
+        raise TypeError("prefixes, patterns and folders must be words")
     for name in ("at", "expires"):
         value = named.get(name)
         if name == "expires" and value is None:

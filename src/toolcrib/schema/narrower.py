@@ -54,7 +54,8 @@ class _Node:
         """The values that an enum or const allows; None if neither is there."""
         if "const" in self.schema:
             return [self.schema["const"]]
-        return self.get("enum")
+        listed = self.get("enum")
+        return listed if isinstance(listed, list) else None
 
 
 def _wider(declared: _Node, shown: _Node, path: str, depth: int) -> Iterator[str]:

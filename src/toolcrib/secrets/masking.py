@@ -112,6 +112,7 @@ class Masking:
             action=self.mask(question.action),
             reason=self.mask(question.reason),
             patterns=tuple(self.mask(list(question.patterns))),
+            folders=tuple(self.mask(list(question.folders))),
         )
 
     def mask_result(self, result: ToolResult) -> ToolResult:

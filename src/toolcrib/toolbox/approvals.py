@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -11,6 +12,8 @@ from typing import Any, Protocol
 from toolcrib.access import Access, Reach
 from toolcrib.credentials import arguments_on_one_line
 from toolcrib.errors import ToolcribError
+from toolcrib.fingerprint import fingerprint
+from toolcrib.json_text.values import same_json
 from toolcrib.prepared import Ready
 from toolcrib.question import Answer, Lasting, Question, Scope
 from toolcrib.toolbox.runs import Runs
@@ -39,6 +42,7 @@ class Approval:
     expires: float | None = None
     shown: str = ""
     patterns: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
 
     def covers(self, identity: str, mark: str, accesses: Iterable[Access] | None) -> bool:
         """Whether the answer covers a call with this fingerprint (`mark`) and these accesses."""
@@ -48,6 +52,8 @@ class Approval:
             return True
         if self.scope is Scope.PREFIX:
             return commands_begin_with(self.prefixes, accesses)
+        if self.scope is Scope.FOLDER:
+            return files_lie_below(self.folders, accesses)
         return self.fingerprint == mark
 
 
@@ -66,6 +72,71 @@ def commands_begin_with(prefixes: Iterable[tuple[str, ...]], accesses: Iterable[
         access.argv and access.prefix and any(access.argv[: len(prefix)] == prefix for prefix in known)
         for access in commands
     )
+
+
+def folders_of(accesses: Iterable[Access] | None) -> tuple[str, ...]:
+    """The folders that an approval by folder would remember of a call; empty where it writes no file below one.
+
+    Only files of the workspace count, never the workspace itself, and no hidden files or folders: other programs obey
+    what stands in many of those.
+    """
+    listed = tuple(accesses or ())
+    folders = tuple(dict.fromkeys(posixpath.dirname(access.target) for access in _not_free(listed)))
+    return folders if files_lie_below(folders, listed) else ()
+
+
+def files_lie_below(folders: Iterable[str], accesses: Iterable[Access] | None) -> bool:
+    """Whether a call reads and writes files below approved folders of the workspace, and reaches nothing else."""
+    listed = tuple(accesses or ())
+    files, known = _not_free(listed), tuple(folders)
+    return (
+        any(access.reach is Reach.WRITE for access in files)
+        and not any(access.real for access in listed)
+        and all(_is_plain_file(access) and _lies_below(access.target, known) for access in files)
+    )
+
+
+def _not_free(accesses: Iterable[Access]) -> list[Access]:
+    return [access for access in accesses if not access.free]
+
+
+def _is_plain_file(access: Access) -> bool:
+    hidden = any(part.startswith(".") for part in access.target.split("/"))
+    return access.reach in (Reach.READ, Reach.WRITE) and not (access.subtree or access.secret or hidden)
+
+
+def _lies_below(path: str, folders: tuple[str, ...]) -> bool:
+    return not path.startswith("/") and any(folder and path.startswith(f"{folder}/") for folder in folders)
+
+
+def approval_mark(ready: Ready) -> str:
+    """The fingerprint that an approval of exactly these arguments is remembered by.
+
+    Arguments that have their default count as left out, and those that the tool lists in `approval_ignores` do not
+    count: the same command with another timeout is the same command.
+    """
+    definition, arguments = ready.tool.definition, ready.arguments
+    if not isinstance(arguments, dict):
+        return ready.fingerprint
+    ignored, declared = definition.facts.approval_ignores, definition.params.schema.get("properties", {})
+    counted = {
+        name: value
+        for name, value in arguments.items()
+        if name not in ignored and not _is_default(declared.get(name), value)
+    }
+    if len(counted) == len(arguments) and ready.fingerprint:
+        return ready.fingerprint
+    return fingerprint(definition.identity, with_targets(ready.accesses, counted))
+
+
+def _is_default(schema: Any, value: Any) -> bool:
+    return isinstance(schema, dict) and "default" in schema and same_json(schema["default"], value)
+
+
+def with_targets(accesses: Iterable[Access] | None, arguments: Any) -> Any:
+    """Arguments with what their names lead to: an answer is not about what they may lead to later."""
+    leads = [access.target for access in accesses or () if access.real]
+    return [*leads, arguments] if leads else arguments
 
 
 def _that_need_a_yes(accesses: Iterable[Access] | None) -> list[Access]:
@@ -95,13 +166,17 @@ class Approvals:
         self._project = project
         self._clock = clock
 
-    def add(self, question: Question, answer: Answer, tool: Any, identity: str) -> None:
-        """Remember an answer. For a run, `tool` is the very object that was asked about."""
+    def add(self, question: Question, answer: Answer, tool: Any, identity: str, mark: str = "") -> None:
+        """Remember an answer. For a run, `tool` is the very object that was asked about.
+
+        `mark` is what an approval of exactly these arguments is remembered by, if it is not the question's fingerprint.
+        """
         if question.strict:
             return
         run = self._runs.outermost(question.key.run)
         scope = answer.scope
-        if scope is Scope.PREFIX and not question.prefixes:
+        offered = {Scope.PREFIX: question.prefixes, Scope.FOLDER: question.folders}
+        if not offered.get(scope, True):
             scope = Scope.ARGUMENTS
         approval = Approval(
             os.urandom(4).hex(),
@@ -110,13 +185,14 @@ class Approvals:
             scope,
             answer.lasting,
             {Lasting.RUN: run, Lasting.PROJECT: self._project, Lasting.USER: ""}[answer.lasting],
-            question.fingerprint if scope is Scope.ARGUMENTS else "",
+            (mark or question.fingerprint) if scope is Scope.ARGUMENTS else "",
             question.prefixes if scope is Scope.PREFIX else (),
             answer.by,
             self._clock(),
             answer.expires,
             _shown(question, scope),
             question.patterns,
+            question.folders if scope is Scope.FOLDER else (),
         )
         lasts = answer.lasting is Lasting.USER or (answer.lasting is Lasting.PROJECT and self._project)
         if lasts and self._storage is not None:
@@ -124,28 +200,29 @@ class Approvals:
         else:  # nowhere to keep it: for this run
             self._runs.add_approved(run, tool, replace(approval, lasting=Lasting.RUN, where=run))
 
-    def covers(
-        self,
-        run: str,
-        tool: Any,
-        mark: str,
-        identity: str = "",
-        accesses: Callable[[], Iterable[Access] | None] = lambda: None,
-    ) -> bool:
-        """Whether an earlier answer covers a call; `accesses` is asked only where a prefix was approved."""
+    def covers(self, run: str, tool: Any, mark: str, identity: str) -> bool:
+        """Whether an earlier answer covers a step with this fingerprint (`mark`) that a running tool asks about."""
         return any(
-            approval.covers(
-                approval.identity if approval.lasting is Lasting.RUN else identity,
-                mark,
-                accesses() if approval.scope is Scope.PREFIX else None,
-            )
+            approval.covers(approval.identity if approval.lasting is Lasting.RUN else identity, mark, None)
             for approval in self.active(run, tool)
         )
 
-    def covers_call(self, ready: Ready, mark: str = "") -> bool:
-        """Whether an earlier answer covers a prepared call; `mark` is its fingerprint, if it is not in it yet."""
-        entry, identity = ready.tool.entry, ready.tool.definition.identity
-        return self.covers(ready.key.run, entry, mark or ready.fingerprint, identity, lambda: ready.accesses)
+    def covers_call(self, ready: Ready, *, by_folder: bool = True) -> bool:
+        """Whether an earlier answer covers a prepared call. Without `by_folder`, an answer for a folder does not."""
+        entry, definition = ready.tool.entry, ready.tool.definition
+        active = self.active(ready.key.run, entry)
+        if not active:
+            return False
+        mark = approval_mark(ready)
+        return any(
+            approval.covers(
+                approval.identity if approval.lasting is Lasting.RUN else definition.identity,
+                mark,
+                ready.accesses if approval.scope in (Scope.PREFIX, Scope.FOLDER) else None,
+            )
+            for approval in active
+            if by_folder or approval.scope is not Scope.FOLDER
+        )
 
     def active(self, run: str, tool: Any) -> list[Approval]:
         """The approvals that count in a run now: given in it for this tool, or stored for its project and user."""
@@ -171,6 +248,8 @@ def _shown(question: Question, scope: Scope) -> str:
         return f"every call of {question.tool}"
     if scope is Scope.PREFIX:
         return ", ".join(" ".join(prefix) + " *" for prefix in question.prefixes)
+    if scope is Scope.FOLDER:
+        return ", ".join(f"{folder}/**" for folder in question.folders)
     return (
         arguments_on_one_line(question.arguments)
         if question.arguments or not question.patterns

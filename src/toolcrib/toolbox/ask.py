@@ -10,6 +10,7 @@ from toolcrib.prepared import Pending, Prepared, Ready, Refused
 from toolcrib.question import Answer, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.approvals import approval_mark
 from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import Mask, OperatorLog
@@ -82,7 +83,9 @@ class Questions:
 
     async def _ask_unless_covered(self, pending: Pending) -> Answer | None:
         """Ask, unless an "always" that came while this call waited for its turn to ask covers it already."""
-        if not pending.question.strict and self.decider.approvals.covers_call(pending.ready):
+        if not pending.question.strict and self.decider.approvals.covers_call(
+            pending.ready, by_folder=bool(pending.question.folders)
+        ):
             return Answer(Verdict.YES, by="always")
         return await self.approving.ask(pending.question)
 
@@ -113,7 +116,7 @@ class Questions:
         if answer.verdict is Verdict.ALWAYS and asked_about_it:
             try:
                 entry, identity = ready.tool.entry, ready.tool.definition.identity
-                self.decider.approvals.add(question, answer, entry, identity)
+                self.decider.approvals.add(question, answer, entry, identity, approval_mark(ready))
             except (ToolcribError, OSError) as problem:  # the yes holds for this call all the same
                 self.operator.problem("an approval could not be kept", str(problem))
         return ready._replace(approved=True, why=f"approved by {answer.by or 'a person'}")

@@ -10,7 +10,7 @@ from toolcrib.fingerprint import fingerprint
 from toolcrib.prepared import Lookups, OneExecution, Pending, Prepared, Ready, Refused, ResolvedTool
 from toolcrib.question import Question
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.approvals import Approvals, prefixes_of
+from toolcrib.toolbox.approvals import Approvals, folders_of, prefixes_of, with_targets
 from toolcrib.toolbox.decode import Arguments
 from toolcrib.toolbox.policy import BY_EFFECT, AutonomyPolicy, Decision, Policy, PolicyRequest, Verb
 from toolcrib.toolbox.runs import Runs
@@ -78,18 +78,23 @@ class Decider:
         if definition.precheck is not None and (refusal := definition.precheck(tool.instance, params)):
             return Refused(call, key, model_messages.precheck(call.name, refusal))
         reason = _why_ask(decision, effect, edits) if verb is ASK or edits else ""
+        must_ask = False
         if "doubt" in definition.hooks:
-            reason = _with_doubt(tool, params, reason)
-        return self.asked(ready, decision, reason) if reason else ready
+            reason, must_ask = _with_doubt(tool, params, reason)
+        return self.asked(ready, decision, reason, by_folder=not must_ask) if reason else ready
 
-    def asked(self, ready: Ready, decision: Decision, reason: str) -> Ready | Pending:
-        """A call that a person has to be asked about, unless an earlier answer covers it."""
+    def asked(
+        self, ready: Ready, decision: Decision, reason: str, *, by_folder: bool = True
+    ) -> Ready | Pending:
+        """A call that a person has to be asked about, unless an earlier answer covers it.
+
+        Without `by_folder`, an answer for a folder does not, and is not offered.
+        """
         identity, accesses = ready.tool.definition.identity, ready.accesses
-        # An answer is about what a name leads to, not about what it may lead to later.
-        leads = [access.target for access in accesses or () if access.real]
-        mark = fingerprint(identity, [*leads, ready.arguments] if leads else ready.arguments)
-        if not decision.strict and self.approvals.covers_call(ready, mark):
-            return ready._replace(fingerprint=mark, approved=True, why="approved before")
+        mark = fingerprint(identity, with_targets(accesses, ready.arguments))
+        ready = ready._replace(fingerprint=mark)
+        if not decision.strict and self.approvals.covers_call(ready, by_folder=by_folder):
+            return ready._replace(approved=True, why="approved before")
         question = Question(
             key=ready.key,
             tool=ready.call.name,
@@ -100,11 +105,12 @@ class Decider:
             fingerprint=mark,
             edits=ready.edits,
             prefixes=() if decision.strict else prefixes_of(accesses),
+            folders=folders_of(accesses) if by_folder and not decision.strict else (),
             strict=decision.strict,
         )
         if self._masking is not None:
             question = self._masking.mask_question(question)
-        return Pending(ready._replace(fingerprint=mark, why=""), question)
+        return Pending(ready._replace(why=""), question)
 
 
 def effect_of(tool: ResolvedTool, params: Any) -> Effect:
@@ -129,17 +135,21 @@ def _why_ask(decision: Decision, effect: Effect, edits: tuple[Edit, ...]) -> str
     return ""
 
 
-def _with_doubt(tool: ResolvedTool, params: Any, reason: str) -> str:
-    """Why a person must be asked, with the tool's own doubt about the call. A tool that cannot tell asks."""
+def _with_doubt(tool: ResolvedTool, params: Any, reason: str) -> tuple[str, bool]:
+    """Why a person must be asked, with the tool's own doubt about the call, and whether the tool itself insists.
+
+    A tool that cannot tell asks.
+    """
     try:
         doubt = tool.definition.hooks["doubt"](tool.instance, params)
         if doubt is None or not (reason or doubt.must_ask):
-            return reason
+            return reason, False
         if reason in BY_EFFECT:
             reason = "" if doubt.reason else reason
-        return f"{reason}: {doubt.reason}" if reason else doubt.reason or "its tool wants a person to decide"
+        words = f"{reason}: {doubt.reason}" if reason else doubt.reason or "its tool wants a person to decide"
+        return words, doubt.must_ask
     except Exception:
         import logging
 
         logging.getLogger("toolcrib").exception("doubt of tool %s failed", tool.entry.name)
-        return reason or "its tool could not say whether it is harmless"
+        return reason or "its tool could not say whether it is harmless", True

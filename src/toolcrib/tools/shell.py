@@ -92,6 +92,7 @@ class Shell(
     title="Shell",
     category="shell",
     timeout=MAX_TIMEOUT + 30.0,
+    approval_ignores=("timeout",),
     max_output=MaxOutput(),
 ):
     """Run a command and give back what it prints, errors included, and its exit code if that is not 0.

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolcrib.errors import ErrorCode
+
 if TYPE_CHECKING:
     from toolcrib.result import ToolResult
 
@@ -16,7 +18,10 @@ LAST_ERROR = 200  # characters of the last error that are kept
 
 @dataclass(slots=True)
 class ToolStats:
-    """Counts of one tool's finished calls; durations in seconds. Partial calls and retries are not calls."""
+    """Counts of one tool's finished calls; durations in seconds. Partial calls and retries are not calls.
+
+    `last_error` is the start of the last failed result, which may be a stranger's text; `last_code` is its error code.
+    """
 
     calls: int = 0
     successes: int = 0
@@ -25,6 +30,7 @@ class ToolStats:
     retries: int = 0
     total_duration: float = 0.0
     last_error: str = ""
+    last_code: str = ""
 
     def count(self, result: ToolResult, duration: float, repairs: int = 0) -> None:
         """Count a finished call."""
@@ -34,6 +40,7 @@ class ToolStats:
         if result.is_error:
             self.failures += 1
             self.last_error = result.text[:LAST_ERROR]
+            self.last_code = (result.code or ErrorCode.TOOL_ERROR).value
         else:
             self.successes += 1
 
@@ -56,13 +63,18 @@ class Statistics(dict[str, ToolStats]):
 
 
 def hint(stats: Mapping[str, ToolStats]) -> str:
-    """A section for the prompt that names tools that fail often or are slow; empty when there are none."""
+    """A section for the prompt that names tools that fail often or are slow; empty when there are none.
+
+    It holds names, counts and error codes alone: what a tool said may come from outside, and a prompt must not.
+    """
     lines: list[str] = []
     for name, item in sorted(stats.items()):
         if item.calls < MIN_CALLS:
             continue
         if item.failures / item.calls >= FAILING:
-            lines.append(f"- {name}: {item.failures} of {item.calls} calls failed ({item.last_error})")
+            lines.append(
+                f"- {name}: {item.failures} of {item.calls} calls failed (the last: {item.last_code})"
+            )
         if item.mean_duration >= SLOW:
             lines.append(f"- {name}: slow, {item.mean_duration:.0f} seconds a call")
     return "\n".join(["# Tool Reliability", *lines]) if lines else ""

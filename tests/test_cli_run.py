@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from tests.command_line import toolcrib
 from toolcrib.agent import read_transcript
 from toolcrib.messages import Message, ResultPart
+from toolcrib.models.providers import PROVIDERS
 
 WORK = """
 - text: I look at the folder first.
@@ -152,6 +154,37 @@ def test_what_a_pipe_says_is_no_answer_of_a_person(folder: Path) -> None:
     done = toolcrib(folder, "run", "x", "-m", "scripted:work.yaml", stdin="y\ny\n")
     assert "nobody to ask" in done.stdout and "path: b.txt" in done.stdout
     assert not (folder / "b.txt").exists()
+
+
+def test_a_model_that_lacks_its_key_is_not_asked(folder: Path) -> None:
+    """Every provider that has a row: nothing begins, no SDK is imported, and the words name the variable."""
+    lines: list[str] = []
+    variables = {name for row in PROVIDERS.values() for name in (*row.keys, row.address) if name}
+    bare = {
+        k: v for k, v in os.environ.items() if k not in variables and not k.startswith(("TOOLCRIB_", "AWS_"))
+    }
+    for name, row in PROVIDERS.items():
+        if row.base_url.startswith("http://"):
+            continue  # a server of one's own
+        env = {**bare, "HOME": str(folder)}
+        if name == "azure":
+            env[row.address] = "https://mine.openai.azure.com"
+        done = toolcrib(folder, "run", "hi", "--model", f"{name}:m", env=env)
+        wanted = {"vertex": "GOOGLE_CLOUD_PROJECT", "bedrock": "AWS_REGION", "bedrock-messages": "AWS_REGION"}
+        variable = wanted.get(name) or row.keys[0]
+        words = (
+            f" lacks a {'key' if row.keys else 'project' if name == 'vertex' else 'region'}: set {variable}"
+        )
+        if done.returncode != 2 or words not in done.stderr or "--model" not in done.stderr or done.stdout:
+            lines.append(f"{name}: {done.returncode} {done.stderr}{done.stdout}")
+    assert not lines, "\n".join(lines)
+
+
+def test_a_list_goes_on_with_the_model_that_lacks_nothing(folder: Path) -> None:
+    (folder / "s.yaml").write_text("- text: Done.\n")
+    done = toolcrib(folder, "run", "hi", "--model", "anthropic:m,scripted:s.yaml", HOME=str(folder))
+    assert done.returncode == 0
+    assert "note: anthropic:m lacks a key: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN" in done.stderr
 
 
 def test_without_a_model_it_says_how_to_set_one_and_offers_the_demo(folder: Path) -> None:

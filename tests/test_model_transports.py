@@ -184,7 +184,8 @@ async def test_no_key_at_all_is_said_plainly(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("sdk", "model"), [("openai", OpenAIChat("m")), ("anthropic", AnthropicMessages("m"))]
+    ("sdk", "model"),
+    [("openai", OpenAIChat("m", api_key="k")), ("anthropic", AnthropicMessages("m", api_key="k"))],
 )
 async def test_a_missing_extra_is_said_plainly(sdk: str, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys

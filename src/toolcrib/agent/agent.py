@@ -77,10 +77,12 @@ class Agent(Generic[Deps]):
         early_start: bool = False,
         **options: Unpack[ToolboxOptions[Deps]],
     ) -> None:
+        self._made: list[Any] = []  # what this agent opened, and therefore closes
         if isinstance(model, str):
             from toolcrib.models import resolve_model
 
             model = resolve_model(model)
+            self._made.append(model)
         if not hasattr(model, "stream"):
             raise TypeError(f"model must be a Model or a string such as 'openai:gpt-5', got {model!r}")
         if toolbox is not None and (options or tools):
@@ -91,6 +93,8 @@ class Agent(Generic[Deps]):
             box: Toolbox[Deps] = toolbox if toolbox is not None else Toolbox(tools, **options)
         except TypeError as problem:  # an option that neither of the two has
             raise TypeError(str(problem).replace("Toolbox.__init__()", "Agent()")) from None
+        if toolbox is None:
+            self._made.append(box)
         if not box.registry.has(COMPLETION):
             box.registry.add(attempt_completion, builtin=True)
         self._settings = AgentSettings(
@@ -107,6 +111,29 @@ class Agent(Generic[Deps]):
             stats_hint=stats_hint,
             early_start=early_start,
         )
+
+    async def __aenter__(self) -> Agent[Deps]:
+        """Enter the toolsets of the agent's own toolbox for all runs until the end, instead of for each run anew."""
+        if self.toolbox in self._made:
+            await self.toolbox.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        try:
+            if self.toolbox in self._made:
+                await self.toolbox.__aexit__(*exc)
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the model that the agent made from a string, and the thread of `run_sync`.
+
+        A model or a toolbox that was handed in belongs to the caller. The agent can be used again.
+        """
+        for made in self._made:
+            closing = getattr(made, "aclose", None)
+            if closing is not None:
+                await closing()
 
     @property
     def model(self) -> Model:

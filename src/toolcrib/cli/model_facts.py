@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from toolcrib.codecs.codec import Features
 from toolcrib.models.prices import VARIABLE, Price, Prices, usual_prices
-from toolcrib.models.providers import PROVIDERS, host_of, key_for, key_variables
+from toolcrib.models.providers import host_of, key_variables
 from toolcrib.visible import on_one_line
 
 
@@ -32,21 +32,21 @@ def model_facts(model: Any) -> dict[str, Any]:
         "dialect": getattr(base, "dialect", None),
         "features": _features(codec.features),
         "price": None if price is None else _rates(price),
-        "missing": _missing(model, cls),
+        "missing": missing_of(model),
     }
 
 
-def _missing(model: Any, cls: str) -> list[str]:
-    missing: list[str] = []
-    needed = getattr(model, "sdk_name", "")
-    if needed and find_spec(needed) is None:
-        missing.append(f"the {needed} package: pip install 'toolcrib[{model.extra}]'")
-    rows = [row for row in PROVIDERS.values() if row.cls == cls]
-    address = getattr(model, "base_url", "") or ""
-    official = any(row.official and host_of(row.base_url) == host_of(address) for row in rows)
-    variables = key_variables(address) if address else ()
-    if official and variables and key_for(address) is None:
-        missing.append(f"a key: set {' or '.join(variables)}")
+def missing_of(model: Any) -> list[str]:
+    """What a model certainly lacks before anything is sent: packages, a key. Nothing is imported to find out."""
+    packages = {name.partition(".")[0] for name in getattr(model, "modules", ())}
+    missing = [
+        f"the {package} package: pip install 'toolcrib[{model.extra}]'"
+        for package in sorted(packages)
+        if find_spec(package) is None
+    ]
+    lacks = model.missing() if hasattr(model, "missing") else None
+    if lacks is not None:
+        missing.append(f"a {lacks.what}: set {' or '.join(lacks.variables)}")
     return missing
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
 
 from toolcrib.codecs.anthropic_messages import MAX_TOKENS, AnthropicMessagesCodec
 from toolcrib.codecs.codec import ModelError
 from toolcrib.models.openai import headers_in
-from toolcrib.models.providers import key_variables
+from toolcrib.models.providers import PROVIDERS, Missing, key_variables
 from toolcrib.models.transport import RawResponse, Transport, closed_by_its_loop, host_of
 
 OFFICIAL = "https://api.anthropic.com"
 NO_KEY = "none"
+# Signs that the SDK may find credentials of its own: a profile, or a workload's identity.
+OWN_CREDENTIALS = ("ANTHROPIC_PROFILE", "ANTHROPIC_CONFIG_DIR", "ANTHROPIC_FEDERATION_RULE_ID")
 BETA_HEADER = "anthropic-beta"
 # Named so that the SDK does not refuse whole answers that may take longer than ten minutes.
 TIMEOUT = 600.0
@@ -36,6 +39,7 @@ class AnthropicMessages(Transport):
 
     sdk_name = "anthropic"
     extra = "anthropic"
+    modules = ("anthropic", "anthropic.resources.messages")
 
     def __init__(
         self,
@@ -61,6 +65,12 @@ class AnthropicMessages(Transport):
         # None leaves it to the SDK, which knows more credentials of the environment than the key.
         self._api_key = api_key or (None if key_variables(self.base_url) else NO_KEY)
         self._options: dict[str, Any] = {"timeout": timeout, "max_retries": 0}
+
+    def missing(self) -> Missing | None:
+        keys = PROVIDERS["anthropic"].keys
+        if self._api_key or any(map(os.environ.get, (*keys, *OWN_CREDENTIALS))) or _profiles().is_dir():
+            return None
+        return Missing("key", keys, "api_key")
 
     def _make_client(self) -> Any:
         from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
@@ -93,6 +103,13 @@ class AnthropicMessages(Transport):
             extra_body={name: value for name, value in body.items() if name not in named},
         )
         return send
+
+
+def _profiles() -> Path:
+    """The folder in which the SDK looks for profiles."""
+    if os.name == "nt":
+        return Path(os.environ.get("APPDATA") or "~") / "Anthropic"
+    return Path(os.path.expanduser("~/.config/anthropic"))  # noqa: PTH111 - a home may be unknown
 
 
 def _headers(body: Mapping[str, Any]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -20,6 +21,7 @@ from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.messages import Request
 from toolcrib.models.bedrock_frames import ConverseFrames, MessagesFrames
 from toolcrib.models.http import HttpTransport
+from toolcrib.models.providers import Missing
 from toolcrib.models.transport import SHORTEST_KEY, EventReader, RawResponse
 
 SERVICE = "bedrock-runtime"
@@ -27,6 +29,7 @@ SIGNED_AS = "bedrock"
 KEY_VARIABLE = "AWS_BEARER_TOKEN_BEDROCK"
 OFFICIAL = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 ANTHROPIC_VERSION = "bedrock-2023-05-31"
+REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 ERROR_HEADER = "x-amzn-errortype"
 
 
@@ -44,6 +47,7 @@ class _Bedrock(HttpTransport):
     """The common part of both Bedrock classes. A subclass names its codec and its two actions."""
 
     extra = "bedrock"
+    modules = ("httpx2", "botocore.session")
     whole = ""
     streamed = ""
 
@@ -78,6 +82,13 @@ class _Bedrock(HttpTransport):
 
     def _codec(self, dialect: str | None) -> Codec:
         raise NotImplementedError
+
+    def missing(self) -> Missing | None:
+        """The region, where nothing names it. Credentials are not looked for: they may come from the machine."""
+        named = self.region or self.profile or any(map(os.environ.get, (*REGIONS, "AWS_PROFILE")))
+        if named or (self.base_url and self._key()) or _aws_settings().exists():
+            return None
+        return Missing("region", REGIONS, "region")
 
     @property
     def name(self) -> str:
@@ -176,6 +187,11 @@ class _Bedrock(HttpTransport):
     def _keys(self) -> set[str]:
         bearer = {self._account.key} if self._account is not None else set()
         return super()._keys() | {key for key in bearer | self._secrets if len(key) >= SHORTEST_KEY}
+
+
+def _aws_settings() -> Path:
+    """The file of AWS settings, which may name a region."""
+    return Path(os.path.expanduser(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config"))  # noqa: PTH111
 
 
 class BedrockConverse(_Bedrock):

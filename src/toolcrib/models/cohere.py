@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.cohere import CohereCodec
 from toolcrib.models.http import HttpTransport
+from toolcrib.models.providers import PROVIDERS, Missing
 from toolcrib.models.transport import host_of
 
 OFFICIAL = "https://api.cohere.com"
@@ -57,7 +57,6 @@ class Cohere(HttpTransport):
     def _url(self, *, stream: bool) -> str:
         return f"{self.base_url}/v2/chat"
 
-    def _make_client(self) -> Any:
-        if not self._api_key and host_of(self.base_url) == host_of(OFFICIAL):
-            raise ModelError(f"no key for {self.name}: set CO_API_KEY, or pass api_key=")
-        return super()._make_client()
+    def missing(self) -> Missing | None:
+        official = host_of(self.base_url) == host_of(OFFICIAL)
+        return Missing("key", PROVIDERS["cohere"].keys, "api_key") if official and not self._api_key else None

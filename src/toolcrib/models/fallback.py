@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
-from typing import Any
+from typing import Any, Self
 
 from toolcrib.messages import Chunk, Request, Response, RestartChunk
 from toolcrib.models.model import Model, ModelError
@@ -62,6 +62,12 @@ class Fallback:
             except ModelError as error:
                 errors.append(error)
         raise self._nobody(errors)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the models that can be closed."""

@@ -22,6 +22,7 @@ from toolcrib.codecs.wire_json import encodable
 from toolcrib.messages import Request, Response
 from toolcrib.models.http import HttpTransport
 from toolcrib.models.prices import priced
+from toolcrib.models.providers import Missing
 from toolcrib.models.transport import SHORTEST_KEY, host_of
 
 OFFICIAL = "https://generativelanguage.googleapis.com"
@@ -89,12 +90,11 @@ class Gemini(HttpTransport):
         )
         self._more: dict[str, Any] = encodable(dict(body or {}))
 
-    def _make_client(self) -> Any:
-        if self._vertex and not self._project:
-            raise ModelError(f"no project for {self.name}: set GOOGLE_CLOUD_PROJECT, or pass project=")
-        if not self._vertex and not self._api_key and host_of(self.base_url) == host_of(OFFICIAL):
-            raise ModelError(f"no key for {self.name}: set GEMINI_API_KEY, or pass api_key=")
-        return super()._make_client()
+    def missing(self) -> Missing | None:
+        if self._vertex:
+            return None if self._project else Missing("project", ("GOOGLE_CLOUD_PROJECT",), "project")
+        official = host_of(self.base_url) == host_of(OFFICIAL)
+        return Missing("key", KEYS, "api_key") if official and not self._api_key else None
 
     def _url(self, *, stream: bool) -> str:
         model = quote(self.model, safe="/:@")

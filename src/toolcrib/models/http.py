@@ -31,6 +31,7 @@ class HttpTransport(Transport):
 
     sdk_name = "httpx2"
     extra = "http"
+    modules: tuple[str, ...] = ("httpx2",)
 
     def __init__(
         self,
@@ -61,11 +62,9 @@ class HttpTransport(Transport):
         """The headers for exactly these bytes; a subclass whose provider requires a signature adds it."""
         return headers
 
-    async def aclose(self) -> None:
-        """Close the connections of the running event loop."""
-        client = self._forgotten_client()
-        if client is not None:
-            await client.aclose()
+    @staticmethod
+    async def _close(client: Any) -> None:
+        await client.aclose()
 
     def _make_client(self) -> Any:
         import httpx2

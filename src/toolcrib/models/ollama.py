@@ -12,6 +12,7 @@ from toolcrib.codecs.ollama import OllamaCodec
 from toolcrib.codecs.wire_json import as_dict
 from toolcrib.messages import Request
 from toolcrib.models.http import HttpTransport
+from toolcrib.models.providers import Missing
 from toolcrib.models.transport import host_of
 
 PORT = 11434
@@ -61,6 +62,10 @@ class Ollama(HttpTransport):
             max_retries=max_retries,
             deadline=deadline,
         )
+
+    def missing(self) -> Missing | None:
+        cloud = host_of(self.base_url) == CLOUD
+        return Missing("key", ("OLLAMA_API_KEY",), "api_key") if cloud and not self._api_key else None
 
     def _url(self, *, stream: bool) -> str:
         return f"{self.base_url}/api/chat"

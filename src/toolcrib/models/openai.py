@@ -8,9 +8,17 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import urlsplit
 
-from toolcrib.codecs.codec import Codec, ModelError
+from toolcrib.codecs.codec import Codec
 from toolcrib.codecs.openai_chat import OpenAIChatCodec
-from toolcrib.models.providers import OPENAI_URL, PROVIDERS, key_for, key_variables, missing_key, provider_at
+from toolcrib.models.providers import (
+    OPENAI_URL,
+    PROVIDERS,
+    Missing,
+    key_for,
+    key_variables,
+    missing_key,
+    provider_at,
+)
 from toolcrib.models.transport import RawResponse, Transport, closed_by_its_loop
 
 NO_KEY = "none"  # local servers ask for no key, the SDK insists on one
@@ -23,6 +31,7 @@ class OpenAITransport(Transport):
 
     sdk_name = "openai"
     extra = "openai"
+    modules = ("openai", "openai.resources.chat", "openai.resources.responses")
 
     def __init__(
         self,
@@ -48,11 +57,12 @@ class OpenAITransport(Transport):
     def _codec(self, provider: str, dialect: str | None) -> Codec:
         raise NotImplementedError
 
+    def missing(self) -> Missing | None:
+        return None if self._api_key else missing_key(self.base_url)
+
     def _make_client(self) -> Any:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        if self._api_key is None and (variable := missing_key(self.base_url)):
-            raise ModelError(f"no key for {self.name}: set {variable}, or pass api_key=")
         return AsyncOpenAI(
             api_key=self._api_key or NO_KEY,
             base_url=self.base_url,

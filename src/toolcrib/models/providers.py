@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 # The classes of models, each in its own module that is imported when a model of it is made.
@@ -25,6 +26,14 @@ OPENAI_URL = "https://api.openai.com/v1"
 AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 AZURE_PATH = "/openai/v1/"
 AWS = "AWS_REGION, and AWS credentials where boto3 finds them or AWS_BEARER_TOKEN_BEDROCK"
+
+
+class Missing(NamedTuple):
+    """Something that a model certainly lacks, the variables that may hold it, and the option that gives it."""
+
+    what: str
+    variables: tuple[str, ...]
+    option: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,10 +189,13 @@ def key_variables(base_url: str) -> tuple[str, ...]:
     return ()
 
 
-def missing_key(base_url: str) -> str:
-    """The variable to set where an address certainly requires a key and the environment has none; else ""."""
+def missing_key(base_url: str) -> Missing | None:
+    """The key that an address certainly requires and the environment does not have."""
     official = any(row.official and _origin(row.base_url) == _origin(base_url) for row in PROVIDERS.values())
-    return key_variables(base_url)[0] if official and key_for(base_url) is None else ""
+    variables = key_variables(base_url)
+    if not variables or not (official or host_of(base_url).endswith(AZURE_HOSTS)) or key_for(base_url):
+        return None
+    return Missing("key", variables, "api_key")
 
 
 def key_for(base_url: str) -> str | None:

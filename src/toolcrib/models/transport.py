@@ -8,14 +8,16 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
-from functools import cache
-from typing import Any, Protocol
+from functools import cache, partial
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol, Self
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -25,9 +27,11 @@ from toolcrib.codecs.wire_json import encodable, own_extras, with_extras
 from toolcrib.messages import Chunk, Request, Response, RestartChunk
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced
+from toolcrib.models.providers import Missing
 from toolcrib.retry import Retry
 
 MAX_RETRIES = 2
+CLOSING = 5.0  # seconds in which another loop has to close its connections
 SHORTEST_KEY = 8  # characters; what is shorter is a placeholder, and may be a word
 HTTP_MODULES = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "ssl"})
 
@@ -48,10 +52,19 @@ class EventReader(Protocol):
     def finish(self) -> list[dict[str, Any]]: ...
 
 
+class Opened(NamedTuple):
+    """The client of one event loop, and the generator that closes it when the loop ends."""
+
+    client: Any
+    keeper: Any
+
+
 class Transport:
     """A model behind an SDK. A subclass makes the client and sends a body with it.
 
-    One client serves each event loop: the SDKs' connection pools belong to the loop that opened them. A request
+    One client serves each event loop: the SDKs' connection pools belong to the loop that opened them. It is closed
+    when that loop ends (`asyncio.run`, `run_sync`), or by `aclose` and `async with`. The SDK, in `modules`, is
+    imported in a thread with the first request, so that the event loop goes on. A request
     that failed with a retryable error is sent again, at most `max_retries` times, after the delay that the
     server asked for or a growing one; `deadline` (seconds) limits all attempts together. The SDKs' own retries
     are switched off. Where the provider does not state an answer's cost, it is computed from `prices` (None:
@@ -60,6 +73,7 @@ class Transport:
 
     sdk_name: str
     extra: str
+    modules: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -76,7 +90,7 @@ class Transport:
         self.deadline = deadline
         self.prices: Prices | None = None
         self._body = dict(body or {})
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Opened] = WeakKeyDictionary()
         self._clients_lock = threading.Lock()  # loops of several threads may share a model
 
     @property
@@ -91,11 +105,12 @@ class Transport:
 
         A `RestartChunk` says that an attempt broke off after some chunks and that the next attempt begins.
         """
+        client = await self._client()
         ends, attempt = self._ends(), 0
         while True:
             attempt += 1
             handed_out = False
-            answer = self._streamed(request)
+            answer = self._streamed(client, request)
             try:
                 async for item in within(answer, ends):
                     handed_out = True
@@ -113,12 +128,13 @@ class Transport:
 
     async def respond(self, request: Request) -> Response:
         """The whole answer. Raises ModelError."""
+        client = await self._client()
         ends, attempt = self._ends(), 0
         while True:
             attempt += 1
             try:
                 async with asyncio.timeout_at(ends):
-                    return await self._responded(request)
+                    return await self._responded(client, request)
             except TimeoutError:
                 raise self._too_late() from None
             except ModelError as error:
@@ -144,9 +160,8 @@ class Transport:
             raise error
         await asyncio.sleep(delay)
 
-    async def _streamed(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
+    async def _streamed(self, client: Any, request: Request) -> AsyncGenerator[Chunk | Response, None]:
         """One attempt at a streamed answer."""
-        client = self._client()
         body = self._request(request, stream=True)
         decoder, events = self.codec.decoder(request), self._events()
         unread: list[bytes] | None = []  # until the first event: what is none may be an error's plain words
@@ -186,9 +201,8 @@ class Transport:
             error.partial = _partial(decoder)
             raise error from cause
 
-    async def _responded(self, request: Request) -> Response:
+    async def _responded(self, client: Any, request: Request) -> Response:
         """One attempt at a whole answer."""
-        client = self._client()
         body = self._request(request, stream=False)
         try:
             async with self._send(client, body) as raw:
@@ -200,11 +214,36 @@ class Transport:
             error, cause = self._problem(problem)
             raise error from cause
 
+    def missing(self) -> Missing | None:
+        """What the model certainly lacks before anything is sent, such as a key; None if nothing is known to lack."""
+        return None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
     async def aclose(self) -> None:
-        """Close the connections of the running event loop."""
-        client = self._forgotten_client()
-        if client is not None:
-            await client.close()
+        """Close the connections, also those of other loops that still run. The model can be used again."""
+        here = asyncio.get_running_loop()
+        with self._clients_lock:
+            opened = dict(self._clients)
+            self._clients.clear()
+        elsewhere = [
+            asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_ended(one.keeper), loop))
+            for loop, one in opened.items()
+            if loop is not here and loop.is_running()
+        ]
+        if here in opened:
+            await opened[here].keeper.aclose()
+        if elsewhere:
+            await asyncio.wait(elsewhere, timeout=CLOSING)
+
+    @staticmethod
+    async def _close(client: Any) -> None:
+        """Close a client; called on the loop that opened it."""
+        await client.close()
 
     def _make_client(self) -> Any:
         raise NotImplementedError
@@ -216,27 +255,35 @@ class Transport:
         """The reader of the server's framing: server-sent events, unless a subclass overrides it."""
         return JSONEvents()
 
-    def _client(self) -> Any:
+    async def _client(self) -> Any:
+        """The client of the running loop. Raises ModelError if the model lacks something, or its SDK."""
         loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            try:
-                client = self._make_client()
-            except ImportError as missing:
-                raise ModelError(
-                    f"model {self.name} needs the {self.sdk_name} package: pip install 'toolcrib[{self.extra}]'"
-                ) from missing
-            with self._clients_lock:
-                # A client holds on to its loop, so those of loops that ended would stay for ever.
-                for ended in [other for other in self._clients if other.is_closed()]:
-                    del self._clients[ended]
-                self._clients[loop] = client
-        return client
-
-    def _forgotten_client(self) -> Any:
-        """Removes and returns the running loop's client; None if there is none."""
+        opened = self._clients.get(loop)
+        if opened is not None and opened.keeper.ag_frame is not None:
+            return opened.client
+        if missing := self.missing():
+            raise ModelError(
+                f"no {missing.what} for {self.name}: set {missing.variables[0]}, or pass {missing.option}="
+            )
+        try:
+            if any(sys.modules.get(name) is None for name in self.modules):
+                await asyncio.to_thread(_import_all, self.modules)
+                opened = self._clients.get(loop)
+                if opened is not None:  # another request was faster
+                    return opened.client
+            client = self._make_client()
+        except ImportError as absent:
+            raise ModelError(
+                f"model {self.name} needs the {self.sdk_name} package: pip install 'toolcrib[{self.extra}]'"
+            ) from absent
+        keeper = _closed_at_the_end(partial(self._close, client))
+        await anext(keeper)
         with self._clients_lock:
-            return self._clients.pop(asyncio.get_running_loop(), None)
+            # A client holds on to its loop, so those of loops that ended would stay for ever.
+            for ended in [other for other in self._clients if other.is_closed()]:
+                del self._clients[ended]
+            self._clients[loop] = Opened(client, keeper)
+        return client
 
     def _whole(self, data: bytes, request: Request) -> Response:
         try:
@@ -298,7 +345,7 @@ class Transport:
 
     def _keys(self) -> set[str]:
         with self._clients_lock:
-            clients = list(self._clients.values())
+            clients = [opened.client for opened in self._clients.values()]
         given = (getattr(client, name, None) for client in clients for name in ("api_key", "auth_token"))
         return {key.strip() for key in given if isinstance(key, str) and len(key.strip()) >= SHORTEST_KEY}
 
@@ -310,6 +357,23 @@ class Transport:
         extras = with_extras(own_extras(request, provider), self._body)
         whole = replace(request, extras={**request.extras, provider: extras})
         return dict(encodable(self.codec.request(whole, model=self.model, stream=stream)))
+
+
+async def _closed_at_the_end(close: Callable[[], Awaitable[None]]) -> AsyncGenerator[None, None]:
+    """Calls `close` when its event loop ends: a loop closes the generators that are still open before it ends."""
+    try:
+        yield
+    finally:
+        await close()
+
+
+async def _ended(keeper: Any) -> None:
+    await keeper.aclose()
+
+
+def _import_all(modules: tuple[str, ...]) -> None:
+    for name in modules:
+        import_module(name)
 
 
 @cache

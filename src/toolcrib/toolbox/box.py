@@ -427,6 +427,13 @@ class Toolbox(Watched, Generic[Deps]):
             self._portal = Portal()
         return self._portal.run(work)
 
+    async def aclose(self) -> None:
+        """End the thread of `call_sync` and `run_sync`, and what was opened there. The box can be used again."""
+        if self._portal is not None:
+            import asyncio
+
+            await asyncio.to_thread(self._portal.close)
+
     def begin(self, run: str, messages: Iterable[Message]) -> None:
         """Begin a run with these messages: their taint and the user's texts count for the policy's decisions."""
         if self._decider.tracks_taint:

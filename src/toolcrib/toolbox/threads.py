@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 MAX_WORKERS = 64
 IDLE = 10.0  # seconds after which a thread without work ends
+CLOSING = 5.0  # seconds that the end of a portal is waited for
 BRIEF_WAIT = 100e-6  # seconds in which a quick function's result is taken without a round through the loop
 
 
@@ -169,11 +170,12 @@ class _Job:
 
 
 class Portal:
-    """One thread with a loop, for calling async code from code that has none."""
+    """One thread with a loop, for calling async code from code that has none. Both end with the portal."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: Callable[[], Any] = _nothing
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the portal's loop and wait for it; RuntimeError when called from a running loop."""
@@ -201,10 +203,39 @@ class Portal:
 
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="toolcrib-portal", daemon=True).start()
-                weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
+                loop = self._loop = asyncio.new_event_loop()
+                thread = threading.Thread(target=_serve, args=(loop,), name="toolcrib-portal", daemon=True)
+                thread.start()
+                self._end = weakref.finalize(self, _end, loop, thread)
             return self._loop
+
+    def close(self) -> None:
+        """End the loop with all that was opened on it, and the thread. The next `run` starts another."""
+        with self._lock:
+            self._loop = None
+            self._end()
+
+
+def _nothing() -> None:
+    """What ends a portal that has not begun."""
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped; then end its tasks, close its open generators, and close the loop."""
+    import asyncio
+
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.get_loop().run_forever()
+
+
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """Stop a loop, and wait a moment for its thread: what its connections hold is closed by then."""
+    try:
+        loop.call_soon_threadsafe(loop.stop)
+    except RuntimeError:  # it is closed already
+        return
+    if thread is not threading.current_thread():
+        thread.join(CLOSING)
 
 
 async def _result_or_exit(work: Coroutine[Any, Any, T]) -> tuple[T | None, BaseException | None]:

@@ -21,6 +21,7 @@ from toolcrib.call import CallKey
 from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, stdout_reserved
 from toolcrib.cli.json_answers import JsonAnswers
 from toolcrib.cli.loaded_tools import load_assembly
+from toolcrib.cli.model_facts import missing_of
 from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.run_display import Display, JsonLines, show_run
@@ -254,11 +255,18 @@ def _model(name: str | None) -> Model:
     if not name and not os.environ.get("TOOLCRIB_MODEL"):
         raise Problem(NO_MODEL)
     try:
-        return resolve_model(name)
+        model = resolve_model(name)
     except OSError as problem:
         raise Problem(f"model {name}: {problem.filename}: {problem.strerror}") from problem
     except (ValueError, ImportError) as problem:
         raise Problem(f"model: {problem}") from problem
+    found = [(one.name, missing_of(one)) for one in getattr(model, "models", (model,))]
+    lacking = [f"{one} lacks {' and '.join(missing)}" for one, missing in found if missing]
+    if len(lacking) == len(found):
+        raise Problem(f"{'; '.join(lacking)}. Or name another model with --model: see toolcrib models")
+    for line in lacking:  # the others of the list are asked
+        say(f"note: {line}")
+    return model
 
 
 def _instructions(secrets: SecretFile | None) -> str:

@@ -44,12 +44,14 @@ class Script:
         self.turns = list(turns)
         self.requests: list[list[dict[str, Any]]] = []
         self.tools: list[list[str]] = []
+        self.choices: list[str] = []
         self.usage = usage or Usage(10, 5)
         self.pieces = pieces
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         self.requests.append(messages_to_json(request.messages)["messages"])
         self.tools.append([spec.name for spec in request.tools])
+        self.choices.append(request.tool_choice.mode)
         check_valid(request.messages)
         turn = self.turns.pop(0) if self.turns else "nothing more to do"
         if isinstance(turn, BaseException):
@@ -192,10 +194,11 @@ async def test_the_reason_to_pause_says_which_tool_and_why() -> None:
     assert "fail" in outcome.detail and "it did not work" in outcome.detail and "3" in outcome.detail
 
 
-async def test_the_last_request_at_the_limit_has_no_tools() -> None:
+async def test_the_last_request_at_the_limit_keeps_its_tools_for_the_cache_and_lets_none_be_called() -> None:
     model = Script(ADD, "summary")
     await Agent(model, tools(), max_turns=1).run("x")
-    assert model.tools == [["add", "attempt_completion", "fail", "write"], []]
+    assert model.tools == [["add", "attempt_completion", "fail", "write"]] * 2
+    assert model.choices == ["auto", "none"]
     assert model.requests[1][-1]["role"] == "user"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolcrib.agent.agent import Agent, RunOptions
+from toolcrib.agent.clear_results import ClearOldResults
 from toolcrib.agent.completion import attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
 from toolcrib.agent.run import Run
@@ -11,6 +12,7 @@ from toolcrib.agent.transcript import TranscriptFile, read_transcript
 __all__ = [
     "Agent",
     "Budget",
+    "ClearOldResults",
     "Outcome",
     "Reason",
     "Run",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack
 
+from toolcrib.agent.clear_results import ClearOldResults, tool_in
 from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome
 from toolcrib.agent.run import Run
@@ -45,8 +46,8 @@ class Agent(Generic[Deps]):
     `tools` make a toolbox of their own, with the options of a Toolbox, such as `autonomy`, `approver`, `deps` or
     `timeout`; or hand in a `toolbox`. `Agent[Deps]` gives the type of the dependencies. `model` is a Model or a string
     such as "openai:gpt-5". `instructions` are the system prompt: text, or a function that gives it anew each turn. With
-    `early_start`, calls that only read may begin while the model still writes. A run never ends silently:
-    `Outcome.reason` says why.
+    `early_start`, calls that only read may begin while the model still writes. `context` (a `ClearOldResults`) keeps
+    long conversations small. A run never ends silently: `Outcome.reason` says why.
 
     >>> from toolcrib import Agent, Effect, tool
     >>> from toolcrib.models import Scripted
@@ -75,6 +76,7 @@ class Agent(Generic[Deps]):
         parallel_calls: bool | None = None,
         stats_hint: bool = False,
         early_start: bool = False,
+        context: ClearOldResults | None = None,
         **options: Unpack[ToolboxOptions[Deps]],
     ) -> None:
         self._made: list[Any] = []  # what this agent opened, and therefore closes
@@ -97,6 +99,10 @@ class Agent(Generic[Deps]):
             self._made.append(box)
         if not box.registry.has(COMPLETION):
             box.registry.add(attempt_completion, builtin=True)
+        if context is not None:
+            if not isinstance(context, ClearOldResults):
+                raise TypeError(f"context must be a ClearOldResults, got {context!r}")
+            tool_in(box)
         self._settings = AgentSettings(
             model=model,
             toolbox=box,
@@ -110,6 +116,7 @@ class Agent(Generic[Deps]):
             parallel_calls=parallel_calls,
             stats_hint=stats_hint,
             early_start=early_start,
+            context=context,
         )
 
     async def __aenter__(self) -> Agent[Deps]:

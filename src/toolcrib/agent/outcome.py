@@ -20,6 +20,7 @@ class Reason(StrEnum):
     PAUSED = "paused"  # one tool failed too often in a row
     CANCELLED = "cancelled"
     MODEL_ERROR = "model_error"
+    TOO_LONG = "too_long"  # for the model's context window
     FAILED = "failed"  # the caller's own code raised, and so does the run
     REFUSED = "refused"  # the model or its provider declined, or the answer was cut off
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.answer import read_answer
+from toolcrib.agent.clear_results import CACHE_SECONDS, ClearedRequests, tool_in
 from toolcrib.agent.completion import COMPLETION
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.settings import AgentSettings
@@ -23,6 +24,7 @@ from toolcrib.errors import ErrorCode
 from toolcrib.events import (
     AnswerRestarted,
     Event,
+    Notice,
     RunFinished,
     RunStarted,
     TurnFinished,
@@ -89,6 +91,10 @@ class Run:
         self._transcript = transcript
         if transcript is not None and self.box.masking is not None:
             transcript.mask = self.box.masking.mask_known_values
+        self._cleared: ClearedRequests | None = None
+        if (context := settings.context) is not None:
+            lasts = context.cache_seconds or getattr(settings.model, "cache_seconds", None) or CACHE_SECONDS
+            self._cleared = ClearedRequests(context, lasts)
         self._failures: dict[str, int] = {}
         self._chosen = False
         self._task: asyncio.Task[Outcome] | None = None
@@ -157,7 +163,8 @@ class Run:
                 return outcome
             raise
         except ModelError as error:
-            return self._finished(Reason.MODEL_ERROR, "", str(error))
+            reason = Reason.TOO_LONG if error.too_long else Reason.MODEL_ERROR
+            return self._finished(reason, "", str(error))
         except Exception as error:  # of the caller's own: instructions, a policy, two tools of one name
             if isinstance(error, TimeoutError) and deadline.expired():
                 return self._finished(
@@ -167,6 +174,8 @@ class Run:
             raise
         finally:
             self.box.forget(self.id)
+            if self._cleared is not None:
+                tool_in(self.box).conversations.pop(self.id, None)
 
     async def _loop(self) -> Outcome:
         await self._open()
@@ -193,8 +202,11 @@ class Run:
             if paused:
                 return self._finished(Reason.PAUSED, response.message.text, paused)
 
-    async def query(self, tool_list: ToolList | None) -> tuple[Response, StreamingTurn]:
-        """Send one request; without a tool list, a request without tools. The answer joins the transcript."""
+    async def query(self, tool_list: ToolList, *, may_call: bool = True) -> tuple[Response, StreamingTurn]:
+        """Send one request. The answer joins the transcript.
+
+        The tools are sent also where none may be called: a request without them would miss the provider's cache.
+        """
         settings, box = self.settings, self.box
         self.turns += 1
         if box.sink:
@@ -203,18 +215,22 @@ class Run:
             await self._instruct()
         request = Request(
             messages=self.messages,
-            tools=tool_list.specs if tool_list is not None else (),
-            tool_choice=self._choice(tool_list),
+            tools=tool_list.specs,
+            tool_choice=self._choice(tool_list) if may_call else ToolChoice("none"),
             parallel_calls=settings.parallel_calls,
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
         )
         early_start: Callable[[int], EarlyStart] | None = None
-        if settings.early_start and tool_list is not None:
+        if settings.early_start and may_call:
             early_start = partial(box.early_start, self.id, tool_list=tool_list, deps=self.deps)
         streaming = StreamingTurn(self.id, self.turns, box.open_call, self._restarted, early_start)
         try:
-            response = await self._read(request, streaming)
+            if self._cleared is None:
+                response = await self._read(request, streaming)
+            else:
+                read = partial(self._read, streaming=streaming)
+                response = await self._cleared.ask(request, read, self._note)
         except BaseException:
             await streaming.discard()
             raise
@@ -236,11 +252,9 @@ class Run:
             box.emit(self.id, done)
         return response, streaming
 
-    def _choice(self, tool_list: ToolList | None) -> ToolChoice:
+    def _choice(self, tool_list: ToolList) -> ToolChoice:
         """The tools that this turn may call. A required tool is required once: else the model could never answer."""
         choice = self.settings.tool_choice
-        if tool_list is None:
-            return ToolChoice("none")
         if choice.mode == "required" and choice.names and self._chosen:
             return ToolChoice()
         offered = [spec.name for spec in tool_list.specs]
@@ -299,6 +313,8 @@ class Run:
             self._write(message)
         self._append(self._task_message)
         self.box.begin(self.id, self.messages)
+        if self._cleared is not None:
+            tool_in(self.box).conversations[self.id] = self.messages
         if self.box.sink:
             self.box.emit(self.id, RunStarted(self._task_message.text, self.settings.model.name))
 
@@ -323,6 +339,10 @@ class Run:
         )
         tell = self._tell if self.box.sink else None
         return await read_answer(self.settings.model, request, streaming, partial_calls, tell)
+
+    def _note(self, words: str) -> None:
+        if self.box.sink:
+            self.box.emit(self.id, Notice(words))
 
     def _tell(self, event: Event) -> None:
         self.box.emit(self.id, event)
@@ -353,9 +373,10 @@ class Run:
         return self._finished(Reason.ANSWERED, text, detail)
 
     async def _summarised(self) -> Outcome:
-        """The limit of turns is reached: send one last request without tools, for a summary."""
+        """The limit of turns is reached: send one last request, in which no tool may be called, for a summary."""
         self._append(Message.user(SUMMARY))
-        response, _ = await self.query(None)
+        tool_list = await self.box.tool_list(run=self.id, deps=self.deps)
+        response, _ = await self.query(tool_list, may_call=False)
         if response.message.calls:
             refused = "No tool can be called any more: the limit of turns is reached."
             for index, part in enumerate(self.messages[-1].parts):

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from toolcrib.agent.clear_results import ClearOldResults
 from toolcrib.agent.outcome import Budget
 from toolcrib.messages import ToolChoice
 from toolcrib.models.model import Model
@@ -32,3 +33,4 @@ class AgentSettings:
     parallel_calls: bool | None
     stats_hint: bool
     early_start: bool
+    context: ClearOldResults | None

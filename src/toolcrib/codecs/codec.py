@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +18,18 @@ PASSING_TYPES = frozenset(
 )
 # Types that say no more than that the request failed: a status says more.
 VAGUE_TYPES = frozenset({"api_error", "server_error"})
+
+# How providers say that a request has more tokens than the model can read: their own words, as far as they are known.
+TOO_LONG = re.compile(
+    r"prompt is too long|prompt_too_long|input is too long|input length .{0,80}exceed|too many input tokens"
+    r"|context[ _](?:length|size|window)[ _](?:limit[ _])?exceed|exceed\w* (?:the |model'?s? )*(?:available |maximum )?"
+    r"context|context window exceed|(?:maximum|max) (?:model |allowed )?(?:context|prompt|input) length"
+    r"|exceeds? the max(?:imum)? (?:number of (?:input )?tokens|length)|exceeds max length|input token count"
+    r"|model token limit|reduce the length of the (?:messages|prompt|input)|request_too_large"
+    r"|greater than the context length|inputs? tokens? \+ `?max_new_tokens`? must be|too large for model with"
+    r"|too many tokens: .{0,40}limit|longer than the model's context length",
+    re.IGNORECASE,
+)
 
 
 class ModelError(ToolcribError):
@@ -41,6 +54,12 @@ class ModelError(ToolcribError):
         self.status = status
         self.retry_after = retry_after
         self.partial = partial
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the request has more tokens than the model can read; no limit of tokens per minute is meant."""
+        limited = self.status == 429 or re.search(r"per[ -](?:minute|day)", self.message, re.IGNORECASE)
+        return not limited and TOO_LONG.search(self.message) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

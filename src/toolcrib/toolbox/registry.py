@@ -113,6 +113,11 @@ class Registry:
         """Whether a tool of this name was given, by the caller or as a built-in one; no toolset is asked."""
         return name in self._tools or name in self._builtin
 
+    def builtin(self, name: str) -> ToolLike | None:
+        """The built-in tool of this name."""
+        entry = self._builtin.get(name)
+        return None if entry is None else entry.supplied
+
     @property
     def toolsets(self) -> tuple[Toolset, ...]:
         return tuple(self._toolsets)

@@ -183,7 +183,7 @@ def test_a_call_that_gemini_refused_is_a_call_to_be_answered() -> None:
     assert call.arguments == said
     assert chunks == [TextChunk("Well."), CallChunk(0, "g", arguments=said, done=True)]
     unnamed = CODEC.response(event(stop="UNEXPECTED_TOOL_CALL")).message.calls
-    assert [bool(call.problem) for call in unnamed] == [True]
+    assert [(call.name, bool(call.problem)) for call in unnamed] == [("", True)]
     # It goes back as a call with its answer, like any other.
     turns = body(Message.user("Hi"), response.message, answered((call, call.problem)))["contents"]
     assert turns[1]["parts"][1]["functionCall"] == {"name": "g", "args": {"INVALID_JSON": said}}

@@ -41,11 +41,12 @@ class Answer:
 
 @dataclass
 class Peer:
-    """A server that gives its answers one after the other, and notes when it was asked."""
+    """A server that gives its answers one after the other, and notes when it was asked, and what."""
 
     answers: list[Answer]
     port: int = 0
     asked: list[float] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def address(self) -> str:
@@ -61,7 +62,7 @@ async def serving(*answers: Answer) -> AsyncIterator[Peer]:
         size = next(
             int(line.split(":")[1]) for line in head.split("\r\n") if line.startswith("content-length")
         )
-        await reader.readexactly(size)
+        peer.bodies.append(json.loads(await reader.readexactly(size)))
         peer.asked.append(time.monotonic())
         said = peer.answers.pop(0) if len(peer.answers) > 1 else peer.answers[0]
         writer.write(

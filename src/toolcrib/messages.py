@@ -18,6 +18,7 @@ __all__ = [
     "Chunk",
     "Message",
     "MessagePart",
+    "NoticeChunk",
     "Opaque",
     "Reasoning",
     "ReasoningChunk",
@@ -210,7 +211,14 @@ class RestartChunk:
     reason: str
 
 
-Chunk = TextChunk | ReasoningChunk | CallChunk | RestartChunk
+@dataclass(frozen=True, slots=True)
+class NoticeChunk:
+    """Something about the request that an operator should know; no part of the answer."""
+
+    message: str
+
+
+Chunk = TextChunk | ReasoningChunk | CallChunk | RestartChunk | NoticeChunk
 
 
 MODES = ("auto", "none", "required")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 
 from toolcrib.agent.streaming_turn import StreamingTurn
-from toolcrib.events import Event, ReasoningDelta, TextDelta
-from toolcrib.messages import CallChunk, Chunk, Request, Response, RestartChunk, TextChunk
+from toolcrib.events import Event, Notice, ReasoningDelta, TextDelta
+from toolcrib.messages import CallChunk, Chunk, NoticeChunk, Request, Response, RestartChunk, TextChunk
 from toolcrib.models.model import Model, ModelError
 
 __all__ = ["read_answer"]
@@ -35,6 +35,9 @@ async def read_answer(
             elif isinstance(chunk, CallChunk):
                 if partial_calls or tell is not None:
                     await streaming.feed(chunk)
+            elif isinstance(chunk, NoticeChunk):
+                if tell is not None:
+                    tell(Notice(chunk.message))
             elif tell is not None:
                 tell(TextDelta(chunk.text) if isinstance(chunk, TextChunk) else ReasoningDelta(chunk.text))
     finally:

@@ -398,9 +398,8 @@ class Run:
             elif result.code in COUNTED or result.code is None:
                 count = self._failures[call.name] = self._failures.get(call.name, 0) + 1
                 if count >= self.settings.max_failures:
-                    return (
-                        f"tool {call.name} failed {count} times in a row; the last time: {result.text[:300]}"
-                    )
+                    which = f"tool {call.name}" if call.name else "a call without a readable name"
+                    return f"{which} failed {count} times in a row; the last time: {result.text[:300]}"
         return ""
 
     def _append(self, message: Message) -> None:

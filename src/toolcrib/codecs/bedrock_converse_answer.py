@@ -8,6 +8,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.pairing import known_id
+from toolcrib.codecs.unread_calls import is_malformed, unread_call, with_unread_call
 from toolcrib.codecs.wire_json import (
     arguments_as_written,
     as_count,
@@ -130,9 +131,10 @@ def response_of(parts: list[MessagePart], fields: dict[str, Any], provider: str)
 def finished(response: Response) -> Response:
     """The answer; raises ModelError when it is empty because the model failed to write it."""
     if response.raw_stop_reason in MALFORMED and not response.message.calls:
-        raise ModelError(
-            "the model's answer was malformed and could not be read", retryable=True, partial=response
-        )
+        words = "the model's answer was malformed and could not be read"
+        error = ModelError(words, retryable=True, partial=response)
+        error.unread = unread_call(words) if is_malformed(response.raw_stop_reason) else None
+        raise error
     return response
 
 
@@ -161,7 +163,7 @@ def read_error(body: Any, status: int | None = None, retry_after: float | None =
         known = is_retryable(status if original is None else original, kind)
         known = known or (status is None and original is None)
     words = ": ".join(word for word in (kind, said) if word) or unread_error(body)
-    return ModelError(words, known, status, retry_after)
+    return with_unread_call(ModelError(words, known, status, retry_after), body)
 
 
 def _plain(kind: str) -> str:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from toolcrib.call import ToolCall
 from toolcrib.errors import ToolcribError
 from toolcrib.messages import Chunk, Request, Response
 
@@ -37,7 +38,8 @@ class ModelError(ToolcribError):
 
     `retryable` says that the same request may succeed a moment later; `status` is the HTTP status, if there was
     one; `retry_after` is the number of seconds that the server asked to wait; `partial` is the answer up to the
-    point where a stream broke, for a person to look at: its calls must never be run.
+    point where a stream broke, for a person to look at: its calls must never be run; `unread` is the model's call
+    that the server could not read, if that is why there is no answer.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class ModelError(ToolcribError):
         self.status = status
         self.retry_after = retry_after
         self.partial = partial
+        self.unread: ToolCall | None = None
 
     @property
     def too_long(self) -> bool:

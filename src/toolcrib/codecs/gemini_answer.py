@@ -58,7 +58,6 @@ REFUSED_CALLS = {
 }
 # Answers that are none: whether the same request may bring one.
 FAILED = {"MALFORMED_RESPONSE": True, "MISSING_THOUGHT_SIGNATURE": False, "PUP_LIMITED_DISABLED": False}
-UNNAMED = "malformed_function_call"
 BROKEN_OFF = "its arguments broke off"
 KEPT_FIELDS = (
     "finishMessage", "safetyRatings", "citationMetadata", "groundingMetadata", "urlContextMetadata",
@@ -231,7 +230,7 @@ class GeminiDecoder:
         said = as_str(self._kept.get("finishMessage"))
         chunks: list[Chunk] = []
         if not self._calls:
-            name = next((word for word in WORD.findall(said) if word in self._tools), UNNAMED)
+            name = next((word for word in WORD.findall(said) if word in self._tools), "")
             call = self._opened(name, "")
             call.args = said
             chunks.append(CallChunk(call.number, self._names.get(name, name), arguments=said, done=True))

@@ -9,6 +9,7 @@ from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
+from toolcrib.codecs.unread_calls import with_unread_call
 from toolcrib.codecs.wire_json import (
     as_count,
     as_dict,
@@ -185,8 +186,9 @@ def _error_in(fields: dict[str, Any]) -> Any:
 def read_error(body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
     """The error that a body describes; an error in the middle of a stream counts as retryable."""
     fields = as_dict(body)
-    error = _error_in(fields) or body
+    said = _error_in(fields) or body
     if status is None:
         status = as_index(fields.get("status_code"))
-    words = as_str(error) or as_str(as_dict(error).get("message")) or unread_error(body)
-    return ModelError(words, status is None or is_retryable(status, ""), status, retry_after)
+    words = as_str(said) or as_str(as_dict(said).get("message")) or unread_error(body)
+    error = ModelError(words, status is None or is_retryable(status, ""), status, retry_after)
+    return with_unread_call(error, body)

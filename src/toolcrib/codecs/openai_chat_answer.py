@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -12,9 +13,11 @@ from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.openai_chat_parts import Speech, picture_of, pictures, token_logprobs
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
+from toolcrib.codecs.unread_calls import is_malformed, unread_call, with_unread_call
 from toolcrib.codecs.wire_json import as_count, as_dict, as_money, as_str, dicts, joined
 from toolcrib.content import Image, Text
 from toolcrib.messages import (
+    CallChunk,
     Chunk,
     Message,
     MessagePart,
@@ -61,7 +64,7 @@ def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) ->
     message = as_dict(choice.get("message"))
     answer.add(message)
     answer.logprobs.extend(token_logprobs(choice))
-    answer.stop = as_str(choice.get("finish_reason"))
+    answer.stop = stop_of(choice)
     return answer.response([call for item in tool_calls(message) for call in _calls(item, provider, names)])
 
 
@@ -119,9 +122,11 @@ class ChatDecoder:
         chunks = self._answer.add(delta)
         self._answer.logprobs.extend(token_logprobs(choice))
         chunks.extend(self._slots.feed(tool_calls(delta)))
-        if stop := as_str(choice.get("finish_reason")):
+        if stop := stop_of(choice):
             self._answer.stop = stop
             chunks.extend(self._slots.done())
+            if is_malformed(stop) and not self._slots:
+                chunks.append(CallChunk(0, done=True))
         return chunks
 
     def _broken(self, error: ModelError) -> ModelError:
@@ -225,6 +230,9 @@ class _Answer:
                 last[name] = value
 
     def response(self, calls: list[ToolCall], *, broken: bool = False) -> Response:
+        if is_malformed(self.stop) and not broken:
+            problem = unread_call(self.stop).problem
+            calls = [replace(call, problem=problem) for call in calls] or [unread_call(self.stop)]
         if self.stop in BROKEN and not broken:
             partial = self.response(calls, broken=True)
             raise ModelError("the model broke off its answer", retryable=True, partial=partial)
@@ -254,7 +262,7 @@ class _Answer:
 
     def _stop_reason(self, calls: list[ToolCall]) -> StopReason:
         reason = STOP_REASONS.get(self.stop, "other") if self.stop else "end"
-        if reason == "end":
+        if reason == "end" or is_malformed(self.stop):
             return "tool_calls" if calls else "refusal" if self._refusal and not self._text else "end"
         return reason
 
@@ -269,6 +277,12 @@ def _joined(detail: dict[str, Any]) -> dict[str, Any]:
 
 def _is_first(choice: dict[str, Any]) -> bool:
     return choice.get("index") in (0, None)
+
+
+def stop_of(choice: dict[str, Any]) -> str:
+    """Why an answer stopped. A proxy's own word for a call that Gemini could not write hides the reason."""
+    stop, native = as_str(choice.get("finish_reason")), as_str(choice.get("native_finish_reason"))
+    return native if stop and is_malformed(native) else stop
 
 
 def _error_in(event: dict[str, Any]) -> Any:
@@ -350,7 +364,7 @@ def read_error(body: Any, status: int | None = None, retry_after: float | None =
     words = f"{message or unread_error(body)}{f' ({detail[:500]})' if detail else ''}"
     quota = "insufficient_quota" in kinds
     retryable = not quota and any(is_retryable(status, kind) for kind in kinds)
-    return ModelError(words, retryable, status, retry_after)
+    return with_unread_call(ModelError(words, retryable, status, retry_after), body)
 
 
 def _as_status(value: Any) -> int | None:

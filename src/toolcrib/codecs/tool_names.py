@@ -51,6 +51,6 @@ def inverse(names: Mapping[str, str]) -> dict[str, str]:
 def _candidate(name: str, salt: int) -> str:
     seed = f"{name}\0{salt}" if salt else name
     digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    readable = ILLEGAL_CHARACTER.sub("_", name)[:54]
+    readable = ILLEGAL_CHARACTER.sub("_", name)[:54] or "unreadable"
     lead = "" if readable[:1].isalpha() or readable[:1] == "_" else "_"
     return f"{lead}{readable}_{digest}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import random
 import sys
 import threading
@@ -23,11 +24,13 @@ from weakref import WeakKeyDictionary
 
 from toolcrib.codecs.codec import Codec, Decoder, ModelError, last_chunks
 from toolcrib.codecs.sse import JSONEvents
+from toolcrib.codecs.unread_calls import answer_to
 from toolcrib.codecs.wire_json import encodable, own_extras, with_extras
-from toolcrib.messages import Chunk, Request, Response, RestartChunk
+from toolcrib.messages import Chunk, NoticeChunk, Request, Response, RestartChunk
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced
 from toolcrib.models.providers import Missing
+from toolcrib.models.server_limits import lacking_in
 from toolcrib.retry import Retry
 
 MAX_RETRIES = 2
@@ -89,6 +92,7 @@ class Transport:
         self.retry = Retry((MAX_RETRIES if max_retries is None else max_retries) + 1, 0.5, max_delay=60.0)
         self.deadline = deadline
         self.prices: Prices | None = None
+        self.streams = True  # answers to requests with tools, as far as is known
         self._body = dict(body or {})
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Opened] = WeakKeyDictionary()
         self._clients_lock = threading.Lock()  # loops of several threads may share a model
@@ -109,7 +113,7 @@ class Transport:
         ends, attempt = self._ends(), 0
         while True:
             attempt += 1
-            handed_out = False
+            handed_out, asked = False, (self.codec, self.streams)
             answer = self._streamed(client, request)
             try:
                 async for item in within(answer, ends):
@@ -119,12 +123,21 @@ class Transport:
             except TimeoutError:
                 raise self._too_late() from None
             except ModelError as error:
-                await self._patience(attempt, error, ends)
-                reason = error.message
+                failed, reason = error, error.message
             finally:
                 await answer.aclose()
+            unread, learned = answer_to(failed, request), self._learned(failed, request, asked)
+            if unread is None and learned is None:
+                await self._patience(attempt, failed, ends)
             if handed_out:
                 yield RestartChunk(reason)
+            if unread is not None:
+                for chunk in chunks_of(unread):
+                    yield chunk
+                yield unread
+                return
+            if learned:
+                yield NoticeChunk(learned)
 
     async def respond(self, request: Request) -> Response:
         """The whole answer. Raises ModelError."""
@@ -132,13 +145,44 @@ class Transport:
         ends, attempt = self._ends(), 0
         while True:
             attempt += 1
+            codec = self.codec
             try:
                 async with asyncio.timeout_at(ends):
                     return await self._responded(client, request)
             except TimeoutError:
                 raise self._too_late() from None
             except ModelError as error:
-                await self._patience(attempt, error, ends)
+                unread, learned = answer_to(error, request), self._learned(error, request, (codec, False))
+                if unread is not None:
+                    return unread
+                if learned is None:
+                    await self._patience(attempt, error, ends)
+                elif learned:
+                    logging.getLogger("toolcrib").warning("%s", learned)
+
+    def _learned(self, error: ModelError, request: Request, asked: tuple[Codec, bool]) -> str | None:
+        """What a server's error says that it cannot do; from now on it is asked otherwise. The words are for the
+        operator, and empty for what another request has told. None for any other error.
+
+        `asked` is how the request that failed was sent: its codec, and whether the answer was to stream.
+        """
+        codec, streamed = asked
+        lacking = lacking_in(error) if request.tools else ""
+        if lacking == "streaming" and streamed:
+            news, self.streams = self.streams, False
+            return f"{self.name} streams no answers with tools, so each comes as a whole" if news else ""
+        if lacking != "tools":
+            return None
+        from toolcrib.codecs.text.codec import TextCodec
+
+        if codec is not self.codec:
+            return ""
+        if isinstance(codec, TextCodec):
+            return None
+        text = self.codec = TextCodec(codec, None, self.model)
+        return (
+            f"{self.name} takes no tools, so its calls are written as text, in the format {text.format.name}"
+        )
 
     def _ends(self) -> float | None:
         return None if self.deadline is None else asyncio.get_running_loop().time() + self.deadline
@@ -162,6 +206,12 @@ class Transport:
 
     async def _streamed(self, client: Any, request: Request) -> AsyncGenerator[Chunk | Response, None]:
         """One attempt at a streamed answer."""
+        if not self.streams and request.tools:
+            response = await self._responded(client, request)
+            for chunk in chunks_of(response):
+                yield chunk
+            yield response
+            return
         body = self._request(request, stream=True)
         decoder, events = self.codec.decoder(request), self._events()
         unread: list[bytes] | None = []  # until the first event: what is none may be an error's plain words
@@ -313,6 +363,7 @@ class Transport:
                 words += f" ({advice})"
             told = {"true": True, "false": False}.get(headers.get("x-should-retry", ""), said.retryable)
             error = ModelError(words, told, status, said.retry_after)
+            error.unread = said.unread
         elif module == self.sdk_name or module in HTTP_MODULES or isinstance(problem, OSError):
             words = str(problem) or type(problem).__name__
             below = str(problem.__cause__ or "")

@@ -335,6 +335,91 @@ looks = ToolFactory("look", lambda ctx: Look("right"))
 '''
 
 
+LIBRARY = """
+from dataclasses import dataclass
+from toolcrib import Context, Effect, tool
+
+@dataclass
+class Library:
+    books: dict
+
+@tool(effect=Effect.READ, secrets=())
+def shelf(book: str, ctx: Context[Library]) -> str:
+    "Say where a book stands."
+    return ctx.deps.books[book]
+
+def titles(ctx):
+    return f"One of {', '.join(ctx.deps.books)}." if ctx.deps else None
+
+@tool(effect=Effect.READ, secrets=(), dynamic_description=titles)
+def books(ctx: Context[Library | None]) -> str:
+    "List the books."
+    return "none" if ctx.deps is None else " ".join(ctx.deps.books)
+
+def opened():
+    return Library({"Emma": "A3"})
+
+async def opened_later():
+    return Library({"Emma": "B4"})
+
+async def opened_and_closed():
+    yield Library({"Emma": "C5"})
+    print("closed")
+
+def broken():
+    raise OSError("the library is on fire")
+
+def needs(path):
+    return Library({})
+
+data = {}
+"""
+
+
+def test_tools_are_handed_the_dependencies_that_a_function_makes(folder: Path) -> None:
+    (folder / "library.py").write_text(LIBRARY)
+    call = ("tools", "call", "--from", "library", "--deps")
+    for factory, place in (("opened", "A3"), ("opened_later", "B4"), ("opened_and_closed", "C5")):
+        done = toolcrib(folder, *call, f"library:{factory}", "shelf", "--book", "Emma")
+        assert (done.stdout, done.returncode) == (f"{place}\n", 0), done.stderr
+        assert ("closed" in done.stderr) is (factory == "opened_and_closed")
+    listed = toolcrib(folder, "tools", "list", "--from", "library", "--deps", "library:opened")
+    assert "One of Emma." in listed.stdout
+
+
+def test_dependencies_that_are_missing_or_cannot_be_made_are_named_before_anything_runs(folder: Path) -> None:
+    (folder / "library.py").write_text(LIBRARY)
+    shelf = ("shelf", "--book", "Emma")
+    missing = toolcrib(folder, "tools", "call", "--from", "library", *shelf)
+    assert missing.returncode == 2
+    assert "tool shelf needs dependencies (its context is Context[Library])" in missing.stderr
+    assert "--deps MODULE:FUNCTION" in missing.stderr
+    assert toolcrib(folder, "tools", "call", "--from", "library", "books").stdout == "none\n"
+    script = folder / "script.yaml"
+    script.write_text("- text: done")
+    run = toolcrib(folder, "run", "x", "--model", f"scripted:{script}", "--from", "library")
+    assert run.returncode == 2 and "Context[Library]" in run.stderr
+    for reference, words in (
+        ("library:broken", "OSError: the library is on fire"),
+        ("library:data", "expected a function"),
+        ("library:needs", "called without arguments"),
+        ("library:opend", "opened"),
+        ("nowhere:x", "no module is named"),
+    ):
+        done = toolcrib(folder, "tools", "call", "--from", "library", "--deps", reference, *shelf)
+        assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr, done.stderr
+
+
+def test_a_run_hands_the_dependencies_to_its_tools_and_closes_them(folder: Path) -> None:
+    (folder / "library.py").write_text(LIBRARY)
+    script = folder / "script.yaml"
+    script.write_text("- calls: [{name: shelf, arguments: {book: Emma}}]\n- text: done")
+    named = ("--from", "library", "--deps", "library:opened_and_closed")
+    done = toolcrib(folder, "run", "where?", "--model", f"scripted:{script}", *named)
+    assert done.returncode == 0 and "C5" in done.stdout + done.stderr, done.stderr
+    assert "closed" in done.stdout + done.stderr
+
+
 def test_what_a_tool_prints_is_no_result(folder: Path) -> None:
     (folder / "shed.py").write_text(SHED)
     called = toolcrib(folder, "tools", "call", "--from", "shed", "open_door")

@@ -29,6 +29,7 @@ __all__ = [
     "installed_plugins",
     "is_tool",
     "load_named",
+    "load_object",
     "missing_arguments",
     "tools_of",
 ]
@@ -56,11 +57,14 @@ def load_named(reference: str) -> Plugin:
     names, or else those defined in it or in a submodule. Modules are searched on the import path and then in the
     current folder; there only among the files that exist now, so that no file which a run writes is imported.
     """
+    return Plugin(reference, tools_of(load_object(reference, example="weather:forecast"), reference))
+
+
+def load_object(reference: str, *, example: str) -> Any:
+    """The object behind "module:attribute", or the module. Raises PluginError, which shows an `example`."""
     module_name, colon, path = reference.partition(":")
     if not module_name or (colon and not path):
-        raise PluginError(
-            f"expected module:attribute or module, got {reference!r}; for example weather:forecast"
-        )
+        raise PluginError(f"expected module:attribute or module, got {reference!r}; for example {example}")
     if os.sep in module_name or module_name.endswith(".py"):
         dotted = os.path.normpath(module_name).removesuffix(".py").lstrip(f".{os.sep}").replace(os.sep, ".")
         raise PluginError(f"expected a module's name, got the path {module_name!r}; did you mean {dotted!r}?")
@@ -68,7 +72,7 @@ def load_named(reference: str) -> Plugin:
     value: Any = _imported(module_name, reference)
     for name in path.split(".") if path else ():
         value = _attribute(value, name, reference)
-    return Plugin(reference, tools_of(value, reference))
+    return value
 
 
 class _CurrentFolderFinder:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.assembly import Assembly, assemble
 from toolcrib.cli.console import Problem, quiet_logging, say, stdout_reserved
+from toolcrib.cli.dependencies import Factory, dependencies
 from toolcrib.plugins import PluginError, missing_arguments
 from toolcrib.toolset import ToolFactory
 from toolcrib.visible import escape_invisible
@@ -56,10 +57,10 @@ def load_assembly(
     return assembly
 
 
-def load_tools(assembly: Assembly) -> list[LoadedTool]:
-    """All tools, sorted by name, each compiled."""
+def load_tools(assembly: Assembly, factory: Factory | None = None) -> list[LoadedTool]:
+    """All tools, sorted by name, each compiled. What `factory` makes is handed to those that describe themselves."""
     with stdout_reserved():
-        return asyncio.run(_load(assembly))
+        return asyncio.run(_load(assembly, factory))
 
 
 def find_tool(tools: Sequence[LoadedTool], name: str) -> tuple[LoadedTool, ToolSpec]:
@@ -74,9 +75,9 @@ def find_tool(tools: Sequence[LoadedTool], name: str) -> tuple[LoadedTool, ToolS
     raise Problem(f"there is no tool {name!r}. {hint} Your own tools are loaded with --from MODULE:ATTRIBUTE")
 
 
-async def _load(assembly: Assembly) -> list[LoadedTool]:
+async def _load(assembly: Assembly, factory: Factory | None) -> list[LoadedTool]:
     tools: list[LoadedTool] = []
-    async with assembly.toolbox(autonomy="full") as box:
+    async with dependencies(factory) as deps, assembly.toolbox(autonomy="full", deps=deps) as box:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a tool that is set aside is listed, with the reason
             tool_list = await box.tool_list()

@@ -33,3 +33,16 @@ class ToolSelection:
     def references(self) -> tuple[str, ...]:
         """What `--from` names."""
         return tuple(self.from_ or ())
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsToUse(ToolSelection):
+    """The tools to load, and the dependencies that they are handed."""
+
+    deps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="A function that makes the dependencies of your tools; it may be async, or yield them and close them.",
+        ),
+    ] = None

@@ -19,10 +19,11 @@ from toolcrib.agent import Agent, Budget, TranscriptFile, read_transcript
 from toolcrib.audit import AuditError, AuditLog
 from toolcrib.call import CallKey
 from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, stdout_reserved
+from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
 from toolcrib.cli.json_answers import JsonAnswers
 from toolcrib.cli.loaded_tools import load_assembly
 from toolcrib.cli.model_facts import missing_of
-from toolcrib.cli.options import ToolSelection
+from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.run_display import Display, JsonLines, show_run
 from toolcrib.cli.sandbox_options import SandboxOptions, sandbox_warnings
@@ -34,6 +35,7 @@ from toolcrib.events import Notice
 from toolcrib.messages import Message, ResultPart
 from toolcrib.models import resolve_model
 from toolcrib.sink import EventLog
+from toolcrib.toolset import is_toolset
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
@@ -108,9 +110,7 @@ class RunCommandOptions:
         return [path for path in (self.transcript, self.continue_) if path is not None]
 
 
-def command(
-    run: RunCommandOptions, tools: ToolSelection, policy: PolicyOptions, sandbox: SandboxOptions
-) -> int:
+def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sandbox: SandboxOptions) -> int:
     """You are asked before a call changes something. y runs it; n does not; "n use pip instead" tells the model why;
     a allows exactly this call for the rest of the run; p allows commands that begin alike. "a project" and "a user"
     last longer than the run (see toolcrib approvals). No answer is a no. Ctrl-C ends the run cleanly.
@@ -129,6 +129,7 @@ def command(
     if run.answers and not run.json:
         raise Problem("--answers needs --json; without it, questions are asked on the terminal")
     model = _model(run.model)
+    factory = load_factory(tools.deps)
     messages = _earlier_messages(run)
     path = run.transcript or run.continue_
     scratch = ScratchFolder()  # removed with this process, however it ends
@@ -136,6 +137,8 @@ def command(
     overflow = Path(scratch.path() if path is None else tempfile.mkdtemp(prefix="toolcrib-outputs-"))
     try:
         chosen, assembly = _load_tools(run, tools, policy, sandbox, overflow)
+        if factory is None:
+            require_dependencies(tool for tool in assembly.named if not is_toolset(tool))
         settings = settings_in_effect(
             policy, tools.workspace, assembly.toolbox(autonomy="full"), run.transcripts
         )
@@ -170,7 +173,7 @@ def command(
             )
             if not debugging():  # a notice among the events says the same
                 warnings.filterwarnings("ignore", message="tool .* was set aside")
-            return asyncio.run(_work(agent, box, display, task, messages, transcript, notices))
+            return asyncio.run(_work(agent, box, display, task, messages, transcript, notices, factory))
     except OSError as problem:
         if path is None or isinstance(problem, BrokenPipeError):
             raise
@@ -188,19 +191,21 @@ async def _work(
     messages: list[Message],
     transcript: TranscriptFile | None,
     notices: Sequence[str],
+    factory: Factory | None,
 ) -> int:
     """Run the agent to its end in front of the person or program; the exit code."""
-    run = agent.start(task, messages=messages, transcript=transcript)
-    if isinstance(display, JsonLines):
-        _emit_first(notices, box, run.id, display)
-    else:
-        for line in notices:
-            say(line)
-    async with box:
-        ended = await show_run(run, display)
-    if not ended.reader_gone:
-        display.finish(ended)
-    return ended.exit_code
+    async with dependencies(factory) as deps:
+        run = agent.start(task, messages=messages, transcript=transcript, deps=deps)
+        if isinstance(display, JsonLines):
+            _emit_first(notices, box, run.id, display)
+        else:
+            for line in notices:
+                say(line)
+        async with box:
+            ended = await show_run(run, display)
+        if not ended.reader_gone:
+            display.finish(ended)
+        return ended.exit_code
 
 
 def _emit_first(notices: Sequence[str], box: Toolbox, run_id: str, display: Display) -> None:
@@ -216,7 +221,7 @@ def _emit_first(notices: Sequence[str], box: Toolbox, run_id: str, display: Disp
 
 def _load_tools(
     run: RunCommandOptions,
-    tools: ToolSelection,
+    tools: ToolsToUse,
     policy: PolicyOptions,
     sandbox: SandboxOptions,
     overflow: Path,

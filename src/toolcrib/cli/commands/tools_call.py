@@ -25,8 +25,9 @@ from toolcrib.cli.console import (
     say,
     stdout_reserved,
 )
+from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
 from toolcrib.cli.loaded_tools import find_tool, load_assembly, load_tools
-from toolcrib.cli.options import ToolSelection
+from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.question_text import repair_lines
 from toolcrib.cli.sandbox_options import NetworkSwitch, SandboxOptions
@@ -38,6 +39,7 @@ from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished, Event, Notice, StatusChanged
 from toolcrib.toolbox.policy import Autonomy
+from toolcrib.toolset import is_toolset, name_of
 from toolcrib.visible import escape_invisible, on_one_line
 
 if TYPE_CHECKING:
@@ -49,9 +51,9 @@ CONTEXT_SETTINGS = {"allow_interspersed_args": False, "ignore_unknown_options": 
 
 # Our own options may also stand after the tool's name, unless the tool has a parameter of that name.
 OWN_OPTIONS = {
-    "--from": "from_", "-f": "from_", "--workspace": "workspace", "-w": "workspace", "--autonomy": "autonomy",
-    "--policy": "policy", "--sandbox": "sandbox", "--network": "network", "--allow-host": "allow_host",
-    "--outer-sandbox": "outer_sandbox",
+    "--from": "from_", "-f": "from_", "--deps": "deps", "--workspace": "workspace", "-w": "workspace",
+    "--autonomy": "autonomy", "--policy": "policy", "--sandbox": "sandbox", "--network": "network",
+    "--allow-host": "allow_host", "--outer-sandbox": "outer_sandbox",
 }  # fmt: skip
 REPEATED = {"from_", "allow_host"}
 KINDS: dict[str, type[Any]] = {
@@ -62,7 +64,7 @@ KINDS: dict[str, type[Any]] = {
     "network": NetworkSwitch,
 }
 
-Options = TypeVar("Options", bound=ToolSelection | PolicyOptions | SandboxOptions)
+Options = TypeVar("Options", bound=ToolsToUse | PolicyOptions | SandboxOptions)
 Arguments = Annotated[
     list[str] | None,
     typer.Argument(metavar="[JSON | --PARAMETER VALUE ...]", help="The arguments; - reads JSON from stdin."),
@@ -71,7 +73,7 @@ Arguments = Annotated[
 
 def command(
     name: str,
-    tools: ToolSelection,
+    tools: ToolsToUse,
     policy: PolicyOptions,
     sandbox: SandboxOptions,
     arguments: Arguments = None,
@@ -86,21 +88,33 @@ def command(
     tools, policy, sandbox = _with_own(tools, own), _with_own(policy, own), _with_own(sandbox, own)
     hide_own_process()  # what runs must not read our environment
     assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
-    _, spec = find_tool(load_tools(assembly), name)
+    factory = load_factory(tools.deps)
+    _, spec = find_tool(load_tools(assembly, factory), name)
     if tokens in (["--help"], ["-h"]) and "help" not in spec.input_schema.get("properties", {}):
         _print_help(name, spec.input_schema)
         return DONE
+    if factory is None:
+        require_dependencies(
+            tool for tool in assembly.named if not is_toolset(tool) and name_of(tool) == name
+        )
     given = _arguments(tokens, spec.input_schema)
     settings = settings_in_effect(policy, tools.workspace, assembly.toolbox(autonomy="full"))
     if settings.autonomy_from not in (FLAG, BY_DEFAULT):
         say(f"autonomy {settings.autonomy} ({on_one_line(settings.autonomy_from)})")
     with stdout_reserved():
-        result, problems = asyncio.run(_call(assembly, name, given, settings, tools.workspace.resolve()))
+        result, problems = asyncio.run(
+            _call(assembly, name, given, settings, tools.workspace.resolve(), factory)
+        )
     return _report(name, result, problems)
 
 
 async def _call(
-    assembly: Assembly, name: str, arguments: Any, settings: SettingsInEffect, project: Path
+    assembly: Assembly,
+    name: str,
+    arguments: Any,
+    settings: SettingsInEffect,
+    project: Path,
+    factory: Factory | None,
 ) -> tuple[ToolResult, list[str]]:
     """The call's result, and what the operator should know of it. Raises Problem when Ctrl-C cancelled it."""
     problems: list[str] = []
@@ -136,8 +150,8 @@ async def _call(
         interrupted = True
         work.cancel()
 
-    async with box:
-        work = asyncio.create_task(box.call(name, arguments))
+    async with box, dependencies(factory) as deps:
+        work = asyncio.create_task(box.call(name, arguments, deps=deps))
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
         try:
             result = await work
@@ -188,12 +202,14 @@ def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any
     return sys.stdin.read() if tokens[0] == "-" else tokens[0]
 
 
-def _parted(name: str, tokens: list[str], tools: ToolSelection) -> tuple[dict[str, list[str]], list[str]]:
+def _parted(name: str, tokens: list[str], tools: ToolsToUse) -> tuple[dict[str, list[str]], list[str]]:
     """Our own options among the tokens after the tool's name, and the tokens that are the tool's."""
     if not any(token.partition("=")[0] in OWN_OPTIONS for token in tokens):
         return {}, tokens
     try:
-        _, spec = find_tool(load_tools(load_assembly(tools.references, tools.workspace)), name)
+        _, spec = find_tool(
+            load_tools(load_assembly(tools.references, tools.workspace), load_factory(tools.deps)), name
+        )
         parameters = set(spec.input_schema.get("properties", {}))
     except Problem:
         parameters = set()

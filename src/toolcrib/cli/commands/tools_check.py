@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from toolcrib.cli.console import DONE, NOT_DONE, out
+from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import load_assembly, load_tools
-from toolcrib.cli.options import ToolSelection
+from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.wording import counted
 from toolcrib.visible import escape_invisible
 
 
-def command(tools: ToolSelection) -> int:
+def command(tools: ToolsToUse) -> int:
     """The exit code is 1 if any is."""
     assembly = load_assembly(tools.references, tools.workspace)
-    loaded = load_tools(assembly)
+    loaded = load_tools(assembly, load_factory(tools.deps))
     broken = [tool for tool in loaded if tool.problem]
     for tool in broken:
         out(f"broken: {tool.name} ({tool.source}): {escape_invisible(tool.problem)}")

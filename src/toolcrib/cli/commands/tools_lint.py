@@ -5,16 +5,17 @@ from __future__ import annotations
 from json import dumps
 
 from toolcrib.cli.console import DONE, NOT_DONE, out, say
+from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import load_assembly, load_tools
-from toolcrib.cli.options import AsJson, ToolSelection
+from toolcrib.cli.options import AsJson, ToolsToUse
 from toolcrib.cli.wording import counted
 from toolcrib.schema import lint
 from toolcrib.visible import escape_invisible
 
 
-def command(tools: ToolSelection, json: AsJson = False) -> int:
+def command(tools: ToolsToUse, json: AsJson = False) -> int:
     """For example short descriptions and undocumented parameters. The exit code is 1 if anything is found."""
-    loaded = load_tools(load_assembly(tools.references, tools.workspace))
+    loaded = load_tools(load_assembly(tools.references, tools.workspace), load_factory(tools.deps))
     findings = [finding for tool in loaded if tool.spec is not None for finding in lint(tool.spec)]
     if json:
         rows = [

@@ -8,15 +8,16 @@ from json import dumps
 from typing import Any
 
 from toolcrib.cli.console import DONE, out
+from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import LoadedTool, load_assembly, load_tools
-from toolcrib.cli.options import AsJson, ToolSelection
+from toolcrib.cli.options import AsJson, ToolsToUse
 from toolcrib.visible import on_one_line
 
 NARROWEST = 30  # columns of a description below which the line is split in two
 
 
-def command(tools: ToolSelection, json: AsJson = False) -> int:
-    loaded = load_tools(load_assembly(tools.references, tools.workspace))
+def command(tools: ToolsToUse, json: AsJson = False) -> int:
+    loaded = load_tools(load_assembly(tools.references, tools.workspace), load_factory(tools.deps))
     if json:
         _print_json(loaded)
     else:

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from toolcrib.cli.console import DONE, Problem, out, say
+from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import find_tool, load_assembly, load_tools
-from toolcrib.cli.options import ToolSelection
+from toolcrib.cli.options import ToolsToUse
 from toolcrib.schema import DIALECTS, to_dialect
 from toolcrib.visible import escape_invisible
 
@@ -18,11 +19,13 @@ Dialect = Annotated[
 ]
 
 
-def command(name: str, tools: ToolSelection, dialect: Dialect = None) -> int:
+def command(name: str, tools: ToolsToUse, dialect: Dialect = None) -> int:
     """With --dialect, as a provider is sent it; stderr tells what the dialect cannot express."""
     if dialect is not None and dialect not in DIALECTS:
         raise Problem(f"there is no schema dialect {dialect!r}; there are {', '.join(DIALECTS)}")
-    _, spec = find_tool(load_tools(load_assembly(tools.references, tools.workspace)), name)
+    _, spec = find_tool(
+        load_tools(load_assembly(tools.references, tools.workspace), load_factory(tools.deps)), name
+    )
     schema: Any = spec.input_schema
     if dialect is not None:
         schema, losses = to_dialect(schema, dialect)

@@ -6,15 +6,18 @@ import json
 from typing import Any
 
 from toolcrib.cli.console import DONE, out
+from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import LoadedTool, find_tool, load_assembly, load_tools
-from toolcrib.cli.options import ToolSelection
+from toolcrib.cli.options import ToolsToUse
 from toolcrib.schema import to_markdown
 from toolcrib.spec import ToolSpec
 from toolcrib.visible import escape_invisible
 
 
-def command(name: str, tools: ToolSelection) -> int:
-    tool, spec = find_tool(load_tools(load_assembly(tools.references, tools.workspace)), name)
+def command(name: str, tools: ToolsToUse) -> int:
+    tool, spec = find_tool(
+        load_tools(load_assembly(tools.references, tools.workspace), load_factory(tools.deps)), name
+    )
     for line in _lines(tool, spec):
         out(escape_invisible(line))
     return DONE

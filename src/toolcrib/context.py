@@ -45,6 +45,7 @@ class Host(Protocol):
     def note(self, ctx: Context[Any], words: str) -> None: ...
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult: ...
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T: ...
+    def nested_run(self, ctx: Context[Any], box: Any) -> Any: ...
 
 
 class Context(Generic[Deps]):
@@ -185,6 +186,10 @@ class Context(Generic[Deps]):
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait, from a sync tool's worker thread, for `ctx.ask(...)`, `ctx.call(...)` or other async work."""
         return self._connected().run(self, work)
+
+    def nested_run(self, box: Any) -> Any:
+        """The place of an agent's run within this call; `agent.run(task, within=ctx)` takes it."""
+        return self._connected().nested_run(self, box)
 
     def _connected(self) -> Host:
         if self._host is None:

@@ -78,6 +78,8 @@ class Facts(ListedFacts):
         server: The server that a foreign tool comes from.
         approval_ignores: The parameters that a remembered approval does not depend on, such as a timeout: an
             "always" holds for the same call with another value of them.
+        delegates: All that it changes, it changes by calls that are decided on by themselves (`agent.run(within=ctx)`,
+            `ctx.call`), so that calling it needs no approval of its own.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Facts(ListedFacts):
     inline: bool = False
     server: str = ""
     approval_ignores: tuple[str, ...] = ()
+    delegates: bool = False
 
     def annotations(self) -> dict[str, Any]:
         """The facts as MCP's tool annotations, one to one."""
@@ -123,6 +126,7 @@ class FactOptions(TypedDict, total=False):
     inline: bool
     server: str
     approval_ignores: Collection[str]
+    delegates: bool
 
 
 def make_facts(

@@ -26,10 +26,11 @@ class Subscription:
     """A listener that is read as an async iterator, in the loop that iterates it.
 
     While more than `limit` events wait, a delta is joined with the one before it if both are of the same text.
-    No event is dropped.
+    No event is dropped. With a `run`, it is handed the events of that run and of the runs within it alone.
     """
 
-    def __init__(self, limit: int = 1_000) -> None:
+    def __init__(self, limit: int = 1_000, run: str = "") -> None:
+        self.run = run
         self._events: deque[Event] = deque()
         self._joined: list[Event] = []  # deltas to be joined with the last event
         self._limit = limit
@@ -161,14 +162,35 @@ class EventLog:
         """Do nothing: the events stay readable."""
 
 
+class RunListeners:
+    """Hands events to those who listen to single runs. What an event costs does not depend on how many there are."""
+
+    def __init__(self) -> None:
+        self.by_run: dict[str, tuple[Any, ...]] = {}
+
+    def put(self, event: Event) -> None:
+        """Hand an event to the listeners of its run, and of the runs whose calls began that run."""
+        run = event.run
+        while True:
+            for listener in self.by_run.get(run, ()):
+                listener.put(event)
+            if "/" not in run:
+                return
+            run = run.rsplit("/", 2)[0]  # a run within another is named by a key of a call in it
+
+
 class EventSink:
-    """Numbers events and hands them to the listeners. It is false without listeners, so that no event is built."""
+    """Numbers events and hands them to the listeners. It is false without listeners, so that no event is built.
+
+    A copy of a sink shares numbers and listeners, and may mask events in its own way.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self.listeners: tuple[Any, ...] = ()
+        self.listeners: list[Any] = []
+        self._of_runs = RunListeners()
         self._seq: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a listener may end its subscription
         self.parents: dict[str, str] = {}
         # Gives the events that are handed on in the place of one, without secrets; None: every event itself.
         self.mask: Callable[[str, Event], list[Event]] | None = None
@@ -177,12 +199,26 @@ class EventSink:
         return bool(self.listeners)
 
     def add(self, listener: Any) -> None:
-        """Hand further events to a listener too."""
-        self.listeners = (*self.listeners, listener)
+        """Hand further events to a listener too; those of one run alone if it is a Subscription to a run."""
+        with self._lock:
+            run, of_runs = getattr(listener, "run", ""), self._of_runs
+            if not run:
+                self.listeners.append(listener)
+                return
+            of_runs.by_run[run] = (*of_runs.by_run.get(run, ()), listener)
+            if of_runs not in self.listeners:
+                self.listeners.append(of_runs)
 
     def remove(self, listener: Any) -> None:
         """Close a listener, and hand no more events to it."""
-        self.listeners = tuple(other for other in self.listeners if other is not listener)
+        with self._lock:
+            run, by_run = getattr(listener, "run", ""), self._of_runs.by_run
+            if run:
+                left = tuple(other for other in by_run.pop(run, ()) if other is not listener)
+                if left:
+                    by_run[run] = left
+            gone = listener if by_run or not run else self._of_runs
+            self.listeners[:] = [other for other in self.listeners if other is not gone]
         listener.close()
 
     def emit(self, run: str, event: Event) -> None:
@@ -200,7 +236,7 @@ class EventSink:
         event.time = self._clock()
         event.seq = seq = self._seq.get(run, 0)
         self._seq[run] = seq + 1
-        for listener in self.listeners:
+        for listener in (*self.listeners,):
             try:
                 listener.put(event)
             except Exception:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack
 
+from toolcrib.agent.as_tool import AgentToolOptions, agent_tool
 from toolcrib.agent.clear_results import ClearOldResults, tool_in
 from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultingTypeVar
 
     from toolcrib.agent.transcript import TranscriptFile
+    from toolcrib.context import Context
+    from toolcrib.function import FunctionTool
     from toolcrib.toolbox.options import ToolboxOptions
 
     Deps = DefaultingTypeVar("Deps", default=Any)
@@ -33,11 +36,15 @@ MAX_FAILURES = 3  # failures of one tool in a row before the run pauses
 
 
 class RunOptions(TypedDict, Generic[Deps], total=False):
-    """The options of a run: an earlier transcript to go on with, dependencies, a file to write the transcript to."""
+    """The options of a run: an earlier transcript to go on with, dependencies, a file to write the transcript to.
+
+    `within` is the context of a call that the run belongs to.
+    """
 
     messages: Sequence[Message]
     deps: Deps | None
     transcript: TranscriptFile | None
+    within: Context[Any] | None
 
 
 class Agent(Generic[Deps]):
@@ -150,6 +157,17 @@ class Agent(Generic[Deps]):
     def toolbox(self) -> Toolbox[Deps]:
         return self._settings.toolbox
 
+    def as_tool(
+        self, name: str, description: str, **options: Unpack[AgentToolOptions]
+    ) -> FunctionTool[..., Any]:
+        """A tool for another agent. Its one parameter is the task; its result is the text of a run of this agent.
+
+        The run belongs to the call: what it uses counts in the outer run, whose budget ends it; its questions go to
+        the outer approver; it may do at most what both agents may do. Its effect is the worst of the tools that this
+        agent's policy shows now. Without a `timeout`, budgets alone limit its time.
+        """
+        return agent_tool(self._settings, name, description, options)
+
     def start(
         self,
         task: str | Message,
@@ -157,6 +175,7 @@ class Agent(Generic[Deps]):
         messages: Sequence[Message] = (),
         deps: Deps | None = None,
         transcript: TranscriptFile | None = None,
+        within: Context[Any] | None = None,
     ) -> Run:
         """A run of the task: `await` it for its Outcome, iterate over it for its events, or `cancel` it."""
         if not isinstance(task, str | Message):
@@ -167,7 +186,7 @@ class Agent(Generic[Deps]):
                 "messages are Message objects, as in outcome.messages or [Message.user('Hi')]; "
                 f"saved ones come back by messages_from_json; got {odd[0]!r}"
             )
-        return Run(self._settings, task, given, deps, transcript)
+        return Run(self._settings, task, given, deps, transcript, within)
 
     async def run(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> Outcome:
         """Work on a task until it ends; `messages=` continues an earlier outcome's transcript."""

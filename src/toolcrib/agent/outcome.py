@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from toolcrib.messages import Message, Usage
@@ -50,7 +50,8 @@ class Budget:
 class Outcome:
     """The outcome of a run. `messages` is the whole transcript: hand it to `run` again to go on.
 
-    `detail` says more about the reason; `text` is the final answer or summary.
+    `detail` says more about the reason; `text` is the final answer or summary. `nested` are the outcomes of the runs
+    within its calls, in the order in which they ended; what they used is part of `usage`.
     """
 
     reason: Reason
@@ -60,6 +61,7 @@ class Outcome:
     turns: int
     run: str
     detail: str = ""
+    nested: list[Outcome] = field(default_factory=list)
 
     @property
     def finished(self) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.agent.account import Account
 from toolcrib.agent.answer import read_answer
 from toolcrib.agent.clear_results import CACHE_SECONDS, ClearedRequests, tool_in
 from toolcrib.agent.completion import COMPLETION
@@ -41,11 +41,11 @@ from toolcrib.messages import (
 from toolcrib.models.model import ModelError
 from toolcrib.prepared import Refused
 from toolcrib.result import ToolResult
-from toolcrib.sink import Subscription
-from toolcrib.toolbox import ToolList, model_messages
+from toolcrib.toolbox import Toolbox, ToolList, model_messages
 
 if TYPE_CHECKING:
     from toolcrib.agent.transcript import TranscriptFile
+    from toolcrib.context import Context
     from toolcrib.toolbox.early_start import EarlyStart
 
 __all__ = ["Run"]
@@ -74,15 +74,23 @@ class Run:
         self,
         settings: AgentSettings,
         task: str | Message,
-        messages: Sequence[Message],
-        deps: Any,
-        transcript: TranscriptFile | None,
+        messages: Sequence[Message] = (),
+        deps: Any = None,
+        transcript: TranscriptFile | None = None,
+        within: Context[Any] | None = None,
     ) -> None:
-        self.id = os.urandom(16).hex()
         self.settings = settings
-        self.box = settings.toolbox
         self.messages: list[Message] = list(messages)
-        self.usage = Usage()
+        self.id: str
+        self.box: Toolbox[Any]
+        outer: Account | None
+        if within is None:
+            self.id, self.box, outer = os.urandom(16).hex(), settings.toolbox, None
+        else:
+            self.id, self.box, outer = within.nested_run(settings.toolbox)
+            if deps is None and self.box.deps is None:
+                deps = within.deps
+        self.account = Account(settings.budget, outer)
         self.turns = 0
         self.restarted = 0  # of the turns: answers that broke off and began again
         self.outcome: Outcome | None = None
@@ -102,6 +110,11 @@ class Run:
 
     # -- from outside
 
+    @property
+    def usage(self) -> Usage:
+        """What the run used so far, with the runs within its calls."""
+        return self.account.usage
+
     def __await__(self) -> Generator[Any, Any, Outcome]:
         return self._outcome().__await__()
 
@@ -112,13 +125,12 @@ class Run:
             self._task.cancel()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        subscription: Subscription = self.box.events()
+        subscription = self.box.events(self.id)
         work = self._ensure_task()
         work.add_done_callback(lambda _: subscription.close())
         try:
             async for event in subscription:
-                if event.run == self.id or event.run.startswith(f"{self.id}/"):
-                    yield event
+                yield event
         finally:
             self.box.unsubscribe(subscription)
 
@@ -146,14 +158,16 @@ class Run:
             raise
 
     def _cancelled_before_start(self) -> Outcome:
-        return self._finished(Reason.CANCELLED, "", "the run was cancelled before it started")
+        outcome = self._finished(Reason.CANCELLED, "", "the run was cancelled before it started")
+        self.box.forget(self.id)
+        return outcome
 
     # -- the loop
 
     async def _guarded(self) -> Outcome:
         """Run the loop within its wall-time budget. Every way out goes through `_finished`."""
         deadline = asyncio.timeout(self.settings.budget.seconds)
-        self._started = time.monotonic()
+        self.account.begin()
         try:
             async with deadline, self.box:
                 return await self._loop()
@@ -180,8 +194,7 @@ class Run:
     async def _loop(self) -> Outcome:
         await self._open()
         while True:
-            spent = self.settings.budget.spent(self.usage, time.monotonic() - self._started)
-            if spent:
+            if spent := self.account.spent():
                 return self._finished(Reason.BUDGET, "", spent)
             if self.turns - self.restarted >= self.settings.max_turns:
                 return await self._summarised()
@@ -234,7 +247,7 @@ class Run:
         except BaseException:
             await streaming.discard()
             raise
-        self.usage = self.usage + response.usage
+        self.account.add(response.usage)
         self._append(response.message)
         self._chosen |= any(call.name in request.tool_choice.names for call in response.message.calls)
         if response.message.calls:
@@ -312,7 +325,7 @@ class Run:
         for message in fresh:
             self._write(message)
         self._append(self._task_message)
-        self.box.begin(self.id, self.messages)
+        self.box.begin(self.id, self.messages, self.account)
         if self._cleared is not None:
             tool_in(self.box).conversations[self.id] = self.messages
         if self.box.sink:
@@ -412,7 +425,12 @@ class Run:
 
     def _finished(self, reason: Reason, text: str, detail: str = "") -> Outcome:
         if self.outcome is None:
-            self.outcome = Outcome(reason, text, self.messages, self.usage, self.turns, self.id, detail)
+            account = self.account
+            self.outcome = Outcome(
+                reason, text, self.messages, account.usage, self.turns, self.id, detail, account.nested
+            )
+            if account.outer is not None:
+                account.outer.nested.append(self.outcome)
             if self.box.sink:
                 self.box.emit(self.id, RunFinished(reason.value, text, detail))
         return self.outcome

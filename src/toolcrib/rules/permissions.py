@@ -11,6 +11,7 @@ from typing import NamedTuple
 from toolcrib.access import PATHS, Access, DeniedPaths, Reach
 from toolcrib.rules.comparable_paths import comparable_path
 from toolcrib.rules.policy import RulePolicy
+from toolcrib.toolbox.nested import BothPolicies
 from toolcrib.toolbox.policy import AutonomyPolicy, Policy, PolicyRequest
 
 __all__ = ["CallPermissions", "call_permissions", "covering"]
@@ -43,7 +44,29 @@ def call_permissions(policy: Policy, request: PolicyRequest) -> CallPermissions:
         return CallPermissions(
             _without_secrets(lambda access: access.reach is Reach.READ or decided(access), policy, accesses)
         )
+    if isinstance(policy, BothPolicies):
+        return _of_both(*(call_permissions(one, request) for one in policy.both))
     return CallPermissions(decided)
+
+
+def _of_both(first: CallPermissions, second: CallPermissions) -> CallPermissions:
+    """What both permit. What either denies is denied."""
+
+    def permits(access: Access) -> bool:
+        return first.permits(access) and second.permits(access)
+
+    finding = [one.denied_paths for one in (first, second) if one.denied_paths is not None]
+
+    def denied_paths(root: str, others: Iterable[str]) -> DeniedPaths:
+        folders = tuple(others)
+        found = [find(root, folders) for find in finding]
+        return DeniedPaths(
+            tuple(dict.fromkeys(path for one in found for path in one.hidden)),
+            tuple(dict.fromkeys(path for one in found for path in one.read_only)),
+            "; ".join(one.incomplete for one in found if one.incomplete),
+        )
+
+    return CallPermissions(permits, denied_paths if finding else None)
 
 
 def _without_secrets(

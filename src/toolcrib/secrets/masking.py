@@ -35,10 +35,15 @@ __all__ = ["Masking", "problem_of"]
 
 
 class Masking:
-    """The secrets of one toolbox. Values are read from the store when they are needed."""
+    """The secrets of one toolbox. Values are read from the store when they are needed.
 
-    def __init__(self, store: SecretStore) -> None:
-        self._store = store
+    The values of `others` are masked too, and no call can name them.
+    """
+
+    def __init__(self, store: SecretStore, others: Masking | None = None) -> None:
+        self.store = store
+        self._others = others
+        self._of_others: dict[str, str] = {}
         self._known: dict[str, str] = {}
         self._names: frozenset[str] = frozenset()
         self._redactor: Redactor | None = None
@@ -49,7 +54,7 @@ class Masking:
     def names(self) -> Collection[str]:
         """The names that a call may refer to; none while the store cannot be read."""
         try:
-            return self._store.names()
+            return self.store.names()
         except Exception:  # a store may be anybody's, and fail in its own way
             return ()
 
@@ -59,7 +64,7 @@ class Masking:
         if not isinstance(arguments, dict) or next(iter(find_references(arguments)), None) is None:
             return ready.params
         try:
-            made = reveal(arguments, definition.facts.secrets, self._store)
+            made = reveal(arguments, definition.facts.secrets, self.store)
         except (KeyError, SecretError) as problem:
             name = problem.args[0] if isinstance(problem, KeyError) else ""
             logging.getLogger("toolcrib").warning(
@@ -168,16 +173,31 @@ class Masking:
     def redactor(self) -> Redactor:
         """A redactor of all values that the store has by now."""
         names = frozenset(self.names()) or self._names
-        if self._redactor is None or names != self._names:
-            self._names = names
+        of_others = {} if self._others is None else self._others.values_now()
+        if self._redactor is None or names != self._names or of_others != self._of_others:
+            self._names, self._of_others = names, of_others
             for name in names.difference(self._known):
                 self._read(name)
-            self._redactor = Redactor(self._known)
+            self._redactor = Redactor(self.values())
         return self._redactor
+
+    def values_now(self) -> dict[str, str]:
+        """All values that are masked, as the store has them by now."""
+        assert self.redactor is not None
+        return self.values()
+
+    def values(self) -> dict[str, str]:
+        """All values that are masked, by names."""
+        others = {
+            name if name not in self._known else f"{name} (of the caller)": value
+            for name, value in self._of_others.items()
+            if self._known.get(name) != value
+        }
+        return {**others, **self._known}
 
     def _read(self, name: str) -> None:
         try:
-            value = self._store.get(name)
+            value = self.store.get(name)
         except Exception as problem:
             logging.getLogger("toolcrib").warning("secret %s cannot be read, nor masked: %s", name, problem)
             return
@@ -191,7 +211,7 @@ class Masking:
         if name in self._known:
             self._known[f"{name} (before)"] = self._known[name]
         self._known[name] = value
-        self._redactor = Redactor(self._known)
+        self._redactor = Redactor(self.values())
 
 
 def _media(redactor: Redactor, part: Image | Audio | File, found: dict[str, None]) -> Part:

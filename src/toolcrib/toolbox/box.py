@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from toolcrib.call import CallKey, ToolCall
+from toolcrib.effect import Effect
 from toolcrib.events import Event
 from toolcrib.facts import MaxOutput
 from toolcrib.middleware import ExecuteStep, PrepareStep, as_steps
@@ -30,7 +31,7 @@ from toolcrib.toolbox.context_host import ContextHost
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.entered_toolsets import EnteredToolsets
 from toolcrib.toolbox.listing import ToolLists
-from toolcrib.toolbox.masking import masking_of
+from toolcrib.toolbox.masking import masking_of, nested_masking
 from toolcrib.toolbox.operator_log import Mask, OperatorLog, unmasked
 from toolcrib.toolbox.options import AutonomyName, CallOptions, Deps
 from toolcrib.toolbox.path import CallPath
@@ -133,7 +134,7 @@ class Toolbox(Watched, Generic[Deps]):
         self._mask: Mask = self.masking.mask if self.masking is not None else unmasked
         self._limiter = limiter_of(limits)
         self._audit = audit
-        self._runs = Runs(self.sink, self._limiter)
+        self._runs = Runs(self.sink)
         where = str(project) if project else ""
         self._approvals = Approvals(self._runs, storage=approvals, project=where, clock=clock)
         self._operator = OperatorLog(self.sink, self._mask)
@@ -143,7 +144,7 @@ class Toolbox(Watched, Generic[Deps]):
         self._report = Report(self.sink, self._stats, self._operator, self._mask, self.masking, audit)
         self._runaway = RunawayCalls()
         self._steps = as_steps(around_prepare, around_execute)
-        self._telemetry = telemetry_step(tracer, record_content, self._mask)
+        self._tracing = (tracer, record_content)
         self._traced = tracer is not None
         self._timeout = timeout
         self._max_output, self._overflow, self._grace = max_output, overflow, grace
@@ -183,13 +184,14 @@ class Toolbox(Watched, Generic[Deps]):
             preparation, questions, decider, self._report, self._runs, self._runaway, operator, make_executor,
             steps=self._steps.around_execute,
             own_steps=(admission,) if self._limiter is not None or self._audit is not None else (),
-            telemetry=self._telemetry,
+            telemetry=telemetry_step(*self._tracing, mask),
             traced_always=self._traced,
             timeout=self._timeout,
             grace=self._grace,
             timer=self._timer,
         )  # fmt: skip
         host.inner_call = lambda call, key, deps: path.call(call, key, None, deps, None, None)
+        host.nested_box = lambda box, run, most: box._within(self, run, most)
         self._tool_lists = ToolLists(self.registry, decider, host, operator, self._runs)
 
     # -- what is in the box
@@ -257,6 +259,30 @@ class Toolbox(Watched, Generic[Deps]):
         made._portal = None
         made._toolsets = self._toolsets.borrowed()
         made._compose_path(restricted_policy(self.policy, tools, rules, autonomy))
+        return made
+
+    def _within(self, outer: Toolbox[Any], run: str, most: Effect) -> Toolbox[Deps]:
+        """These tools for a run within a call of another box, which may do at most what both boxes may do.
+
+        Approver, approvals, audit log and events are the other box's; limits and middleware are those of both.
+        """
+        from toolcrib.toolbox.nested import BothLimiters, BothPolicies
+
+        made = copy.copy(self)
+        made._portal = None
+        made.masking, made.sink = nested_masking(self.masking, outer.masking, outer.sink)
+        made._mask = made.masking.mask if made.masking is not None else unmasked
+        made._limiter = (
+            outer._limiter if self._limiter is None else BothLimiters(self._limiter, outer._limiter, run)
+        )
+        made._audit = outer._audit if outer._audit is not None else self._audit
+        made._runs, made._approvals, made._approving = outer._runs, outer._approvals, outer._approving
+        made._operator = OperatorLog(made.sink, made._mask)
+        made._report = Report(made.sink, self._stats, made._operator, made._mask, made.masking, made._audit)
+        made._steps = self._steps.within(outer._steps)
+        if outer._traced:
+            made._tracing, made._traced = outer._tracing, True
+        made._compose_path(BothPolicies(self.policy, outer._decider, most))
         return made
 
     # -- the path
@@ -391,7 +417,7 @@ class Toolbox(Watched, Generic[Deps]):
         """
         from toolcrib.toolbox.dry_run import dry_run
 
-        runs = Runs(self.sink, None)
+        runs = Runs(self.sink)
         key = CallKey("dry run", 0, 0)
         runs.set_provenance(key.run, provenance)
         decider = Decider(policy or self.policy, self._approvals, runs, self.masking)
@@ -434,14 +460,31 @@ class Toolbox(Watched, Generic[Deps]):
 
             await asyncio.to_thread(self._portal.close)
 
-    def begin(self, run: str, messages: Iterable[Message]) -> None:
-        """Begin a run with these messages: their taint and the user's texts count for the policy's decisions."""
-        if self._decider.tracks_taint:
-            self._runs.set_provenance(run, of_messages(messages))
+    def begin(self, run: str, messages: Iterable[Message], account: Any = None) -> None:
+        """Begin a run with these messages: their taint and the user's texts count for the policy's decisions.
+
+        A run within a call has the provenance of the run that it belongs to: its task is no user's text. `account` is
+        what runs within its calls are counted in.
+        """
+        self._runs.set_account(run, account)
+        if not self._decider.tracks_taint:
+            return
+        provenance = of_messages(messages)
+        if not self._runs.is_nested(run):
+            self._runs.set_provenance(run, provenance)
+        for tool in provenance.taint:
+            self._runs.add_taint(run, tool)
 
     def forget(self, run: str) -> None:
-        """A run is over: drop what was remembered for it (always-answers, provenance, event numbers)."""
+        """A run is over: drop what was remembered for it (always-answers, provenance, counts, event numbers)."""
         self._runs.forget(run)
+        if self._limiter is not None:
+            self._limiter.forget(run)
+
+    @property
+    def tracks_taint(self) -> bool:
+        """Whether the policy looks at what came from outside."""
+        return self._decider.tracks_taint
 
     def provenance(self, run: str) -> Provenance:
         """The taint of a run and its user's texts; empty where no rule asks for them."""

@@ -20,6 +20,7 @@ from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.nested import NestedRun
 from toolcrib.toolbox.operator_log import Mask
 from toolcrib.toolbox.policy import PolicyRequest, Verb
 from toolcrib.toolbox.threads import Workers
@@ -42,9 +43,11 @@ MAX_DEPTH = 16  # calls within calls within calls
 class ContextHost:
     """Implements `toolcrib.context.Host`; the toolbox itself is out of a tool's reach."""
 
-    __slots__ = ("_approving", "_audit", "_decider", "_mask", "_sink", "_workers", "inner_call")
+    __slots__ = ("_approving", "_audit", "_decider", "_mask", "_sink", "_workers", "inner_call", "nested_box")
 
-    inner_call: InnerCall  # set where the path is made, which itself needs a host
+    # Set where the path is made, which itself needs a host.
+    inner_call: InnerCall
+    nested_box: Callable[[Any, str, Effect], Any]
 
     def __init__(
         self,
@@ -176,6 +179,16 @@ class ContextHost:
             return model_messages.too_deep(name, MAX_DEPTH)
         ctx._inner += 1
         return await self.inner_call(ToolCall(name, arguments), CallKey(run, 0, ctx._inner), ctx.deps)
+
+    def nested_run(self, ctx: Context[Any], box: Any) -> NestedRun:
+        runs = self._decider.runs
+        inner, _ = runs.open_inner(ctx.key)
+        ctx._inner += 1
+        run = runs.open_nested(CallKey(inner, 0, ctx._inner))
+        made = self.nested_box(box, run, ctx._definition.facts.effect)
+        if made.tracks_taint and not self._decider.tracks_taint:
+            runs.add_taint(run, ctx.tool)  # nobody knows what the run read so far
+        return NestedRun(run, made, runs.account(ctx.key.run))
 
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T:
         import asyncio

@@ -66,7 +66,8 @@ class Decider:
         ready = Ready(call, key, tool, params, given, edits, effect, OneExecution(), Lookups())
         policy = self.policy
         if type(policy) is AutonomyPolicy and (
-            not policy.looks or effect > WRITE or "accesses" not in definition.hooks
+            not policy.looks
+            or (not definition.facts.delegates and (effect > WRITE or "accesses" not in definition.hooks))
         ):
             decision = policy.by_effect[effect]  # all that it would look at
         else:

@@ -101,6 +101,15 @@ class PolicyRequest:
         accesses = self.accesses
         return bool(accesses) and all(access.free for access in accesses or ())
 
+    @property
+    def delegated(self) -> bool:
+        """Whether all that the call changes is changed by calls that are decided on by themselves."""
+        return self.prepared is not None and self.facts.delegates
+
+
+def _only_free_changes(request: PolicyRequest) -> bool:
+    return request.effect is Effect.WRITE and request.free
+
 
 class Policy(Protocol):
     """Decides each call; `shows` says whether a tool is worth showing to a model at all."""
@@ -138,11 +147,9 @@ class AutonomyPolicy:
             if secret is not None:
                 verb = Verb.ASK if self.autonomy is Autonomy.SUPERVISED else Verb.DENY
                 return Decision(verb, f"it reads {secret}, which may hold secrets")
-        return (
-            ALLOWED
-            if decision.verb is Verb.ASK and request.effect is Effect.WRITE and request.free
-            else decision
-        )
+        if decision.verb is Verb.ASK and (request.delegated or _only_free_changes(request)):
+            return ALLOWED
+        return decision
 
     def shows(self, facts: Facts) -> bool:
         return self.by_effect[facts.effect] is not _READ_ONLY

@@ -9,6 +9,7 @@ from typing import Any
 from toolcrib.compiling.definition import Definition
 from toolcrib.context import Context
 from toolcrib.errors import ToolDefinitionError, cancelled_from_within
+from toolcrib.facts import Facts
 from toolcrib.prepared import ResolvedTool
 from toolcrib.tool import Tool
 from toolcrib.toolset import ToolFactory, ToolLike, Toolset, name_of, unwrapped
@@ -117,6 +118,12 @@ class Registry:
         """The built-in tool of this name."""
         entry = self._builtin.get(name)
         return None if entry is None else entry.supplied
+
+    def given_facts(self) -> tuple[list[Facts], bool]:
+        """The facts of the tools that were given; and whether toolsets and factories supply more, unknown by now."""
+        supplied = [entry.supplied for entry in {**self._builtin, **self._tools}.values()]
+        known = [tool.facts for tool in supplied if not isinstance(tool, ToolFactory)]
+        return known, bool(self._toolsets) or len(known) < len(supplied)
 
     @property
     def toolsets(self) -> tuple[Toolset, ...]:

@@ -1,4 +1,4 @@
-"""What is remembered of each run while it lasts: approvals, provenance, and which run called which."""
+"""What is remembered of each run while it lasts: approvals, provenance, its account, and which run called which."""
 
 from __future__ import annotations
 
@@ -35,16 +35,20 @@ class Runs:
     that is outermost: its approvals hold for them, and its limits.
     """
 
-    def __init__(self, sink: EventSink, limiter: Limiter | None) -> None:
+    def __init__(self, sink: EventSink) -> None:
         self._sink = sink
-        self._limiter = limiter
         self._provenance: dict[str, Provenance] = {}
         self._approved: dict[str, list[tuple[Any, Any]]] = {}
         self._described: dict[str, dict[Any, Any]] = {}
+        self._accounts: dict[str, Any] = {}
 
     def outermost(self, run: str) -> str:
         """The run that a call counts to."""
         return self._sink.outermost(run) if self._sink.parents else run
+
+    def is_nested(self, run: str) -> bool:
+        """Whether a run belongs to a call of another run."""
+        return run in self._sink.parents
 
     def open_inner(self, key: CallKey) -> tuple[str, int]:
         """The run of the calls that a tool makes in its call, and how deep calls within calls are by now."""
@@ -52,20 +56,25 @@ class Runs:
         self._sink.parents[run] = key.run
         return run, self._sink.depth(run)
 
+    def open_nested(self, key: CallKey) -> str:
+        """The run of an agent that a call began; `key` is the agent's place among what the call made."""
+        run = str(key)
+        self._sink.parents[run] = key.run
+        return run
+
     def close_inner(self, key: CallKey) -> None:
         """A call has ended: drop the run of the calls that it made."""
         self._drop(str(key))
 
     def forget(self, run: str) -> None:
-        """The run is over: drop its approvals, its provenance, its counts and the numbers of its events."""
+        """The run is over: drop its approvals, its provenance, its account and the numbers of its events."""
         self._drop(run)
         self._described.pop(run, None)
-        if self._limiter is not None:
-            self._limiter.forget(run)
 
     def _drop(self, run: str) -> None:
         self._provenance.pop(run, None)
         self._approved.pop(run, None)
+        self._accounts.pop(run, None)
         self._sink.forget(run)
 
     # -- what factories made
@@ -91,10 +100,29 @@ class Runs:
         return str(key) in self._provenance
 
     def add_taint(self, run: str, tool: str) -> None:
-        """A tool brought in content from outside: the run and the outermost run are tainted by it."""
-        for name in {run, self.outermost(run)}:
+        """A tool brought in content from outside: the run, and all runs that it belongs to, are tainted by it."""
+        for name in self._with_parents(run):
             known = self._provenance.get(name, UNKNOWN)
             self._provenance[name] = known._replace(taint=known.taint | {tool})
+
+    # -- what a run uses
+
+    def set_account(self, run: str, account: Any) -> None:
+        """The account in which a run counts what it uses."""
+        self._accounts[run] = account
+
+    def account(self, run: str) -> Any:
+        """The account of the run, or of the nearest run that it belongs to; None if nobody counts."""
+        return next(
+            (self._accounts[name] for name in self._with_parents(run) if name in self._accounts), None
+        )
+
+    def _with_parents(self, run: str) -> list[str]:
+        names = [run]
+        while run in self._sink.parents:
+            run = self._sink.parents[run]
+            names.append(run)
+        return names
 
     # -- approvals
 

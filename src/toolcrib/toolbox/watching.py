@@ -31,9 +31,12 @@ class Watched:
         self.sink.add(subscription)
         return subscription
 
-    def events(self) -> Subscription:
-        """A queue of all events from now on, to be read with `async for`; `unsubscribe` ends it."""
-        subscription = Subscription()
+    def events(self, run: str = "") -> Subscription:
+        """A queue of all events from now on, to be read with `async for`; `unsubscribe` ends it.
+
+        With `run`, only the events of that run and of the runs within it.
+        """
+        subscription = Subscription(run=run)
         self.sink.add(subscription)
         return subscription
 

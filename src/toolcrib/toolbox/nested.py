@@ -1,0 +1,94 @@
+"""What holds for a run within a call of another run: the rights of both, the limits of both, the secrets of its own."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from toolcrib.effect import Effect
+from toolcrib.facts import Facts
+from toolcrib.toolbox.policy import Decision, Policy, PolicyRequest, Verb
+from toolcrib.toolbox.runs import Limiter
+
+__all__ = ["BothLimiters", "BothPolicies", "NestedRun"]
+
+ORDER = (Verb.ALLOW, Verb.ASK, Verb.DENY)
+
+
+class NestedRun(NamedTuple):
+    """The place of a run within a call: its name, its toolbox, and the account of the run that the call belongs to."""
+
+    run: str
+    box: Any
+    account: Any
+
+
+class HasPolicy(Protocol):
+    """Whose policy may be replaced by another at any time."""
+
+    policy: Policy
+
+
+class BothPolicies:
+    """The rights that two policies give: the stricter decision counts, and no call does more than `most`."""
+
+    def __init__(self, own: Policy, outer: HasPolicy, most: Effect) -> None:
+        self._own = own
+        self._outer = outer
+        self._most = most
+
+    @property
+    def both(self) -> tuple[Policy, Policy]:
+        """The two policies, as they are now."""
+        return self._outer.policy, self._own
+
+    @property
+    def tracks_taint(self) -> bool:
+        return any(getattr(policy, "tracks_taint", False) for policy in self.both)
+
+    def decide(self, request: PolicyRequest, /) -> Decision:
+        if request.effect > self._most:
+            limit = f"the call that this belongs to may {_MAY[self._most]}"
+            return Decision(Verb.DENY, limit)
+        first, second = (policy.decide(request) for policy in self.both)
+        decision = max(first, second, key=lambda made: ORDER.index(made.verb))
+        if decision.verb is Verb.ASK and first.verb is second.verb and second.strict:
+            return second
+        return decision
+
+    def shows(self, facts: Facts) -> bool:
+        return facts.effect <= self._most and all(policy.shows(facts) for policy in self.both)
+
+    def restricted(self, rules: Any = (), autonomy: Any = None) -> BothPolicies:
+        """The same with further deny and ask rules, and less autonomy."""
+        from toolcrib.toolbox.restrict import restricted_policy
+
+        return BothPolicies(restricted_policy(self._own, None, rules, autonomy), self._outer, self._most)
+
+
+_MAY = {Effect.READ: "only read", Effect.WRITE: "change, but not destroy, something", Effect.DESTRUCTIVE: ""}
+
+
+class BothLimiters:
+    """Two limiters: the own one counts for the nested run, the outer one for the outermost run."""
+
+    def __init__(self, own: Limiter, outer: Limiter | None, run: str) -> None:
+        self._own = own
+        self._outer = outer
+        self._run = run
+
+    def take(self, run: str, tool: str) -> str:
+        why = self._own.take(self._run, tool)
+        if why or self._outer is None:
+            return why
+        why = self._outer.take(run, tool)
+        if why:
+            self._own.give_back(self._run, tool)
+        return why
+
+    def give_back(self, run: str, tool: str) -> None:
+        self._own.give_back(self._run, tool)
+        if self._outer is not None:
+            self._outer.give_back(run, tool)
+
+    def forget(self, run: str) -> None:
+        self._own.forget(self._run)

@@ -5,9 +5,10 @@ import typing
 import warnings
 from typing import Annotated, Any, Literal
 
+import jsonschema_rs
 import pytest
 import typing_extensions
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import to_json
 
 from tests.cases import each
@@ -279,7 +280,7 @@ def test_a_nullable_parameter_without_default_may_be_left_out(
 def test_all_kinds_show_a_model_the_same_schema() -> None:
     schemas = {kind: made.definition().spec.input_schema for kind, made in KINDS.items()}
     for schema in schemas.values():
-        text = to_json(schema).replace(b',"additionalProperties":false', b"")
+        text = to_json(schema)
         assert text.replace(b',"description":"The x."', b"") == to_json(schemas["model"])
     assert schemas["model"]["required"] == ["items"]
 
@@ -303,6 +304,63 @@ def test_every_field_that_does_not_fit_is_told(kind: str, arguments: Any, fields
     assert result.code == "invalid_arguments"
     told = {line.removeprefix("- ").split(":")[0] for line in result.text.splitlines() if line[:2] == "- "}
     assert told == set(fields)
+
+
+class OpenWithValidator(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    z: int | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def as_it_is(cls, given: Any) -> Any:
+        return given
+
+
+class Tree(BaseModel):
+    kids: "list[Tree]" = []
+
+
+def many_kinds(
+    model: InnerModel,
+    data: InnerData,
+    typed: InnerTyped,
+    either: InnerModel | int,
+    listed: list[InnerModel],
+    named: dict[str, InnerModel],
+    tree: Tree,
+    bare: OpenWithValidator,
+) -> str:
+    return "done"
+
+
+UNKNOWN_FIELDS = [
+    ("", False), ("model", False), ("data", False), ("typed", False), ("either", False), ("listed.0", False),
+    ("named.a", False), ("tree", False), ("tree.kids.0", False), ("named", True), ("bare", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "taken"), UNKNOWN_FIELDS)
+def test_the_shown_schema_and_the_parser_agree_about_unknown_fields(place: str, taken: bool) -> None:
+    made = tool(many_kinds, effect=READ, secrets=())
+    arguments: Any = {name: {} for name in ("model", "data", "typed", "either", "named", "bare")}
+    arguments |= {"listed": [{}], "named": {"a": {}}, "tree": {"kids": [{}]}}
+    target = arguments
+    for step in place.split(".") if place else ():
+        target = target[int(step) if step.isdigit() else step]
+    target["zz"] = {}
+    assert Toolbox([made]).call_sync("many_kinds", arguments).is_error is not taken
+    for dialect in ("openai", "anthropic", "mistral"):  # those that take recursion and every keyword
+        assert jsonschema_rs.is_valid(made.spec.in_dialect(dialect), arguments) is taken
+
+
+@pytest.mark.parametrize("dialect", ["bedrock", "openai-strict", "anthropic-strict"])
+def test_a_dialect_that_takes_few_keywords_says_that_objects_are_closed(dialect: str) -> None:
+    def few(model: InnerModel, either: InnerData | int) -> str:
+        return "done"
+
+    schema = tool(few, effect=READ, secrets=()).spec.in_dialect(dialect)
+    assert schema["properties"]["model"]["additionalProperties"] is False
+    assert schema["properties"]["either"]["anyOf"][0]["additionalProperties"] is False
 
 
 def test_extras_are_taken_where_the_type_says_so() -> None:

@@ -142,6 +142,20 @@ def of(schema: dict[str, Any], dialect: str, required: bool = True) -> dict[str,
     return out["properties"]["v"]
 
 
+SCALARS_OF_GEMINI = [
+    {"type": "string"},
+    {"type": "number"},
+    {"type": "boolean"},
+    {"type": "object", "properties": {}},
+]
+ANY_OF_GEMINI: dict[str, Any] = {
+    "nullable": True,
+    "anyOf": [
+        *SCALARS_OF_GEMINI,
+        {"type": "array", "items": {"nullable": True, "anyOf": SCALARS_OF_GEMINI}},
+    ],
+}
+
 REWRITTEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("openai", {"type": "string", "minLength": 3}, {"type": "string", "minLength": 3}),
     ("openai-strict", {"type": "string", "minLength": 3},
@@ -161,9 +175,24 @@ REWRITTEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
      {"type": "string", "nullable": True, "enum": ["a"]}),
     ("gemini", {"type": "object", "additionalProperties": {"type": "integer"}},
      {"type": "object", "description": "Other keys hold: integer.", "properties": {}}),
-    ("gemini", {"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}]},
+    ("bedrock", {"type": "object", "patternProperties": {"^n": {"type": "integer"}, "^s": {"type": "string"}},
+                 "additionalProperties": False},
+     {"type": "object",
+      "description": "Keys matching ^n hold: integer. Keys matching ^s hold: string. No other keys.",
+      "properties": {}, "additionalProperties": {"anyOf": [{"type": "integer"}, {"type": "string"}]}}),
+    ("bedrock", {"type": "object", "patternProperties": {"^n": {"type": "integer"}}},
+     {"type": "object", "description": "Keys matching ^n hold: integer.", "properties": {}}),
+    ("bedrock", {"oneOf": [{"const": 1}, {"type": "integer", "not": {"const": 2}}]},
+     {"anyOf": [{"enum": [1]}, {"type": "integer", "description": "Not {\"const\": 2}."}]}),
+    ("openai", {"prefixItems": [{"type": "string"}], "items": False},
+     {"type": "array", "prefixItems": [{"type": "string"}], "items": {}, "maxItems": 1}),
+    ("gemini", {"type": "string", "items": {"type": "string"}}, {"type": "string"}),
+    ("gemini", {"format": "money"}, {**ANY_OF_GEMINI, "description": "Format: money."}),
+    ("gemini", {"type": "array", "prefixItems": [{"type": "string"}]},
+     {"type": "array", "description": "In this order: string.", "items": ANY_OF_GEMINI}),
+    ("gemini", {"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}], "items": False},
      {"type": "array", "description": "In this order: string, number.",
-      "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}),
+      "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}, "maxItems": 2}),
     ("gemini", {"oneOf": [{"type": "string"}, {"type": "boolean"}]},
      {"anyOf": [{"type": "string"}, {"type": "boolean"}]}),
     ("anthropic", {"type": "string", "pattern": "^a"}, {"type": "string", "pattern": "^a"}),

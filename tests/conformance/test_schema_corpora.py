@@ -9,8 +9,9 @@ import jsonschema_rs
 import pytest
 
 from tests.conformance.conftest import load_cases, shared_dir
-from tests.test_schema_dialects import nodes, violations
+from tests.test_schema_dialects import NAMED, NODES, nodes, violations
 from toolcrib.schema import DIALECTS, clean, to_dialect
+from toolcrib.schema.canonical import clean_and_tell
 
 pytestmark = pytest.mark.slow
 
@@ -70,3 +71,111 @@ def test_a_clean_schema_accepts_exactly_what_the_schema_did() -> None:
                 differing.append((record["id"], test["valid"]))
     assert judged > 1_000
     assert not differing, (len(differing), differing[:5])
+
+
+SUITE = ("draft7", "draft2019-09", "draft2020-12")
+OF_KIND = {
+    "object": {
+        *("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
+        *("minProperties", "maxProperties", "dependentRequired", "dependentSchemas", "unevaluatedProperties"),
+    },
+    "array": {
+        *("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains"),
+        *("maxContains", "unevaluatedItems"),
+    },
+    "string": {"pattern", "minLength", "maxLength", "format", "contentEncoding", "contentMediaType"},
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+}
+TYPED = {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "not", "if"}
+POSITIVE = {"items", "additionalProperties", "contains", "unevaluatedItems", "unevaluatedProperties"}
+
+
+def rewritten(node: Any, change: Any) -> Any:
+    """A schema with each of its nodes changed, but for those inside of `not` and `if`."""
+    if isinstance(node, list):
+        return [rewritten(item, change) for item in node]
+    if not isinstance(node, dict):
+        return node
+    out = dict(node)
+    for key, value in node.items():
+        if key in NAMED:
+            out[key] = {name: rewritten(item, change) for name, item in value.items()}
+        elif key in NODES or key in POSITIVE:
+            out[key] = rewritten(value, change)
+    return change(out)
+
+
+def typed(node: dict[str, Any]) -> dict[str, Any]:
+    """A node with the type that its keywords speak of, which its author left out and every provider wants."""
+    kind = next((kind for kind, words in OF_KIND.items() if words & node.keys()), None)
+    return node if kind is None or TYPED & node.keys() else {**node, "type": kind}
+
+
+def closed(node: dict[str, Any]) -> dict[str, Any]:
+    """A node without fields that it does not name: a strict dialect takes no others."""
+    speaks = {"additionalProperties", "patternProperties"} & node.keys()
+    return {**node, "additionalProperties": False} if "properties" in node and not speaks else node
+
+
+def plain(node: dict[str, Any]) -> dict[str, Any]:
+    """A node of a dialect in standard words: null beside the type, and no field required only to be null."""
+    out = {key: value for key, value in node.items() if key != "nullable"}
+    if isinstance(out.get("required"), list):
+        fields = out.get("properties", {})
+        out["required"] = [name for name in out["required"] if not takes_null(fields[name])]
+    return {"anyOf": [out, {"type": "null"}]} if node.get("nullable") else out
+
+
+def takes_null(node: dict[str, Any]) -> bool:
+    return "null" in node.get("type", ()) or any(takes_null(variant) for variant in node.get("anyOf", ()))
+
+
+def fits(schema: dict[str, Any], value: Any) -> bool:
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return jsonschema_rs.validator_for(draft, validate_formats=False).is_valid(value)
+
+
+def arguments_of(record: Any) -> list[tuple[dict[str, Any], list[Any]]]:
+    """A schema as the input of a tool, with valid arguments: as the root, and as a field."""
+    schema, losses = clean_and_tell(record["schema"])
+    valid = [test["data"] for test in record["tests"] if test["valid"]]
+    found = []
+    if schema.get("type") == "object":
+        found.append((schema, valid))
+    if '"$ref": "#"' not in json.dumps(schema):
+        inner = {key: value for key, value in schema.items() if key != "$defs"}
+        root = {"type": "object", "properties": {"v": inner}, "required": ["v"]}
+        root |= {"$defs": schema["$defs"]} if "$defs" in schema else {}
+        found.append((root, [{"v": value} for value in valid]))
+    return [(each, [value for value in values if fits(each, value)]) for each, values in found if not losses]
+
+
+def test_what_a_dialect_drops_never_makes_the_rest_narrower() -> None:
+    judged, refused = 0, list[Any]()
+    suites = [f"corpora/json-schema-test-suite/{draft}.jsonl" for draft in SUITE]
+    for record in [record for path in [*suites, LABELLED] for record in load_cases(path)]:
+        if record.get("optional") or not isinstance(record["schema"], dict):
+            continue
+        for schema, values in arguments_of(record):
+            for name in DIALECTS:
+                lowered, losses = to_dialect(schema, name)
+                if any(loss.narrows for loss in losses):
+                    continue
+                strict = name.endswith("-strict")
+                meant = rewritten(schema, (lambda node: closed(typed(node))) if strict else typed)
+                shown = rewritten(lowered, plain) if strict or name == "gemini" else lowered
+                for value in values:
+                    judged += fits(meant, value)
+                    if fits(meant, value) and not fits(shown, value):
+                        refused.append((name, record.get("description", record.get("id")), value))
+    assert judged > 25_000
+    assert not refused, (len(refused), refused[:5])
+
+
+def test_only_dialects_that_cannot_say_anything_narrow_it() -> None:
+    narrowing = set[str]()
+    for record in load_cases(LABELLED):
+        for name in DIALECTS:
+            losses = to_dialect(record["schema"], name)[1]
+            narrowing |= {name for loss in losses if loss.narrows and loss.path}
+    assert narrowing == {"openai-strict", "anthropic-strict", "gemini", "ollama"}

@@ -71,9 +71,8 @@ def strict(core: Any) -> Any:
             new["extra_behavior"] = "forbid"
     elif kind in ("model", "dataclass"):
         behaviour = (new.get("config") or {}).get("extra_fields_behavior")
-        inner = new.get("schema")
-        if behaviour and isinstance(inner, dict) and inner.get("type") in EXTRA_BEHAVIOUR:
-            new["schema"] = {**inner, "extra_behavior": behaviour}
+        if behaviour:
+            new["schema"] = _with_extras(new.get("schema"), behaviour)
     elif kind in FIELDS:
         inner = new.get("schema")
         if isinstance(inner, dict) and inner.get("type") == "nullable":
@@ -87,6 +86,17 @@ def strict(core: Any) -> Any:
     elif kind == "float" and "allow_inf_nan" not in new:
         new["allow_inf_nan"] = False
     return new
+
+
+def _with_extras(core: Any, behaviour: str) -> Any:
+    """The fields of a class with what its config says of further ones; its validators may stand around them."""
+    if not isinstance(core, dict):
+        return core
+    if core.get("type") in EXTRA_BEHAVIOUR:
+        return {**core, "extra_behavior": behaviour}
+    if str(core.get("type")).startswith("function-"):
+        return {**core, "schema": _with_extras(core.get("schema"), behaviour)}
+    return core
 
 
 def _written_date(kind: str, core: Any) -> Any:

@@ -28,23 +28,36 @@ class _Generator(GenerateJsonSchema):
             return made
         return {kind: getattr(self, name) for kind, name in self._methods.items()}
 
+    def model_fields_schema(self, schema: Any) -> Any:
+        return _closed(schema, super().model_fields_schema(schema))
+
+    def dataclass_args_schema(self, schema: Any) -> Any:
+        return _closed(schema, super().dataclass_args_schema(schema))
+
     def emit_warning(self, kind: Any, detail: str) -> None:
         """Do nothing: a default that no JSON can show is left out, which needs no warning."""
 
 
-def slim(schema: Any) -> Any:
-    """A raw schema without a null that is the default, and without `additionalProperties: false`.
+def _closed(core: Any, schema: Any) -> Any:
+    """The schema of named fields, which says that others are refused where validation refuses them.
 
-    A parameter that may be left out and then is None needs no null beside its type; unknown fields are
-    refused whether the schema says so or not.
+    Pydantic says so itself for a TypedDict; for a model and a dataclass only where their class forbids them.
+    """
+    if core.get("extra_behavior") == "forbid":
+        schema["additionalProperties"] = False
+    return schema
+
+
+def slim(schema: Any) -> Any:
+    """A raw schema without a null that is the default.
+
+    A parameter that may be left out and then is None needs no null beside its type.
     """
     if isinstance(schema, list):
         return [slim(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     new = {key: item if key in DATA else slim(item) for key, item in schema.items()}
-    if new.get("additionalProperties") is False:
-        del new["additionalProperties"]
     properties = new.get("properties")
     if isinstance(properties, dict):
         required = new.get("required", ())

@@ -138,7 +138,12 @@ def _plain_fields(fields: Mapping[str, tuple[Any, bool]]) -> tuple[Any, Any] | N
         cores[name] = field(core, required=required and not nullable)
         properties[name] = schema
     required_names = [name for name, made in cores.items() if made["required"]]
-    raw: dict[str, Any] = {"type": "object", "properties": properties, "required": required_names}
+    raw: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "required": required_names,
+        "additionalProperties": False,
+    }
     return core_schema.typed_dict_schema(cores, extra_behavior="forbid"), raw
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from toolcrib.json_text.values import escape
@@ -23,8 +23,6 @@ _ROUNDS: Final = 5
 _BOOLEAN_STANDS: Final = frozenset(
     ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "items")
 )  # where true and false are the usual way to write a schema
-# Lost where free keys, "anything" or recursion had to become something smaller.
-_NARROWING: Final = frozenset(("additionalProperties", "patternProperties", "type", "$ref"))
 
 
 class SchemaError(ValueError):
@@ -33,16 +31,16 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A constraint of a schema that its rewritten form does not express: place (JSON pointer), keyword and value."""
+    """What a schema says that its rewritten form does not: place (JSON pointer), keyword and value.
+
+    Most losses allow more values than the schema does. One that `narrows` allows fewer: free keys, "anything" or
+    recursion became something smaller, for a dialect that has no words for them.
+    """
 
     path: str
     keyword: str
     detail: str
-
-    @property
-    def narrows(self) -> bool:
-        """Whether values that the schema allows can no longer be written; any other loss only allows more values."""
-        return self.keyword in _NARROWING
+    narrows: bool = field(default=False, repr=False)
 
 
 def clean(schema: Mapping[str, Any]) -> Schema:

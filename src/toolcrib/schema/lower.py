@@ -17,6 +17,7 @@ from toolcrib.schema.keywords import (
     ANNOTATIONS,
     KINDS,
     OF_TYPE,
+    TYPED,
     Schema,
     ordered,
     types_of,
@@ -59,7 +60,11 @@ class _At:
     path: str
     left: int  # how many more references may be expanded on the way down
     root: bool = False
+    exact: bool = False  # inside `not` and `if`, where a guess at what the author meant would turn round
     told: list[str] = field(default_factory=lambda: list[str]())
+
+    def below(self, token: str, *, exact: bool = False) -> _At:
+        return _At(f"{self.path}/{token}", self.left, exact=self.exact or exact)
 
 
 class _Lowering:
@@ -104,13 +109,19 @@ class _Lowering:
             allowed = self.dialect.root_keywords
         return allowed is None or keyword in allowed
 
-    def _lose_at(self, at: _At) -> Callable[[str, str], None]:
-        return lambda keyword, detail: self.losses.append(Loss(at.path, keyword, detail))
+    def _lose_at(self, at: _At) -> Callable[[str, str, bool], None]:
+        return lambda keyword, detail, narrows: self._lose(at, keyword, detail, narrows)
+
+    def _lose(self, at: _At, keyword: str, detail: str, narrows: bool = False) -> None:
+        self.losses.append(Loss(at.path, keyword, detail, narrows))
 
     def _drop(self, node: Schema, keyword: str, at: _At) -> Schema:
         said = sentence(keyword, node[keyword]) if keyword in KINDS else ""
-        self.losses.append(Loss(at.path, keyword, said or "left out"))
-        if said:
+        self._lose(at, keyword, said or "left out")
+        # Where an object lists its fields, a model sends no others; the sentence would stand at every object.
+        if said and not (
+            keyword == "additionalProperties" and node[keyword] is False and node.get("properties")
+        ):
             at.told.append(said)
         return {key: value for key, value in node.items() if key != keyword}
 
@@ -127,9 +138,10 @@ class _Lowering:
                     self._drop(beside, keyword, at)
             return True, self._kept(ref, beside, at)
         if at.left <= 0:
-            self.losses.append(Loss(at.path, "$ref", "recursion cut"))
+            self._lose(at, "$ref", "recursion cut")
             target = self.definitions.target(ref)
-            stub: Schema = {"type": types_of(target)[0] if types_of(target) else "object"}
+            kind = target.get("type") or inferred(target)
+            stub: Schema = {} if kind is None else {"type": kind}
             said = beside.get("description") or target.get("description")
             at.told.append("Nested further in the same way.")
             return False, shorten({**stub, **({"description": said} if said else {})})
@@ -186,7 +198,7 @@ class _Lowering:
     def _member_expanded(self, member: Schema, at: _At) -> Schema:
         """A member of an `allOf` with its reference replaced by the target; empty where recursion is cut."""
         if at.left <= 0:
-            self.losses.append(Loss(at.path, "$ref", "recursion cut"))
+            self._lose(at, "$ref", "recursion cut")
             return {}
         at.left -= 1
         return self._expanded(member["$ref"], {k: v for k, v in member.items() if k != "$ref"}, at)
@@ -205,7 +217,7 @@ class _Lowering:
         if "anyOf" in node:
             return self._drop(node, "oneOf", at)
         if not disjoint(node["oneOf"]):
-            self.losses.append(Loss(at.path, "oneOf", "read as anyOf"))
+            self._lose(at, "oneOf", "read as anyOf")
         return {"anyOf" if key == "oneOf" else key: value for key, value in node.items()}
 
     def _null(self, node: Schema, at: _At) -> Schema:
@@ -248,7 +260,7 @@ class _Lowering:
         return {**kept, "anyOf": [self._merged(shared, variant, at) for variant in node["anyOf"]]}
 
     def _type(self, node: Schema, at: _At) -> Schema:
-        if "type" in node or "anyOf" in node or "oneOf" in node or "allOf" in node:
+        if at.exact or "type" in node or "anyOf" in node or "oneOf" in node or "allOf" in node:
             return node
         if at.root:
             return {**node, "type": "object"}
@@ -262,16 +274,28 @@ class _Lowering:
             return self._anything(node, at)
         # A keyword of one type lets other types through, which no model means to use.
         if self.dialect.typed or found in ("object", "array"):
-            return shorten({**node, "type": found})
+            return shorten({**node, "type": [found, "null"] if None in node.get("enum", ()) else found})
         return node
 
+    def _idle(self, node: Schema, at: _At) -> Schema:
+        """The node without keywords that speak of other types than its own, which some providers refuse."""
+        types = types_of(node)
+        if not types or at.exact:
+            return node
+        told = frozenset().union(
+            *(OF_TYPE.get("number" if name == "integer" else name, ()) for name in types)
+        )
+        idle = [keyword for keyword in node if keyword in TYPED and keyword not in told]
+        return {key: value for key, value in node.items() if key not in idle} if idle else node
+
     def _anything(self, node: Schema, at: _At) -> Schema:
-        self.losses.append(Loss(at.path, "type", f"any value, said to be {' or '.join(self.dialect.typed)}"))
-        if self.dialect.type_lists:
-            filled = {k: v for name in self.dialect.typed for k, v in _FILLED.get(name, {}).items()}
-            return {**filled, **node, "type": list(self.dialect.typed)}
-        variants = [{"type": name, **_FILLED.get(name, {})} for name in self.dialect.typed]
-        return {**node, "anyOf": variants, "nullable": True}
+        typed = self.dialect.typed
+        self._lose(at, "type", f"any value, said to be {' or '.join(typed)}", narrows=True)
+        parts = shorten({"type": list(typed)})
+        if "array" in typed:
+            item = shorten({"type": [name for name in typed if name != "array"]})
+            parts["items"] = item if self.dialect.type_lists else {**split(item), "nullable": True}
+        return {**parts, **node} if self.dialect.type_lists else {**split(parts), "nullable": True, **node}
 
     def _enum(self, node: Schema, at: _At) -> Schema:
         values = node.get("enum")
@@ -307,16 +331,17 @@ class _Lowering:
         return node
 
     def _array(self, node: Schema, at: _At) -> Schema:
-        if "prefixItems" in node and not self._takes("prefixItems", at):
-            members: list[Any] = node["prefixItems"]
-            rest = node.get("items")
+        prefix: list[Any] = node.get("prefixItems", [])
+        rest = node.get("items", {})
+        if prefix and not self._takes("prefixItems", at):
             node = self._drop(node, "prefixItems", at)
-            kinds = [*members, *([rest] if isinstance(rest, Mapping) else [])]
-            node = {**node, "items": shorten({"anyOf": kinds})}
-            if rest is False:
-                node["maxItems"] = min(len(members), node.get("maxItems", len(members)))
-        if isinstance(node.get("items"), bool):
-            node = {**node, "items": {}, "maxItems": 0}
+            longest = node.get("maxItems", len(prefix) + 1)
+            further = [] if rest is False or longest <= len(prefix) else [rest]
+            node = {**node, "items": _either([*prefix, *further])}
+        if isinstance(rest, bool):
+            # No provider takes `items: false`: no item may follow those of the prefix.
+            longest = min(len(prefix), node.get("maxItems", len(prefix)))
+            node = {**node, "items": node["items"] if node["items"] is not rest else {}, "maxItems": longest}
         if self.dialect.items and "array" in types_of(node) and "items" not in node:
             node = {**node, "items": {}}
         return node
@@ -330,14 +355,28 @@ class _Lowering:
             # Refused by several, but whoever validates demands these names, so the model must know them.
             properties = {**properties, **{name: {} for name in gone}}
             node = {**node, "properties": properties}
+        takes_maps = self._takes("additionalProperties", at)
+        if "patternProperties" in node and takes_maps and not self._takes("patternProperties", at):
+            node = self._without_patterns(node, at)
         if not self.dialect.closed or node.get("additionalProperties") is False:
             return node
         extra = node.get("additionalProperties", True)
         if properties or at.root:
             if extra is not True or "additionalProperties" in node:
-                self.losses.append(Loss(at.path, "additionalProperties", "no other keys can be sent"))
+                self._lose(at, "additionalProperties", "no other keys can be sent", narrows=True)
             return {**node, "additionalProperties": False}
         return self._map_as_text(node, at)
+
+    def _without_patterns(self, node: Schema, at: _At) -> Schema:
+        """An object whose keys match patterns, as one with free keys: what matched a pattern is still taken."""
+        values = list(node["patternProperties"].values())
+        node = self._drop(node, "patternProperties", at)
+        extra = node.get("additionalProperties", True)
+        if extra is True and not self.dialect.closed:
+            return node
+        if extra is False:
+            at.told.append("No other keys.")
+        return {**node, "additionalProperties": _either([*values, extra]) or True}
 
     def _map_as_text(self, node: Schema, at: _At) -> Schema:
         """Strict dialects cannot express a map, whose keys are unknown. The nearest form is the object as JSON
@@ -345,8 +384,8 @@ class _Lowering:
         """
         values = phrase(node.get("additionalProperties"))
         at.told.append(f"A JSON object, written as text; values: {values}.")
-        self.losses.append(
-            Loss(at.path, "additionalProperties", "free keys: sent as JSON text, better not strict")
+        self._lose(
+            at, "additionalProperties", "free keys: sent as JSON text, better not strict", narrows=True
         )
         types = ["string" if name == "object" else name for name in types_of(node)]
         rest = {key: value for key, value in node.items() if key not in OF_TYPE["object"]}
@@ -367,7 +406,7 @@ class _Lowering:
             if refused:
                 node = self._drop(node, keyword, at)
         if not self._takes("description", at) and "description" in node:
-            self.losses.append(Loss(at.path, "description", node["description"]))
+            self._lose(at, "description", node["description"])
             node = {key: value for key, value in node.items() if key != "description"}
         return node
 
@@ -375,8 +414,23 @@ class _Lowering:
         out = dict(node)
         for keyword, value in node.items():
             descend = _DESCEND.get(KINDS.get(keyword, ""))
-            if descend is not None:
-                out[keyword] = descend(self, value, f"{at.path}/{keyword}", at.left)
+            if descend is None:
+                continue
+            before = len(self.losses)
+            out[keyword] = descend(self, value, at.below(keyword, exact=keyword in ("not", "if")))
+            if keyword in _TURNED and len(self.losses) > before:
+                out = self._without_turned(out, node, keyword, at)
+        return out
+
+    def _without_turned(self, out: Schema, node: Schema, keyword: str, at: _At) -> Schema:
+        """A node whose subschema under `keyword` was widened, which would narrow the node."""
+        if keyword == "oneOf" and "anyOf" not in out:
+            self._lose(at, keyword, "read as anyOf")
+            return {"anyOf" if key == keyword else key: value for key, value in out.items()}
+        for word in _TURNED[keyword]:
+            if word in out:
+                self._drop(node, word, at)
+                out = {key: value for key, value in out.items() if key != word}
         return out
 
     def _required(self, node: Schema, at: _At) -> Schema:
@@ -387,25 +441,39 @@ class _Lowering:
         return {**node, "properties": properties, "required": list(properties)}
 
 
-def _descend_one(self: _Lowering, value: Any, path: str, left: int) -> Any:
-    return value if isinstance(value, bool) else self._node(value, _At(path, left))
+def _either(schemas: list[Any]) -> Schema:
+    """A schema that accepts what any of the schemas accepts; {} where one of them accepts anything."""
+    if any(schema is True or not schema for schema in schemas if schema is not False):
+        return {}
+    kept = [schema for schema in schemas if schema is not False]
+    return shorten({"anyOf": kept}) if kept else {"not": {}}
 
 
-def _descend_list(self: _Lowering, value: Any, path: str, left: int) -> Any:
-    return [self._node(item, _At(f"{path}/{index}", left)) for index, item in enumerate(value)]
+def _descend_one(self: _Lowering, value: Any, at: _At) -> Any:
+    return value if isinstance(value, bool) else self._node(value, at)
 
 
-def _descend_named(self: _Lowering, value: Any, path: str, left: int) -> Any:
-    return {name: self._node(item, _At(f"{path}/{escape(name)}", left)) for name, item in value.items()}
+def _descend_list(self: _Lowering, value: Any, at: _At) -> Any:
+    return [self._node(item, at.below(str(index))) for index, item in enumerate(value)]
 
 
-_DESCEND: Final[Mapping[str, Callable[[_Lowering, Any, str, int], Any]]] = {
+def _descend_named(self: _Lowering, value: Any, at: _At) -> Any:
+    return {name: self._node(item, at.below(escape(name))) for name, item in value.items()}
+
+
+_DESCEND: Final[Mapping[str, Callable[[_Lowering, Any, _At], Any]]] = {
     "node": _descend_one,
     "nodes": _descend_list,
     "named": _descend_named,
 }
 
-_FILLED: Final[Mapping[str, Schema]] = {"object": {"properties": {}}, "array": {"items": {"type": "string"}}}
+# Keywords whose subschema, once it allows more, makes the node allow less; and what goes with each of them.
+_TURNED: Final[Mapping[str, tuple[str, ...]]] = {
+    "oneOf": ("oneOf",),
+    "not": ("not",),
+    "if": ("if", "then", "else"),
+    "contains": ("maxContains",),
+}
 
 _STEPS: Final[tuple[Callable[[_Lowering, Schema, _At], Schema], ...]] = (
     _Lowering._all_of,
@@ -414,6 +482,7 @@ _STEPS: Final[tuple[Callable[[_Lowering, Schema, _At], Schema], ...]] = (
     _Lowering._null,
     _Lowering._union,
     _Lowering._type,
+    _Lowering._idle,
     _Lowering._enum,
     _Lowering._bounds,
     _Lowering._array,

@@ -15,7 +15,7 @@ from toolcrib.schema.words import quote
 _FORMS: Final = 8  # alternatives that are spelled out in the description
 _HOPS: Final = 8  # references that are followed to reach what stands at the root
 
-Lose = Callable[[str, str], None]
+Lose = Callable[[str, str, bool], None]  # keyword, detail, whether fewer values are left
 
 
 def object_root(root: Schema, definitions: Definitions, told: list[str], lose: Lose) -> Schema:
@@ -31,7 +31,7 @@ def object_root(root: Schema, definitions: Definitions, told: list[str], lose: L
         return out
     if "object" in types or types == ["null"] or (not types and _looks_like_object(out)):
         return shorten({**{key: value for key, value in out.items() if key != "enum"}, "type": "object"})
-    lose("type", "not an object: sent as the field `value`")
+    lose("type", "not an object: sent as the field `value`", True)
     return {"type": "object", "properties": {"value": out}, "required": ["value"]}
 
 
@@ -48,9 +48,11 @@ def _joined(node: Schema, definitions: Definitions, lose: Lose) -> Schema:
         merged = merge(followed, out)
         if merged is None:
             merged = merge(_open(followed), _open(out))
-            lose("additionalProperties", "further keys are not ruled out")
+            lose("additionalProperties", "further keys are not ruled out", False)
         if merged is None:
-            merged = meet(followed, out, lambda keyword: lose(keyword, "cannot be joined with the rest"))
+            merged = meet(
+                followed, out, lambda keyword: lose(keyword, "cannot be joined with the rest", False)
+            )
         out = merged
     return _joined(out, definitions, lose) if "allOf" in out else out
 
@@ -80,7 +82,7 @@ def _flattened(node: Schema, keyword: str, definitions: Definitions, told: list[
         return node
     for variant in variants:
         if not any(variant is known for known in objects) and types_of(variant) != ["null"]:
-            lose(keyword, f"not an object: {quote(variant)}")
+            lose(keyword, f"not an object: {quote(variant)}", False)
     own: Mapping[str, Any] = rest.get("properties", {})
     properties: Schema = {**own}
     for variant in objects:
@@ -100,7 +102,7 @@ def _flattened(node: Schema, keyword: str, definitions: Definitions, told: list[
         out["additionalProperties"] = False
     text = _forms(objects, keyword)
     told.append(text)
-    lose(keyword, text or "alternatives read as one object")
+    lose(keyword, text or "alternatives read as one object", False)
     return shorten(out)
 
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from toolcrib.json_text.values import kind_of, same_json
-from toolcrib.schema.keywords import OF_TYPE, TYPED, Schema, types_of
+from toolcrib.schema.keywords import OF_TYPE, TYPED, Schema, types_of, words
 from toolcrib.schema.shorten import nullable, shorten
+
+# Formats of JSON Schema, OpenAPI and Pydantic whose values are strings.
+_TEXTS: Final = words(
+    "date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 ipvanynetwork ipvanyaddress"
+    " ipvanyinterface uri uri-reference uri-template iri iri-reference multi-host-uri uuid uuid1 uuid3 uuid4"
+    " uuid5 uuid6 uuid7 uuid8 json-pointer relative-json-pointer regex path file-path directory-path password"
+    " binary byte base64url name-email json-string color"
+)
 
 
 def or_null(node: Schema) -> Schema:
@@ -27,7 +35,10 @@ def inferred(node: Mapping[str, Any]) -> str | None:
         return "number"
     if values:
         return None
-    return next((TYPED[keyword] for keyword in node if keyword in TYPED), None)
+    # Nobody knows of which type the values of an unknown format are.
+    return next(
+        (TYPED[key] for key in node if key in TYPED and (key != "format" or node[key] in _TEXTS)), None
+    )
 
 
 def split(node: Schema) -> Schema:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from toolcrib import Agent
-from toolcrib.messages import Message, Request, Response, RestartChunk, TextChunk
+from toolcrib.messages import FallbackChunk, Message, Request, Response, RestartChunk, RetryChunk, TextChunk
 from toolcrib.models import AnthropicMessages, ModelError, OpenAIChat, Scripted
 from toolcrib.models.fallback import Fallback
 
@@ -104,7 +104,8 @@ async def test_what_may_pass_is_asked_again() -> None:
 async def test_streams_too() -> None:
     async with serving(busy(), Answer(STREAMED, kind="text/event-stream")) as peer:
         *chunks, response = await items(model(peer))
-        assert chunks == [TextChunk("Hello.")]
+        problem = "127.0.0.1:PORT:m answered 429: slow down".replace("PORT", str(peer.port))
+        assert chunks == [RetryChunk(problem, 0.0, 2, 3), TextChunk("Hello.")]
         assert response.message.text == "Hello."
         assert len(peer.asked) == 2
 
@@ -177,10 +178,12 @@ async def test_the_consumers_own_time_is_not_the_models() -> None:
 async def test_a_stream_that_breaks_begins_again() -> None:
     broken = Answer(HALF, kind="text/event-stream")
     async with serving(broken, Answer(STREAMED, kind="text/event-stream")) as peer:
-        first, restart, *rest, response = await items(model(peer))
+        first, restart, retry, *rest, response = await items(model(peer))
         assert first == TextChunk("Hel")
         assert isinstance(restart, RestartChunk)
         assert "before the answer was complete" in restart.reason
+        assert isinstance(retry, RetryChunk)
+        assert (retry.problem, retry.attempt, retry.attempts) == (restart.reason, 2, 3)
         assert rest == [TextChunk("Hello.")]
         assert response.message.text == "Hello."
 
@@ -220,7 +223,7 @@ async def test_the_next_model_is_asked() -> None:
     both = Fallback([failing(), Scripted(["Hello."], name="second")])
     assert (await both.respond(REQUEST)).message.text == "Hello."
     *chunks, response = await items(Fallback([failing(), Scripted(["Hello."])]))
-    assert chunks == [TextChunk("Hello.")]
+    assert chunks == [FallbackChunk("overloaded", "scripted"), TextChunk("Hello.")]
     assert response.message.text == "Hello."
 
 

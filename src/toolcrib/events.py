@@ -20,6 +20,10 @@ __all__ = [
     "CallFinished",
     "CallRetried",
     "Event",
+    "ModelAsked",
+    "ModelFellBack",
+    "ModelRetried",
+    "ModelSilent",
     "Notice",
     "QuestionAnswered",
     "QuestionAsked",
@@ -62,6 +66,48 @@ class TurnStarted(Event):
 
     turn: int
     kind = "turn_started"
+
+
+@dataclass(slots=True)
+class ModelAsked(Event):
+    """A request is sent to a model. Until the next event of the turn, the run waits for the model."""
+
+    turn: int
+    model: str
+    kind = "model_asked"
+
+
+@dataclass(slots=True)
+class ModelRetried(Event):
+    """A request failed, and is sent again after `delay` seconds: attempt number `attempt`, from 2, of `attempts`."""
+
+    turn: int
+    model: str
+    attempt: int
+    attempts: int
+    delay: float
+    problem: str
+    kind = "model_retried"
+
+
+@dataclass(slots=True)
+class ModelFellBack(Event):
+    """A model of a list did not answer, because of `problem`, and the next one, `model`, is asked."""
+
+    turn: int
+    model: str
+    problem: str
+    kind = "model_fell_back"
+
+
+@dataclass(slots=True)
+class ModelSilent(Event):
+    """Nothing has come from the model for so many `seconds`: 20, then 40, and so on. The run goes on waiting."""
+
+    turn: int
+    model: str
+    seconds: float
+    kind = "model_silent"
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CallChunk",
     "Chunk",
+    "FallbackChunk",
     "Message",
     "MessagePart",
     "NoticeChunk",
@@ -26,6 +27,7 @@ __all__ = [
     "Response",
     "RestartChunk",
     "ResultPart",
+    "RetryChunk",
     "Role",
     "StopReason",
     "TextChunk",
@@ -218,7 +220,25 @@ class NoticeChunk:
     message: str
 
 
-Chunk = TextChunk | ReasoningChunk | CallChunk | RestartChunk | NoticeChunk
+@dataclass(frozen=True, slots=True)
+class RetryChunk:
+    """The request failed, and is sent again after `delay` seconds: attempt number `attempt` of `attempts`."""
+
+    problem: str
+    delay: float
+    attempt: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackChunk:
+    """A model of a list did not answer, and the next one, named `model`, is asked."""
+
+    problem: str
+    model: str
+
+
+Chunk = TextChunk | ReasoningChunk | CallChunk | RestartChunk | NoticeChunk | RetryChunk | FallbackChunk
 
 
 MODES = ("auto", "none", "required")

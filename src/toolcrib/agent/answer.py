@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 
 from toolcrib.agent.streaming_turn import StreamingTurn
+from toolcrib.agent.waiting import Waiting
 from toolcrib.events import Event, Notice, ReasoningDelta, TextDelta
-from toolcrib.messages import CallChunk, Chunk, NoticeChunk, Request, Response, RestartChunk, TextChunk
+from toolcrib.messages import (
+    CallChunk,
+    Chunk,
+    FallbackChunk,
+    NoticeChunk,
+    Request,
+    Response,
+    RestartChunk,
+    RetryChunk,
+    TextChunk,
+)
 from toolcrib.models.model import Model, ModelError
 
 __all__ = ["read_answer"]
@@ -21,15 +32,19 @@ async def read_answer(
 ) -> Response:
     """The complete answer. Raises ModelError if the stream fails, or ends without a complete answer.
 
-    `tell` is told of text and thinking as they come. Partial calls go to `streaming` where `partial_calls` or `tell`
-    want them.
+    `tell` is told of text and thinking as they come, and of waits. Partial calls go to `streaming` where
+    `partial_calls` or `tell` want them.
     """
     response: Response | None = None
+    waiting = Waiting(model.name, streaming.turn, tell)
     answer = _chunks(model, request)
     try:
         async for chunk in answer:
+            waiting.heard()
             if isinstance(chunk, Response):
                 response = chunk
+            elif isinstance(chunk, RetryChunk | FallbackChunk):
+                waiting.noted(chunk)
             elif isinstance(chunk, RestartChunk):
                 await streaming.restart(chunk.reason)
             elif isinstance(chunk, CallChunk):
@@ -41,6 +56,7 @@ async def read_answer(
             elif tell is not None:
                 tell(TextDelta(chunk.text) if isinstance(chunk, TextChunk) else ReasoningDelta(chunk.text))
     finally:
+        waiting.end()
         await answer.aclose()
     if response is None:
         raise ModelError(f"the model {model.name} ended its answer without completing it")

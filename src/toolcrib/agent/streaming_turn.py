@@ -33,7 +33,7 @@ class StreamingTurn:
     ) -> None:
         self.streams: dict[int, CallStream] = {}
         self._run = run
-        self._turn = turn
+        self.turn = turn
         self._open_call = open_call
         self._restarted = restarted
         self._early_start = early_start
@@ -43,7 +43,7 @@ class StreamingTurn:
         """Take the next piece of a call in."""
         stream = self.streams.get(chunk.index)
         if stream is None:
-            key = CallKey(self._run, self._turn, chunk.index)
+            key = CallKey(self._run, self.turn, chunk.index)
             stream = self.streams[chunk.index] = await self._open_call(chunk.name, key)
         stream.feed(chunk.arguments)
         if self.early is not None:
@@ -55,9 +55,9 @@ class StreamingTurn:
         """Drops the calls of an answer that starts again."""
         seen = bool(self.streams)
         await self.discard()
-        self._turn = self._restarted(why, seen)
+        self.turn = self._restarted(why, seen)
         if self._early_start is not None:
-            self.early = self._early_start(self._turn)
+            self.early = self._early_start(self.turn)
 
     async def drop_unknown(self, calls: list[ToolCall]) -> None:
         """Forget streams of calls that are not in the whole answer."""

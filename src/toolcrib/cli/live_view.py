@@ -24,6 +24,10 @@ from toolcrib.events import (
     ArgumentsDelta,
     CallFinished,
     Event,
+    ModelAsked,
+    ModelFellBack,
+    ModelRetried,
+    ModelSilent,
     Notice,
     QuestionAnswered,
     QuestionAsked,
@@ -38,6 +42,7 @@ from toolcrib.events import (
 from toolcrib.visible import escape_invisible, on_one_line
 
 HIDDEN = {"attempt_completion"}  # its text is the run's answer, which is shown without a card
+SHOWN_AFTER = 1.0  # seconds: a model that answers sooner is not shown as one that is waited for
 FRAMES = 8  # a second
 # The codes of calls that were refused before they ran, which are counted apart from calls that failed.
 NOT_RUN = {
@@ -57,10 +62,15 @@ class LiveView:
         self.exited = 0  # calls that succeeded, but whose command had another exit code than 0
         self.calls = self.failed = self.repaired = self.refused = 0
         self._live: Live | None = None
+        self._asked_at: tuple[str, float] | None = None  # the model that is waited for, and since when
         self._words = WrappedText(console)
 
     def take(self, event: Event) -> None:
         """Show one event."""
+        if self._asked_at is not None and isinstance(event, ANSWERS):
+            self._asked_at = None
+            if not self.cards:
+                self.pause()
         handle = _HANDLERS.get(type(event))
         if handle is not None:
             handle(self, event)
@@ -74,10 +84,13 @@ class LiveView:
 
     def resume(self) -> None:
         """Draw the cards of running calls again."""
-        if self.live_cards and self.cards and self._live is None:
+        if self.live_cards and (self.cards or self._asked_at) and self._live is None:
             self._words.end()
             live = self._live = Live(
-                Cards(self.cards), console=self.console, transient=True, refresh_per_second=FRAMES
+                Cards(self.cards, self._waiting),
+                console=self.console,
+                transient=True,
+                refresh_per_second=FRAMES,
             )
             live.start()
 
@@ -108,6 +121,36 @@ class LiveView:
         self.pause()
         self.cards.clear()
         self.line(f"{MARGIN}the answer broke off and begins again: {on_one_line(event.why)}", "yellow")
+
+    def _model_asked(self, event: ModelAsked) -> None:
+        self._asked_at = event.model, time.monotonic()
+        self.resume()
+
+    def _retried(self, event: ModelRetried) -> None:
+        attempt = f"attempt {event.attempt} of {event.attempts}"
+        self._wait_told(f"{event.problem}; trying again in {event.delay:.2g} s ({attempt})", event.model)
+
+    def _fell_back(self, event: ModelFellBack) -> None:
+        self._wait_told(f"{event.problem}; asking {event.model}", event.model)
+
+    def _silent(self, event: ModelSilent) -> None:
+        self._words.end()
+        self.line(f"{MARGIN}no answer from {on_one_line(event.model)} for {event.seconds:g} s", "yellow")
+
+    def _wait_told(self, text: str, model: str) -> None:
+        self.line(f"{MARGIN}{on_one_line(text)}", "yellow")
+        self._asked_at = model, time.monotonic()
+        self.resume()
+
+    def _waiting(self) -> str:
+        """The line that says which model is waited for; "" while none is, or not long enough to be worth a line."""
+        model, since = self._asked_at or ("", 0.0)
+        seconds = time.monotonic() - since
+        return (
+            f"{MARGIN}waiting for {on_one_line(model)}: {seconds:.0f} s"
+            if model and seconds >= SHOWN_AFTER
+            else ""
+        )
 
     def _stream(self, text: str, style: str) -> None:
         if self._live is not None:
@@ -184,20 +227,30 @@ class LiveView:
 
 
 class Cards:
-    """The cards of running calls, cut to the height of the screen."""
+    """The model that is waited for and the cards of running calls, cut to the height of the screen."""
 
-    def __init__(self, cards: dict[CallKey, Card]) -> None:
+    def __init__(self, cards: dict[CallKey, Card], waiting: Callable[[], str]) -> None:
         self._cards = cards
+        self._waiting = waiting
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         room = max(console.height - 2, 3)
+        if waiting := self._waiting():
+            yield Text(waiting, "dim", no_wrap=True, overflow="ellipsis")
+            room -= 1
         for card in list(self._cards.values()):
             lines = card.live_lines(options.max_width)[:room]
             room -= len(lines)
             yield from lines
 
 
+# What ends the wait for a model.
+ANSWERS = (TextDelta, ReasoningDelta, ArgumentsDelta, StatusChanged, TurnFinished, RunFinished)
 _HANDLERS: dict[type[Event], Callable[[LiveView, Any], None]] = {
+    ModelAsked: LiveView._model_asked,
+    ModelRetried: LiveView._retried,
+    ModelFellBack: LiveView._fell_back,
+    ModelSilent: LiveView._silent,
     TextDelta: LiveView._text,
     AnswerRestarted: LiveView._restarted,
     ReasoningDelta: LiveView._reasoning,

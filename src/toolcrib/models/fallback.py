@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Iterable
 from typing import Any, Self
 
-from toolcrib.messages import Chunk, Request, Response, RestartChunk
+from toolcrib.messages import Chunk, FallbackChunk, NoticeChunk, Request, Response, RestartChunk, RetryChunk
 from toolcrib.models.model import Model, ModelError
+
+log = logging.getLogger("toolcrib")
 
 
 class Fallback:
@@ -40,7 +43,7 @@ class Fallback:
             handed_out = False
             try:
                 async for item in answer:
-                    handed_out = True
+                    handed_out |= not isinstance(item, RetryChunk | FallbackChunk | NoticeChunk)
                     yield item
                 return
             except ModelError as error:
@@ -49,8 +52,12 @@ class Fallback:
                 closing = getattr(answer, "aclose", None)
                 if closing is not None:
                     await closing()
-            if handed_out and len(errors) < len(self.models):
-                yield RestartChunk(f"{errors[-1].message}; asking {self.models[len(errors)].name}")
+            if len(errors) < len(self.models):
+                problem, following = errors[-1].message, self.models[len(errors)].name
+                if handed_out:
+                    yield RestartChunk(f"{problem}; asking {following}")
+                log.warning("%s; asking %s", problem, following)
+                yield FallbackChunk(problem, following)
         raise self._nobody(errors)
 
     async def respond(self, request: Request) -> Response:
@@ -61,6 +68,8 @@ class Fallback:
                 return await model.respond(request)
             except ModelError as error:
                 errors.append(error)
+                if len(errors) < len(self.models):
+                    log.warning("%s; asking %s", error.message, self.models[len(errors)].name)
         raise self._nobody(errors)
 
     async def __aenter__(self) -> Self:

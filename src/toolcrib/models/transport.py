@@ -26,7 +26,7 @@ from toolcrib.codecs.codec import Codec, Decoder, ModelError, last_chunks
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.codecs.unread_calls import answer_to
 from toolcrib.codecs.wire_json import encodable, own_extras, with_extras
-from toolcrib.messages import Chunk, NoticeChunk, Request, Response, RestartChunk
+from toolcrib.messages import Chunk, NoticeChunk, Request, Response, RestartChunk, RetryChunk
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced
 from toolcrib.models.providers import Missing
@@ -36,6 +36,7 @@ from toolcrib.retry import Retry
 MAX_RETRIES = 2
 CLOSING = 5.0  # seconds in which another loop has to close its connections
 SHORTEST_KEY = 8  # characters; what is shorter is a placeholder, and may be a word
+log = logging.getLogger("toolcrib")
 HTTP_MODULES = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "ssl"})
 
 
@@ -107,7 +108,8 @@ class Transport:
     async def stream(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
         """The answer's chunks as they come, then exactly one Response. Raises ModelError.
 
-        A `RestartChunk` says that an attempt broke off after some chunks and that the next attempt begins.
+        A `RetryChunk` says that an attempt failed and that another begins after a pause. A `RestartChunk` before it
+        says that the chunks so far do not count.
         """
         client = await self._client()
         ends, attempt = self._ends(), 0
@@ -123,14 +125,13 @@ class Transport:
             except TimeoutError:
                 raise self._too_late() from None
             except ModelError as error:
-                failed, reason = error, error.message
+                failed, problem = error, error.message
             finally:
                 await answer.aclose()
             unread, learned = answer_to(failed, request), self._learned(failed, request, asked)
-            if unread is None and learned is None:
-                await self._patience(attempt, failed, ends)
+            delay = self._pause(attempt, failed, ends) if unread is None and learned is None else 0.0
             if handed_out:
-                yield RestartChunk(reason)
+                yield RestartChunk(problem)
             if unread is not None:
                 for chunk in chunks_of(unread):
                     yield chunk
@@ -138,6 +139,9 @@ class Transport:
                 return
             if learned:
                 yield NoticeChunk(learned)
+            if learned is None:
+                yield RetryChunk(problem, delay, attempt + 1, self.retry.attempts)
+            await asyncio.sleep(delay)
 
     async def respond(self, request: Request) -> Response:
         """The whole answer. Raises ModelError."""
@@ -155,10 +159,10 @@ class Transport:
                 unread, learned = answer_to(error, request), self._learned(error, request, (codec, False))
                 if unread is not None:
                     return unread
-                if learned is None:
-                    await self._patience(attempt, error, ends)
-                elif learned:
-                    logging.getLogger("toolcrib").warning("%s", learned)
+                if learned:
+                    log.warning("%s", learned)
+                delay = self._pause(attempt, error, ends) if learned is None else 0.0
+            await asyncio.sleep(delay)
 
     def _learned(self, error: ModelError, request: Request, asked: tuple[Codec, bool]) -> str | None:
         """What a server's error says that it cannot do; from now on it is asked otherwise. The words are for the
@@ -190,19 +194,28 @@ class Transport:
     def _too_late(self) -> ModelError:
         return ModelError(f"{self.name} did not answer within {self.deadline:g} seconds", retryable=True)
 
-    async def _patience(self, attempt: int, error: ModelError, ends: float | None) -> None:
-        """Waits before the next attempt. Raises the error after the last attempt, if it is not retryable, or if
-        the wait would be too long.
+    def _pause(self, attempt: int, error: ModelError, ends: float | None) -> float:
+        """The seconds to wait before the next attempt, which are logged. Raises the error if there is no next attempt.
+
+        Where the server asked for a wait that is not kept, the error says why.
         """
         delay = self.retry.delay_after(attempt, error, random.random())
-        if (
-            not error.retryable
-            or attempt >= self.retry.attempts
-            or (error.retry_after or 0) > self.retry.max_delay
-            or (ends is not None and asyncio.get_running_loop().time() + delay >= ends)
-        ):
+        if not error.retryable:
             raise error
-        await asyncio.sleep(delay)
+        if attempt >= self.retry.attempts:
+            why = "no attempt is left"
+        elif (error.retry_after or 0) > self.retry.max_delay:
+            why = f"at most {self.retry.max_delay:g} s are waited"
+        elif ends is not None and asyncio.get_running_loop().time() + delay >= ends:
+            why = f"the deadline of {self.deadline:g} s comes before"
+        else:
+            words = "%s; trying again in %.3g s (attempt %d of %d)"
+            log.warning(words, error.message, delay, attempt + 1, self.retry.attempts)
+            return delay
+        if error.retry_after:
+            error.message += f" (it asks to wait {error.retry_after:g} s, but {why})"
+            error.args = (error.message,)
+        raise error
 
     async def _streamed(self, client: Any, request: Request) -> AsyncGenerator[Chunk | Response, None]:
         """One attempt at a streamed answer."""

@@ -16,6 +16,7 @@ from toolcrib.events import (
     ArgumentsDelta,
     CallFinished,
     Event,
+    ModelSilent,
     QuestionAsked,
     ReasoningDelta,
     RunFinished,
@@ -47,6 +48,8 @@ class MaskedEvents:
         if isinstance(event, AnswerRestarted):  # the answer so far is void
             for place in [place for place in self._open if place[0] == run]:
                 del self._open[place]
+        if isinstance(event, ModelSilent):  # comes in the middle of a text, which goes on
+            return [event]
         name = IN_PIECES.get(type(event))
         if name is not None and isinstance(getattr(event, name), str):
             return self._in_pieces(run, event, name)

@@ -12,6 +12,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_response
+from toolcrib.codecs.cache_breakpoints import CacheLifetime, mark_messages
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.strictness import strictness
@@ -35,9 +36,10 @@ class AnthropicMessagesCodec:
     """The Messages format.
 
     `provider` is the key of the extras (signatures, server-side tools), which go back to the same provider
-    alone; `max_tokens` is sent where the request names none. The format cannot restrict the choice to a set of
-    tools, so only the tools of the set are sent then; that costs the prompt cache. For one required tool, or
-    none, all tools stay in the request.
+    alone; `max_tokens` is sent where the request names none. `cache` is how long the provider keeps what it
+    read (None: no marks); a `cache_control` of the request's own replaces our marks. The format cannot restrict
+    the choice to a set of tools, so only the tools of the set are sent then; that costs the prompt cache. For
+    one required tool, or none, all tools stay in the request.
 
     >>> from toolcrib.messages import Message
     >>> body = AnthropicMessagesCodec().request(Request([Message.user("Hi")]), model="claude-x", stream=False)
@@ -56,11 +58,17 @@ class AnthropicMessagesCodec:
     )
 
     def __init__(
-        self, provider: str = "anthropic", *, dialect: str = "anthropic", max_tokens: int = MAX_TOKENS
+        self,
+        provider: str = "anthropic",
+        *,
+        dialect: str = "anthropic",
+        max_tokens: int = MAX_TOKENS,
+        cache: CacheLifetime | None = None,
     ) -> None:
         self.provider = provider
         self.dialect = dialect
         self.max_tokens = max_tokens
+        self.cache = cache
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /v1/messages`."""
@@ -88,7 +96,7 @@ class AnthropicMessagesCodec:
             body["container"] = container
         if stream:
             body["stream"] = True
-        return with_extras(body, own_extras(request, self.provider))
+        return mark_messages(with_extras(body, own_extras(request, self.provider)), self.cache)
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""

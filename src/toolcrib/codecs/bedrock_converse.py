@@ -12,6 +12,7 @@ from typing import Any, Literal
 from toolcrib.codecs.bedrock_converse_answer import read_error, read_response
 from toolcrib.codecs.bedrock_converse_stream import ConverseDecoder
 from toolcrib.codecs.bedrock_media import Documents, media_block
+from toolcrib.codecs.cache_breakpoints import CacheLifetime, mark_converse
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.strictness import strictness
@@ -38,7 +39,8 @@ class BedrockConverseCodec:
     """The Converse format; the body goes to `/model/{id}/converse`, streamed to `/model/{id}/converse-stream`.
 
     `provider` is the key of the extras, which go back to the same provider alone. A `cachePoint` among the
-    extras of a message, part, call, result or tool follows it as a block of its own. A request's extras
+    extras of a message, part, call, result or tool follows it as a block of its own; without one, `cache` says how
+    long the service keeps what it read (None: no cache points). A request's extras
     (`additionalModelRequestFields`, `guardrailConfig`, ...) go into the body as they are; `inferenceConfig`,
     `toolConfig.tools` and `system` join ours.
 
@@ -59,8 +61,11 @@ class BedrockConverseCodec:
         partial_arguments=True,
     )
 
-    def __init__(self, provider: str = "bedrock", *, dialect: str | None = None) -> None:
+    def __init__(
+        self, provider: str = "bedrock", *, dialect: str | None = None, cache: CacheLifetime | None = None
+    ) -> None:
         self.provider = provider
+        self.cache = cache
         self.dialect = dialect or "bedrock"
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
@@ -79,7 +84,7 @@ class BedrockConverseCodec:
             body["inferenceConfig"] = inference
         if tools := self._tools(request, names, steps):
             body["toolConfig"] = tools
-        return _with_own(body, own_extras(request, self.provider))
+        return mark_converse(_with_own(body, own_extras(request, self.provider)), self.cache)
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""

@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from toolcrib.codecs.anthropic_messages import MAX_TOKENS, AnthropicMessagesCodec
+from toolcrib.codecs.cache_breakpoints import CACHE_SECONDS, CacheLifetime
 from toolcrib.codecs.codec import ModelError
 from toolcrib.models.openai import headers_in
 from toolcrib.models.providers import PROVIDERS, Missing, key_variables
@@ -28,10 +29,11 @@ class AnthropicMessages(Transport):
 
     `api_key` is read from ANTHROPIC_API_KEY, and `base_url` from ANTHROPIC_BASE_URL, when they are not
     given; credentials from the environment go nowhere but to Anthropic or ANTHROPIC_BASE_URL. `max_tokens`
-    is sent where a request names none; `body` is added to every request. Among a request's extras for the
-    provider, `betas` is a list of names for the header of that kind, and `extra_headers` are sent as headers.
-    `timeout` (seconds, for each wait) is the SDK's own; `max_retries` (2) and `deadline` (seconds for the
-    whole answer) are those of `Transport`.
+    is sent where a request names none; `body` is added to every request. `cache` marks where the prompt is
+    cached, for five minutes ("5m") or an hour ("1h"), None for no marks; "auto" is "5m" at Anthropic itself and
+    None elsewhere. Among a request's extras for the provider, `betas` is a list of names for the header of that
+    kind, and `extra_headers` are sent as headers. `timeout` (seconds, for each wait) is the SDK's own;
+    `max_retries` (2) and `deadline` (seconds for the whole answer) are those of `Transport`.
 
     >>> AnthropicMessages("claude-sonnet-4-5", api_key="never shown")
     AnthropicMessages('claude-sonnet-4-5', provider='anthropic')
@@ -50,6 +52,7 @@ class AnthropicMessages(Transport):
         provider: str | None = None,
         dialect: str = "anthropic",
         max_tokens: int = MAX_TOKENS,
+        cache: CacheLifetime | Literal["auto"] | None = "auto",
         timeout: float = TIMEOUT,
         max_retries: int | None = None,
         deadline: float | None = None,
@@ -60,7 +63,10 @@ class AnthropicMessages(Transport):
         if provider is None:
             own = host in (host_of(OFFICIAL), host_of(os.environ.get("ANTHROPIC_BASE_URL") or OFFICIAL))
             provider = "anthropic" if own else f"anthropic@{host}"
-        codec = AnthropicMessagesCodec(provider, dialect=dialect, max_tokens=max_tokens)
+        if cache == "auto":
+            cache = "5m" if provider == "anthropic" else None
+        self.cache_seconds = CACHE_SECONDS[cache]
+        codec = AnthropicMessagesCodec(provider, dialect=dialect, max_tokens=max_tokens, cache=cache)
         super().__init__(model, codec, body, max_retries=max_retries, deadline=deadline)
         # None leaves it to the SDK, which knows more credentials of the environment than the key.
         self._api_key = api_key or (None if key_variables(self.base_url) else NO_KEY)

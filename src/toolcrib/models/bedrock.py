@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 from toolcrib.codecs.anthropic_messages import AnthropicMessagesCodec
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
+from toolcrib.codecs.cache_breakpoints import CACHE_SECONDS, CacheLifetime
 from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.messages import Request
 from toolcrib.models.bedrock_frames import ConverseFrames, MessagesFrames
@@ -30,6 +32,8 @@ KEY_VARIABLE = "AWS_BEARER_TOKEN_BEDROCK"
 OFFICIAL = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 ANTHROPIC_VERSION = "bedrock-2023-05-31"
 REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+# Claude models that take cache points: all but the first ones. Amazon's own models cache without being told.
+CACHES = re.compile(r"anthropic\.claude-(?!instant|v2|2|3-opus|3-sonnet|3-haiku|3-5-sonnet)")
 ERROR_HEADER = "x-amzn-errortype"
 
 
@@ -60,14 +64,18 @@ class _Bedrock(HttpTransport):
         base_url: str | None = None,
         api_key: str | None = None,
         dialect: str | None = None,
+        cache: CacheLifetime | Literal["auto"] | None = "auto",
         timeout: float | None = None,
         max_retries: int | None = None,
         deadline: float | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> None:
+        if cache == "auto":
+            cache = "5m" if CACHES.search(model) else None
+        self.cache_seconds = CACHE_SECONDS[cache]
         super().__init__(
             model,
-            self._codec(dialect),
+            self._codec(dialect, cache),
             body,
             base_url=base_url or "",
             api_key=api_key,
@@ -80,7 +88,7 @@ class _Bedrock(HttpTransport):
         self._account: _Account | None = None
         self._secrets: set[str] = set()
 
-    def _codec(self, dialect: str | None) -> Codec:
+    def _codec(self, dialect: str | None, cache: CacheLifetime | None) -> Codec:
         raise NotImplementedError
 
     def missing(self) -> Missing | None:
@@ -200,7 +208,9 @@ class BedrockConverse(_Bedrock):
     `model` is a model's id, an inference profile's or an ARN. Credentials come as everywhere with AWS: the
     environment, `profile`, the instance; `api_key` (or AWS_BEARER_TOKEN_BEDROCK) is Bedrock's own key.
     `region` is read from AWS_REGION or the profile when it is not given; `base_url` replaces the region's
-    address. `body` is added to every request; `timeout` (seconds) holds for the silence between two pieces.
+    address. `cache` marks where the prompt is cached, for five minutes ("5m") or an hour ("1h"), None for no
+    marks; "auto" is "5m" for those of Claude's models that take marks. `body` is added to every request;
+    `timeout` (seconds) holds for the silence between two pieces.
 
     >>> BedrockConverse("us.anthropic.claude-sonnet-4-5-20250929-v1:0", region="us-east-1")
     BedrockConverse('us.anthropic.claude-sonnet-4-5-20250929-v1:0', provider='bedrock')
@@ -209,8 +219,8 @@ class BedrockConverse(_Bedrock):
     whole = "converse"
     streamed = "converse-stream"
 
-    def _codec(self, dialect: str | None) -> Codec:
-        return BedrockConverseCodec(dialect=dialect)
+    def _codec(self, dialect: str | None, cache: CacheLifetime | None) -> Codec:
+        return BedrockConverseCodec(dialect=dialect, cache=cache)
 
     def _events(self) -> EventReader:
         return ConverseFrames()
@@ -226,8 +236,8 @@ class BedrockMessages(_Bedrock):
     whole = "invoke"
     streamed = "invoke-with-response-stream"
 
-    def _codec(self, dialect: str | None) -> Codec:
-        return AnthropicMessagesCodec(dialect=dialect or "anthropic")
+    def _codec(self, dialect: str | None, cache: CacheLifetime | None) -> Codec:
+        return AnthropicMessagesCodec(dialect=dialect or "anthropic", cache=cache)
 
     def _request(self, request: Request, *, stream: bool) -> dict[str, Any]:
         body = super()._request(request, stream=stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from toolcrib.call import FORMAT, ToolCall
@@ -86,11 +86,16 @@ MessagePart = Part | Reasoning | Opaque | ToolCall | ResultPart
 
 @dataclass(slots=True)
 class Message:
-    """One message. Those of "assistant" have text, reasoning and calls; those of "tool" one ResultPart per call."""
+    """One message. Those of "assistant" have text, reasoning and calls; those of "tool" one ResultPart per call.
+
+    An agent notes the `usage` of each answer, with that of the runs within its calls: budgets of conversations add
+    it up.
+    """
 
     role: Role
     parts: list[MessagePart] = field(default_factory=list)
     extras: dict[str, Any] = field(default_factory=dict)
+    usage: Usage | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def system(cls, text: str) -> Message:
@@ -126,7 +131,7 @@ class Usage:
     """The tokens of one request, or the sum of many; `cost` is in US dollars, None if a price is unknown.
 
     For every provider, tokens that are read from or written to a cache are part of `input_tokens`, and tokens
-    of thinking are part of `output_tokens`.
+    of thinking are part of `output_tokens`. `calls` is how many calls of tools an agent was asked for.
     """
 
     input_tokens: int = 0
@@ -135,6 +140,7 @@ class Usage:
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     cost: float | None = None
+    calls: int = 0
 
     @property
     def total_tokens(self) -> int:
@@ -150,6 +156,7 @@ class Usage:
             self.cache_write_tokens + other.cache_write_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
             None if not costs or None in costs else sum(cost for cost in costs if cost is not None),
+            self.calls + other.calls,
         )
 
 
@@ -297,14 +304,23 @@ def messages_from_json(data: dict[str, Any]) -> list[Message]:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise ValueError(f"expected a transcript of format {FORMAT}, got {found!r}")
     return [
-        Message(item["role"], [_part_from_dict(part) for part in item["parts"]], item.get("extras", {}))
+        Message(
+            item["role"],
+            [_part_from_dict(part) for part in item["parts"]],
+            item.get("extras", {}),
+            Usage(**item["usage"]) if "usage" in item else None,
+        )
         for item in data["messages"]
     ]
 
 
 def _message_to_dict(message: Message) -> dict[str, Any]:
     data: dict[str, Any] = {"role": message.role, "parts": [_part_to_dict(part) for part in message.parts]}
-    return {**data, "extras": message.extras} if message.extras else data
+    if message.extras:
+        data["extras"] = message.extras
+    if message.usage is not None:
+        data["usage"] = {name: value for name, value in asdict(message.usage).items() if value}
+    return data
 
 
 def _part_to_dict(part: MessagePart) -> dict[str, Any]:

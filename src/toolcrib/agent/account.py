@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from toolcrib.agent.completion import COMPLETION
 from toolcrib.agent.outcome import Budget
 from toolcrib.errors import ToolError
-from toolcrib.messages import Usage
+from toolcrib.messages import Message, Usage
 
 if TYPE_CHECKING:
     from toolcrib.agent.outcome import Outcome
 
 __all__ = ["Account"]
 
+UNLIMITED = Budget()
 MAX_DEPTH = 5  # runs within calls of runs; an agent may be its own tool
 WHOLE = "the budget of the whole run is used up: "
 
@@ -21,14 +25,26 @@ WHOLE = "the budget of the whole run is used up: "
 class Account:
     """Counts what a run uses. What a run within one of its calls uses counts here too, and its limits end both.
 
-    `outer` is the account of the run that the call belongs to; ToolError where runs would lie too deep.
+    `outer` is the account of the run that the call belongs to; ToolError where runs would lie too deep. `conversation`
+    limits the run together with what its earlier `messages` used.
     """
 
-    def __init__(self, budget: Budget, outer: Account | None = None) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        conversation: Budget = UNLIMITED,
+        messages: Iterable[Message] = (),
+        outer: Account | None = None,
+    ) -> None:
         self.budget = budget
         self.outer = outer
         self.usage = Usage()
         self.nested: list[Outcome] = []
+        self._conversation = conversation
+        self._before = Usage()
+        if conversation != UNLIMITED:
+            self._before = sum((m.usage for m in messages if m.usage is not None), Usage())
+        self._answer: Message | None = None
         self._started = time.monotonic()
         if len(self._with_outer()) > MAX_DEPTH + 1:
             raise ToolError(f"Nothing was done: agents may call agents {MAX_DEPTH} deep at most.")
@@ -37,14 +53,26 @@ class Account:
         """The run begins: its time counts from now on."""
         self._started = time.monotonic()
 
+    def answered(self, answer: Message, usage: Usage) -> None:
+        """Count what a request used. It is noted in the answer, with what runs within its calls use."""
+        calls = sum(call.name != COMPLETION for call in answer.calls)
+        answer.usage, self._answer = Usage(), answer
+        self.add(replace(usage, calls=calls))
+
     def add(self, usage: Usage) -> None:
-        """Count what a request used, here and in the runs that this one belongs to."""
+        """Count what was used, here and in the runs that this one belongs to; it is noted in their last answers."""
         for account in self._with_outer():
             account.usage = account.usage + usage
+            answer = account._answer
+            if answer is not None and answer.usage is not None:
+                answer.usage = answer.usage + usage
 
     def spent(self) -> str:
         """A sentence that says which limit is reached, of this run or of one that it belongs to; "" if none is."""
         spent = self.budget.spent(self.usage, time.monotonic() - self._started)
+        if not spent:
+            spent = self._conversation.spent(self._before + self.usage)
+            spent = f"in this conversation {spent}" if spent else ""
         if spent or self.outer is None:
             return spent
         above = self.outer.spent().removeprefix(WHOLE)

@@ -77,6 +77,7 @@ class Agent(Generic[Deps]):
         max_turns: int = MAX_TURNS,
         max_failures: int = MAX_FAILURES,
         budget: Budget = Budget(),  # noqa: B008 - frozen
+        conversation_budget: Budget = Budget(),  # noqa: B008 - frozen
         max_tokens: int | None = None,
         temperature: float | None = None,
         tool_choice: ToolChoice | Literal["auto", "none", "required"] = "auto",
@@ -98,6 +99,11 @@ class Agent(Generic[Deps]):
             raise TypeError("give tools and options, or a toolbox that has them, not both")
         if not isinstance(budget, Budget):
             raise TypeError(f"budget must be a Budget, as in Budget(cost=0.50, seconds=600), got {budget!r}")
+        if not isinstance(conversation_budget, Budget) or conversation_budget.seconds is not None:
+            raise TypeError(
+                "conversation_budget must be a Budget of tokens, cost or calls (seconds are those of a run: "
+                f"budget=Budget(seconds=...)), got {conversation_budget!r}"
+            )
         try:
             box: Toolbox[Deps] = toolbox if toolbox is not None else Toolbox(tools, **options)
         except TypeError as problem:  # an option that neither of the two has
@@ -117,6 +123,7 @@ class Agent(Generic[Deps]):
             max_turns=max_turns,
             max_failures=max_failures,
             budget=budget,
+            conversation_budget=conversation_budget,
             max_tokens=max_tokens,
             temperature=temperature,
             tool_choice=tool_choice if isinstance(tool_choice, ToolChoice) else ToolChoice(tool_choice),

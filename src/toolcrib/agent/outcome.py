@@ -27,13 +27,19 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of a run; None for no limit. `cost` is in US dollars; an unknown price ends the run at once."""
+    """Limits of a run, or of a conversation; None for no limit.
+
+    `cost` is in US dollars; an unknown price ends the run at once. `calls` are calls of tools, without
+    attempt_completion: the answer that asks for more ends the run, and none of its calls is run. Runs within calls
+    count with the run that they belong to.
+    """
 
     tokens: int | None = None
     cost: float | None = None
     seconds: float | None = None
+    calls: int | None = None
 
-    def spent(self, usage: Usage, seconds: float) -> str:
+    def spent(self, usage: Usage, seconds: float = 0.0) -> str:
         """A sentence that says which limit is reached; "" while no limit is reached."""
         if self.tokens is not None and usage.total_tokens >= self.tokens:
             return f"{usage.total_tokens:,} of {self.tokens:,} tokens are used"
@@ -43,6 +49,8 @@ class Budget:
             return f"${usage.cost:.4f} of ${self.cost:.4f} are spent"
         if self.seconds is not None and seconds >= self.seconds:
             return f"{self.seconds:g} seconds have passed"
+        if self.calls is not None and usage.calls > self.calls:
+            return f"the model asked for {usage.calls} calls, and {self.calls} are allowed"
         return ""
 
 

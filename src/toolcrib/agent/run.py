@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from toolcrib.agent.transcript import TranscriptFile
     from toolcrib.context import Context
     from toolcrib.toolbox.early_start import EarlyStart
+    from toolcrib.toolbox.report import Record
 
 __all__ = ["Run"]
 
@@ -90,7 +91,7 @@ class Run:
             self.id, self.box, outer = within.nested_run(settings.toolbox)
             if deps is None and self.box.deps is None:
                 deps = within.deps
-        self.account = Account(settings.budget, outer)
+        self.account = Account(settings.budget, settings.conversation_budget, self.messages, outer)
         self.turns = 0
         self.restarted = 0  # of the turns: answers that broke off and began again
         self.outcome: Outcome | None = None
@@ -207,6 +208,11 @@ class Run:
                 ):  # the provider's own tools took long: it goes on when asked
                     continue
                 return self._answered(response)
+            working = any(call.name != COMPLETION for call in calls)
+            if working and (spent := self.account.spent()):
+                await streaming.discard()
+                await self._refuse(calls, f"Not run: {spent}.")
+                return self._finished(Reason.BUDGET, response.message.text, spent)
             results = await self.execute(calls, tool_list, streaming, cut_off=_cut_off(response))
             text = _completion(calls, results)
             if text is not None:
@@ -247,7 +253,7 @@ class Run:
         except BaseException:
             await streaming.discard()
             raise
-        self.account.add(response.usage)
+        self.account.answered(response.message, response.usage)
         self._append(response.message)
         self._chosen |= any(call.name in request.tool_choice.names for call in response.message.calls)
         if response.message.calls:
@@ -285,35 +291,37 @@ class Run:
 
         The last call of an answer that was cut off is not run: it may lack arguments and still be valid.
         """
-        # Not this run: a tool's context leads to what records its call, and a run leads to the model's key.
-        places, transcript = self.messages[-1].parts, self._transcript
-
-        def record(key: CallKey, result: ToolResult) -> None:
-            part = places[key.index]
-            assert isinstance(part, ResultPart)
-            part.result = result
-            if transcript is not None:
-                transcript.result(key, result)
-
+        record = _recorder(self.messages[-1], self._transcript)
         whole = calls[:-1] if cut_off else calls
         last = streaming.streams.pop(len(whole), None)
         if last is not None:
             await last.discard()
-        results = await self.box.call_turn(
-            whole,
-            run=self.id,
-            turn=self.turns,
-            tool_list=tool_list,
-            streams=streaming.streams,
-            early=streaming.early,
-            deps=self.deps,
-            record=record,
-        )
+        try:
+            results = await self.box.call_turn(
+                whole,
+                run=self.id,
+                turn=self.turns,
+                tool_list=tool_list,
+                streams=streaming.streams,
+                early=streaming.early,
+                deps=self.deps,
+                record=record,
+            )
+        finally:
+            if self._transcript is not None and self.account.nested:
+                self._transcript.usage(self.messages[-2])
         if cut_off:
             key, call = CallKey(self.id, self.turns, len(whole)), calls[-1]
             refused = Refused(call, key, model_messages.cut_off(call.name))
             results.append(await self.box.execute(refused, record=record))
         return results
+
+    async def _refuse(self, calls: list[ToolCall], words: str) -> None:
+        """Answer the calls of a turn with words, and run none."""
+        record = _recorder(self.messages[-1], self._transcript)
+        for index, call in enumerate(calls):
+            result = ToolResult.of(words, code=ErrorCode.DENIED)
+            await self.box.execute(Refused(call, CallKey(self.id, self.turns, index), result), record=record)
 
     # -- its parts
 
@@ -392,11 +400,7 @@ class Run:
         response, _ = await self.query(tool_list, may_call=False)
         if response.message.calls:
             refused = "No tool can be called any more: the limit of turns is reached."
-            for index, part in enumerate(self.messages[-1].parts):
-                if isinstance(part, ResultPart):
-                    part.result = ToolResult.of(refused, code=ErrorCode.DENIED)
-                    if self._transcript is not None:
-                        self._transcript.result(CallKey(self.id, self.turns, index), part.result)
+            await self._refuse(response.message.calls, refused)
         return self._finished(
             Reason.TURN_LIMIT,
             response.message.text,
@@ -434,6 +438,23 @@ class Run:
             if self.box.sink:
                 self.box.emit(self.id, RunFinished(reason.value, text, detail))
         return self.outcome
+
+
+def _recorder(message: Message, transcript: TranscriptFile | None) -> Record:
+    """Puts results in their places in a message and in the transcript file.
+
+    It does not lead to the run: a tool's context leads to what records its call, and a run leads to the model's key.
+    """
+    places = message.parts
+
+    def record(key: CallKey, result: ToolResult) -> None:
+        part = places[key.index]
+        assert isinstance(part, ResultPart)
+        part.result = result
+        if transcript is not None:
+            transcript.result(key, result)
+
+    return record
 
 
 def _cut_off(response: Response) -> bool:

@@ -27,6 +27,7 @@ class AgentSettings:
     max_turns: int
     max_failures: int
     budget: Budget
+    conversation_budget: Budget
     max_tokens: int | None
     temperature: float | None
     tool_choice: ToolChoice

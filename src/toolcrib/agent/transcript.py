@@ -10,7 +10,7 @@ from typing import Any
 
 from toolcrib.call import FORMAT, CallKey
 from toolcrib.errors import ErrorCode
-from toolcrib.messages import Message, ResultPart, messages_from_json, messages_to_json
+from toolcrib.messages import Message, ResultPart, Usage, messages_from_json, messages_to_json
 from toolcrib.result import ToolResult
 
 __all__ = ["TranscriptFile", "read_transcript"]
@@ -39,6 +39,10 @@ class TranscriptFile:
 
     def result(self, key: CallKey, result: ToolResult) -> None:
         self._write({"result": result.to_dict(), "index": key.index})
+
+    def usage(self, message: Message) -> None:
+        """Append what the last answer used by now, with the runs within its calls."""
+        self._write({"usage": messages_to_json([message])["messages"][0]["usage"]})
 
     def _write(self, record: dict[str, Any]) -> None:
         self._file.write(json.dumps(self.mask(record), ensure_ascii=False, default=str) + "\n")
@@ -75,6 +79,10 @@ def read_transcript(path: Path) -> list[Message]:
             if calls:
                 unknown = ToolResult.of(INTERRUPTED, code=ErrorCode.OUTCOME_UNKNOWN)
                 messages.append(Message("tool", [ResultPart(call, unknown) for call in calls]))
+        elif "usage" in record:
+            answers = [message for message in messages[-2:] if message.role == "assistant"]
+            if answers:
+                answers[-1].usage = Usage(**record["usage"])
         elif "result" in record:
             _place(messages, record, path, number)
     return messages

@@ -15,10 +15,12 @@ from tests.properties import examples
 from toolcrib.call import ToolCall
 from toolcrib.codecs.catalog import codec_named
 from toolcrib.codecs.codec import Codec
+from toolcrib.codecs.left_out import left_out
 from toolcrib.codecs.tool_names import wire_names
 from toolcrib.content import File, Image, Json, Text
 from toolcrib.messages import (
     Message,
+    Opaque,
     Reasoning,
     Request,
     ResultPart,
@@ -277,6 +279,29 @@ def test_signatures_go_back_to_whom_they_came_from(route: str) -> None:
 def test_odd_conversations_are_legal_too(route: str, conversation: list[Message]) -> None:
     CHECKERS[route](body_for(route, conversation, SPECS))
     CHECKERS[route](body_for(route, conversation, []))
+
+
+@each("route", ROUTES)
+def test_words_by_hand_and_a_providers_own_items_are_sent(route: str) -> None:
+    codec = ROUTES[route][0]
+    own = Opaque(codec.provider, {"type": "own_kind", "own": "mine"})
+    foreign = Opaque("somebody", {"type": "their_kind", "own": "theirs"})
+    by_hand: list[tuple[Any, Any]] = [
+        ("system", ["rules"]),
+        ("user", ["asked", own, foreign]),
+        ("assistant", "answered"),
+        ("assistant", ["more"]),
+        ("user", "again"),
+    ]
+    conversation = [Message(role, parts) for role, parts in by_hand]
+    text = json.dumps(body_for(route, conversation, []))
+    for words in ("rules", "asked", "answered", "more", "again"):
+        assert text.count(f'"{words}"') + text.count(f"\\n{words}") == 1, words
+    assert ('"mine"' in text) is codec.features.items
+    assert "theirs" not in text
+    [told] = left_out([Message.user("asked", foreign)], codec)
+    assert told == f"an item of somebody (their_kind) is not sent to {codec.provider}"
+    assert bool(left_out([Message("user", [own])], codec)) is not codec.features.items
 
 
 marks = st.integers(0, 10**6).map(lambda number: f"k{number}")

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from toolcrib.call import FORMAT, ToolCall
-from toolcrib.content import Part, Text, part_from_dict, part_to_dict
+from toolcrib.content import Json, Media, Part, Text, part_from_dict, part_to_dict
 from toolcrib.result import ToolResult
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 Role = Literal["system", "user", "assistant", "tool"]
+ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
 StopReason = Literal["end", "tool_calls", "length", "refusal", "filter", "pause", "other"]
 
 
@@ -77,11 +78,51 @@ class ResultPart:
     result: ToolResult
     kind: ClassVar[str] = "result"
 
+    def __post_init__(self) -> None:
+        given: Any = self.result
+        if isinstance(given, str):
+            self.result = ToolResult.of(given)
+        elif not isinstance(given, ToolResult):
+            raise TypeError(
+                f"expected a ToolResult, such as ToolResult.of('text'), or a text, got {shown(given)}"
+            )
+        call: Any = self.call
+        if not isinstance(call, ToolCall):
+            raise TypeError(
+                "expected the ToolCall that the result answers, such as one of message.calls, "
+                f"got {shown(call)}"
+            )
+        for part in self.result.parts:
+            check_part(part, CONTENT, "a result")
+
     def as_text(self) -> str:
         return self.result.text
 
 
 MessagePart = Part | Reasoning | Opaque | ToolCall | ResultPart
+
+CONTENT = (Text, Json, Media)
+PARTS = (*CONTENT, Reasoning, Opaque, ToolCall, ResultPart)
+
+
+def shown(value: Any) -> str:
+    """A wrong value in an error message: its type, and its beginning."""
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 80 else f'{text[:80]}…'}"
+
+
+def check_part(part: Any, kinds: tuple[type[Any], ...], what: str) -> None:
+    """Raises TypeError for what is no part of these kinds."""
+    if isinstance(part, kinds):
+        text = part.text if isinstance(part, Text | Reasoning) else ""
+        if not isinstance(text, str):
+            raise TypeError(f"{what}: the text of a {type(part).__name__} must be a str, got {shown(text)}")
+        return
+    advice = "messages_from_json reads saved messages"
+    if isinstance(part, ToolResult):
+        advice = "ResultPart(call, result) says which call it answers"
+    names = ("Image, Audio, File" if kind is Media else kind.__name__ for kind in kinds)
+    raise TypeError(f"{what}: expected a text or a part ({', '.join(names)}), got {shown(part)}; {advice}")
 
 
 @dataclass(slots=True)
@@ -90,6 +131,12 @@ class Message:
 
     An agent notes the `usage` of each answer, with that of the runs within its calls: budgets of conversations add
     it up.
+
+    A text counts as a Text, alone or among the parts. TypeError for what is no part, ValueError for an unknown role.
+    A part that stands in a message of the wrong role is sent all the same: `toolcrib.mending` says how.
+
+    >>> Message("assistant", ["I look it up.", ToolCall("search", {"for": "saw"}, "call_1")]).text
+    'I look it up.'
     """
 
     role: Role
@@ -97,18 +144,37 @@ class Message:
     extras: dict[str, Any] = field(default_factory=dict)
     usage: Usage | None = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise ValueError(
+                f"role: expected one of {', '.join(map(repr, ROLES))}, got {shown(self.role)}; "
+                "instructions of a developer have the role 'system'"
+            )
+        parts: Any = self.parts
+        if isinstance(parts, str):
+            parts = [parts]
+        elif not isinstance(parts, list | tuple):
+            raise TypeError(f"parts: expected a list of parts, or a text, got {shown(parts)}")
+        if type(parts) is not list or any(isinstance(part, str) for part in parts):
+            parts = [Text(part) if isinstance(part, str) else part for part in parts]
+        self.parts = parts
+        for part in parts:
+            check_part(part, PARTS, f"a message of role {str(self.role)!r}")
+
     @classmethod
     def system(cls, text: str) -> Message:
         """A message with instructions."""
         return cls("system", [Text(text)])
 
     @classmethod
-    def user(cls, *content: str | Part) -> Message:
+    def user(cls, *content: str | Part | Opaque) -> Message:
         """A message of texts and content parts. Raises TypeError for anything else."""
-        for part in content:
-            if not hasattr(part, "as_text") and not isinstance(part, str):
-                raise TypeError(f"a message holds text and content parts, got {part!r}")
         return cls("user", [Text(part) if isinstance(part, str) else part for part in content])
+
+    @classmethod
+    def assistant(cls, *content: str | Part | Reasoning | Opaque | ToolCall) -> Message:
+        """A message of the model: texts, content parts, thinking and calls. Raises TypeError for anything else."""
+        return cls("assistant", [Text(part) if isinstance(part, str) else part for part in content])
 
     @property
     def text(self) -> str:
@@ -299,19 +365,50 @@ def messages_to_json(messages: Iterable[Message]) -> dict[str, Any]:
 
 
 def messages_from_json(data: dict[str, Any]) -> list[Message]:
-    """The conversation that `messages_to_json` wrote. Raises ValueError for a format that is not known here."""
+    """The conversation that `messages_to_json` wrote. Raises ValueError for anything else, and says where."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, dict) else type(data).__name__
-        raise ValueError(f"expected a transcript of format {FORMAT}, got {found!r}")
-    return [
-        Message(
-            item["role"],
-            [_part_from_dict(part) for part in item["parts"]],
-            item.get("extras", {}),
-            Usage(**item["usage"]) if "usage" in item else None,
-        )
-        for item in data["messages"]
-    ]
+        found = repr(data.get("format")) if isinstance(data, dict) else shown(data)
+        raise ValueError(f"expected a transcript of format {FORMAT}, got {found}")
+    messages = data.get("messages")
+    if not isinstance(messages, list):
+        raise ValueError(f"messages: expected a list, got {shown(messages)}")
+    return [_message_from_dict(item, f"messages[{number}]") for number, item in enumerate(messages)]
+
+
+def _message_from_dict(item: Any, where: str) -> Message:
+    role, parts = (_field(item, name, kind, where) for name, kind in (("role", str), ("parts", list)))
+    extras = _field(item, "extras", dict, where, {})
+    read = [_part_from_dict(part, f"{where}.parts[{number}]") for number, part in enumerate(parts)]
+    try:
+        return Message(role, read, extras, _usage_from_dict(item.get("usage")))
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"{where}: {problem}") from None
+
+
+def _usage_from_dict(data: Any) -> Usage | None:
+    if data is None:
+        return None
+    if not isinstance(data, dict) or not all(
+        isinstance(value, int | float | None) for value in data.values()
+    ):
+        raise ValueError(f"usage: expected an object of numbers, got {shown(data)}")
+    return Usage(**data)
+
+
+def _field(
+    data: Any, name: str, kind: type[Any] | tuple[type[Any], ...], where: str, default: Any = None
+) -> Any:
+    """A field of saved data; ValueError where it is of another type, or missing and without a default."""
+    if not isinstance(data, dict):
+        raise ValueError(f"{where}: expected an object, got {shown(data)}")
+    if name not in data and default is not None:
+        return default
+    value = data.get(name)
+    if not isinstance(value, kind):
+        names = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        found = shown(value) if name in data else f"none among {', '.join(map(repr, data)) or 'no fields'}"
+        raise ValueError(f"{where}.{name}: expected {names}, got {found}")
+    return value
 
 
 def _message_to_dict(message: Message) -> dict[str, Any]:
@@ -335,19 +432,35 @@ def _part_to_dict(part: MessagePart) -> dict[str, Any]:
     return part_to_dict(part)
 
 
-def _part_from_dict(data: dict[str, Any]) -> MessagePart:
-    match data["kind"]:
-        case "call":
-            return _call_from_dict(data)
-        case "result":
-            return ResultPart(_call_from_dict(data["call"]), ToolResult.from_dict(data["result"]))
-        case "reasoning":
-            return Reasoning(data["text"], data["extras"])
-        case "opaque":
-            return Opaque(data["provider"], data["data"])
-        case _:
-            part: MessagePart = part_from_dict(data)
-            return part
+def _part_from_dict(data: Any, where: str) -> MessagePart:
+    kind = _field(data, "kind", str, where)
+    if kind == "call":
+        return _call_from_dict(data, where)
+    if kind == "result":
+        call = _call_from_dict(_field(data, "call", dict, where), f"{where}.call")
+        return ResultPart(call, result_from_dict(_field(data, "result", dict, where), f"{where}.result"))
+    if kind == "reasoning":
+        text = _field(data, "text", str, where, "")
+        return Reasoning(text, _field(data, "extras", dict, where, {}))
+    if kind == "opaque":
+        return Opaque(_field(data, "provider", str, where), data.get("data"))
+    try:
+        part: MessagePart = part_from_dict(data)
+        check_part(part, CONTENT, "content")
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"{where}: {problem}") from None
+    return part
+
+
+def result_from_dict(data: dict[str, Any], where: str = "result") -> ToolResult:
+    """The result that `ToolResult.to_dict` wrote. Raises ValueError for anything else, and says where."""
+    try:
+        result = ToolResult.from_dict(data)
+        for part in result.parts:
+            check_part(part, CONTENT, "a result")
+    except (TypeError, ValueError, AttributeError) as problem:
+        raise ValueError(f"{where}: {problem}") from None
+    return result
 
 
 def _call_to_dict(call: ToolCall) -> dict[str, Any]:
@@ -357,7 +470,11 @@ def _call_to_dict(call: ToolCall) -> dict[str, Any]:
     return {**data, "problem": call.problem} if call.problem else data
 
 
-def _call_from_dict(data: dict[str, Any]) -> ToolCall:
+def _call_from_dict(data: Any, where: str) -> ToolCall:
     return ToolCall(
-        data["name"], data["arguments"], data["id"], data.get("extras", {}), data.get("problem", "")
+        _field(data, "name", str, where),
+        _field(data, "arguments", (str, dict), where, ""),
+        _field(data, "id", str, where, ""),
+        _field(data, "extras", dict, where, {}),
+        _field(data, "problem", str, where, ""),
     )

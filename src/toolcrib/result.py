@@ -117,6 +117,8 @@ class ToolResult:
             data["full_output"] = self.full_output
         if self.outside:
             data["outside"] = True
+        if self.extras:
+            data["extras"] = self.extras
         return data
 
     @classmethod
@@ -128,6 +130,7 @@ class ToolResult:
             code=ErrorCode(data["code"]) if data.get("code") else None,
             structured=data.get("structured"),
             full_output=str(data.get("full_output", "")),
+            extras=data.get("extras"),
             outside=bool(data.get("outside")),
         )
 

@@ -22,7 +22,8 @@ from tests.conformance.wire_gemini import MODES, camel, contents_of, parts_of, r
 from tests.conformance.wire_reader import without
 from toolcrib.codecs import ModelError
 from toolcrib.codecs.gemini import UNSIGNED, GeminiCodec
-from toolcrib.codecs.pairing import EMPTY_TURN, NO_RESULT
+from toolcrib.codecs.pairing import EMPTY_TURN
+from toolcrib.mending import NO_RESULT
 from toolcrib.messages import Message, Request, Response, ResultPart
 from toolcrib.models.replay import recorded_events
 from toolcrib.result import ToolResult

@@ -17,9 +17,9 @@ from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
-from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, with_extras
+from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, own_item, with_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Text
-from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
+from toolcrib.messages import Message, Reasoning, Request, Response
 from toolcrib.spec import ToolSpec
 
 # The format has no default of its own; every model since Claude 3.7 can write this much in one answer.
@@ -54,6 +54,7 @@ class AnthropicMessagesCodec:
         files=True,
         media_in_results=True,
         reasoning=True,
+        items=True,
         partial_arguments=True,
     )
 
@@ -190,9 +191,11 @@ class _Writer:
         return turns
 
     def blocks(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
-        """Content blocks of text and media, without blank texts, which the API refuses."""
+        """Content blocks of text, media and own items, without blank texts, which the API refuses."""
         blocks: list[dict[str, Any]] = []
         for part in parts:
+            if (item := own_item(part, self._provider)) is not None:
+                blocks.append(item)
             if isinstance(part, Text | Json | Media):
                 block = _media_block(part) if isinstance(part, Media) else None
                 block = block or {"type": "text", "text": part.as_text()}
@@ -218,9 +221,6 @@ class _Writer:
                 if extras:  # thinking without its signature is refused
                     text = {"thinking": part.text} if extras.get("type") != "redacted_thinking" else {}
                     blocks.append({"type": "thinking", **text, **extras})
-            elif isinstance(part, Opaque):
-                if part.provider == self._provider and isinstance(part.data, dict):
-                    blocks.append(part.data)
             elif isinstance(part, Media):
                 blocks.append({"type": "text", "text": part.as_text()})
             else:
@@ -239,7 +239,7 @@ class _Writer:
 
     def _result(self, answer: Answered) -> dict[str, Any]:
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.id}
-        parts = answer.result.parts if answer.result is not None else (Text(answer.text),)
+        parts = answer.result.parts
         content = self.blocks(parts)
         if len(content) == 1 and content[0].keys() == {"type", "text"}:
             block["content"] = content[0]["text"]

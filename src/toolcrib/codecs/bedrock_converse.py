@@ -17,7 +17,15 @@ from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
-from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, json_object, own_extras, with_extras
+from toolcrib.codecs.wire_json import (
+    arguments_object,
+    as_dict,
+    as_list,
+    json_object,
+    own_extras,
+    own_item,
+    with_extras,
+)
 from toolcrib.content import Json, Media, Text
 from toolcrib.messages import Message, Opaque, Reasoning, Request, Response, ResultPart
 from toolcrib.spec import ToolSpec
@@ -58,6 +66,7 @@ class BedrockConverseCodec:
         audio=True,
         media_in_results=True,
         reasoning=True,
+        items=True,
         partial_arguments=True,
     )
 
@@ -207,7 +216,7 @@ class _Writer:
     def _block(self, part: Any, place: Place) -> dict[str, Any] | None:
         own = own_extras(part, self._provider)
         if isinstance(part, Opaque):
-            return part.data if part.provider == self._provider and _is_block(part.data) else None
+            return own_item(part, self._provider)
         if isinstance(part, Media) and place in ("user", "result"):
             block = media_block(part, self._documents, own)
             if block is not None and not (place == "result" and "audio" in block):
@@ -242,7 +251,7 @@ class _Writer:
         return [{"toolUse": use | self._rest(call)}, *self._mark(call)]
 
     def _result(self, answer: Answered) -> list[dict[str, Any]]:
-        parts = answer.result.parts if answer.result is not None else (Text(answer.text),)
+        parts = answer.result.parts
         content = self._blocks(parts, "result") or [{"text": NO_WORDS if answer.is_error else NO_OUTPUT}]
         result: dict[str, Any] = {"toolUseId": answer.id, "content": content}
         if answer.is_error:
@@ -298,7 +307,3 @@ def _strip_end(turn: dict[str, Any]) -> None:
     last = turn["content"][-1]
     if turn["role"] == "assistant" and isinstance(last.get("text"), str):
         turn["content"][-1] = {**last, "text": last["text"].rstrip()}
-
-
-def _is_block(data: Any) -> bool:
-    return isinstance(data, dict) and bool(data)

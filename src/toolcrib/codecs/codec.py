@@ -73,8 +73,8 @@ class Features:
     `tool_choice` lists the kinds of choice that the format expresses ("one" tool, a "set" of tools); the others
     are met by sending fewer tools. `images`, `files` and `audio` are about user messages; `media_in_results`
     says that a tool result can carry images itself (else they follow in a user message). `reasoning` is sent
-    back intact; `partial_arguments` says that arguments stream in pieces; `call_ids` that the provider gives
-    every call an id.
+    back intact, `items` that items of its own (`Opaque`) are; `partial_arguments` that arguments stream in
+    pieces; `call_ids` that the provider gives every call an id.
     """
 
     tool_choice: frozenset[str] = frozenset({"auto", "none", "required", "one"})
@@ -84,6 +84,7 @@ class Features:
     audio: bool = False
     media_in_results: bool = False
     reasoning: bool = False
+    items: bool = False
     partial_arguments: bool = False
     call_ids: bool = True
     stop: bool = True

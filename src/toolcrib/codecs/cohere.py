@@ -15,9 +15,17 @@ from toolcrib.codecs.cohere_answer import BILLED, PLAN, THINKING, CohereDecoder,
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.strictness import STRICT
 from toolcrib.codecs.tool_names import our_names, wire_names
-from toolcrib.codecs.wire_json import arguments_object, as_dict, compact, json_object, own_extras, with_extras
+from toolcrib.codecs.wire_json import (
+    arguments_object,
+    as_dict,
+    compact,
+    json_object,
+    own_extras,
+    own_item,
+    with_extras,
+)
 from toolcrib.content import Image, Json, Media, Text
-from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
+from toolcrib.messages import Message, Reasoning, Request, Response
 
 ANY_ID = IdRule(re.compile(r"[\x21-\x7e]{1,256}"))
 CHOICES = {"none": "NONE", "required": "REQUIRED"}
@@ -42,6 +50,7 @@ class CohereCodec:
         tool_choice=frozenset({"auto", "none", "required"}),
         images=True,
         reasoning=True,
+        items=True,
         partial_arguments=True,
         logprobs=True,
     )
@@ -142,9 +151,6 @@ class _Writer:
                     plan += part.text
                 elif own.get("field") == THINKING:
                     content.append({"type": "thinking", "thinking": part.text, **rest})
-            elif isinstance(part, Opaque):
-                if part.provider == self._provider and isinstance(part.data, dict):
-                    content.append(part.data)
             else:
                 content.extend(self._blocks([part], images=False))
         message: dict[str, Any] = {"role": "assistant", **self._own(step.message)}
@@ -163,7 +169,7 @@ class _Writer:
         return {"id": answer.id, "type": "function", "function": function, **own}
 
     def _answer(self, answer: Answered) -> dict[str, Any]:
-        parts = answer.result.parts if answer.result is not None else (Text(answer.text),)
+        parts = answer.result.parts
         content: str | list[dict[str, Any]] = answer.text
         if any(own_extras(part, self._provider) for part in parts):
             content = self._blocks(parts, images=False)
@@ -174,7 +180,7 @@ class _Writer:
         """The images of results as a user message: the role "tool" takes only text and documents."""
         blocks: list[dict[str, Any]] = []
         for answer in answers:
-            parts = answer.result.parts if answer.result is not None else ()
+            parts = answer.result.parts
             pictures = [part for part in parts if isinstance(part, Image) and (part.data or part.url)]
             if pictures:
                 blocks.append({"type": "text", "text": f"From the result of {answer.call.name}:"})
@@ -184,6 +190,8 @@ class _Writer:
     def _blocks(self, parts: Iterable[Any], *, images: bool) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []
         for part in parts:
+            if (item := own_item(part, self._provider)) is not None:
+                blocks.append(item)
             if not isinstance(part, Text | Json | Media):
                 continue
             own = own_extras(part, self._provider)

@@ -15,9 +15,9 @@ from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.gemini_answer import GeminiDecoder, read_error, read_response
 from toolcrib.codecs.pairing import EMPTY_TURN, MISSING_IDS, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.tool_names import our_names, wire_names
-from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, own_extras
+from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, own_extras, own_item
 from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
-from toolcrib.messages import Opaque, Reasoning, Request, Response
+from toolcrib.messages import Reasoning, Request, Response
 
 IDS = IdRule(re.compile(r"[A-Za-z0-9_.:-]{1,128}"))
 # Models before Gemini 3 refuse media inside a result (400), and ask for no signature on calls.
@@ -49,6 +49,7 @@ class GeminiCodec:
         audio=True,
         media_in_results=True,
         reasoning=True,
+        items=True,
         partial_arguments=True,
         call_ids=False,
         logprobs=True,
@@ -139,17 +140,20 @@ class _Writer:
         return turns
 
     def texts(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
-        """Parts as text; media are reduced to their labels."""
-        spoken = (part for part in parts if isinstance(part, Text | Json | Media))
-        return [{"text": text} for part in spoken if (text := part.as_text())]
+        """Parts as text, and own items; media are reduced to their labels."""
+        wire: list[dict[str, Any]] = []
+        for part in parts:
+            text = part.as_text() if isinstance(part, Text | Json | Media) else ""
+            item = {"text": text} if text else own_item(part, self._provider)
+            wire += [item] if item else []
+        return wire
 
     def _parts(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
         """Text, media and this provider's own parts."""
         wire: list[dict[str, Any]] = []
         for part in parts:
-            if isinstance(part, Opaque):
-                if part.provider == self._provider and isinstance(part.data, dict) and part.data:
-                    wire.append(part.data)
+            if (item := own_item(part, self._provider)) is not None:
+                wire.append(item)
             elif isinstance(part, Text | Json | Media):
                 own = own_extras(part, self._provider)
                 held = _media(part) if isinstance(part, Media) else None
@@ -191,7 +195,7 @@ class _Writer:
         return {"functionCall": call, **({"thoughtSignature": UNSIGNED} if stand_in else {}), **own}
 
     def _result(self, answer: Answered) -> dict[str, Any]:
-        parts: tuple[Part, ...] = answer.result.parts if answer.result is not None else (Text(answer.text),)
+        parts = answer.result.parts
         text = "\n".join(part.as_text() for part in parts if not self._carried(part))
         wire: dict[str, Any] = {
             **_id(answer),
@@ -212,7 +216,7 @@ class _Writer:
         """The media that a result cannot carry, which follow in the user's turn."""
         wire: list[dict[str, Any]] = []
         for answer in answers:
-            parts = answer.result.parts if answer.result is not None else ()
+            parts = answer.result.parts
             others = [part for part in parts if isinstance(part, Media) and not self._carried(part)]
             if media := [held for part in others if (held := _media(part))]:
                 wire += [{"text": f"From the result of {answer.call.name}:"}, *media]

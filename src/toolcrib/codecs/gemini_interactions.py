@@ -18,7 +18,7 @@ from toolcrib.codecs.gemini_answer import read_error
 from toolcrib.codecs.gemini_interactions_answer import InteractionsDecoder, read_response
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
 from toolcrib.codecs.tool_names import our_names, wire_names
-from toolcrib.codecs.wire_json import arguments_object, own_extras
+from toolcrib.codecs.wire_json import arguments_object, own_extras, own_item
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Opaque, Reasoning, Request, Response
 
@@ -45,6 +45,7 @@ class GeminiInteractionsCodec:
         audio=True,
         media_in_results=True,
         reasoning=True,
+        items=True,
         partial_arguments=True,
     )
 
@@ -60,7 +61,11 @@ class GeminiInteractionsCodec:
             (i for i, message in enumerate(request.messages) if message.role != "system"),
             len(request.messages),
         )
-        system = [message.text for message in request.messages[:first] if message.text]
+        spoken = (
+            "\n".join(part.as_text() for part in message.parts if isinstance(part, Text | Json | Media))
+            for message in request.messages[:first]
+        )
+        system = [text for text in spoken if text]
         steps = writer.steps(arrange(request.messages[first:], IDS))
         body: dict[str, Any] = {"model": model, "input": steps, "store": False}
         if system:
@@ -146,8 +151,8 @@ class _Writer:
                 if own.get("type") == "thought":
                     wire.append(own)
             elif isinstance(part, Opaque):
-                if part.provider == self._provider and isinstance(part.data, dict) and part.data.get("type"):
-                    wire.append(part.data)
+                if (item := own_item(part, self._provider)) is not None and item.get("type"):
+                    wire.append(item)
             elif content := self._content([part]):
                 _extend(wire, "model_output", content)
 
@@ -161,7 +166,7 @@ class _Writer:
         }
 
     def _result(self, answer: Answered) -> dict[str, Any]:
-        parts = answer.result.parts if answer.result is not None else (Text(answer.text),)
+        parts = answer.result.parts
         content = self._content(parts)
         plain = all(item.keys() == {"type", "text"} for item in content)
         wire: dict[str, Any] = {
@@ -175,9 +180,11 @@ class _Writer:
         return {**wire, **own_extras(answer.result, self._provider)}
 
     def _content(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
-        """Text and media, without empty texts."""
+        """Text, media and own items, without empty texts."""
         content: list[dict[str, Any]] = []
         for part in parts:
+            if (own := own_item(part, self._provider)) is not None:
+                content.append(own)
             if isinstance(part, Text | Json | Media):
                 item = _media(part) if isinstance(part, Media) else None
                 item = item or {"type": "text", "text": part.as_text()}

@@ -160,7 +160,7 @@ class _Writer:
         """The images of results as a user message: each model's template treats images in a result differently."""
         messages: list[dict[str, Any]] = []
         for answer in answers:
-            parts = answer.result.parts if answer.result is not None else ()
+            parts = answer.result.parts
             pictures = [part.data for part in parts if isinstance(part, Image) and part.data]
             if pictures:
                 words = f"From the result of {answer.call.name}:"

@@ -16,7 +16,15 @@ from toolcrib.codecs.openai_chat_servers import OTHERS, SERVERS, ChatServer, in_
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, arrange
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
-from toolcrib.codecs.wire_json import arguments_object, as_dict, compact, json_object, own_extras, with_extras
+from toolcrib.codecs.wire_json import (
+    arguments_object,
+    as_dict,
+    compact,
+    json_object,
+    own_extras,
+    own_item,
+    with_extras,
+)
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Reasoning, Request, Response
 from toolcrib.spec import ToolSpec
@@ -46,6 +54,7 @@ class OpenAIChatCodec:
         files=True,
         audio=True,
         reasoning=True,
+        items=True,
         partial_arguments=True,
         logit_bias=True,
         logprobs=True,
@@ -218,7 +227,6 @@ class _Writer:
         return [
             block
             for answer in answers
-            if answer.result is not None
             for block in _labelled(f"From the result of {answer.call.name}:", answer.result.parts)
         ]
 
@@ -227,6 +235,9 @@ class _Writer:
         blocks: list[dict[str, Any]] = []
         plain = True
         for part in parts:
+            if (item := own_item(part, self._provider)) is not None:
+                plain = False
+                blocks.append(item)
             if not isinstance(part, Text | Json | Media):
                 continue
             block = _media_block(part) if media and isinstance(part, Media) else None

@@ -20,7 +20,7 @@ from toolcrib.codecs.openai_responses_input import (
     with_results_of_before,
 )
 from toolcrib.codecs.openai_responses_stream import ResponsesDecoder
-from toolcrib.codecs.pairing import IdRule, arrange
+from toolcrib.codecs.pairing import CONTINUES, IdRule, arrange
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import as_list, own_extras, with_extras
@@ -33,8 +33,6 @@ THINKS = re.compile(r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d)|codex)(?!.*-chat)")
 THOUGHTS = "reasoning.encrypted_content"
 LOGPROBS = "message.output_text.logprobs"
 STRICT_DIALECT = "openai-strict"
-# Where the server keeps what came before, a request holds only what is new.
-CONTINUES = ("previous_response_id", "conversation")
 BEGINS = (*CONTINUES, "prompt")
 
 
@@ -77,6 +75,7 @@ class OpenAIResponsesCodec:
         files=True,
         media_in_results=True,
         reasoning=True,
+        items=True,
         partial_arguments=True,
         stop=False,
         logprobs=True,

@@ -9,7 +9,15 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.openai_responses_answer import CALLS, kept_by
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep
-from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, as_str, compact, own_extras
+from toolcrib.codecs.wire_json import (
+    arguments_object,
+    as_dict,
+    as_list,
+    as_str,
+    compact,
+    own_extras,
+    own_item,
+)
 from toolcrib.content import File, Image, Json, Media, Text
 from toolcrib.messages import Message, MessagePart, Opaque, Reasoning, ResultPart
 
@@ -41,17 +49,24 @@ def with_results_of_before(messages: list[Message], provider: str) -> list[Messa
     calls = [call for message in messages for call in message.calls]
     here, ids = {id(call) for call in calls}, {call.id for call in calls}
 
-    def bare(part: MessagePart) -> MessagePart:
-        if not isinstance(part, ResultPart) or id(part.call) in here:
-            return part
-        if not part.call.id or part.call.id in ids:
-            return part
-        answer = Answered(part.call, part.call.id, part.result)
-        return Opaque(provider, InputWriter(provider, {}).result(answer))
+    def is_of_before(call: ToolCall) -> bool:
+        return id(call) not in here and call.id != "" and call.id not in ids
 
-    return [
-        Message(message.role, [bare(part) for part in message.parts], message.extras) for message in messages
-    ]
+    whole: list[Message] = []
+    for message in messages:
+        bare: list[MessagePart] = []
+        rest: list[MessagePart] = []
+        for part in message.parts:
+            if isinstance(part, ResultPart) and is_of_before(part.call):
+                answer = Answered(part.call, part.call.id, part.result)
+                bare.append(Opaque(provider, InputWriter(provider, {}).result(answer)))
+            else:
+                rest.append(part)
+        if bare:
+            whole.append(Message("user", bare))
+        if rest or not bare:
+            whole.append(Message(message.role, rest, message.extras) if bare else message)
+    return whole
 
 
 class InputWriter:
@@ -81,7 +96,7 @@ class InputWriter:
         """The item that answers a call."""
         kept = own_extras(answer.call, self._key)
         repeated = {name: kept[name] for name in REPEATED if kept.get(name) is not None}
-        parts = answer.result.parts if answer.result is not None else (Text(answer.text),)
+        parts = answer.result.parts
         blocks = self._blocks(parts)
         plain = all(block.keys() == {"type", "text"} for block in blocks)
         return {
@@ -107,10 +122,10 @@ class InputWriter:
             waiting.clear()
 
         for part in parts:
-            if isinstance(part, Opaque):
-                if part.provider == self._provider and isinstance(part.data, dict):
-                    say()
-                    items.append(part.data)
+            item = own_item(part, self._provider)
+            if item is not None and not as_str(item.get("type")).startswith("input_"):
+                say()
+                items.append(item)
             else:
                 waiting.append(part)
         say()
@@ -119,7 +134,9 @@ class InputWriter:
     def _blocks(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []
         for part in parts:
-            if isinstance(part, Text | Json | Media):
+            if (item := own_item(part, self._provider)) is not None:
+                blocks.append(item)
+            elif isinstance(part, Text | Json | Media):
                 own = own_extras(part, self._provider)
                 block = _media_block(part, own) if isinstance(part, Media) else None
                 block = block or {"type": "input_text", "text": part.as_text()}
@@ -200,7 +217,7 @@ class InputWriter:
 
     def _verbatim(self, part: MessagePart) -> dict[str, Any] | None:
         if isinstance(part, Opaque):
-            return part.data if part.provider == self._provider and isinstance(part.data, dict) else None
+            return own_item(part, self._provider)
         if isinstance(part, Reasoning):
             return self._thought(part)
         return self._made(part)

@@ -1,26 +1,25 @@
-"""Makes a conversation valid for any provider: every call gets a unique legal id and exactly one result.
+"""The steps of a conversation as codecs write them: each call beside its result, with an id that the provider accepts.
 
-Providers refuse a request with an unanswered call, a repeated id, or a result that does not follow its call
-directly. A transcript may contain all three: recorded with another provider, cut, or broken off. A result whose
-call is missing or already answered gets a call of its own before it, so that it stays a tool's output: as part
-of a user message it would carry the user's authority.
+`toolcrib.mending` has made the conversation valid before; what is left are ids, which may be missing, repeated, or
+those of another provider.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolcrib.call import ToolCall
+from toolcrib.mending import mend
 from toolcrib.messages import Message, MessagePart, ResultPart
 from toolcrib.result import ToolResult
 
-NO_RESULT = "No result was recorded for this call: it was interrupted, and whether it ran is not known."
 EMPTY_TURN = "Continue."  # the text of a user turn that a provider requires and nobody wrote
+# Extras of a request whose server keeps what came before: it holds only what is new.
+CONTINUES = ("previous_response_id", "conversation")
 MISSING_IDS = frozenset({"", "null", "None"})  # Mistral's default id is the word "null"
 
 
@@ -46,15 +45,15 @@ class Answered:
 
     call: ToolCall
     id: str
-    result: ToolResult | None = None
+    result: ToolResult
 
     @property
     def text(self) -> str:
-        return NO_RESULT if self.result is None else self.result.text
+        return self.result.text
 
     @property
     def is_error(self) -> bool:
-        return self.result is None or self.result.is_error
+        return self.result.is_error
 
 
 @dataclass(slots=True)
@@ -67,33 +66,22 @@ class ConversationStep:
 
 
 def arrange(messages: Iterable[Message], rule: IdRule) -> list[ConversationStep]:
-    """The steps of a conversation. The results of an assistant's calls are in its step, wherever they stood in
-    the transcript.
+    """The steps of a conversation, after it was mended.
 
     Each `ToolCall` among a step's parts has its `Answered` in the step's answers, in the same order.
     """
     steps: list[ConversationStep] = []
     ids = _Ids(rule)
-    waiting = _Open()
-    for message in messages:
-        parts: list[MessagePart] = []
-        orphans: list[Answered] = []
-        for part in message.parts:
-            if not isinstance(part, ResultPart):
-                parts.append(part)
-            elif (answer := waiting.take(part.call)) is not None:
-                answer.result = part.result
-            else:
-                orphans.append(Answered(part.call, ids.make(part.call.id), part.result))
-        if orphans:
-            calls: list[MessagePart] = [answer.call for answer in orphans]
-            steps.append(ConversationStep(Message("assistant", calls), calls, orphans))
-        if message.role == "assistant":
-            answers = [Answered(call, ids.make(call.id)) for call in parts if isinstance(call, ToolCall)]
-            waiting = _Open(answers) if answers else waiting
-            steps.append(ConversationStep(message, parts, answers))
-        elif parts:
-            steps.append(ConversationStep(message, parts))
+    mended, _ = mend(list(messages))
+    for message in mended:
+        if message.role != "tool":
+            steps.append(ConversationStep(message, message.parts))
+            continue
+        results = (part.result for part in message.parts if isinstance(part, ResultPart))
+        steps[-1].answers = [
+            Answered(call, ids.make(call.id), result)
+            for call, result in zip(steps[-1].message.calls, results, strict=True)
+        ]
     return steps
 
 
@@ -117,33 +105,3 @@ class _Ids:
             if made not in self._used:
                 self._used.add(made)
                 return made
-
-
-class _Open:
-    """The calls that wait for their result; a result finds its call by identity, else by id, else by name and
-    order.
-    """
-
-    def __init__(self, answers: Iterable[Answered] = ()) -> None:
-        self._by_identity: dict[int, Answered] = {}
-        self._by_id: dict[str, deque[Answered]] = {}
-        self._by_name: dict[str, deque[Answered]] = {}
-        for answer in answers:
-            self._by_identity[id(answer.call)] = answer
-            self._by_id.setdefault(answer.call.id, deque()).append(answer)
-            self._by_name.setdefault(answer.call.name, deque()).append(answer)
-
-    def take(self, call: ToolCall) -> Answered | None:
-        same = self._by_identity.pop(id(call), None)
-        if same is not None and same.result is None:
-            return same
-        if call.id and (found := _first_free(self._by_id.get(call.id))):
-            return found
-        named = _first_free(self._by_name.get(call.name))
-        return named if named is not None and not (call.id and named.call.id) else None
-
-
-def _first_free(answers: deque[Answered] | None) -> Answered | None:
-    while answers and answers[0].result is not None:
-        answers.popleft()
-    return answers[0] if answers else None

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+from toolcrib.messages import Opaque
+
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -110,6 +112,12 @@ def own_extras(thing: Any, provider: str) -> dict[str, Any]:
     """The extras of a part, message, call or result for one provider; empty without any, or for None."""
     extras = getattr(thing, "extras", None)
     return as_dict(extras.get(provider)) if extras else {}
+
+
+def own_item(part: Any, provider: str) -> dict[str, Any] | None:
+    """The item of an `Opaque` part of this provider; None for any other part, and for what is no object."""
+    mine = isinstance(part, Opaque) and part.provider == provider
+    return as_dict(part.data) or None if mine else None
 
 
 def with_extras(body: dict[str, Any], extras: dict[str, Any]) -> dict[str, Any]:

@@ -23,10 +23,13 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from toolcrib.codecs.codec import Codec, Decoder, ModelError, last_chunks
+from toolcrib.codecs.left_out import left_out
+from toolcrib.codecs.pairing import CONTINUES
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.codecs.unread_calls import answer_to
 from toolcrib.codecs.wire_json import encodable, own_extras, with_extras
-from toolcrib.messages import Chunk, NoticeChunk, Request, Response, RestartChunk, RetryChunk
+from toolcrib.mending import mend
+from toolcrib.messages import Chunk, Message, NoticeChunk, Request, Response, RestartChunk, RetryChunk
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced
 from toolcrib.models.providers import Missing
@@ -35,6 +38,8 @@ from toolcrib.retry import Retry
 
 MAX_RETRIES = 2
 CLOSING = 5.0  # seconds in which another loop has to close its connections
+MAX_TOLD = 10_000  # notes on conversations that are remembered, so that each is said once
+MAX_LINES = 5  # of them in one line of the log
 SHORTEST_KEY = 8  # characters; what is shorter is a placeholder, and may be a word
 log = logging.getLogger("toolcrib")
 HTTP_MODULES = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "ssl"})
@@ -96,6 +101,7 @@ class Transport:
         self.streams = True  # answers to requests with tools, as far as is known
         self._body = dict(body or {})
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Opened] = WeakKeyDictionary()
+        self._told: set[str] = set()
         self._clients_lock = threading.Lock()  # loops of several threads may share a model
 
     @property
@@ -419,8 +425,20 @@ class Transport:
         """
         provider = self.codec.provider
         extras = with_extras(own_extras(request, provider), self._body)
+        self._tell(request.messages, continues=any(extras.get(name) for name in CONTINUES))
         whole = replace(request, extras={**request.extras, provider: extras})
         return dict(encodable(self.codec.request(whole, model=self.model, stream=stream)))
+
+    def _tell(self, messages: list[Message], *, continues: bool) -> None:
+        """Say in the log, once, what of a conversation had to be mended and what of it is not sent."""
+        notes = [] if continues else mend(messages)[1]  # what is continued has its calls on the server
+        news = [*map(str, notes), *left_out(messages, self.codec)]
+        news = [text for text in news if text not in self._told]
+        if not news:
+            return
+        self._told = {*(self._told if len(self._told) < MAX_TOLD else ()), *news}
+        rest = f"; and {len(news) - MAX_LINES} more" if len(news) > MAX_LINES else ""
+        log.warning("the conversation for %s: %s%s", self.name, "; ".join(news[:MAX_LINES]), rest)
 
 
 async def _closed_at_the_end(close: Callable[[], Awaitable[None]]) -> AsyncGenerator[None, None]:

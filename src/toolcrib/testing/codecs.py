@@ -15,11 +15,13 @@ from toolcrib.messages import (
     CallChunk,
     Chunk,
     Message,
+    Opaque,
     Reasoning,
     ReasoningChunk,
     Request,
     Response,
     ResultPart,
+    Role,
     TextChunk,
     ToolChoice,
 )
@@ -217,9 +219,9 @@ class _Bench:
                 dice.choice(calls) if calls and dice.random() < 0.7 else call, ToolResult.of("r")
             )
 
-        roles = ("system", "user", "assistant", "tool")
+        roles: tuple[Role, ...] = ("system", "user", "assistant", "tool")
         messages = [
-            Message(dice.choice(roles), [part() for _ in range(dice.randrange(4))])  # type: ignore[arg-type]
+            Message(dice.choice(roles), [part() for _ in range(dice.randrange(4))])
             for _ in range(dice.randrange(6))
         ]
         specs = [ToolSpec(name, "", SCHEMA) for name in dice.sample(NAMES, dice.randrange(len(NAMES)))]
@@ -271,6 +273,10 @@ class _Bench:
         cases = {
             "images": (self.features.images, [Message.user("Hi", picture)]),
             "files": (self.features.files, [Message.user("Hi", document)]),
+            "items": (
+                self.features.items,
+                [Message("user", [Text("Hi"), Opaque(self.codec.provider, {"type": "x", "said": word})])],
+            ),
             "pictures in results": (self.features.images, answered),
         }
         for name, (claimed, messages) in cases.items():

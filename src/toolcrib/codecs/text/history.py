@@ -93,7 +93,7 @@ def _results(
         unreadable = answer.call.problem and not answer.call.name
         text = UNREADABLE.format(answer.call.problem) if unreadable else escape_markers(answer.text, reserved)
         texts.append(format.write_result(ResultText(name, answer.id, text, answer.is_error)))
-        shown = [part for part in (answer.result.parts if answer.result else ()) if isinstance(part, Media)]
+        shown = [part for part in answer.result.parts if isinstance(part, Media)]
         if shown:
             media += [Text(f"From the result of {name}:"), *shown]
     return Message("user", [Text("\n".join(texts)), *media])

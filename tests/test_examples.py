@@ -49,6 +49,15 @@ SHOWN = {
         "[answered]",
         "lines, whole",
     ],
+    "telemetry.py": [
+        "Three.\ninvoke_agent: in 1850, cached 900, out 25, reason answered",
+        "\n  chat scripted: in 900, out 20, finished ('tool_calls',)",
+        "\n  execute_tool count: attempts at most 3, retries 1",
+        "\n  chat scripted: in 950, cached 900, out 5, finished ('end',)",
+        "gen_ai.client.operation.duration execute_tool : 1",
+        "gen_ai.client.operation.time_to_first_chunk chat : 2",
+        "gen_ai.client.token.usage chat input: 2",
+    ],
     "fallback.py": [
         "I throw the old ones aw\n[void: the connection to here:faint failed: ",
         "; asking scripted]\n[throw_away: The blunt saws are gone.]",

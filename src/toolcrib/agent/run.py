@@ -138,7 +138,7 @@ class Run:
     def _ensure_task(self) -> asyncio.Task[Outcome]:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(
-                self._guarded(), name=f"toolcrib run {self.id}"
+                self._traced(), name=f"toolcrib run {self.id}"
             )
         return self._task
 
@@ -164,6 +164,15 @@ class Run:
         return outcome
 
     # -- the loop
+
+    async def _traced(self) -> Outcome:
+        """The run, in a span if its toolbox traces."""
+        if not self.box.telemetry.on:
+            return await self._guarded()
+        from toolcrib.agent.telemetry import run_span
+
+        with run_span(self.box.telemetry, self.id, self.settings.model, lambda: self.outcome):
+            return await self._guarded()
 
     async def _guarded(self) -> Outcome:
         """Run the loop within its wall-time budget. Every way out goes through `_finished`."""
@@ -359,7 +368,12 @@ class Run:
             self._wants_partials(spec.name) for spec in request.tools
         )
         tell = self._tell if self.box.sink else None
-        return await read_answer(self.settings.model, request, streaming, partial_calls, tell)
+        model = self.settings.model
+        if self.box.telemetry.on:
+            from toolcrib.agent.telemetry import traced_model
+
+            model = traced_model(model, self.box)
+        return await read_answer(model, request, streaming, partial_calls, tell)
 
     def _note(self, words: str) -> None:
         if self.box.sink:

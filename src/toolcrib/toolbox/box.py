@@ -45,7 +45,7 @@ from toolcrib.toolbox.resolve import Resolver
 from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.runs import UNKNOWN, Limiter, Provenance, Runs
 from toolcrib.toolbox.stats import Statistics
-from toolcrib.toolbox.telemetry import telemetry_step
+from toolcrib.toolbox.telemetry import Telemetry
 from toolcrib.toolbox.threads import Portal, Workers
 from toolcrib.toolbox.tool_list import ToolList
 from toolcrib.toolbox.watching import Watched
@@ -115,6 +115,7 @@ class Toolbox(Watched, Generic[Deps]):
         override: bool = False,
         builtin: Iterable[ToolLike] = (),
         tracer: Any = None,
+        meter: Any = None,
         record_content: bool = False,
         grace: float = 5.0,
         clock: Callable[[], float] = time.time,
@@ -144,8 +145,7 @@ class Toolbox(Watched, Generic[Deps]):
         self._report = Report(self.sink, self._stats, self._operator, self._mask, self.masking, audit)
         self._runaway = RunawayCalls()
         self._steps = as_steps(around_prepare, around_execute)
-        self._tracing = (tracer, record_content)
-        self._traced = tracer is not None
+        self.telemetry = Telemetry(tracer, meter, record_content)
         self._timeout = timeout
         self._max_output, self._overflow, self._grace = max_output, overflow, grace
         self._timer, self._random = timer, random
@@ -184,8 +184,8 @@ class Toolbox(Watched, Generic[Deps]):
             preparation, questions, decider, self._report, self._runs, self._runaway, operator, make_executor,
             steps=self._steps.around_execute,
             own_steps=(admission,) if self._limiter is not None or self._audit is not None else (),
-            telemetry=telemetry_step(*self._tracing, mask),
-            traced_always=self._traced,
+            telemetry=self.telemetry.step(mask),
+            traced_always=self.telemetry.given,
             timeout=self._timeout,
             grace=self._grace,
             timer=self._timer,
@@ -280,8 +280,8 @@ class Toolbox(Watched, Generic[Deps]):
         made._operator = OperatorLog(made.sink, made._mask)
         made._report = Report(made.sink, self._stats, made._operator, made._mask, made.masking, made._audit)
         made._steps = self._steps.within(outer._steps)
-        if outer._traced:
-            made._tracing, made._traced = outer._tracing, True
+        if outer.telemetry.given:
+            made.telemetry = outer.telemetry
         made._compose_path(BothPolicies(self.policy, outer._decider, most))
         return made
 

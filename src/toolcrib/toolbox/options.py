@@ -55,6 +55,7 @@ class ToolboxOptions(TypedDict, Generic[Deps], total=False):
     override: bool
     builtin: Iterable[ToolLike]
     tracer: Any
+    meter: Any
     record_content: bool
     grace: float
     clock: Callable[[], float]

@@ -64,6 +64,64 @@ def test_a_call_that_breaks_off_never_runs_with_other_arguments(format: str) -> 
             assert (call.name, json.loads(str(call.arguments))) == ("write", arguments), text[:cut]
 
 
+def three_calls(format: str) -> str:
+    calls = (ToolCall(name, {"words": f"w{name}", "limit": 2}, f"functions.{name}:0") for name in THREE)
+    return format_named(format).write_calls(list(calls))
+
+
+SCHEMA = {"type": "object", "properties": {"words": {"type": "string"}, "limit": {}}}
+THREE = {"alpha": SCHEMA, "bravo": SCHEMA, "charlie": SCHEMA}
+# How the middle one of three calls is broken, in formats whose calls are JSON objects.
+BROKEN = {
+    "its name is empty": lambda text: text.replace("bravo", "", 1),
+    "no last bracket": lambda text: text.replace('"wbravo", "limit": 2}', '"wbravo", "limit": 2'),
+    "a string without its end": lambda text: text.replace('"wbravo", "limit": 2', '"wbr'),
+    "no value": lambda text: text.replace('"wbravo"', ""),
+    "no JSON in it": lambda text: text.replace('"words": "wbravo", "limit": 2', "oops"),
+    "a word before it": lambda text: text.replace('{"name": "bravo"', 'oops {"name": "bravo"'),
+}
+# What belongs to nobody is for the user in these.
+SHOWN_AS_TEXT = {"functionary_v3.2", "schoober"}
+NO_BEGINNING = ("its name is empty", "a word before it")
+
+
+@each("format", ALL)
+@each("how", BROKEN)
+def test_a_call_that_cannot_be_read_takes_none_before_or_behind_it_along(format: str, how: str) -> None:
+    """Each is reported: to run, or with the reason why it does not."""
+    text = BROKEN[how](three_calls(format))
+    whole = parse_text(text, format, THREE)
+    names = [call.name for call in whole.calls]
+    if how in NO_BEGINNING and format_named(format).unmarked:
+        return  # what nothing announces and does not begin like a call is text
+    assert names[0] == "alpha" and not whole.calls[0].problem
+    assert names[-1] == "charlie", (text, whole.calls)
+    assert len(names) >= 3 or format in SHOWN_AS_TEXT
+    parser = text_parser(format, THREE)
+    for character in text:
+        parser.feed(character)
+    parser.finish()
+    assert parser.parsed() == whole
+
+
+@pytest.mark.parametrize("line", ["{invalid json here}", '{"name": bravo, "arguments": {}}', "oops", "{}"])
+def test_a_line_that_is_no_call_lets_the_next_one_run(line: str) -> None:
+    first, _, last = (f'{{"name": "{name}", "arguments": {{"words": "x"}}}}' for name in THREE)
+    calls = parse_text(f"<tool_calls>\n{first}\n{line}\n{last}\n</tool_calls>", "minimax_m1", THREE).calls
+    assert [(call.name, bool(call.problem)) for call in calls] in (
+        [("alpha", False), ("", True), ("charlie", False)],
+        [("alpha", False), ("bravo", True), ("charlie", False)],
+    )
+
+
+def test_what_may_be_a_part_of_a_broken_call_does_not_run() -> None:
+    for line in ('{"name": "write", "arguments": {"content": "a " b', '{"name": "write" "', "{oops"):
+        text = f'<tool_calls>\n{line}\n{{"name": "shell", "arguments": {{"command": "id"}}}}\n</tool_calls>'
+        calls = parse_text(text, "minimax_m1", TOOLS).calls
+        assert [call.name for call in calls][-1] == "shell"
+        assert all(call.problem for call in calls)
+
+
 @each("format", ALL)
 @each("before", ["", "\n", "text ", "</tool_call>", "</invoke>", "</function>\n</tool_call>"])
 def test_a_call_in_the_value_of_another_does_not_run(format: str, before: str) -> None:

@@ -174,6 +174,11 @@ class AnswerBuilder:
         self._unclear = True
 
     @property
+    def unclear(self) -> bool:
+        """Whether what looks like a call may be a part of one before it."""
+        return self._unclear
+
+    @property
     def if_last(self) -> bool:
         """Whether the last call is complete only if no other call follows."""
         return self._last is not None

@@ -377,7 +377,9 @@ def read_keyed_calls(scan: Scanner, answer: AnswerBuilder, stops: tuple[str, ...
         if name is not None:
             yield from scan.skip_space()
         if name is None or (yield from scan.peek()) != ":":
-            answer.fail_call(CUT_OFF if scan.ended else NO_JSON, scan.since(start))
+            answer.open_call("")
+            answer.arguments(scan.since(start))
+            answer.fail_call(CUT_OFF if scan.ended else NO_JSON)
             return Found.FAILED
         scan.skip(1)
         answer.open_call(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from toolcrib.codecs.text.after_failures import call_begins, past_broken_call, report_unclear
 from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import NO_JSON, NO_NAME, CallObject, Found, read_keyed_calls
 from toolcrib.codecs.text.delimiters import Delimiters
@@ -23,6 +24,9 @@ FENCES: Final = Markers(("```json", "```JSON", "```"))
 LAYOUT: Final = "[],;}"  # what stands around the objects of a section
 NAME: Final = re.compile(r"[^\s\[\]{}()<>\"'`,;:=]+")
 NAME_ON_A_LINE: Final = re.compile(r"[^\s`{<]+")
+WORDS: Final = re.compile(r"[\w.-]+")
+LONGEST_HEADER: Final = 200
+KEYED: Final = re.compile(r'"([^"\\]{1,64})"\s*:\s*\{')
 ID: Final = re.compile(r"[\w-]+")
 
 
@@ -37,6 +41,7 @@ class Engine:
         self.form = form
         self.scan = scan
         self.answer = answer
+        self.tools = tools
         self.delimiters: Delimiters = form.delimiters
         self.ahead: list[str] = []  # delimiters that were read already and come next
         self.prose = Prose(
@@ -71,7 +76,7 @@ class Engine:
         """Reads what follows the beginning of a section: calls, or text that only mentions the delimiter."""
         delimiters, scan, found_any = self.delimiters, self.scan, False
         if not delimiters.call:
-            yield from self._calls()
+            yield from self._calls(opening)
             return
         pending = self.prose.pending
         outer = markers_of((*delimiters.outer.words, *pending)) if pending else delimiters.outer
@@ -129,27 +134,33 @@ class Engine:
         call = CallObject(self.scan, self.answer, stops.words, certain=certain)
         return (yield from call.read(needs_arguments=self.form.arguments_needed))
 
-    def _calls(self) -> Steps[None]:
-        """Reads calls up to the end of their section, or up to text."""
+    def _calls(self, opening: str = "") -> Steps[None]:
+        """Reads calls up to the end of the section that `opening` began, or up to text."""
         scan, delimiters, found_any = self.scan, self.delimiters, False
+        ends = bool(delimiters.sections.get(opening)) or opening.endswith(
+            "["
+        )  # the section, and not with text
         start = scan.offset
         while True:
             space: list[str] = []
             mark = yield from scan.mark(space.append)
             if self.begins_call(mark):
                 found_any = True
+                begun = scan.offset
                 found = yield from self.read_call(certain=True)
-                if found is Found.FAILED:
-                    stop = yield from scan.until(delimiters.all)
-                    if stop not in delimiters.sections and stop != (delimiters.call or None):
-                        return
+                if found is Found.FAILED and not (yield from self.next_call(begun)):
+                    return
             elif mark and mark in LAYOUT:
                 found_any = found_any or mark == "]"
+                ends = mark == "[" or (ends and mark != "]")
                 scan.skip(1)
             elif mark == "`" and (yield from scan.accept(FENCES)):
                 pass
             elif (yield from scan.accept(delimiters.section_ends)):
                 return
+            elif ends and found_any and mark:
+                if not (yield from self.no_call_here()):
+                    return
             else:
                 break
         if found_any:
@@ -157,9 +168,42 @@ class Engine:
         else:
             yield from self._unreadable(start)
 
+    def next_call(self, begun: int) -> Steps[bool]:
+        """Goes on behind a call that began there and could not be read; whether the section goes on."""
+        key = self.form.keys[0] if self.form.keys else ""
+        stop = yield from past_broken_call(self.scan, self.answer, self.delimiters.all, key, begun)
+        if not key and stop != "":
+            named = KEYED.findall(self.scan.since(begun)[1:])
+            report_unclear(self.answer, (name for name in named[1:] if name in self.tools))
+        return stop == "" or stop in self.delimiters.sections or (stop or "-") == self.delimiters.call
+
+    def no_call_here(self) -> Steps[bool]:
+        """Reads what stands between the calls of a section and is none; whether a call follows it in the section.
+
+        Without one it is text.
+        """
+        scan, answer, key = self.scan, self.answer, self.form.keys[0] if self.form.keys else ""
+        words, begun = (*self.delimiters.words, "{"), scan.offset
+        while (mark := (yield from scan.until(words))) == "{":
+            read = scan.offset
+            if not (yield from call_begins(scan, key)):
+                continue
+            junk = scan.since(begun)[: read - begun - 1].strip()
+            answer.open_call("")
+            answer.arguments(junk)
+            answer.fail_call(self.unreadable)
+            if any(character in junk for character in "\"'{["):
+                answer.doubt_what_follows()
+            yield from CallObject(scan, answer, self.delimiters.words, certain=True).read(opened=True)
+            return True
+        answer.text(scan.since(begun).removesuffix(mark or ""))
+        self.ahead += [mark] if mark in self.delimiters.openings(section_optional=True) else []
+        return False
+
     def _unreadable(self, start: int) -> Steps[None]:
         """Reports what was announced as a call and is none, up to the next delimiter."""
         found = yield from self.scan.until(self.delimiters.all)
+        self.ahead += [found] if found in self.delimiters.openings(section_optional=True) else []
         text = self.scan.since(start)
         self.answer.open_call("")
         self.answer.arguments((text[: -len(found)] if found else text).strip())
@@ -176,8 +220,11 @@ class Engine:
             scan.skip(1)
             yield from scan.skip_space()
         while (listed or not self.only_in_lists) and self.begins_call((yield from scan.peek())):
-            found = yield from self.read_call(certain=found_any and listed)
-            if found is not Found.CALL:
+            begun = scan.offset
+            found = yield from self.read_call(certain=found_any)
+            if found is Found.FAILED and not (yield from self.next_call(begun)):
+                break
+            if found is Found.NOTHING:
                 break
             found_any = True
             start = scan.offset
@@ -188,7 +235,6 @@ class Engine:
         else:
             found = Found.CALL if found_any else Found.NOTHING
         if found is Found.FAILED:
-            yield from scan.until(self.delimiters.all)
             return
         self.answer.text(scan.since(start))
         if found is Found.CALL:
@@ -223,13 +269,21 @@ class Engine:
             else:
                 answer.fail_call(CUT_OFF if scan.ended else NO_JSON)
                 answer.doubt_what_follows()
+                self._report_swallowed(start)
             return
         cut_off = scan.ended and scan.at_end
-        stop = yield from scan.until(delimiters.ends)
+        stop = yield from scan.until((*delimiters.ends.words, *delimiters.outer.words))
+        self.ahead += [stop] if stop in delimiters.openings(section_optional=True) else []
         sure_of_name = cut_off or delimiters.call_name != "plain"
         answer.open_call(callee.name if sure_of_name else "", callee.id)
         answer.arguments("" if cut_off else scan.since(start).removesuffix(stop or ""))
         answer.fail_call(CUT_OFF if cut_off else NO_JSON)
+
+    def _report_swallowed(self, begun: int) -> None:
+        """Reports the calls in what was read of a call: a string without its end went on through them."""
+        for piece in self.scan.since(begun).split(self.delimiters.call)[1:]:
+            words = (word.removeprefix("functions.") for word in WORDS.findall(piece[:LONGEST_HEADER]))
+            report_unclear(self.answer, [word for word in words if word in self.tools][:1])
 
     def _callee(self) -> Steps[Callee]:
         """Reads the name before the arguments, and what separates them."""
@@ -250,7 +304,7 @@ class Engine:
     def _call_between_tokens(self) -> Steps[None]:
         """Reads a call up to the token that ends it: no text holds such a token."""
         scan, answer, delimiters = self.scan, self.answer, self.delimiters
-        head: list[str] = []
+        head, start = list[str](), scan.offset
         marker = yield from scan.until(delimiters.all, head.append)
         callee = self.form.callee("".join(head).strip())
         if marker == delimiters.separator and (yield from scan.mark()) not in ("{", "<", ""):
@@ -264,6 +318,7 @@ class Engine:
             answer.fail_call(CUT_OFF if marker is None else callee.problem or NO_NAME)
         else:
             marker = yield from self._arguments_between_tokens()
+            self._report_swallowed(start)
         if marker == delimiters.separator:
             marker = yield from scan.until(delimiters.all)
         if marker is not None and (marker == delimiters.call or marker in delimiters.section_ends):

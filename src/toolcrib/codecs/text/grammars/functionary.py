@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from toolcrib.codecs.text.after_failures import report_unclear
 from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import NO_JSON
 from toolcrib.codecs.text.form import Form, Tools
@@ -17,6 +18,7 @@ from toolcrib.codecs.text.scanner import Scanner, Steps
 
 __all__ = ["read"]
 
+SWALLOWED: Final = re.compile(r"\n>>>([\w.:-]+)\n")
 NAME: Final = re.compile(r"[\w.:-]+")
 EVERYBODY: Final = "all"
 
@@ -48,9 +50,11 @@ def read(form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> Step
 
 def _call(name: str, scan: Scanner, answer: AnswerBuilder) -> Steps[None]:
     answer.open_call(name)
+    begun = scan.offset
     if (yield from scan.mark()) == "{" and (yield from scan.json_value(answer.arguments)):
         answer.close_call()
         return
     if answer.written:
         answer.doubt_what_follows()
     answer.fail_call(CUT_OFF if scan.ended else NO_JSON)
+    report_unclear(answer, SWALLOWED.findall(scan.since(begun)))

@@ -12,8 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from toolcrib.codecs.text.after_failures import report_unclear
 from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
-from toolcrib.codecs.text.call_objects import NO_JSON
+from toolcrib.codecs.text.call_objects import NO_JSON, NO_NAME
 from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
 
@@ -28,6 +29,7 @@ _ENDS: Final = Markers(_CONTENT_ENDS)
 _WORD = re.compile(r"[a-z]+")
 _IN_HEADER = re.compile(r"[^<\n]+")
 _RECIPIENT = re.compile(r"\bto=([^\s<]+)")
+_SWALLOWED = re.compile(r"<\|channel\|>\w* to=functions\.([\w.-]+)")
 _CHANNEL = re.compile(r"(?:<\|channel\|>\s*|^\s*)([a-z]+)")
 _PEOPLE: Final = frozenset({"assistant", "user", "all"})
 _HEADER_WORDS: Final = frozenset({"assistant", "analysis", "commentary", "final", "to"})
@@ -37,24 +39,28 @@ _NEXT: Final = {"assistantfinal": False, "assistantcommentary": False, "assistan
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """The header of a message: its channel, and the tool that it calls."""
+    """The header of a message: its channel, and whether it calls a tool, and which."""
 
     channel: str
     tool: str
+    calls: bool
 
 
 def _header(text: str) -> _Header:
     to = _RECIPIENT.search(text)
     channels = _CHANNEL.findall(text)
     name = to[1] if to and to[1] not in _PEOPLE else ""
-    return _Header(channels[-1] if channels else "", name.removeprefix("functions."))
+    return _Header(channels[-1] if channels else "", name.removeprefix("functions."), bool(name))
 
 
 def read(_form: Form, scan: Scanner, answer: AnswerBuilder, _tools: Tools) -> Steps[None]:
     """Reads an answer to its end."""
     if answer.in_thinking:
         answer.in_thinking = False
-        header, marker = list[str](), (yield from _content(scan, answer, _Header("analysis", "")))
+        header, marker = (
+            list[str](),
+            (yield from _content(scan, answer, _Header("analysis", "", calls=False))),
+        )
     else:
         header, marker = yield from _beginning(scan, answer)
     while marker is not None:
@@ -76,13 +82,14 @@ def read(_form: Form, scan: Scanner, answer: AnswerBuilder, _tools: Tools) -> St
 
 def _content(scan: Scanner, answer: AnswerBuilder, header: _Header) -> Steps[str | None]:
     """Reads one message behind its header; gives the token that ends it."""
-    if not header.tool:
+    if not header.calls:
         thinks = header.channel == "analysis"
         marker = yield from scan.until(_ENDS, answer.reasoning if thinks else answer.text)
         if thinks:
             answer.end_reasoning()
         return marker
     answer.open_call(header.tool)
+    begun = scan.offset
     yield from scan.skip_space()
     is_json = (yield from scan.peek()) == "{"
     whole = is_json and (yield from scan.json_value(answer.arguments, _CONTENT_ENDS))
@@ -92,9 +99,12 @@ def _content(scan: Scanner, answer: AnswerBuilder, header: _Header) -> Steps[str
     answer.arguments("".join(rest))
     if marker is None and (rest or not whole):
         answer.fail_call(CUT_OFF)
+    elif not header.tool:
+        answer.fail_call(NO_NAME)
     elif not whole and (is_json or rest):
         answer.fail_call(NO_JSON)
     answer.close_call()
+    report_unclear(answer, _SWALLOWED.findall(scan.since(begun)) if not whole else ())
     return marker
 
 

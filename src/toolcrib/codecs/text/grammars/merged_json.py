@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 
+from toolcrib.codecs.text.after_failures import names_in, past_broken_call, report_unclear
 from toolcrib.codecs.text.answer import AnswerBuilder
-from toolcrib.codecs.text.call_objects import CallObject, Found, loaded, read_string
+from toolcrib.codecs.text.call_objects import NO_JSON, CallObject, Found, loaded, read_string
 from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.prose import Prose
-from toolcrib.codecs.text.scanner import Scanner, Steps
+from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
 
 __all__ = ["read"]
 
 PLAIN_RUN = re.compile(r'[^"\\]+')
 ESCAPED = {"u": 6}  # characters of an escape; all others have two
+NOTHING = Markers(())
 HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB]")
 
 
@@ -85,8 +87,17 @@ def _calls(scan: Scanner, answer: AnswerBuilder) -> Steps[bool]:
         if mark == ",":
             scan.skip(1)
         elif mark == "{":
-            if (yield from CallObject(scan, answer, (), certain=True).read()) is not Found.CALL:
+            begun = scan.offset
+            found = yield from CallObject(scan, answer, (), certain=True).read()
+            if found is not Found.CALL and (
+                yield from past_broken_call(scan, answer, NOTHING, "name", begun)
+            ):
                 return False
         else:
             scan.skip(1 if mark == "]" else 0)
+            if mark and mark != "]":
+                rest: list[str] = []
+                yield from scan.until(NOTHING, rest.append)
+                answer.fail_call(NO_JSON)
+                report_unclear(answer, names_in("".join(rest), "name"))
             return mark == "]"

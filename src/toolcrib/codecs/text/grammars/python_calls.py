@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from toolcrib.call import ToolCall
+from toolcrib.codecs.text.after_failures import report_unclear
 from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import Found
 from toolcrib.codecs.text.engine import Engine
@@ -59,6 +60,9 @@ def _literal(value: Any, form: Form) -> str:
     return repr(value)
 
 
+CALLED: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(")
+
+
 class PythonEngine(Engine):
     """The engine for calls in Python's syntax; in a section, some models write JSON objects all the same."""
 
@@ -72,6 +76,31 @@ class PythonEngine(Engine):
         if certain and (yield from self.scan.peek()) == "{":
             return (yield from self.call_object(self.delimiters.all))
         return (yield from PythonCalls(self.scan, self.answer).call(certain=certain))
+
+    def next_call(self, begun: int) -> Steps[bool]:
+        """Reports the calls behind one that could not be read: they may be parts of it."""
+        stop, _, called = yield from self._rest()
+        report_unclear(self.answer, called)
+        return stop in self.delimiters.sections
+
+    def no_call_here(self) -> Steps[bool]:
+        """Reports what stands between the calls of a section and is none, and the calls behind it; else it is text."""
+        stop, rest, called = yield from self._rest()
+        if called:
+            self.answer.open_call("")
+            self.answer.arguments(rest.strip())
+            self.answer.fail_call(self.unreadable)
+            report_unclear(self.answer, called)
+        else:
+            self.answer.text(rest)
+        return stop in self.delimiters.sections
+
+    def _rest(self) -> Steps[tuple[str | None, str, list[str]]]:
+        """Reads to the next delimiter: gives it, the text before it, and the tools that look called in the text."""
+        pieces: list[str] = []
+        stop = yield from self.scan.until(self.delimiters.all, pieces.append)
+        rest = "".join(pieces)
+        return stop, rest, [name for name in CALLED.findall(rest) if name in self.tools]
 
 
 def read(form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> Steps[None]:

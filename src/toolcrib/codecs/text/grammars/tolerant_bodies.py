@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any, Final
 
 from toolcrib.call import ToolCall
+from toolcrib.codecs.text.after_failures import names_in, report_unclear
 from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.arguments import ArgumentWriter, Parameters, TextValue, Tools, read_value
 from toolcrib.codecs.text.call_objects import NO_JSON, CallObject, calls_in, readable
@@ -92,8 +93,10 @@ class CallBodies:
             yield from scan.take_while(BETWEEN)
             mark = yield from scan.peek()
             if mark == "{":
+                begun = scan.offset
                 if not (yield from self._object()):
                     self.answer.doubt_what_follows()
+                    report_unclear(self.answer, names_in(scan.since(begun)[1:], "name"))
                     return (yield from scan.until(END_MARKS))
             elif mark == "]" and listed:
                 scan.skip(1)

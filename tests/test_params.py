@@ -5,6 +5,7 @@ import decimal
 import enum
 import json
 import pathlib
+import re
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -12,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
+from tests.cases import each
 from tests.properties import examples
 from toolcrib import Effect, Toolbox
 from toolcrib.function import tool
+from toolcrib.json_text.values import same_json
 
 READ = Effect.READ
 
@@ -228,8 +231,7 @@ def test_what_fits_arrives_as_it_was_sent(value: Any, text: str) -> None:
     box = Toolbox([tool(keep, effect=READ, secrets=(), inline=True)])
     result = box.call_sync("keep", json.dumps({"text": text, "value": value}))
     assert not result.is_error and not result.edits
-    # An empty string for what is not required means that it is absent.
-    assert seen == [(text, None if value == "" else value)]
+    assert seen == [(text, value)]
 
 
 @examples(150)
@@ -257,3 +259,293 @@ async def test_rules_of_a_foreign_schema_are_told_alike(schema: Any, value: Any,
     )
     result = await Toolbox([given]).call("given", {"v": value})
     assert f"- v: expected {words}, got " in result.text
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+def numbers(
+    a: Any = None,
+    d: decimal.Decimal | None = None,
+    f: float | None = None,
+    i: int | None = None,
+    many: list[float] | None = None,
+    prices: dict[str, decimal.Decimal] | None = None,
+    one: Literal[1] = 1,
+    none: Literal[0, 2] = 0,
+    level: Level = Level.LOW,
+    length: dt.timedelta | None = None,
+    when: dt.datetime | None = None,
+) -> str:
+    given = locals()
+    return repr(next((v for v in given.values() if v not in (None, 0, 1)), None))
+
+
+def show(arguments: dict[str, Any]) -> str:
+    return repr(arguments)
+
+
+OPEN = {"type": "object", "properties": {"a": {}, "n": {"type": "number"}}}
+NUMBERS = Toolbox(
+    [
+        tool(numbers, effect=READ, secrets=()),
+        tool(numbers, effect=Effect.WRITE, secrets=(), name="write"),
+        tool(show, effect=READ, secrets=(), name="raw", params=OPEN),
+    ],
+    autonomy="full",
+)
+EXACT: list[tuple[str, str]] = [
+    ('{"i": 9007199254740993}', "9007199254740993"),
+    ('{"a": 12345678901234567890}', "12345678901234567890"),
+    ('{"f": 0.1}', "0.1"),
+    ('{"f": 1.10}', "1.1"),
+    ('{"f": 1E5}', "100000.0"),
+    ('{"f": 1e22}', "1e+22"),
+    ('{"f": 9007199254740994}', "9007199254740994.0"),
+    ('{"d": 1.10}', "Decimal('1.10')"),
+    ('{"d": 0.1000000000000000055}', "Decimal('0.1000000000000000055')"),
+    ('{"d": 12345678901234567890.5}', "Decimal('12345678901234567890.5')"),
+    ('{"d": 12345678901234567890}', "Decimal('12345678901234567890')"),
+    ('{"d": 1e400}', "Decimal('1E+400')"),
+    ('{"d": "12.50"}', "Decimal('12.50')"),
+    ('{"prices": {"x": 1.10, "y": 2}}', "{'x': Decimal('1.10'), 'y': Decimal('2')}"),
+    ('{"arguments": {"d": 1.10}}', "Decimal('1.10')"),
+    ('{"level": 2}', "<Level.HIGH: 2>"),
+    ('{"none": 2}', "2"),
+    ('{"length": "P1DT2H30M"}', repr(dt.timedelta(days=1, hours=2, minutes=30))),
+    ('{"length": "PT0.5S"}', repr(dt.timedelta(milliseconds=500))),
+    ('{"length": "P2W"}', repr(dt.timedelta(weeks=2))),
+]
+
+
+@each(("text", "runs_with"), EXACT, ids=str)
+async def test_a_number_keeps_its_digits(text: str, runs_with: str) -> None:
+    for name in ("numbers", "write"):
+        assert (await NUMBERS.call(name, text)).text == runs_with
+
+
+LOSSY: list[str] = [
+    '{"f": 9007199254740993}',
+    '{"f": 9007199254740993.0}',
+    '{"a": 9007199254740993.0}',
+    '{"many": [1, 12345678901234567891]}',
+    '{"a": {"deep": [0.1000000000000000055]}}',
+    '{"f": 1e400}',
+    '{"a": 1e400}',
+    '{"a": 1e-400}',
+    '{"a": 1, "a": 2}',
+    '{"a": {"k": 1, "k": true}}',
+    '{"a": [{"k": 1, "k": 1.5}]}',
+    '{"a": {"k": 1, "\\u006b": 2}}',
+    '{"i": 1,\n "i": 2}',
+]
+
+
+@each("text", LOSSY)
+async def test_what_would_lose_something_is_refused_for_every_effect(text: str) -> None:
+    # A float cannot hold every integer; the plain data of a foreign tool can.
+    foreign = () if re.search("[1-9][0-9]{15}[],}]", text) else ("raw",)
+    for name in ("numbers", "write", *foreign):
+        result = await NUMBERS.call(name, text)
+        assert result.code == "invalid_arguments"
+        assert "exactly" in result.text or "twice" in result.text or "15 digits" in result.text
+
+
+async def test_a_key_that_stands_twice_with_one_value_is_an_edit() -> None:
+    for name in ("numbers", "raw"):
+        result = await NUMBERS.call(name, '{"a": 3, "a": 3}')
+        assert not result.is_error
+        assert [edit.kind for edit in result.edits] == ["duplicate_key"]
+
+
+MISSPELT: list[tuple[str, str]] = [
+    ('{"one": true}', "expected 1,"),
+    ('{"none": false}', "one of 0, 2"),
+    ('{"level": true}', "one of 1, 2"),
+    ('{"d": true}', '"12.50"'),
+    ('{"d": "1_000"}', '"12.50"'),
+    ('{"d": " 1"}', '"12.50"'),
+    ('{"d": "NaN"}', '"12.50"'),
+    ('{"length": 60}', "P1DT2H30M"),
+    ('{"length": "1 day"}', "P1DT2H30M"),
+    ('{"length": "P1Y"}', "P1DT2H30M"),
+    ('{"length": "01:00"}', "P1DT2H30M"),
+    ('{"when": "2026-01-02T03:04:05.1234567Z"}', "when"),
+]
+
+
+@each(("text", "words"), MISSPELT, ids=str)
+async def test_a_value_of_another_spelling_is_refused_with_the_right_one(text: str, words: str) -> None:
+    result = await NUMBERS.call("numbers", text)
+    assert result.code == "invalid_arguments"
+    assert words in result.text
+
+
+def test_schema_and_parser_take_the_same_spellings() -> None:
+    schema = tool(numbers, effect=READ, secrets=()).spec.input_schema["properties"]
+    pattern = next(member for member in schema["d"]["anyOf"] if member["type"] == "string")["pattern"]
+    for text in ("1", "-1.50", "1e5", "0", "01", "+1", "1_0", " 1", "1.", ".5", "NaN", ""):
+        came = NUMBERS.call_sync("numbers", {"d": text})
+        assert bool(re.search(pattern, text)) == (not came.is_error and not came.edits), text
+    for text in ("P1D", "PT1H", "PT1M30S", "P1W", "P", "PT", "P1Y", "P1M", "PT1H30S", "-PT1H", "1:00", ""):
+        came = NUMBERS.call_sync("numbers", {"length": text})
+        assert bool(re.search(schema["length"]["pattern"], text)) == (not came.is_error and not came.edits), (
+            text
+        )
+
+
+def replace_text(
+    old: str, new: str = "X", path: pathlib.Path = pathlib.Path("p"), label: str | None = "L"
+) -> str:
+    """Replace a text."""
+    return repr((old, new, str(path), label))
+
+
+Word = Annotated[str, Field(min_length=1)]
+
+
+def greet(name: Word = "you", mood: Literal["glad", "sad"] = "glad", day: dt.date | None = None) -> str:
+    """Greet somebody."""
+    return repr((name, mood, day))
+
+
+DATED = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "day": {"type": "string", "format": "date"}},
+}
+EMPTIES: list[tuple[str, Any, str, list[str]]] = [
+    ("replace_text", {"old": "a", "new": ""}, "('a', '', 'p', 'L')", []),
+    ("replace_text", {"old": "a", "label": ""}, "('a', 'X', 'p', '')", []),
+    ("replace_text", {"old": "", "path": ""}, "('', 'X', 'p', 'L')", ["path"]),
+    ("greet", {"name": "", "mood": "", "day": ""}, "('you', 'glad', None)", ["name", "mood", "day"]),
+    ("dated", {"text": "", "day": ""}, "{'text': ''}", ["day"]),
+]
+
+
+@each(("name", "came", "runs_with", "edited"), EMPTIES, ids=str)
+async def test_an_empty_text_is_the_value_where_it_can_be_one(
+    name: str, came: Any, runs_with: str, edited: list[str]
+) -> None:
+    dated = tool(lambda given: repr(given), effect=READ, secrets=(), name="dated", params=DATED)
+    box = Toolbox([tool(replace_text, effect=READ, secrets=()), tool(greet, effect=READ, secrets=()), dated])
+    for arguments in (came, json.dumps(came), json.dumps(came, indent=2)):
+        result = await box.call(name, arguments)
+        assert result.text == runs_with
+        assert [(edit.path, edit.kind) for edit in result.edits] == [(path, "omitted") for path in edited]
+
+
+def anything(a: int = 0, b: str = "", **rest: Any) -> str:
+    return repr((a, b, rest))
+
+
+WRAPPED_OPEN: list[tuple[Any, str | None]] = [
+    # (what came, what the tool runs with; None where it is refused)
+    ({"arguments": {"a": 1}}, "1"),
+    ({"params": {"a": 1, "b": "x"}}, "1"),
+    ({"input": '{"a": 1}'}, "1"),
+    ({"parameters": {}}, "0"),
+    ({"TOOL": {"a": 1}}, "1"),
+    ({"name": "TOOL", "arguments": {"a": 1}}, "1"),
+    ({"tool": "TOOL", "tool_input": {"a": 1}}, "1"),
+    ({"tool": "other", "tool_input": {"a": 1}}, None),
+    ({"arguments": {"a": 1, "zzz": 2}}, None),
+    ({"arguments": {"a": 1}, "b": "x"}, None),
+    ({"arguments": {"arguments": {"a": 1}}}, None),
+    ({"input": '{"a": 1'}, None),
+    ({"a": 1, "zzz": 2}, "1"),
+]
+
+
+@each(("came", "runs_with"), WRAPPED_OPEN, ids=str)
+async def test_a_wrapper_never_runs_as_an_unknown_field(came: Any, runs_with: str | None) -> None:
+    properties = {"a": {"type": "integer"}, "b": {"type": "string"}}
+    for effect in (READ, Effect.WRITE):
+        raw = tool(
+            lambda given: str(given.get("a", 0)),
+            name="raw",
+            effect=effect,
+            secrets=(),
+            params={"type": "object", "properties": properties},
+        )
+        box = Toolbox([raw], autonomy="full")
+        text = json.dumps(came).replace("TOOL", "raw")
+        for arguments in (text, json.loads(text)):
+            result = await box.call("raw", arguments)
+            assert result.text == runs_with if runs_with is not None else result.code == "invalid_arguments"
+            assert runs_with is None or "zzz" in text or [edit.kind for edit in result.edits] == ["unwrapped"]
+
+
+async def test_a_wrapper_is_no_extra_argument_of_a_function_that_takes_any() -> None:
+    box = Toolbox([tool(anything, effect=READ, secrets=())])
+    assert (await box.call("anything", {"arguments": {"a": 1}})).code == "invalid_arguments"
+    assert (await box.call("anything", {"params": {"q": 1}})).text == "(0, '', {'params': {'q': 1}})"
+
+
+async def test_white_space_alone_is_no_call_without_arguments() -> None:
+    result = await NUMBERS.call("numbers", " \n")
+    assert result.code == "invalid_arguments"
+    assert "{}" in result.text
+
+
+def written(value: Any) -> st.SearchStrategy[str]:
+    """JSON texts of a value, with the spaces and escapes that a model may use."""
+    return st.sampled_from([
+        json.dumps(value),
+        json.dumps(value, ensure_ascii=False),
+        json.dumps(value, indent=1),
+        json.dumps(value, separators=(",", ":")),
+    ])  # fmt: skip
+
+
+NUMBER_TEXTS = st.from_regex(r"-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,25})?([eE][-+]?[0-9]{1,3})?", fullmatch=True)
+
+
+@examples(200)
+@given(number=NUMBER_TEXTS, deep=st.booleans())
+def test_a_number_that_runs_is_the_number_that_was_sent(number: str, deep: bool) -> None:
+    seen: list[Any] = []
+
+    def keep(f: float = 0, d: decimal.Decimal = decimal.Decimal(0), a: Any = 0) -> str:
+        seen.append((f, d, a))
+        return ""
+
+    box = Toolbox([tool(keep, effect=READ, secrets=(), inline=True)])
+    sent = decimal.Decimal(number)
+    assert not box.call_sync("keep", f'{{"d": {number}}}').is_error
+    assert seen[-1][1] == sent and seen[-1][1].as_tuple()[1:] == sent.as_tuple()[1:]  # JSON's -0 is 0
+    for name, place in (("f", 0), ("a", 2)):
+        value = f"[{{}}, {number}]" if deep and name == "a" else number
+        if not box.call_sync("keep", f'{{"{name}": {value}}}').is_error:
+            got = seen[-1][place][1] if deep and name == "a" else seen[-1][place]
+            assert decimal.Decimal(repr(got)) == sent
+
+
+@examples(150)
+@given(data=st.data(), value=st.dictionaries(st.text(max_size=4), JSON_VALUES, max_size=4))
+def test_what_runs_is_what_was_sent_or_an_edit_says_so(data: Any, value: dict[str, Any]) -> None:
+    seen: list[Any] = []
+
+    def keep(arguments: dict[str, Any]) -> str:
+        seen.append(arguments)
+        return ""
+
+    raw = tool(
+        keep,
+        effect=READ,
+        secrets=(),
+        inline=True,
+        name="raw",
+        params={"type": "object"},
+    )
+    text = data.draw(written(value))
+    again = data.draw(st.sampled_from(list(value))) if value else ""
+    other = data.draw(JSON_VALUES)
+    if value and data.draw(st.booleans()):
+        text = text.rstrip()[:-1] + f", {json.dumps(again)}: {json.dumps(other)}}}"
+        result = Toolbox([raw]).call_sync("raw", text)
+        assert result.is_error or (same_json(value[again], other) and result.edits)
+    else:
+        result = Toolbox([raw]).call_sync("raw", text)
+        assert seen == [value] and not result.edits, result.text

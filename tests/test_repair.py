@@ -10,7 +10,7 @@ import pytest
 from tests.cases import each
 from toolcrib.json_text.lenient_grammar import FIXES
 from toolcrib.json_text.lenient_reader import read_json
-from toolcrib.repair import EDITS, Edit, Repaired, Unrepairable, drop_empty_optionals, repair
+from toolcrib.repair import EDITS, Edit, Repaired, Unrepairable, repair
 
 POINT = {
     "type": "object",
@@ -318,6 +318,7 @@ REFUSED: dict[str, str] = {
     "prose": "I will call the tool now.",
     "an error page": "<html><body>502 Bad Gateway</body></html>",
     "YAML": "a: 1\nb: 2",
+    "white space": "  \n",
     "null": "null",
     "a scalar": "3",
     "an array": '[{"a": 1}]',
@@ -343,7 +344,7 @@ def test_a_parameter_that_stands_beside_the_object_is_not_dropped(raw: str) -> N
     assert "path" in result.reason
 
 
-@pytest.mark.parametrize("raw", ["", "  \n", b"", None])
+@pytest.mark.parametrize("raw", ["", b"", None])
 def test_no_arguments_at_all_are_an_empty_object(raw: Any) -> None:
     assert repair(raw, SCHEMA) == Repaired({})
 
@@ -389,7 +390,7 @@ def test_a_wrapper_is_data_where_the_schema_knows_it_or_takes_anything() -> None
     known = {"type": "object", "properties": {"input": {"type": "object"}, "a": {}}}
     assert value_of({"input": {"a": 1}}, known) == {"input": {"a": 1}}
     open_ended = {"type": "object", "properties": {"a": {}}, "additionalProperties": True}
-    assert value_of({"params": {"a": 1}}, open_ended) == {"params": {"a": 1}}
+    assert value_of({"params": {"b": 1}}, open_ended) == {"params": {"b": 1}}
     assert value_of({"params": {"a": 1}}, {"type": "object"}) == {"params": {"a": 1}}
 
 
@@ -399,12 +400,12 @@ def test_edits_name_place_kind_before_and_after() -> None:
     assert result.edits == (
         Edit("", "single_quotes", "'", '"'),
         Edit("", "trailing_comma", ",}", "}"),
-        Edit("points[0].x", "number_text", "1", 1),
         Edit("limit", "omitted", "", None),
+        Edit("points[0].x", "number_text", "1", 1),
     )
     assert [edit.is_syntax for edit in result.edits] == [True, True, False, False]
-    assert result.edits[3].to_dict() == {"path": "limit", "kind": "omitted", "before": "", "after": None}
-    assert str(result.edits[2]) == "points[0].x: read text as a number"
+    assert result.edits[2].to_dict() == {"path": "limit", "kind": "omitted", "before": "", "after": None}
+    assert str(result.edits[3]) == "points[0].x: read text as a number"
 
 
 def test_a_lenient_text_inside_a_value_is_an_edit_to_syntax_at_its_place() -> None:
@@ -459,36 +460,57 @@ BROKEN: list[Any] = [
 @pytest.mark.parametrize("schema", BROKEN, ids=lambda schema: str(schema)[:80])
 def test_a_broken_schema_raises_nothing_and_changes_nothing(schema: Any) -> None:
     assert repair('{"v": "1"}', schema) == Repaired({"v": "1"})
-    assert drop_empty_optionals({"v": "1"}, schema) == {"v": "1"}
-    drop_empty_optionals({"v": ""}, schema)
+    repair({"v": ""}, schema)
 
 
-EMPTY: list[tuple[Any, Any]] = [
-    ({"name": "", "n": ""}, {"name": ""}),
-    ({"name": "a", "tags": "", "unit": " "}, {"name": "a", "unit": " "}),
-    ({"name": "a", "zzz": ""}, {"name": "a", "zzz": ""}),
-    ({"name": "a", "point": {"x": ""}}, {"name": "a", "point": {"x": ""}}),
-    ([""], [""]),
+NOT_BLANK = {"type": "string", "minLength": 1}
+# (schema of an optional parameter, whether an empty text is a value of it)
+EMPTY: list[tuple[Any, bool]] = [
+    ({"type": "string"}, True),
+    ({}, True),
+    ({"type": ["string", "null"]}, True),
+    ({"anyOf": [{"type": "string"}, {"type": "null"}]}, True),
+    ({"enum": ["", "x"]}, True),
+    ({"type": "string", "pattern": "^[a-z]*$"}, True),
+    ({"type": "string", "pattern": "(?<broken"}, True),
+    ({"type": "string", "format": "uri-reference"}, True),
+    ({"$ref": "#/$defs/Text"}, True),
+    ({"allOf": [{"type": "string"}, {"maxLength": 3}]}, True),
+    (NOT_BLANK, False),
+    ({"$ref": "#/$defs/Word"}, False),
+    ({"allOf": [{"type": "string"}, {"minLength": 1}]}, False),
+    ({"anyOf": [NOT_BLANK, {"type": "null"}]}, False),
+    ({"minLength": 1, "anyOf": [{"type": "string"}, {"type": "null"}]}, False),
+    ({"type": "string", "pattern": "^[a-z]+$"}, False),
+    ({"type": "string", "format": "date"}, False),
+    ({"type": ["string", "null"], "format": "path"}, False),
+    ({"enum": ["a", "b"]}, False),
+    ({"const": "a"}, False),
+    ({"type": "integer"}, False),
+    ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, False),
+    ({"type": ["boolean", "array"]}, False),
 ]
 
 
-@pytest.mark.parametrize(("came", "becomes"), EMPTY, ids=str)
-def test_an_empty_optional_is_absent(came: Any, becomes: Any) -> None:
-    assert drop_empty_optionals(came, SCHEMA) == becomes
+@each(("schema", "is_value"), EMPTY, ids=str)
+def test_an_empty_text_is_absent_only_where_it_cannot_be_a_value(schema: Any, is_value: bool) -> None:
+    whole = {**one(schema, required=False), "$defs": {"Text": {"type": "string"}, "Word": NOT_BLANK}}
+    for raw in ('{"v": ""}', {"v": ""}):
+        result = repair(raw, whole)
+        edits = () if is_value else (Edit("v", "omitted", "", None),)
+        assert result == Repaired({"v": ""} if is_value else {}, edits)
 
 
-def test_nothing_empty_gives_the_same_object_back() -> None:
-    for value in ({"name": "a"}, {"name": ""}, {"zzz": ""}):
-        assert drop_empty_optionals(value, SCHEMA) is value
-
-
-def test_an_empty_string_that_is_allowed_by_name_is_kept() -> None:
-    assert drop_empty_optionals({"v": ""}, one({"enum": ["", "x"]}, required=False)) == {"v": ""}
+@pytest.mark.parametrize(
+    "came", [{"name": ""}, {"name": "a", "zzz": ""}, {"name": "a", "unit": " "}, {"name": "a", "tags": [""]}]
+)
+def test_empty_text_elsewhere_stays(came: Any) -> None:
+    assert value_of(came) == came
 
 
 def test_what_one_variant_of_the_parameters_requires_is_kept() -> None:
     schema = {"anyOf": [
-        {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]},
-        {"properties": {"c": {"type": "string"}}},
+        {"properties": {"a": NOT_BLANK, "b": NOT_BLANK}, "required": ["a"]},
+        {"properties": {"c": NOT_BLANK}},
     ]}  # fmt: skip
-    assert drop_empty_optionals({"a": "", "b": "", "c": ""}, schema) == {"a": ""}
+    assert value_of({"a": "", "b": "", "c": ""}, schema) == {"a": ""}

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-__all__ = ["field_names", "function_parameters", "takes_positional"]
+__all__ = ["WRAPPERS", "field_names", "function_parameters", "takes_positional"]
+
+WRAPPERS: Final = frozenset({
+    *("arguments", "args", "kwargs", "input", "inputs", "parameters", "params"),
+    *("tool_input", "tool_args", "action_input", "function_args"),
+})  # fmt: skip
+"""Keys in which models wrap the arguments of a call."""
 
 VARARGS = 0x04  # flag of a code object: the function takes *args
 VARKEYWORDS = 0x08  # flag of a code object: the function takes **kwargs

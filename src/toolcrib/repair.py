@@ -8,18 +8,29 @@ validates: the caller does, before and after.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from toolcrib.json_text.lenient_grammar import EXCERPT, FIXES, TOO_DEEP, Fix, Unreadable, check_json
+from toolcrib.json_text.lenient_grammar import (
+    EXCERPT,
+    FIXES,
+    TOO_DEEP,
+    Fix,
+    Unreadable,
+    WrittenNumber,
+    check_json,
+    exact_number,
+)
 from toolcrib.json_text.lenient_reader import Reading, read_json
 from toolcrib.json_text.schema_shape import KINDS, Shape, Shapes
 from toolcrib.json_text.values import kind_of, same_json
+from toolcrib.parameter_names import WRAPPERS
 
-__all__ = ["EDITS", "Edit", "Repaired", "Unrepairable", "drop_empty_optionals", "repair"]
+__all__ = ["EDITS", "NAMES", "Edit", "Repaired", "Unrepairable", "repair"]
 
 EDITS = {
     "boolean_text": "read text as true or false",
@@ -30,11 +41,12 @@ EDITS = {
     "enum_case": "wrote an allowed value in its own case",
     "wrapped_in_list": "put a single value into a list",
     "unwrapped": "took the arguments out of a wrapper",
-    "omitted": "left out an empty optional parameter",
+    "omitted": "left out an optional parameter that said nothing",
 }
 """Everything that a repair may change about a value, with words for a person."""
 
-WRAPPERS: Final = frozenset({"arguments", "input", "parameters", "args", "kwargs", "params"})
+NAMES: Final = ("name", "tool", "tool_name", "function", "action")
+"""The keys beside a wrapper that name the tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,44 +88,36 @@ class Unrepairable:
     reason: str
 
 
-def repair(raw: Any, schema: Mapping[str, Any]) -> Repaired | Unrepairable:
-    """Repairs the arguments of a call against the JSON Schema of its parameters; raises nothing.
+def repair(
+    raw: Any, schema: Mapping[str, Any], *, tool: str = "", accepts: Callable[[Any], bool] | None = None
+) -> Repaired | Unrepairable:
+    """Repairs the arguments of a call against the JSON Schema of its parameters; raises nothing of its own.
 
     `raw` is the text (str or bytes) as the model wrote it, or a value that its provider already parsed;
     empty text and None are no arguments, `{}`. The result is not validated: unknown and missing fields,
-    and whatever has no single repair, are still there for the validator to name.
+    and whatever has no single repair, are still there for the validator to name. With the name of the `tool`,
+    a wrapper of that name is taken off. Arguments that `accepts` takes, once they are out of their wrapper
+    and without empty texts where none is allowed, are repaired no further.
 
     >>> repair('{"days": "3", "tags": "new",}', {"type": "object", "properties": {
     ...     "days": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}}}).value
     {'days': 3, 'tags': ['new']}
     """
     try:
-        mender = _Mender(schema)
+        mender = _Mender(schema, tool)
         reading = _read(raw, mender)
-        mended = mender.arguments(reading.value)
-        return Repaired(mended.value, (*_syntax_edits("", reading.fixes), *mended.edits("")))
+        edits = list(_syntax_edits("", reading.fixes))
+        value = mender.normalised(reading.value, edits)
+        if accepts is None or not accepts(value):
+            mended = mender.arguments(value)
+            value = mended.value
+            edits += mended.edits("")
+        mender.refuse_wrapper(value)
+        return Repaired(value, tuple(edits))
     except Unreadable as refusal:
         return Unrepairable(str(refusal))
     except RecursionError:
         return Unrepairable(TOO_DEEP)
-
-
-def drop_empty_optionals(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Removes optional parameters that came as an empty string, which models send for "not given". Unknown ones
-    stay, and so do those whose `enum` lists the empty string.
-
-    The same object is given back when there is nothing to leave out, or when it is no object.
-    """
-    if not isinstance(value, dict) or "" not in value.values():
-        return value
-    mender = _Mender(schema)
-    names, required = mender.names(mender.root)
-    empty = {
-        name
-        for name, item in value.items()
-        if item == "" and name not in required and (not names or name in names) and not mender.lists(name, "")
-    }
-    return {name: item for name, item in value.items() if name not in empty} if empty else value
 
 
 def _read(raw: Any, mender: _Mender) -> Reading:
@@ -127,11 +131,13 @@ def _read(raw: Any, mender: _Mender) -> Reading:
     if not isinstance(raw, str):
         check_json(raw)
         return Reading(raw)
-    if not raw.strip():
+    if not raw:
         return Reading({})
-    reading = read_json(raw)
+    if not raw.strip():
+        raise Unreadable("The arguments are white space alone. Send one JSON object; {} is no arguments.")
+    reading = read_json(raw, mender.place_numbers)
     if isinstance(reading.value, str) and not mender.takes_text_only_here:
-        inner = read_json(reading.value)
+        inner = read_json(reading.value, mender.place_numbers)
         fix = Fix("double_encoded", raw[:EXCERPT], reading.value[:EXCERPT])
         reading = Reading(inner.value, (*reading.fixes, fix, *inner.fixes), inner.around)
     named = mender.named_in(reading.around)
@@ -237,8 +243,10 @@ def _stands_alone(value: Any) -> bool:
 class _Mender(Shapes):
     """Repairs values against one schema."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: Any, tool: str) -> None:
         super().__init__(schema)
+        self._wrappers = {*WRAPPERS, tool} if tool else WRAPPERS
+        self._wrappers -= self.names(self.root)[0]
         self._mends: dict[tuple[int, int, bool], tuple[Any, _Mended]] = {}
 
     @property
@@ -251,14 +259,71 @@ class _Mender(Shapes):
         found = {name for pair in _ASSIGNED.findall(around) for name in pair if name}
         return min(found & self.names(self.root)[0], default=None) if found else None
 
+    def place_numbers(self, value: Any, shapes: Iterable[Shape] = ()) -> Any:
+        """A value whose numbers are read by the schema: the text of one where a decimal may stand as text."""
+        if isinstance(value, WrittenNumber):
+            known = self.with_variants(shapes)
+            texts = [shape for shape in known if "string" in shape.kinds and not shape.unions]
+            decimal = texts and all(shape.decimal_text for shape in texts)
+            return value.text if decimal else exact_number(value.text)
+        if isinstance(value, dict):
+            known = self.with_variants(shapes or [self.root])
+            return {
+                name: self.place_numbers(
+                    item,
+                    () if not shapes and name in self._wrappers else [self.member(s, name) for s in known],
+                )
+                for name, item in value.items()
+            }
+        if isinstance(value, list):
+            known = self.with_variants(shapes)
+            return [
+                self.place_numbers(item, [self.item(s, index) for s in known])
+                for index, item in enumerate(value)
+            ]
+        return value
+
     # what becomes of a value
 
-    def arguments(self, value: Any) -> _Mended:
-        """Repairs the whole arguments of a call, which may be wrapped once."""
+    def normalised(self, value: Any, edits: list[Edit]) -> Any:
+        """The arguments out of their wrapper, without optional parameters that came as an empty text and take none."""
         inner = self._unwrap(value)
-        mended = self.mend(value if inner is None else inner, self.root, may_open=False)  # `_read` did
         if inner is not None:
-            mended = _Mended(mended.value, ("unwrapped", value, inner), inside=((None, mended),))
+            edits.append(Edit("", "unwrapped", value, inner))
+            value = inner
+        if not isinstance(value, dict) or "" not in value.values():
+            return value
+        names, required = self.names(self.root)
+        known = self.with_variants([self.root])
+        empty = [
+            name
+            for name, item in value.items()
+            if item == "" and name in names and name not in required
+            and not any(self.fits("", self.member(s, name)) for s in known if name in s.properties)
+        ]  # fmt: skip
+        edits += [Edit(name, "omitted", "", None) for name in empty]
+        return {name: item for name, item in value.items() if name not in empty} if empty else value
+
+    def refuse_wrapper(self, value: Any) -> None:
+        """Raises `Unreadable` where an unknown field that would be ignored seems to hold the arguments."""
+        names, _ = self.names(self.root)
+        if not isinstance(value, dict) or not names or self.root.extra is False:
+            return
+        alone = len(value) == 1 and self.root.extra is None and not self.root.patterns
+        for name in value.keys() & self._wrappers:
+            inner = value[name]
+            if isinstance(inner, str) and inner.lstrip()[:1] in ("{", "["):
+                opened = self._open(inner, self.root)
+                inner = {} if opened is None else opened.value
+            if isinstance(inner, dict) and (alone or inner.keys() & names):
+                raise Unreadable(
+                    f"They are wrapped in {json.dumps(name)}, which is no parameter. "
+                    "Send the parameters themselves, without the wrapper."
+                )
+
+    def arguments(self, value: Any) -> _Mended:
+        """Repairs the whole arguments of a call."""
+        mended = self.mend(value, self.root, may_open=False)  # `_read` did
         wants_object = self.kinds(self.root) == {"object"} or bool(self.root.properties)
         if wants_object and not isinstance(mended.value, dict):
             raise Unreadable(
@@ -269,21 +334,21 @@ class _Mender(Shapes):
     def _unwrap(self, value: Any) -> dict[str, Any] | None:
         """The inside of `{"arguments": {...}}` or `{"name": ..., "arguments": {...}}`, if the schema knows
         nothing of the outside and everything of the inside."""
-        if not isinstance(value, dict) or not value.keys() & WRAPPERS:
+        if not isinstance(value, dict) or not value.keys() & self._wrappers:
             return None
         if "object" not in self.kinds(self.root):
             return None
         names, _ = self.names(self.root)
-        wrapper = next(iter(value.keys() & WRAPPERS))
-        others = value.keys() - {wrapper, "name"}
-        if others or value.keys() & names or not isinstance(value.get("name", ""), str):
+        wrapper = next(iter(value.keys() & self._wrappers))
+        others = value.keys() - {wrapper}
+        if others - set(NAMES) or value.keys() & names or not all(isinstance(value[n], str) for n in others):
             return None
         takes_more = self.root.extra not in (None, False) or self.root.patterns
         if self.fits(value, self.root) and (takes_more or not names):
             return None
         inner = value[wrapper]
         if isinstance(inner, str):
-            opened = self._open(inner)
+            opened = self._open(inner, self.root)
             inner = opened.value if opened and not opened.fixes else None
         return inner if isinstance(inner, dict) and inner.keys() <= names else None
 
@@ -300,7 +365,7 @@ class _Mender(Shapes):
     def _mend(self, value: Any, shape: Shape, may_open: bool) -> _Mended:
         kinds = self.kinds(shape)
         wants_container = "string" not in kinds and bool(kinds & {"object", "array"})
-        opened = self._open(value) if may_open and wants_container else None
+        opened = self._open(value, shape) if may_open and wants_container else None
         if opened:
             inner = self.mend(opened.value, shape, may_open=False)
             if kind_of(inner.value) in kinds:
@@ -383,12 +448,12 @@ class _Mender(Shapes):
         inside = ((0, item),) if item.changed else ()
         yield _Mended([item.value], ("wrapped_in_list", value, [item.value]), inside=inside)
 
-    def _open(self, value: Any) -> Reading | None:
+    def _open(self, value: Any, shape: Shape) -> Reading | None:
         """The object or array of a string that consists of exactly one JSON object or array."""
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", "`"):
             return None
         try:
-            reading = read_json(value)
+            reading = read_json(value, lambda read: self.place_numbers(read, [shape]))
         except Unreadable:
             return None
         return None if any(fix.kind in _NOT_IN_A_STRING for fix in reading.fixes) else reading

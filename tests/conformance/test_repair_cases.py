@@ -11,7 +11,7 @@ import pytest
 from tests.cases import each
 from tests.conformance.conftest import load_cases
 from toolcrib.json_text.values import same_json
-from toolcrib.repair import Repaired, Unrepairable, drop_empty_optionals, repair
+from toolcrib.repair import Repaired, Unrepairable, repair
 
 ROOT_TYPES = {
     dict: "object",
@@ -158,17 +158,24 @@ def test_boolean_text_where_a_boolean_is_wanted(case: dict[str, Any]) -> None:
 @named(load_cases("cases/loopal/strip_empty_optionals.json"))
 def test_empty_optionals_are_absent(case: dict[str, Any]) -> None:
     given = case["input"]
-    result = drop_empty_optionals(given["arguments"], {"type": "object", "required": given["required"]})
-    assert result == case["expected"]
+    came = given["arguments"]
+    texts = [name for name, value in came.items() if isinstance(value, str)] if isinstance(came, dict) else []
+    says_so = {"type": "string", "minLength": 1}  # an empty text is a value of any other text
+    schema = {"properties": dict.fromkeys(texts, says_so), "required": given["required"]}
+    result = repair(came, schema)
+    if isinstance(came, dict):
+        assert isinstance(result, Repaired)
+        assert result.value == case["expected"]
+        assert len(result.edits) == len(came) - len(case["expected"])
 
 
 @named([case for case in load_cases("cases/loopal/typed_bridge.json") if "schema" in case["input"]])
 def test_arguments_of_a_typed_tool_reach_it(case: dict[str, Any]) -> None:
     given, expected = case["input"], case["expected"]
-    value = drop_empty_optionals(given["arguments"], given["schema"])
-    if not is_valid(value, given["schema"]):
-        result = repair(value, given["schema"])
-        value = result.value if isinstance(result, Repaired) else None
+    result = repair(
+        given["arguments"], given["schema"], accepts=lambda value: is_valid(value, given["schema"])
+    )
+    value = result.value if isinstance(result, Repaired) else None
     assert is_valid(value, given["schema"]) == expected["ok"]
     if expected["ok"] and "parsed" in expected:
         absent = dict.fromkeys(given["schema"]["properties"])

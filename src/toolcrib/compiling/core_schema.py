@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, cast
 
 from pydantic import TypeAdapter
-from pydantic_core import SchemaValidator, core_schema, to_json
+from pydantic_core import PydanticCustomError, SchemaValidator, core_schema, to_json
 
-__all__ = ["core_schema_of", "has_reference", "has_type", "strict"]
+from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, same_json
+
+__all__ = ["core_schema_of", "exact_floats", "has_reference", "has_type", "strict"]
 
 EXTRA_BEHAVIOUR = {"model-fields", "typed-dict", "dataclass-args"}
 FIELDS = {"model-field", "typed-dict-field", "dataclass-field"}
-DATES = {"date": re.compile(r"\d{4}-\d\d-\d\d"), "datetime": re.compile(r"\d{4}-\d\d-\d\d[Tt _]\d.*")}
-DATE_FORMS = {"date": "2024-12-31", "datetime": "2024-12-31T23:59:59"}
+DECIMAL = re.compile(DECIMAL_TEXT)
+DURATION = re.compile(DURATION_TEXT)
 # Keys of a core schema that hold data or objects, never schemas.
 NOT_SCHEMA = {
     "cls",
@@ -81,8 +85,10 @@ def strict(core: Any) -> Any:
             new["schema"] = {"type": "default", "schema": inner, "default": None}
             if kind == "typed-dict-field":
                 new["required"] = False
-    elif kind in DATES:
-        return _written_date(kind, new)
+    elif kind in SPELLED:
+        return SPELLED[kind](new)
+    elif kind == "time":
+        new["microseconds_precision"] = "error"
     elif kind == "float" and "allow_inf_nan" not in new:
         new["allow_inf_nan"] = False
     return new
@@ -99,14 +105,112 @@ def _with_extras(core: Any, behaviour: str) -> Any:
     return core
 
 
-def _written_date(kind: str, core: Any) -> Any:
-    """A date in ISO form only: Pydantic reads "2024" as seconds since 1970, even strictly."""
+def exact_floats(core: Any) -> Any:
+    """A core schema whose floats refuse an integer that no float can hold."""
+    if isinstance(core, list):
+        return [exact_floats(item) for item in core]
+    if isinstance(core, tuple):
+        return tuple(exact_floats(item) for item in core)
+    if not isinstance(core, dict):
+        return core
+    new = {key: value if key in NOT_SCHEMA else exact_floats(value) for key, value in core.items()}
+    if new.get("type") != "float":
+        return new
+
+    def check(given: Any) -> Any:
+        if type(given) is int and int(float(given)) != given:
+            raise ValueError("a number of at most 15 digits")
+        return given
+
+    return core_schema.no_info_before_validator_function(check, cast("Any", new))
+
+
+def _text_form(core: Any, form: re.Pattern[str], words: str) -> Any:
+    """A type that is given as text of one form only; `words` say which."""
     read = SchemaValidator(core).validate_json
 
     def check(given: Any) -> Any:
-        if not isinstance(given, str) or not DATES[kind].fullmatch(given):
-            raise ValueError(f"a {kind.replace('time', ' and time')} in the form {DATE_FORMS[kind]}")
+        if not isinstance(given, str) or not form.fullmatch(given):
+            raise ValueError(words)
         return read(to_json(given), strict=True)
 
+    return _shown_as(core, check)
+
+
+def _decimal(core: Any) -> Any:
+    """A decimal as a JSON number, or as a text that is spelled like one; Pydantic takes "1_000" and " 1 " too."""
+    read = SchemaValidator(core).validate_python
+
+    def check(given: Any) -> Any:
+        if type(given) not in (str, int, float) or (type(given) is str and not DECIMAL.fullmatch(given)):
+            raise ValueError('a number, or a number as text such as "12.50"')
+        return read(Decimal(repr(given) if type(given) is float else given))
+
+    return _shown_as(core, check)
+
+
+def _literal(core: Any) -> Any:
+    """Literals of which none is a boolean by chance: Python, and Pydantic with it, takes true for 1."""
+    if not any(isinstance(item, int) for item in core["expected"]):
+        return core
+
+    def check(given: Any) -> Any:
+        for item in core["expected"]:
+            if same_json(getattr(item, "value", item), given):
+                return item
+        raise PydanticCustomError("literal_error", "one of the allowed values")
+
+    return _shown_as(core, check)
+
+
+def _enum(core: Any) -> Any:
+    """An enum in which true is not the member of 1."""
+    values = [member.value for member in core["members"]]
+    if not any(isinstance(value, int) for value in values):
+        return core
+
+    def check(given: Any) -> Any:
+        if type(given) is bool and not any(given is value for value in values):
+            raise PydanticCustomError("enum", "one of the allowed values")
+        return given
+
+    ref = core.get("ref")
+    inner = {key: value for key, value in core.items() if key != "ref"}
+    return core_schema.no_info_before_validator_function(check, cast("Any", inner), ref=ref)
+
+
+def _path(core: Any) -> Any:
+    """A path that is not empty: Python reads an empty one as the current folder."""
+    if (
+        core.get("schema", {}).get("type") != "str"
+        or "path_validator" not in core["function"]["function"].__qualname__
+    ):
+        return core
+    return {**core, "schema": {"min_length": 1, **core["schema"]}}
+
+
+def _shown_as(core: Any, check: Any) -> Any:
+    """A validator with the JSON Schema of a core schema."""
     shown: Any = {"pydantic_js_functions": [lambda _, handler: handler(core)]}
     return core_schema.no_info_plain_validator_function(check, metadata=shown)
+
+
+SPELLED: dict[str, Callable[[Any], Any]] = {
+    "date": lambda core: _text_form(
+        core, re.compile(r"\d{4}-\d\d-\d\d"), "a date in the form 2024-12-31"
+    ),  # Pydantic reads "2024" as seconds since 1970, even strictly
+    "datetime": lambda core: _text_form(
+        {**core, "microseconds_precision": "error"},
+        re.compile(r"\d{4}-\d\d-\d\d[Tt _]\d.*"),
+        "a date and time in the form 2024-12-31T23:59:59",
+    ),
+    "timedelta": lambda core: _text_form(
+        {**core, "microseconds_precision": "error"},
+        DURATION,
+        "a duration in weeks, days, hours, minutes and seconds in the form P1DT2H30M",
+    ),
+    "decimal": _decimal,
+    "literal": _literal,
+    "enum": _enum,
+    "function-after": _path,
+}

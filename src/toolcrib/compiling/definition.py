@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolcrib.compiling.output import Output
 from toolcrib.compiling.params import Params
 from toolcrib.facts import Facts
+from toolcrib.parameter_names import WRAPPERS
 from toolcrib.spec import ToolSpec
 
 __all__ = ["Definition", "Hook"]
@@ -20,7 +22,7 @@ class Definition:
 
     `start(tool, params, ctx)` begins a call, and `mode` says how to run it: "async", "thread", "inline",
     "async_generator" or "generator". `hooks` has the hooks that the tool defines; each takes the tool first.
-    `optional_text` names the parameters that may be left out and may be given as a string.
+    `needs_care` finds, in the text of arguments, what has to be looked at although the text fits the schema.
     """
 
     __slots__ = (
@@ -35,7 +37,7 @@ class Definition:
         "facts",
         "hooks",
         "mode",
-        "optional_text",
+        "needs_care",
         "params",
         "precheck",
         "start",
@@ -65,7 +67,7 @@ class Definition:
         self.dynamic = "dynamic_description" in hooks or "dynamic_schema" in hooks
         self.effect_for = hooks.get("effect_for")
         self.wants_context = wants_context or mode in ("generator", "async_generator")
-        self.optional_text = _optional_text(params.schema)
+        self.needs_care = _needs_care(params.schema, facts.name)
         self._returns = returns
         self._output: Output | None = None
         self._spec: ToolSpec | None = None
@@ -101,14 +103,13 @@ class Definition:
         return self._spec
 
 
-def _optional_text(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """The parameters that may be left out, and may be given as a string other than ""."""
-    required = schema.get("required", ())
-    return tuple(
-        name
-        for name, node in schema["properties"].items()
-        if name not in required
-        and isinstance(node, Mapping)
-        and ("type" not in node or "string" in node["type"])
-        and "" not in node.get("enum", ())
-    )
+def _needs_care(schema: Mapping[str, Any], tool: str) -> Callable[[str], Any] | None:
+    """Finds an empty text that a format may not allow, and a wrapper that would count as an unknown field."""
+    properties, required = schema["properties"], schema.get("required", ())
+    signs: list[str] = []
+    optional = [repr(node) for name, node in properties.items() if name not in required]
+    if any("'format'" in node or "'$ref'" in node for node in optional):
+        signs.append('""')
+    if properties and schema.get("additionalProperties") is not False:
+        signs += (f'"{re.escape(name)}"' for name in sorted(WRAPPERS | {tool}))
+    return re.compile("|".join(signs)).search if signs else None

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 from pydantic.json_schema import GenerateJsonSchema
 
+from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT
+
 __all__ = ["json_schema_of", "slim"]
 
 DATA = {"default", "const", "enum", "examples"}  # keys of a JSON Schema that hold data
@@ -33,6 +35,16 @@ class _Generator(GenerateJsonSchema):
 
     def dataclass_args_schema(self, schema: Any) -> Any:
         return _closed(schema, super().dataclass_args_schema(schema))
+
+    def decimal_schema(self, schema: Any) -> Any:
+        made = super().decimal_schema(schema)
+        for member in made.get("anyOf", ()):
+            if member.get("type") == "string":
+                member["pattern"] = DECIMAL_TEXT
+        return made
+
+    def timedelta_schema(self, schema: Any) -> Any:
+        return {**super().timedelta_schema(schema), "pattern": DURATION_TEXT}
 
     def emit_warning(self, kind: Any, detail: str) -> None:
         """Do nothing: a default that no JSON can show is left out, which needs no warning."""

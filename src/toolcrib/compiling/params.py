@@ -16,7 +16,12 @@ class Params(Protocol):
     schema: dict[str, Any]
 
     def parse(self, text: str | bytes) -> Any:
-        """The validated params of a JSON text. Strict: raises ValueError where the text does not fit."""
+        """The validated params of a JSON text. Strict: raises ValueError where the text does not fit.
+
+        It also raises ValueError for a str that, written anew, is not the same but for spaces: it may say more
+        than was read, as a key that stands twice does. Bytes are a text that was written anew already.
+        """
+        ...
 
     def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
         """The field errors of a problem that `parse` raised on the JSON text of `value`."""

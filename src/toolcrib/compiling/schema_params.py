@@ -32,9 +32,13 @@ class SchemaParams:
             )
 
     def parse(self, text: str | bytes) -> Any:
-        from pydantic_core import from_json
+        from pydantic_core import from_json, to_json
 
         value = from_json(text or "{}", allow_inf_nan=False)
+        if isinstance(text, str) and text:
+            written = to_json(value).translate(None, b" \n\r\t")
+            if written != text.encode().translate(None, b" \n\r\t"):
+                raise ValueError("the text may say more than was read")
         self.validate(value)
         return value
 

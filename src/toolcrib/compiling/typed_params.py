@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+import re
 import typing
 from collections.abc import Mapping
 from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
-from pydantic_core import SchemaValidator, core_schema, from_json
+from pydantic_core import SchemaValidator, core_schema, from_json, to_json
 
-from toolcrib.compiling.core_schema import core_schema_of, has_reference, has_type, strict
+from toolcrib.compiling.core_schema import core_schema_of, exact_floats, has_reference, has_type, strict
 from toolcrib.compiling.json_schema import json_schema_of, slim
 from toolcrib.compiling.signature import unresolvable
 from toolcrib.compiling.typed_dicts import modern
@@ -20,6 +21,7 @@ from toolcrib.schema import clean
 
 __all__ = ["TypedParams"]
 
+LONG_NUMBER = re.compile(rb"[0-9]{16}")
 FAILURES = {  # Pydantic's types of errors, as the kinds of `field_errors`; every other is a "type"
     "missing": "missing",
     "extra_forbidden": "extra",
@@ -34,7 +36,8 @@ class TypedParams:
 
     def __init__(self, core: Any, raw: Any, *, tool: str, kind: Any) -> None:
         self._reserved: tuple[str, ...] = ()
-        self._takes_anything = has_type(core, "any")
+        self._core = core if has_type(core, "float") else None
+        self._validate_long: Any = None
         # Prebuilt validators of nested models would bring back what was tightened.
         self._validate = SchemaValidator(core, None, False).validate_json
         self.schema = clean(slim(raw))
@@ -91,11 +94,24 @@ class TypedParams:
 
     def parse(self, text: str | bytes) -> Any:
         given = self._validate(text or "{}", strict=True)
-        if self._takes_anything:  # only there NaN and Infinity pass, which are no JSON
-            from_json(text or "{}", allow_inf_nan=False)
+        written = b""
+        if not isinstance(text, str):
+            written = text
+        elif text:
+            written = to_json(from_json(text), inf_nan_mode="null")
+            if written.translate(None, b" \n\r\t") != text.encode().translate(None, b" \n\r\t"):
+                raise ValueError("the text may say more than was read")
+        if self._core is not None and LONG_NUMBER.search(written):
+            given = self._exact_floats()(text, strict=True)
         if self._reserved and any(name in given for name in self._reserved):
             raise ValueError("a name that is not the model's to give")
         return given
+
+    def _exact_floats(self) -> Any:
+        """The validator that refuses an integer for a float which cannot hold it; made when one is that long."""
+        if self._validate_long is None:
+            self._validate_long = SchemaValidator(exact_floats(self._core), None, False).validate_json
+        return self._validate_long
 
     def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
         if self._reserved and isinstance(value, dict) and not isinstance(problem, ValidationError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -107,17 +108,58 @@ def _check_text(text: str) -> None:
             raise Unreadable("A string holds half of a surrogate pair, which is no character.") from None
 
 
-def finite_number(text: str) -> int | float:
-    """The number in the text; a number that would lose its fraction or its size is refused."""
+class WrittenNumber(float):
+    """A number with a fraction or an exponent that Python writes differently, and its text."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, int | float):
+            return False
+        try:
+            return Decimal(self.text) == Decimal(
+                other.text if isinstance(other, WrittenNumber) else repr(other)
+            )
+        except ArithmeticError:  # an exponent that not even Decimal holds
+            return False
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+
+def written_number(text: str) -> int | float:
+    """The number in the text; a `WrittenNumber` where the text says more than the number."""
+    if not any(mark in text for mark in ".eE"):
+        return exact_number(text)
+    number = float(text)
+    if repr(number) == text:
+        return number
+    written = WrittenNumber(number)
+    written.text = text
+    return written
+
+
+def exact_number(text: str) -> int | float:
+    """The number in the text; a number that would lose a digit is refused."""
     try:
         number = float(text) if any(mark in text for mark in ".eE") else int(text)
     except ValueError:
         raise Unreadable(f"The number {text[:EXCERPT]} is too long.") from None
-    if isinstance(number, float):
-        lossy = abs(number) < 2**53 and number.is_integer() and Decimal(text) != int(number)
-        if lossy or not math.isfinite(number):
-            raise Unreadable(f"The number {text[:EXCERPT]} cannot be held exactly.")
+    if isinstance(number, float) and repr(number) != text:
+        try:
+            exact = math.isfinite(number) and Decimal(text) == Decimal(repr(number))
+        except ArithmeticError:  # an exponent that not even Decimal holds
+            exact = False
+        if not exact:
+            raise Unreadable(
+                f"The number {text[:EXCERPT]} cannot be held exactly. "
+                "Send a number of at most 15 significant digits."
+            )
     return number
+
+
+ReadNumber = Callable[[str], int | float]
 
 
 class Notes(dict[str, Fix]):
@@ -146,9 +188,10 @@ class Notes(dict[str, Fix]):
 class Reader:
     """A recursive reader of one value; it reads every character a bounded number of times."""
 
-    def __init__(self, text: str, notes: Notes) -> None:
+    def __init__(self, text: str, notes: Notes, number: ReadNumber = exact_number) -> None:
         self.text = text
         self.notes = notes
+        self.number = number
 
     def value(self, at: int, depth: int) -> tuple[Any, int]:
         if depth > MAX_DEPTH:
@@ -165,7 +208,7 @@ class Reader:
         if number:
             if not _JSON_NUMBER.match(number.group()):
                 self.notes.note("number_format", number.group())
-            return finite_number(number.group()), number.end()
+            return self.number(number.group()), number.end()
         word = _WORD.match(self.text, at)
         if word and word.group() in _LITERALS:
             literal = _LITERALS[word.group()]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolcrib.json_text.lenient_grammar import (
@@ -18,9 +19,11 @@ from toolcrib.json_text.lenient_grammar import (
     Fix,
     Notes,
     Reader,
+    ReadNumber,
     Unreadable,
     check_json,
-    finite_number,
+    exact_number,
+    written_number,
 )
 from toolcrib.json_text.values import same_json
 
@@ -41,6 +44,9 @@ _LISTING = frozenset(",，;+")
 _MORE_JSON = re.compile(r"""["'”]\s*[:：]|[{}\[\]]|</?[A-Za-z]""")
 
 
+PlaceNumbers = Callable[[Any], Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """The one value of a text, the fixes that reading it took, and the words around it."""
@@ -50,16 +56,22 @@ class Reading:
     around: str = ""
 
 
-def read_json(text: str) -> Reading:
+def read_json(text: str, place_numbers: PlaceNumbers | None = None) -> Reading:
     """Reads the one JSON value in `text`: any strict JSON, or one object or array written leniently.
 
     Raises `Unreadable`, for strict JSON too where it holds duplicate keys with different values, numbers
     that are not finite or lose digits, lone surrogates, or more than `MAX_DEPTH` levels. Linear in the text.
+
+    `place_numbers` is given the value while each number that Python writes differently still has its text,
+    and gives the value with each `WrittenNumber` replaced.
     """
+    number = exact_number if place_numbers is None else written_number
     try:
-        reading = _read_strict(text)
+        reading = _read_strict(text, number)
         if reading is None:
-            reading = _read_lenient(text)
+            reading = _read_lenient(text, number)
+        if place_numbers is not None:
+            reading = replace(reading, value=place_numbers(reading.value))
     except RecursionError:
         raise Unreadable(TOO_DEEP) from None
     check_json(reading.value)
@@ -70,7 +82,7 @@ def _not_finite(text: str) -> Any:
     raise Unreadable(f"{text} is not a JSON number. Send a finite number, or leave the parameter out.")
 
 
-def _read_strict(text: str) -> Reading | None:
+def _read_strict(text: str, number: ReadNumber) -> Reading | None:
     notes = Notes()
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -82,9 +94,7 @@ def _read_strict(text: str) -> Reading | None:
         return found
 
     try:
-        value = json.loads(
-            text, object_pairs_hook=members, parse_float=finite_number, parse_constant=_not_finite
-        )
+        value = json.loads(text, object_pairs_hook=members, parse_float=number, parse_constant=_not_finite)
     except Unreadable:
         raise
     except ValueError:
@@ -92,19 +102,19 @@ def _read_strict(text: str) -> Reading | None:
     return Reading(value, notes.done())
 
 
-def _read_lenient(text: str) -> Reading:
+def _read_lenient(text: str, number: ReadNumber) -> Reading:
     notes = Notes()
     encoded = _decoded_string(text)
     if encoded is not None:
         return Reading(encoded, (Fix("control_character", text[:EXCERPT], ""),))
     if _OVER_ESCAPED.match(text):
-        return _read_over_escaped(text)
+        return _read_over_escaped(text, number)
     start = 0
     block = _REASONING_BLOCK.match(text)
     if block:
         start = block.end()
         notes.note("reasoning_block", block.group().strip())
-    values, around = _candidates(text, start, notes)
+    values, around = _candidates(text, start, notes, number)
     if not values:
         raise Unreadable("The arguments are not JSON. Send one JSON object.")
     if not all(same_json(values[0], other) for other in values[1:]):
@@ -125,28 +135,28 @@ def _decoded_string(text: str) -> str | None:
         return None
 
 
-def _read_over_escaped(text: str) -> Reading:
+def _read_over_escaped(text: str, number: ReadNumber) -> Reading:
     """An object that was written as if it stood inside a string: `{\\"a\\": 1}`, all of it alike."""
     try:
         inner = str(json.loads(f'"{text.strip()}"', strict=False))
     except ValueError:
         raise Unreadable("The arguments mix escaped and unescaped quotes. Send one JSON object.") from None
-    reading = _read_strict(inner)
+    reading = _read_strict(inner, number)
     if reading is None:
         if _OVER_ESCAPED.match(inner):
             raise Unreadable("The arguments are escaped more than once. Send one JSON object.")
-        reading = _read_lenient(inner)
+        reading = _read_lenient(inner, number)
     fix = Fix("over_escaped", text[:EXCERPT], inner[:EXCERPT])
     return Reading(reading.value, (fix, *reading.fixes), reading.around)
 
 
-def _candidates(text: str, start: int, notes: Notes) -> tuple[list[Any], list[str]]:
+def _candidates(text: str, start: int, notes: Notes, number: ReadNumber) -> tuple[list[Any], list[str]]:
     """The outermost objects and arrays, and the words before, between and after them."""
     values: list[Any] = []
     around: list[str] = []
     last = position = start
     while opener := _OPENER.search(text, position):
-        reader = Reader(text, Notes())
+        reader = Reader(text, Notes(), number)
         try:
             value, position = reader.value(opener.start(), 0)
         except Unreadable:

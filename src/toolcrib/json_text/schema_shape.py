@@ -5,13 +5,19 @@ The schema may be foreign, recursive or broken; a part that is not understood co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from toolcrib.json_text.values import kind_of, same_json, step_into
+from toolcrib.json_text.values import DECIMAL_TEXT, kind_of, same_json, step_into
 
 KINDS: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+_NEVER_EMPTY: Final = frozenset({
+    *("date", "date-time", "time", "duration", "email", "idn-email", "hostname", "idn-hostname"),
+    *("ipv4", "ipv6", "ipvanyaddress", "ipvanynetwork", "ipvanyinterface", "uri", "iri", "url", "uuid"),
+    *("path", "file-path", "directory-path"),
+})  # fmt: skip
 _MAX_MERGED = 3  # how often a union inside a union inside … is multiplied out with what stands beside it
 
 
@@ -29,6 +35,8 @@ class Shape:
     prefix: list[Any] = field(default_factory=list)
     items: Any = True
     min_items: Any = 0
+    empty_text: bool = True  # whether its constraints let an empty text pass
+    decimal_text: bool = False  # whether it is a decimal number as text, whose digits all count
     unions: list[list[Any]] = field(default_factory=list)
     merged: int = 0
 
@@ -53,6 +61,17 @@ def _kinds_named(value: Any) -> frozenset[str]:
     return kinds or KINDS
 
 
+def _takes_empty_text(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema's constraints on texts let an empty one pass."""
+    least, pattern = schema.get("minLength", 0), schema.get("pattern")
+    if schema.get("format") in _NEVER_EMPTY or (isinstance(least, int | float) and least > 0):
+        return False
+    try:
+        return not isinstance(pattern, str) or re.search(pattern, "") is not None
+    except re.error:  # the dialect of another language
+        return True
+
+
 def _absorb(shape: Shape, schema: Mapping[str, Any]) -> None:
     """Narrows a shape by what one schema says by itself."""
     if "type" in schema:
@@ -60,6 +79,8 @@ def _absorb(shape: Shape, schema: Mapping[str, Any]) -> None:
     allowed = [schema["const"]] if "const" in schema else schema.get("enum")
     if isinstance(allowed, list):
         shape.allowed = allowed
+    shape.empty_text = shape.empty_text and _takes_empty_text(schema)
+    shape.decimal_text = shape.decimal_text or schema.get("pattern") == DECIMAL_TEXT
     shape.nullable = shape.nullable or schema.get("nullable") is True
     properties = schema.get("properties")
     if isinstance(properties, Mapping):
@@ -163,21 +184,22 @@ class Shapes:
 
     def names(self, shape: Shape) -> tuple[set[str], set[str]]:
         """The parameters that any variant knows, and those that any variant requires."""
-        names, required, waiting, seen = set[str](), set[str](), [shape], set[int]()
-        while waiting:
-            part = waiting.pop()
-            if id(part) not in seen:
-                seen.add(id(part))
-                names |= part.properties.keys()
-                required |= part.required
-                waiting.extend(self.variants(part))
+        names, required = set[str](), set[str]()
+        for part in self.with_variants([shape]):
+            names |= part.properties.keys()
+            required |= part.required
         return names, required
 
-    def lists(self, name: str, value: str) -> bool:
-        """Whether the schema of a parameter lists exactly this value."""
-        shapes = [self.shape(self.root.properties.get(name, True))]
-        shapes += self.variants(shapes[0])
-        return any(value in shape.allowed for shape in shapes if shape.allowed is not None)
+    def with_variants(self, shapes: Iterable[Shape]) -> list[Shape]:
+        """The shapes and the alternatives of their unions, however deeply these nest."""
+        found: dict[int, Shape] = {}
+        waiting = list(shapes)
+        while waiting:
+            part = waiting.pop()
+            if id(part) not in found:
+                found[id(part)] = part
+                waiting.extend(self.variants(part))
+        return list(found.values())
 
     def fits(self, value: Any, shape: Shape) -> bool:
         """Whether a value has the shape. Constraints that repair never changes (lengths, ranges, patterns,
@@ -194,6 +216,8 @@ class Shapes:
         if value is None and shape.nullable:
             return True
         if kind_of(value) not in shape.kinds:
+            return False
+        if value == "" and not shape.empty_text:
             return False
         if shape.allowed is not None and not any(same_json(value, item) for item in shape.allowed):
             return False

@@ -15,6 +15,13 @@ _KINDS: Final[tuple[tuple[type, str], ...]] = (
     (type(None), "null"),
 )
 
+DECIMAL_TEXT: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
+"""The pattern of a decimal number as text: a number as JSON writes it."""
+
+_OF_TIME = r"T([0-9]+H([0-9]+M)?([0-9]+(\.[0-9]+)?S)?|[0-9]+M([0-9]+(\.[0-9]+)?S)?|[0-9]+(\.[0-9]+)?S)"
+DURATION_TEXT: Final = rf"^P([0-9]+W|[0-9]+D({_OF_TIME})?|{_OF_TIME})$"
+"""The pattern of a duration as text (ISO 8601), without years and months, whose lengths differ."""
+
 
 def kind_of(value: object) -> str:
     """The JSON type of a Python value ("integer" apart from "number"); "value" for what is not JSON."""

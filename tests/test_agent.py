@@ -16,7 +16,7 @@ from toolcrib import Agent, Answer, Context, Effect, Message, Tool, Toolbox, Too
 from toolcrib.agent import Budget, Reason, TranscriptFile, read_transcript
 from toolcrib.codecs.codec import ModelError
 from toolcrib.content import Text
-from toolcrib.events import ArgumentsDelta, RunFinished, StatusChanged, TextDelta
+from toolcrib.events import ArgumentsDelta, CallEvent, RunFinished, StatusChanged, TextDelta
 from toolcrib.function import tool
 from toolcrib.messages import (
     CallChunk,
@@ -424,7 +424,7 @@ async def test_events_stream_in_order(pieces: int) -> None:
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "Let me see.It is 3."
     deltas = [(e.path, e.delta) for e in events if isinstance(e, ArgumentsDelta)]
     assert deltas == [(("a",), 1), (("b",), 2)]
-    states = [e.state.value for e in events if isinstance(e, StatusChanged)]
+    states = [e.state.value for e in events if isinstance(e, CallEvent)]
     assert list(dict.fromkeys(states)) == ["wait", "doing", "success"]
 
 

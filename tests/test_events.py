@@ -15,6 +15,7 @@ from toolcrib import Answer, Context, Effect, Retry, Toolbox, ToolCall, ToolErro
 from toolcrib.call import CallKey, CallState
 from toolcrib.events import (
     ArgumentsDelta,
+    CallEvent,
     CallFinished,
     Event,
     QuestionAnswered,
@@ -72,7 +73,7 @@ async def watched(box: Toolbox, work: Any) -> list[Event]:
 
 def states(events: list[Event]) -> list[CallState]:
     """The states in the order they came, each once."""
-    seen = [event.state for event in events if isinstance(event, StatusChanged)]
+    seen = [event.state for event in events if isinstance(event, CallEvent)]
     return [state for n, state in enumerate(seen) if n == 0 or seen[n - 1] is not state]
 
 
@@ -96,7 +97,7 @@ async def test_every_transition_is_reported_and_ends_once(
     box = make_box()
     events = await watched(box, box.call(name, arguments, key=KEY))
     assert states(events) == expected
-    terminal = [e for e in events if isinstance(e, StatusChanged) and e.state.terminal]
+    terminal = [e for e in events if isinstance(e, CallEvent) and e.state.terminal]
     assert [(e.code, e.key) for e in terminal] == [(code, KEY)]
     assert sum(isinstance(e, CallFinished) for e in events) == 1
     status = StatusBoard(events).statuses[KEY]
@@ -109,7 +110,7 @@ async def test_success_comes_only_after_the_result_is_recorded() -> None:
 
     class Listener:
         def put(self, event: Event) -> None:
-            if isinstance(event, StatusChanged) and event.state.terminal:
+            if isinstance(event, CallEvent) and event.state.terminal:
                 order.append(event.state.value)
 
         def close(self) -> None: ...

@@ -17,6 +17,7 @@ from toolcrib.question import Question
 __all__ = [
     "AnswerRestarted",
     "ArgumentsDelta",
+    "CallEvent",
     "CallFinished",
     "CallRetried",
     "Event",
@@ -148,8 +149,8 @@ class ArgumentsDelta(Event):
 
 
 @dataclass(slots=True)
-class StatusChanged(Event):
-    """A call changed its state, or its tool reported something. Only what changed is set (see `ToolStatus`)."""
+class CallEvent(Event):
+    """The fields that StatusChanged and CallFinished share. Only what changed is set (see `ToolStatus`)."""
 
     key: CallKey
     tool: str
@@ -159,11 +160,17 @@ class StatusChanged(Event):
     params: dict[str, Any] | None = None
     result: Any = None
     code: str = ""
+
+
+@dataclass(slots=True)
+class StatusChanged(CallEvent):
+    """A call changed its state, or its tool reported something. The end of a call is a CallFinished instead."""
+
     kind = "status"
 
 
 @dataclass(slots=True)
-class CallFinished(StatusChanged):
+class CallFinished(CallEvent):
     """A call has its ToolResult as `result`, and its state is SUCCESS or ERROR.
 
     `duration` is in seconds. `problem` is the whole error, for the operator; the model is never shown it.
@@ -273,7 +280,7 @@ class ToolStatus:
         """Seconds from start to end; None while the call runs."""
         return None if self.ended is None else self.ended - self.started
 
-    def apply(self, event: StatusChanged) -> bool:
+    def apply(self, event: CallEvent) -> bool:
         """Apply a change. Returns False, and changes nothing, if the call has ended."""
         if self.state.terminal:
             return False
@@ -312,7 +319,7 @@ class StatusBoard:
 
     def apply(self, event: Event) -> None:
         """Apply an event; events that are about no call's status are ignored."""
-        if isinstance(event, StatusChanged):
+        if isinstance(event, CallEvent):
             status = self.statuses.get(event.key)
             if status is None:
                 status = self.statuses[event.key] = ToolStatus(event.key, event.tool)

@@ -7,12 +7,14 @@ from toolcrib.agent.clear_results import ClearOldResults
 from toolcrib.agent.completion import attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
 from toolcrib.agent.run import Run
+from toolcrib.agent.text_stream import NotFinished
 from toolcrib.agent.transcript import TranscriptFile, read_transcript
 
 __all__ = [
     "Agent",
     "Budget",
     "ClearOldResults",
+    "NotFinished",
     "Outcome",
     "Reason",
     "Run",

@@ -11,6 +11,7 @@ from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome
 from toolcrib.agent.run import Run
 from toolcrib.agent.settings import AgentSettings, Instructions
+from toolcrib.agent.text_stream import NotFinished
 from toolcrib.events import Event
 from toolcrib.messages import Message, ToolChoice
 from toolcrib.models.model import Model
@@ -53,8 +54,9 @@ class Agent(Generic[Deps]):
     `tools` make a toolbox of their own, with the options of a Toolbox, such as `autonomy`, `approver`, `deps` or
     `timeout`; or hand in a `toolbox`. `Agent[Deps]` gives the type of the dependencies. `model` is a Model or a string
     such as "openai:gpt-5". `instructions` are the system prompt: text, or a function that gives it anew each turn. With
-    `early_start`, calls that only read may begin while the model still writes. `context` (a `ClearOldResults`) keeps
-    long conversations small. A run never ends silently: `Outcome.reason` says why.
+    `early_start`, calls that only read may begin while the model still writes. Without `completion_tool`, the model
+    ends by an answer without calls. `context` (a `ClearOldResults`) keeps long conversations small. A run never ends
+    silently: `Outcome.reason` says why.
 
     >>> from toolcrib import Agent, Effect, tool
     >>> from toolcrib.models import Scripted
@@ -84,6 +86,7 @@ class Agent(Generic[Deps]):
         parallel_calls: bool | None = None,
         stats_hint: bool = False,
         early_start: bool = False,
+        completion_tool: bool = True,
         context: ClearOldResults | None = None,
         **options: Unpack[ToolboxOptions[Deps]],
     ) -> None:
@@ -110,8 +113,11 @@ class Agent(Generic[Deps]):
             raise TypeError(str(problem).replace("Toolbox.__init__()", "Agent()")) from None
         if toolbox is None:
             self._made.append(box)
-        if not box.registry.has(COMPLETION):
+        choice = tool_choice if isinstance(tool_choice, ToolChoice) else ToolChoice(tool_choice)
+        if completion_tool and not box.registry.has(COMPLETION):
             box.registry.add(attempt_completion, builtin=True)
+        if not completion_tool and choice.mode == "required" and not choice.names:
+            raise TypeError("tool_choice='required' needs attempt_completion: without it no run could answer")
         if context is not None:
             if not isinstance(context, ClearOldResults):
                 raise TypeError(f"context must be a ClearOldResults, got {context!r}")
@@ -126,10 +132,11 @@ class Agent(Generic[Deps]):
             conversation_budget=conversation_budget,
             max_tokens=max_tokens,
             temperature=temperature,
-            tool_choice=tool_choice if isinstance(tool_choice, ToolChoice) else ToolChoice(tool_choice),
+            tool_choice=choice,
             parallel_calls=parallel_calls,
             stats_hint=stats_hint,
             early_start=early_start,
+            completion_tool=completion_tool,
             context=context,
         )
 
@@ -175,7 +182,16 @@ class Agent(Generic[Deps]):
         """
         return agent_tool(self._settings, name, description, options)
 
-    def start(
+    def start(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> Run:
+        """A run of the task, which begins at once: `await` it for its Outcome, iterate over its events, `cancel` it.
+
+        Its events are kept for the first iteration over it. RuntimeError where no event loop is running.
+        """
+        run = self._run_of(task, **options)
+        run.begin()
+        return run
+
+    def _run_of(
         self,
         task: str | Message,
         *,
@@ -184,7 +200,6 @@ class Agent(Generic[Deps]):
         transcript: TranscriptFile | None = None,
         within: Context[Any] | None = None,
     ) -> Run:
-        """A run of the task: `await` it for its Outcome, iterate over it for its events, or `cancel` it."""
         if not isinstance(task, str | Message):
             raise TypeError(f"a task is text or a Message, got {task!r}")
         given: list[Any] = list(messages)
@@ -197,7 +212,7 @@ class Agent(Generic[Deps]):
 
     async def run(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> Outcome:
         """Work on a task until it ends; `messages=` continues an earlier outcome's transcript."""
-        return await self.start(task, **options)
+        return await self._run_of(task, **options)
 
     def run_sync(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> Outcome:
         """`run`, for code without an event loop; RuntimeError where one is running."""
@@ -209,6 +224,25 @@ class Agent(Generic[Deps]):
         try:
             async for event in run:
                 yield event
+        finally:
+            run.cancel()
+            await run
+
+    async def stream_text(
+        self, task: str | Message, **options: Unpack[RunOptions[Deps]]
+    ) -> AsyncIterator[str]:
+        """The text that the model writes for the user, in pieces. Leaving the loop cancels the run.
+
+        NotFinished, with the outcome, where the run ends before its task is done. To have the outcome of every run,
+        iterate over `start(...).stream_text()` and await that run.
+        """
+        run = self.start(task, **options)
+        try:
+            async for piece in run.stream_text():
+                yield piece
+            outcome = await run
+            if not outcome.finished:
+                raise NotFinished(outcome)
         finally:
             run.cancel()
             await run

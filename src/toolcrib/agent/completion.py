@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from toolcrib.effect import Effect
 from toolcrib.function import tool
 
-__all__ = ["COMPLETION", "attempt_completion"]
+if TYPE_CHECKING:
+    from toolcrib.toolbox import ToolList
+
+__all__ = ["COMPLETION", "attempt_completion", "without_completion"]
 
 COMPLETION = "attempt_completion"
 
@@ -18,3 +24,13 @@ def attempt_completion(result: str) -> str:
         result: The final answer for the user: what was done, what was found, and what is left open.
     """
     return result
+
+
+def without_completion(tool_list: ToolList) -> ToolList:
+    """A tool list without the built-in tool; a tool of the same name that the caller gave stays."""
+    entry = tool_list.entries.get(COMPLETION)
+    if entry is None or entry.supplied is not attempt_completion:
+        return tool_list
+    specs = [spec for spec in tool_list.specs if spec.name != COMPLETION]
+    entries = {name: known for name, known in tool_list.entries.items() if name != COMPLETION}
+    return replace(tool_list, specs=specs, entries=entries)

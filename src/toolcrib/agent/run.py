@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.agent.account import Account
 from toolcrib.agent.answer import read_answer
 from toolcrib.agent.clear_results import CACHE_SECONDS, ClearedRequests, tool_in
-from toolcrib.agent.completion import COMPLETION
+from toolcrib.agent.completion import COMPLETION, without_completion
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.agent.streaming_turn import StreamingTurn
+from toolcrib.agent.text_stream import text_of
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.errors import ErrorCode
 from toolcrib.events import (
@@ -46,6 +47,7 @@ from toolcrib.toolbox import Toolbox, ToolList, model_messages
 if TYPE_CHECKING:
     from toolcrib.agent.transcript import TranscriptFile
     from toolcrib.context import Context
+    from toolcrib.sink import Subscription
     from toolcrib.toolbox.early_start import EarlyStart
     from toolcrib.toolbox.report import Record
 
@@ -108,6 +110,7 @@ class Run:
         self._chosen = False
         self._task: asyncio.Task[Outcome] | None = None
         self._stopped = False
+        self._events: Subscription | None = None
 
     # -- from outside
 
@@ -125,15 +128,44 @@ class Run:
         if self._task is not None and not self._task.done():
             self._task.cancel()
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
+    def begin(self) -> None:
+        """Begin the run now. Its events are kept for the first iteration over it."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            self.box.forget(self.id)
+            raise RuntimeError(
+                "agent.start(...) begins the run at once and needs a running event loop: "
+                "call it in async code, or use agent.run_sync(...)"
+            ) from None
+        self._ensure_task().add_done_callback(self._ended)
+        self._events = self._listen()
+
+    def _ended(self, _: asyncio.Task[Outcome]) -> None:
+        if self.outcome is None:
+            self._cancelled_before_start()
+
+    def _listen(self) -> Subscription:
         subscription = self.box.events(self.id)
-        work = self._ensure_task()
-        work.add_done_callback(lambda _: subscription.close())
+        self._ensure_task().add_done_callback(lambda _: self.box.unsubscribe(subscription))
+        return subscription
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """The events of the run: all of them in the first iteration, those from then on in a further one."""
+        subscription, self._events = self._events or self._listen(), None
         try:
             async for event in subscription:
                 yield event
         finally:
             self.box.unsubscribe(subscription)
+
+    def stream_text(self) -> AsyncIterator[str]:
+        """The text that the model writes for the user, in pieces; `await` the run for its outcome.
+
+        Each piece is given once. Texts of several answers are apart by an empty line, also where an answer broke off
+        and began again.
+        """
+        return text_of(self, self.id)
 
     def _ensure_task(self) -> asyncio.Task[Outcome]:
         if self._task is None:
@@ -143,6 +175,8 @@ class Run:
         return self._task
 
     async def _outcome(self) -> Outcome:
+        if self._task is not None and self._task.done() and not self._task.cancelled():
+            return self._task.result()  # or what the caller's own code raised
         if self.outcome is not None:
             return self.outcome
         if self._task is None and self._stopped:
@@ -208,7 +242,7 @@ class Run:
                 return self._finished(Reason.BUDGET, "", spent)
             if self.turns - self.restarted >= self.settings.max_turns:
                 return await self._summarised()
-            tool_list = await self.box.tool_list(run=self.id, deps=self.deps)
+            tool_list = await self._tool_list()
             response, streaming = await self.query(tool_list)
             calls = response.message.calls
             if not calls:
@@ -348,6 +382,10 @@ class Run:
         if self.box.sink:
             self.box.emit(self.id, RunStarted(self._task_message.text, self.settings.model.name))
 
+    async def _tool_list(self) -> ToolList:
+        tool_list = await self.box.tool_list(run=self.id, deps=self.deps)
+        return tool_list if self.settings.completion_tool else without_completion(tool_list)
+
     async def _instruct(self) -> None:
         """Put the instructions, as they are now, at the head of the transcript."""
         given = self.settings.instructions
@@ -410,7 +448,7 @@ class Run:
     async def _summarised(self) -> Outcome:
         """The limit of turns is reached: send one last request, in which no tool may be called, for a summary."""
         self._append(Message.user(SUMMARY))
-        tool_list = await self.box.tool_list(run=self.id, deps=self.deps)
+        tool_list = await self._tool_list()
         response, _ = await self.query(tool_list, may_call=False)
         if response.message.calls:
             refused = "No tool can be called any more: the limit of turns is reached."

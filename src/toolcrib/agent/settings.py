@@ -34,4 +34,5 @@ class AgentSettings:
     parallel_calls: bool | None
     stats_hint: bool
     early_start: bool
+    completion_tool: bool
     context: ClearOldResults | None

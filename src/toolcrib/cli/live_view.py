@@ -22,6 +22,7 @@ from toolcrib.errors import ErrorCode
 from toolcrib.events import (
     AnswerRestarted,
     ArgumentsDelta,
+    CallEvent,
     CallFinished,
     Event,
     ModelAsked,
@@ -189,7 +190,7 @@ class LiveView:
         for line in card.final_lines():
             self._print(line)
 
-    def _card(self, event: StatusChanged) -> Card:
+    def _card(self, event: CallEvent) -> Card:
         card = self.cards.get(event.key)
         if card is None:
             card = self.cards[event.key] = Card(ToolStatus(event.key, event.tool))
@@ -245,7 +246,7 @@ class Cards:
 
 
 # What ends the wait for a model.
-ANSWERS = (TextDelta, ReasoningDelta, ArgumentsDelta, StatusChanged, TurnFinished, RunFinished)
+ANSWERS = (TextDelta, ReasoningDelta, ArgumentsDelta, CallEvent, TurnFinished, RunFinished)
 _HANDLERS: dict[type[Event], Callable[[LiveView, Any], None]] = {
     ModelAsked: LiveView._model_asked,
     ModelRetried: LiveView._retried,

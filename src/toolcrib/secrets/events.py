@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.events import (
     AnswerRestarted,
     ArgumentsDelta,
+    CallEvent,
     CallFinished,
     Event,
     ModelSilent,
     QuestionAsked,
     ReasoningDelta,
     RunFinished,
-    StatusChanged,
     TextDelta,
 )
 from toolcrib.secrets.stream import RedactedStream, SuccessiveTexts
@@ -58,7 +58,7 @@ class MaskedEvents:
         ended = self._ended(run, event)
         if isinstance(event, QuestionAsked):  # the question was masked when it was made
             return [*ended, event]
-        return [*ended, self._report(event) if isinstance(event, StatusChanged) else self._masked(event)]
+        return [*ended, self._report(event) if isinstance(event, CallEvent) else self._masked(event)]
 
     def _in_pieces(self, run: str, event: Any, name: str) -> list[Event]:
         if isinstance(event, ArgumentsDelta):
@@ -99,8 +99,8 @@ class MaskedEvents:
                 made.append(event)
         return made
 
-    def _report(self, event: StatusChanged) -> StatusChanged:
-        made: StatusChanged = self._masked(event, but=("tip", "result"))
+    def _report(self, event: CallEvent) -> CallEvent:
+        made: CallEvent = self._masked(event, but=("tip", "result"))
         for name in ("tip", "result"):
             value = getattr(event, name)
             if isinstance(value, str):

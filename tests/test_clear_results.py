@@ -19,6 +19,7 @@ from toolcrib.agent import Agent, ClearOldResults, Reason, TranscriptFile, read_
 from toolcrib.agent.clear_results import ClearedRequests
 from toolcrib.agent.read_result import PAGE, handle_of
 from toolcrib.call import ToolCall
+from toolcrib.codecs.catalog import codec_named
 from toolcrib.content import Image, Text
 from toolcrib.errors import ErrorCode
 from toolcrib.events import Notice, RunFinished
@@ -397,3 +398,43 @@ def test_a_tool_of_the_same_name_is_refused() -> None:
 
     with pytest.raises(TypeError, match="read_result"):
         Agent(Scripted([]), [mine], context=ClearOldResults())
+
+
+# -- summaries of the provider's own
+
+SUMMARY = {"content": "What was done so far.", "encrypted_content": "gAAA", "signature": "EqQB"}
+
+
+def test_a_compaction_of_anthropics_is_kept_saved_and_sent_back() -> None:
+    codec = codec_named("anthropic_messages")
+    decoder = codec.decoder()
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": [], "usage": {}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "compaction", "content": None}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "compaction_delta", **SUMMARY}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "compaction"}, "usage": {"output_tokens": 9}},
+        {"type": "message_stop"},
+    ]
+    for event in events:
+        decoder.feed(event)
+    response = decoder.finish()
+    assert response.stop_reason == "pause", "the agent asks again"
+    saved = messages_from_json(json.loads(json.dumps(messages_to_json([response.message]))))
+    body = codec.request(Request([Message.user("go"), *saved, Message.user("on")]), model="m", stream=True)
+    assert body["messages"][1]["content"] == [{"type": "compaction", **SUMMARY}]
+
+
+def test_a_compaction_of_openais_is_kept_saved_and_sent_back() -> None:
+    codec = codec_named("openai_responses")
+    item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAA"}
+    said = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "Yes."}],
+    }
+    response = codec.response({"status": "completed", "output": [item, said], "usage": {}})
+    saved = messages_from_json(json.loads(json.dumps(messages_to_json([response.message]))))
+    body = codec.request(Request([Message.user("go"), *saved]), model="gpt-5.6", stream=True)
+    assert item in body["input"]

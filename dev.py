@@ -93,6 +93,7 @@ def check(python: str, rest: list[str]) -> None:
     run([python, "-m", "ruff", "format", "--check", "."])
     run([python, "-m", "ruff", "check", "."])
     run_together([python, "-m", "mypy"], [python, "-m", "pyright", "--pythonpath", python])
+    run([python, "-m", "mypy", "--config-file", "mypy-windows.ini"])
 
 
 def ci(python: str, rest: list[str]) -> None:

@@ -1,14 +1,74 @@
-"""Files that only their owner may read or change: opened without following links, and replaced whole."""
+"""Files that only their owner may read or change: opened without following links, locked, and replaced whole.
+
+Windows has no owner and mode of this kind: a file there is as private as its folder, which is the user's own.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["OPEN_FLAGS", "replace_private_file", "write_new_private_file"]
+__all__ = [
+    "OPEN_FLAGS",
+    "belongs_to_another_user",
+    "locked",
+    "others_may",
+    "replace_private_file",
+    "write_new_private_file",
+]
 
 # A link in place of the file is an error, a pipe is not waited for, and no child process inherits the descriptor.
-OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+OPEN_FLAGS = (
+    getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOINHERIT", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+LOCK_AT = 1 << 40  # where Windows locks a byte: behind any content, because a locked byte cannot be read
+
+
+def belongs_to_another_user(status: os.stat_result) -> bool:
+    """Whether a file belongs to somebody else; never on Windows, where files say no owner."""
+    return sys.platform != "win32" and status.st_uid != os.geteuid()
+
+
+def others_may(status: os.stat_result, rights: int) -> bool:
+    """Whether somebody else may do something with a file; `rights` are bits such as 0o022. Never on Windows."""
+    return sys.platform != "win32" and bool(stat.S_IMODE(status.st_mode) & rights)
+
+
+@contextmanager
+def locked(fd: int) -> Generator[None]:
+    """Hold the lock of an open file, which other processes wait for. Closing the file releases it, too."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(fd, LOCK_AT, os.SEEK_SET)
+        while True:
+            try:
+                msvcrt.locking(fd, msvcrt.LK_LOCK, 1)  # gives up after ten seconds
+                break
+            except OSError:
+                continue
+        os.lseek(fd, 0, os.SEEK_SET)
+        try:
+            yield
+        finally:
+            os.lseek(fd, LOCK_AT, os.SEEK_SET)
+            msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(fd, fcntl.LOCK_UN)
 
 
 def write_new_private_file(path: Path, data: bytes) -> None:

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from toolcrib.audit.log_file import AuditError
-from toolcrib.private_files import OPEN_FLAGS, write_new_private_file
+from toolcrib.private_files import OPEN_FLAGS, belongs_to_another_user, others_may, write_new_private_file
 
 __all__ = ["KEY_BYTES", "read_key"]
 
@@ -26,9 +26,9 @@ def read_key(path: str | Path) -> bytes:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise AuditError(f"{place} is no ordinary file")
-        if status.st_uid != os.geteuid():
+        if belongs_to_another_user(status):
             raise AuditError(f"{place} belongs to another user")
-        if status.st_mode & 0o077:
+        if others_may(status, 0o077):
             raise AuditError(f"{place} can be read by others; make it yours alone: chmod 600 {place}")
         try:
             key = bytes.fromhex(file.read(1000).decode().strip())

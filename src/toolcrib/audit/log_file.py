@@ -15,7 +15,7 @@ from typing import Any
 
 from toolcrib.audit.chain import START, Chain, LogBreak, LogCheck, follow, too_short
 from toolcrib.errors import ToolcribError
-from toolcrib.private_files import OPEN_FLAGS
+from toolcrib.private_files import OPEN_FLAGS, locked
 
 __all__ = ["AuditError", "LogFile"]
 
@@ -98,21 +98,19 @@ class LogFile:
     @contextmanager
     def _locked(self, *, create: bool) -> Generator[int]:
         """Open and lock the file, again if another file stands at its path by then."""
-        import fcntl
-
         for _ in range(MAX_REPLACED):
             fd = self._open(create)
             try:
                 status = os.fstat(fd)
                 if not stat.S_ISREG(status.st_mode):
                     raise OSError(0, "it is no ordinary file")
-                fcntl.flock(fd, fcntl.LOCK_EX)
-                try:
-                    if os.path.samestat(status, self.path.lstat()):
-                        yield fd
-                        return
-                except FileNotFoundError:
-                    pass
+                with locked(fd):
+                    try:
+                        if os.path.samestat(status, self.path.lstat()):
+                            yield fd
+                            return
+                    except FileNotFoundError:
+                        pass
             finally:
                 os.close(fd)
         raise OSError(0, "it is replaced again and again")
@@ -165,7 +163,8 @@ def _drop_torn_line(fd: int, start: int) -> None:
     at = size
     while at > start:
         begin = max(start, at - 4096)
-        found = os.pread(fd, at - begin, begin).rfind(b"\n")
+        os.lseek(fd, begin, os.SEEK_SET)
+        found = os.read(fd, at - begin).rfind(b"\n")
         if found >= 0:
             at = begin + found + 1
             break

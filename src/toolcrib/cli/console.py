@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 DONE, NOT_DONE, MISUSED, INTERRUPTED = 0, 1, 2, 130
+READER_GONE = 141  # as a shell reports SIGPIPE
 DEBUG = "TOOLCRIB_DEBUG"  # the environment variable that asks for tracebacks
 
 

@@ -6,11 +6,10 @@ The exit codes stand in `console`.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
 
-from toolcrib.cli.console import DEBUG, INTERRUPTED, MISUSED, NOT_DONE, Problem, debugging, say
+from toolcrib.cli.console import DEBUG, INTERRUPTED, NOT_DONE, READER_GONE, Problem, debugging, say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,9 +28,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _exit_code(arguments: list[str]) -> int:
-    if sys.platform == "win32":
-        say("toolcrib runs on Linux and macOS; on Windows, use it inside WSL.")
-        return MISUSED
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed by the program that started us
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for as long as we run
@@ -48,7 +44,7 @@ def _exit_code(arguments: list[str]) -> int:
     except BrokenPipeError:
         # The reader of our output has gone; what is still buffered must not raise once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        return READER_GONE
     except Exception as problem:
         if debugging():
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 from typing import TextIO
 
 from rich.cells import cell_len, chop_cells
@@ -98,20 +99,43 @@ async def read_line() -> str | None:
             # A line that the end of input cut short was not sent with Enter: it is no answer.
             ready.set_result(read.decode("utf-8", "replace") if b"\n" in read else None)
 
-    loop.add_reader(descriptor, on_readable)
+    try:
+        loop.add_reader(descriptor, on_readable)
+    except NotImplementedError:  # Windows
+        return await _line_on_a_thread(loop)
     try:
         return await ready
     finally:
         loop.remove_reader(descriptor)
 
 
+async def _line_on_a_thread(loop: asyncio.AbstractEventLoop) -> str | None:
+    """Read a line where stdin cannot be watched: the thread ends with the line, or with the program."""
+    ready: asyncio.Future[str] = loop.create_future()
+
+    def take(line: str) -> None:
+        if not ready.done():
+            ready.set_result(line)
+
+    def read() -> None:
+        line = sys.stdin.readline()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(take, line)
+
+    threading.Thread(target=read, name="toolcrib line", daemon=True).start()
+    line = await ready
+    return line if line.endswith("\n") else None
+
+
 def forget_typed_ahead() -> None:
     """Drop what was typed before the question was shown, because it cannot be meant as the answer."""
-    try:
-        import termios
+    if sys.platform == "win32":
+        return
+    import termios
 
+    try:
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-    except (ImportError, OSError, ValueError):
+    except (OSError, ValueError):
         pass
     except Exception:  # termios.error is no OSError: stdin is no terminal
         pass

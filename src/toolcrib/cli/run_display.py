@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import stat
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Protocol, TextIO
 
 from toolcrib.agent import Outcome, Run
+from toolcrib.cli.console import READER_GONE
+from toolcrib.cli.signals import STOPPING, at_signals
 from toolcrib.events import Event, QuestionAsked, event_to_dict
 from toolcrib.question import Question
-
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class EndedRun:
         if self.signals:
             return 128 + self.signals[0]
         if self.reader_gone:
-            return 128 + signal.SIGPIPE
+            return READER_GONE
         return 0 if self.outcome.finished else 1
 
 
@@ -96,33 +96,32 @@ async def show_run(run: Run, display: Display) -> EndedRun:
         os.dup2(os.open(os.devnull, os.O_WRONLY), display.stream.fileno())
         run.cancel()
 
-    for number in STOPPING:
-        loop.add_signal_handler(number, stop, number)
     watched = _pipe_of(display.stream)
     if watched is not None:  # a pipe becomes readable for its writer when the reader has gone
         loop.add_reader(watched, reader_left)
     try:
-        async for event in run:
-            if reader_gone:
-                continue
-            try:
-                display.take(event)
-                if isinstance(event, QuestionAsked):
-                    await display.ask(event.question)
-            except BrokenPipeError:
-                if not reader_gone:
-                    reader_left()
-        outcome = await run
+        with at_signals(STOPPING, stop):
+            async for event in run:
+                if reader_gone:
+                    continue
+                try:
+                    display.take(event)
+                    if isinstance(event, QuestionAsked):
+                        await display.ask(event.question)
+                except BrokenPipeError:
+                    if not reader_gone:
+                        reader_left()
+            outcome = await run
     finally:
         if watched is not None:
             loop.remove_reader(watched)
-        for number in STOPPING:
-            loop.remove_signal_handler(number)
     return EndedRun(outcome, time.monotonic() - started, signals, reader_gone)
 
 
 def _pipe_of(stream: TextIO) -> int | None:
-    """The descriptor of a stream if it is a pipe."""
+    """The descriptor of a stream if it is a pipe that can be watched, as on every system but Windows."""
+    if sys.platform == "win32":
+        return None
     try:
         descriptor = stream.fileno()
         return descriptor if stat.S_ISFIFO(os.fstat(descriptor).st_mode) else None

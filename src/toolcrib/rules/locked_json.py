@@ -16,7 +16,13 @@ from typing import Any
 
 from toolcrib.call import FORMAT
 from toolcrib.errors import ToolcribError
-from toolcrib.private_files import OPEN_FLAGS, replace_private_file
+from toolcrib.private_files import (
+    OPEN_FLAGS,
+    belongs_to_another_user,
+    locked,
+    others_may,
+    replace_private_file,
+)
 
 __all__ = ["LockedJsonFile"]
 
@@ -67,16 +73,14 @@ class LockedJsonFile:
     @contextmanager
     def changing(self) -> Generator[None]:
         """Hold the file's lock, so that nobody changes the file between a read and the `write` that replaces it."""
-        import fcntl
-
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock = os.open(self._beside("lock"), os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
         except OSError as problem:
             raise ToolcribError(f"{self.path} cannot be written: {problem.strerror}") from None
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+            with locked(lock):
+                yield
         finally:
             os.close(lock)
 
@@ -94,10 +98,10 @@ class LockedJsonFile:
     def _check(self, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise ToolcribError(f"{self.path} is no ordinary file")
-        if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        if belongs_to_another_user(status) or others_may(status, 0o022):
             raise ToolcribError(
                 f"{self.path} could be written by others; make it yours alone: chmod 600 {self.path}"
             )
-        folder = self.path.parent.stat().st_mode
-        if folder & stat.S_IWOTH and not folder & stat.S_ISVTX:
+        folder = self.path.parent.stat()
+        if others_may(folder, stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX:
             raise ToolcribError(f"{self.path} could be replaced by others: everybody may write to its folder")

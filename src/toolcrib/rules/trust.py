@@ -17,6 +17,7 @@ from typing import Any
 
 from toolcrib.access import Reach
 from toolcrib.errors import ToolcribError
+from toolcrib.folder_handles import DIRECTORY, NOFOLLOW, close_handle, open_in, open_root
 from toolcrib.private_files import OPEN_FLAGS
 from toolcrib.rules.locked_json import LockedJsonFile
 from toolcrib.rules.path_patterns import PathPattern
@@ -147,19 +148,25 @@ def _trusted(item: Any) -> TrustedProject:
 def _read(project: Path) -> bytes | None:
     """The bytes of a project's file, which must be an ordinary file with one name; links are not followed."""
     try:
-        folder = os.open(project / FOLDER, os.O_RDONLY | os.O_DIRECTORY | OPEN_FLAGS)
+        above = open_root(str(project))
+        try:
+            folder = open_in(above, FOLDER, os.O_RDONLY | DIRECTORY | NOFOLLOW | OPEN_FLAGS)
+        finally:
+            close_handle(above)
     except FileNotFoundError:
         return None
     except OSError as problem:
         raise TrustError(f"{FOLDER} is no ordinary folder: {problem.strerror}") from None
     try:
-        fd = os.open(NAME, os.O_RDONLY | OPEN_FLAGS, dir_fd=folder)
+        fd = open_in(folder, NAME, os.O_RDONLY | NOFOLLOW | OPEN_FLAGS)
     except FileNotFoundError:
         return None
     except OSError as problem:
         raise TrustError(f"{PLACE} is no ordinary file: {problem.strerror}") from None
     finally:
-        os.close(folder)
+        close_handle(folder)
+    if not isinstance(fd, int):
+        raise TrustError(f"{PLACE} is no ordinary file")
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):

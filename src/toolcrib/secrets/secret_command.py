@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import selectors
 import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Collection, Sequence
 
@@ -65,29 +66,33 @@ class SecretCommand:
 def _printed(child: subprocess.Popen[bytes], until: float) -> bytes | None:
     """What a program prints until it ends, but not much more than a value may have; None when the time is up."""
     assert child.stdout is not None
-    out = bytearray()
-    with selectors.DefaultSelector() as ready:
-        ready.register(child.stdout, selectors.EVENT_READ)
-        while len(out) <= MAX_VALUE:
-            if not ready.select(max(0.0, until - time.monotonic())):
-                return None
-            data = os.read(child.stdout.fileno(), 65_536)
-            if not data:
-                try:
-                    child.wait(max(0.0, until - time.monotonic()))
-                except subprocess.TimeoutExpired:
-                    return None
-                break
-            out += data
+    stdout, out = child.stdout, bytearray()
+
+    def read() -> None:  # on a thread: a pipe cannot be waited for with a deadline everywhere
+        with stdout:
+            while len(out) <= MAX_VALUE and (data := os.read(stdout.fileno(), 65_536)):
+                out.extend(data)
+
+    reader = threading.Thread(target=read, name="toolcrib secret", daemon=True)
+    reader.start()
+    reader.join(max(0.0, until - time.monotonic()))
+    if reader.is_alive():
+        return None
+    if len(out) <= MAX_VALUE:
+        try:
+            child.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return None
     return bytes(out)
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
-    """Kill the whole process group, which may have outlived its first process."""
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
-    if child.stdout is not None:
-        child.stdout.close()
+    """Kill the program, and where there are process groups the whole group, which may outlive its first process."""
+    if sys.platform == "win32":
+        child.kill()
+    else:
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
     child.wait()

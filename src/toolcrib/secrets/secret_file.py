@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from toolcrib.private_files import replace_private_file
+from toolcrib.private_files import OPEN_FLAGS, belongs_to_another_user, others_may, replace_private_file
 from toolcrib.secrets.stores import MAX_VALUE, SecretError, valid_name
 
 __all__ = ["SecretFile"]
@@ -46,7 +46,7 @@ class SecretFile:
 
     def _read(self) -> dict[str, str]:
         try:
-            handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+            handle = os.open(self.path, os.O_RDONLY | OPEN_FLAGS)
         except FileNotFoundError:
             return {}
         except OSError as problem:
@@ -69,7 +69,7 @@ class SecretFile:
 
     def _check_folder(self) -> None:
         folder = self.path.parent.stat()
-        if folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
+        if others_may(folder, stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX:
             raise SecretError(f"{self.path} is not used: everybody may write to its folder")
 
     def _write(self, values: Mapping[str, str]) -> None:
@@ -87,9 +87,9 @@ class SecretFile:
 def _unsafe(found: os.stat_result) -> str | None:
     if not stat.S_ISREG(found.st_mode):
         return "it is no ordinary file"
-    if found.st_uid != os.geteuid():
+    if belongs_to_another_user(found):
         return "it belongs to another user"
-    if found.st_mode & 0o077:
+    if others_may(found, 0o077):
         return f"others may read or change it (mode {found.st_mode & 0o777:04o}); run chmod 600 on it"
     if found.st_size > MAX_VALUE:
         return f"it is larger than {MAX_VALUE} bytes"

@@ -115,10 +115,12 @@ def _offload(text: str, folder: Path | None, stem: str) -> str:
     if len(data) > MAX_OFFLOAD:
         note = f"\n[only the first {MAX_OFFLOAD:,} of {len(data):,} bytes were kept]\n".encode()
         data = data[:MAX_OFFLOAD].decode("utf-8", "ignore").encode() + note
+    from toolcrib.private_files import OPEN_FLAGS
+
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = folder / f"{stem}.txt"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
     except OSError:

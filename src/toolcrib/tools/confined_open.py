@@ -15,11 +15,27 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import struct
 import sys
 from collections.abc import Callable
 from functools import cache
+
+from toolcrib.folder_handles import (
+    CLOEXEC,
+    DIRECTORY,
+    NOCTTY,
+    NOFOLLOW,
+    NONBLOCK,
+    FolderHandle,
+    close_handle,
+    duplicate,
+    link_target,
+    open_in,
+    open_same,
+    status_of,
+)
 
 RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
@@ -31,13 +47,14 @@ MAX_LINKS = 40  # as the kernel's own limit
 
 # O_PATH needs only search permission on the folders on the way.
 PATH_ONLY = getattr(os, "O_PATH", 0) if sys.platform == "linux" else 0
-FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | PATH_ONLY
-LOOK = PATH_ONLY or os.O_NONBLOCK | os.O_NOCTTY  # to ask what something is, without opening it for use
+FOLDER = DIRECTORY | CLOEXEC | PATH_ONLY
+LOOK = PATH_ONLY or NONBLOCK | NOCTTY  # to ask what something is, without opening it for use
+DRIVE = re.compile(r"[A-Za-z]:/")
 REFUSED_LINK = {errno.ELOOP, errno.ENOTDIR, errno.EMLINK, getattr(errno, "EFTYPE", errno.ELOOP)}
 
 
 def open_beneath(
-    root: int,
+    root: FolderHandle,
     prefixes: tuple[str, ...],
     path: str,
     flags: int,
@@ -45,13 +62,13 @@ def open_beneath(
     *,
     portable: bool = False,
     follow: bool = True,
-) -> int:
-    """A file descriptor for `path` below the directory `root`.
+) -> FolderHandle:
+    """A file's descriptor or a folder's handle for `path` below the folder `root`.
 
     `prefixes` are the absolute names of the root: absolute symlinks below them stay inside. Without `follow`,
     any symlink on the way raises ELOOP.
     """
-    if not portable and (native := _openat2()) is not None:
+    if not portable and isinstance(root, int) and (native := _openat2()) is not None:
         try:
             return native(root, path, flags, mode, follow)
         except OSError as problem:
@@ -60,12 +77,12 @@ def open_beneath(
     return _walk(root, prefixes, path, flags, mode, follow)
 
 
-def real_beneath(root: int, prefixes: tuple[str, ...], path: str, *, portable: bool = False) -> str:
+def real_beneath(root: FolderHandle, prefixes: tuple[str, ...], path: str, *, portable: bool = False) -> str:
     """Where a path leads below a root, by its names alone: nothing is opened for use.
 
     What does not exist, or cannot be looked at, stays as it is written. OSError for what leads out or round.
     """
-    if not portable and (native := _openat2()) is not None:
+    if not portable and isinstance(root, int) and (native := _openat2()) is not None:
         try:
             os.close(native(root, path, LOOK, 0, False))
             return path
@@ -78,11 +95,17 @@ def real_beneath(root: int, prefixes: tuple[str, ...], path: str, *, portable: b
 def below(prefixes: tuple[str, ...], path: str) -> str | None:
     """The rest of an absolute path after the root; None for a path outside it."""
     for prefix in prefixes:
-        if path == prefix:
+        top = prefix.rstrip("/")
+        if same_name(path, prefix):
             return ""
-        if path.startswith(prefix.rstrip("/") + "/"):
-            return path[len(prefix.rstrip("/")) + 1 :]
+        if same_name(path[: len(top) + 1], top + "/"):
+            return path[len(top) + 1 :]
     return None
+
+
+def same_name(one: str, other: str) -> bool:
+    """Whether two paths are the same by their names; on Windows the case of letters does not count."""
+    return one == other or (sys.platform == "win32" and one.casefold() == other.casefold())
 
 
 @cache
@@ -122,9 +145,11 @@ def _openat2() -> Callable[[int, str, int, int, bool], int] | None:
     return openat2
 
 
-def _walk(root: int, prefixes: tuple[str, ...], path: str, flags: int, mode: int, follow: bool) -> int:
+def _walk(
+    root: FolderHandle, prefixes: tuple[str, ...], path: str, flags: int, mode: int, follow: bool
+) -> FolderHandle:
     todo = _components(path)
-    held = [os.dup(root)]
+    held = [duplicate(root)]
     links = 0
     try:
         while todo:
@@ -132,39 +157,39 @@ def _walk(root: int, prefixes: tuple[str, ...], path: str, flags: int, mode: int
             if name == "..":
                 if len(held) == 1:
                     raise _leads_out(path)
-                os.close(held.pop())
+                close_handle(held.pop())
                 continue
-            wanted = FOLDER if todo else flags | os.O_CLOEXEC
+            wanted = FOLDER if todo else flags | CLOEXEC
             try:
                 opened = _open_itself(name, wanted, mode, held[-1])
             except OSError as problem:
-                target = _link_target(name, held[-1]) if problem.errno in REFUSED_LINK else None
-                if target is None or (not todo and flags & os.O_NOFOLLOW):
+                target = link_target(held[-1], name) if problem.errno in REFUSED_LINK else None
+                if target is None or (not todo and flags & NOFOLLOW):
                     raise
                 links += 1
                 if not follow or links > MAX_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path) from None
-                if target.startswith("/"):
+                if _is_absolute(target):
                     inside = below(prefixes, target)
                     if inside is None:
                         raise _leads_out(path) from None
                     target = inside
                     while len(held) > 1:
-                        os.close(held.pop())
+                        close_handle(held.pop())
                 todo += _components(target)
                 continue
             if not todo:
                 return opened
             held.append(opened)
-        return os.open(".", flags | os.O_CLOEXEC, dir_fd=held[-1])
+        return open_same(held[-1], flags | CLOEXEC)
     finally:
-        for fd in held:
-            os.close(fd)
+        for handle in held:
+            close_handle(handle)
 
 
-def _real(root: int, prefixes: tuple[str, ...], path: str) -> str:
+def _real(root: FolderHandle, prefixes: tuple[str, ...], path: str) -> str:
     todo = _components(path)
-    held = [os.dup(root)]
+    held = [duplicate(root)]
     names: list[str] = []
     links = 0
     try:
@@ -173,14 +198,14 @@ def _real(root: int, prefixes: tuple[str, ...], path: str) -> str:
             if name == "..":
                 if not names:
                     raise _leads_out(path)
-                os.close(held.pop())
+                close_handle(held.pop())
                 names.pop()
                 continue
-            target = _link_target(name, held[-1])
+            target = link_target(held[-1], name)
             if target is None:
                 names.append(name)
                 try:
-                    held.append(os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=held[-1]))
+                    held.append(open_in(held[-1], name, FOLDER | NOFOLLOW))
                 except OSError:
                     if ".." in todo:  # behind what is no folder
                         raise
@@ -189,26 +214,26 @@ def _real(root: int, prefixes: tuple[str, ...], path: str) -> str:
             links += 1
             if links > MAX_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            if target.startswith("/"):
+            if _is_absolute(target):
                 inside = below(prefixes, target)
                 if inside is None:
                     raise _leads_out(path)
                 target = inside
                 names.clear()
                 while len(held) > 1:
-                    os.close(held.pop())
+                    close_handle(held.pop())
             todo += _components(target)
         return "/".join(names) or "."
     finally:
-        for fd in held:
-            os.close(fd)
+        for handle in held:
+            close_handle(handle)
 
 
-def _open_itself(name: str, flags: int, mode: int, folder: int) -> int:
+def _open_itself(name: str, flags: int, mode: int, folder: FolderHandle) -> FolderHandle:
     """Opens a name in a folder; raises OSError for a symlink, also where O_PATH would open the link itself."""
-    opened = os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=folder)
-    if flags & PATH_ONLY and stat.S_ISLNK(os.fstat(opened).st_mode):
-        os.close(opened)
+    opened = open_in(folder, name, flags | NOFOLLOW, mode)
+    if flags & PATH_ONLY and stat.S_ISLNK(status_of(opened).st_mode):
+        close_handle(opened)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
     return opened
 
@@ -218,11 +243,8 @@ def _components(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in ("", ".")][::-1]
 
 
-def _link_target(name: str, folder: int) -> str | None:
-    try:
-        return os.readlink(name, dir_fd=folder)
-    except OSError:
-        return None
+def _is_absolute(target: str) -> bool:
+    return target.startswith("/") or DRIVE.match(target) is not None
 
 
 def _leads_out(path: str) -> OSError:

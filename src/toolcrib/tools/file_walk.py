@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
+from toolcrib.folder_handles import DIRECTORY, FolderHandle, close_handle, scanned
 from toolcrib.tools.glob_patterns import GlobError, GlobPattern
 from toolcrib.tools.workspace import Workspace
 from toolcrib.tools.workspace_paths import Permits, WorkspacePath, kind_of
@@ -100,7 +101,7 @@ class FileWalk:
 
         The status of an entry can be read until the next entry is taken.
         """
-        os.close(self.workspace.open_folder(self.start, self.permits))
+        close_handle(self.workspace.open_folder(self.start, self.permits))
         place = self.workspace.place(self.start)
         self.start = place.shown
         try:
@@ -113,20 +114,24 @@ class FileWalk:
             folder, ignored = todo.pop()
             deeper: list[tuple[str, list[IgnoreFile]]] = []
             try:
-                fd = self.workspace.open_itself(self._real.child(folder), os.O_RDONLY | os.O_DIRECTORY)
+                fd = self.workspace.open_itself(self._real.child(folder), os.O_RDONLY | DIRECTORY)
             except OSError:
                 continue
             try:
                 yield from self._in_folder(fd, folder, ignored, deeper)
             finally:
-                os.close(fd)
+                close_handle(fd)
             todo += reversed(deeper)
 
     def _in_folder(
-        self, fd: int, folder: str, ignored: list[IgnoreFile], deeper: list[tuple[str, list[IgnoreFile]]]
+        self,
+        handle: FolderHandle,
+        folder: str,
+        ignored: list[IgnoreFile],
+        deeper: list[tuple[str, list[IgnoreFile]]],
     ) -> Iterator[tuple[str, os.DirEntry[str]]]:
         try:
-            with os.scandir(fd) as found:
+            with scanned(handle) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
         except OSError:
             return

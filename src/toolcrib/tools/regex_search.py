@@ -7,10 +7,12 @@ every machine.
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import select
+import queue
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from toolcrib.errors import ToolError
 
 WORKER = Path(__file__).with_name("regex_worker.py")
 TICK = 0.1  # seconds between looks at whether the call was cancelled
-WRITE_SIZE = 65_536
+ENVIRONMENT = ("SYSTEMROOT",)  # without it Python does not start on Windows
 
 
 class BadPattern(Exception):
@@ -66,7 +68,7 @@ class RegexSearcher:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             bufsize=0,
-            env={},
+            env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
             start_new_session=True,
         )
         asked = {
@@ -78,6 +80,10 @@ class RegexSearcher:
             "width": width,
         }
         self._waiting = json.dumps(asked).encode() + b"\n"
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self._reader = threading.Thread(target=self._read, name="toolcrib search", daemon=True)
+        self._reader.start()
 
     def __enter__(self) -> RegexSearcher:
         return self
@@ -85,10 +91,12 @@ class RegexSearcher:
     def __exit__(self, *_: object) -> None:
         child = self._child
         child.kill()
-        for pipe in (child.stdin, child.stdout):
-            if pipe is not None:
-                pipe.close()
         child.wait()
+        self._reader.join()
+        if self._writer is not None:
+            self._writer.join()
+        if child.stdin is not None:
+            child.stdin.close()
 
     def search(self, texts: list[bytes]) -> list[LineMatch]:
         """The matches in each of the UTF-8 texts; raises TooSlow when the deadline passes."""
@@ -100,30 +108,37 @@ class RegexSearcher:
         return [LineMatch(count, [(line[0], line[1], line[2]) for line in lines]) for count, lines in answer]
 
     def _exchange(self, data: bytes) -> bytes:
-        """Writes the request and reads one line of answer, without ever waiting on only one of the two pipes."""
-        assert self._child.stdin is not None and self._child.stdout is not None
-        to_child, from_child = self._child.stdin.fileno(), self._child.stdout.fileno()
-        os.set_blocking(to_child, False)
-        view = memoryview(data)
-        answer = bytearray()
-        while not answer.endswith(b"\n"):
+        """Writes the request and gives the line of the answer. Two threads wait on the two pipes, so that the deadline
+        holds whatever the child does, on every system.
+        """
+        self._writer = threading.Thread(target=self._write, args=(data,), name="toolcrib search", daemon=True)
+        self._writer.start()
+        while True:
             self._check()
             left = self._deadline - time.monotonic()
             if left <= 0:
                 raise TooSlow
-            readable, writable, _ = select.select(
-                [from_child], [to_child] if view else [], [], min(TICK, left)
-            )
-            if writable:
-                try:
-                    view = view[os.write(to_child, view[:WRITE_SIZE]) :]
-                except BlockingIOError:
-                    pass
-                except BrokenPipeError:
-                    raise ToolError("The search ended unexpectedly. Simplify the pattern.") from None
-            if readable:
-                piece = os.read(from_child, WRITE_SIZE)
-                if not piece:
-                    raise ToolError("The search ended unexpectedly. Simplify the pattern.")
-                answer += piece
-        return bytes(answer)
+            try:
+                line = self._lines.get(timeout=min(TICK, left))
+            except queue.Empty:
+                continue
+            if not line.endswith(b"\n"):
+                raise ToolError("The search ended unexpectedly. Simplify the pattern.")
+            return line
+
+    def _write(self, data: bytes) -> None:
+        assert self._child.stdin is not None
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[self._child.stdin.write(view) or 0 :]
+        except (OSError, ValueError):  # the child has ended, or was killed at the deadline
+            pass
+
+    def _read(self) -> None:
+        stdout = self._child.stdout
+        assert stdout is not None
+        with stdout:
+            for line in io.BufferedReader(stdout):  # type: ignore[type-var] # unbuffered, as it was opened
+                self._lines.put(line)
+        self._lines.put(b"")

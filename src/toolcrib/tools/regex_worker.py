@@ -65,12 +65,13 @@ def batches() -> Iterator[list[str]]:
 
 
 def main() -> None:
-    try:
+    if sys.platform != "win32":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-    except (ImportError, ValueError, OSError):
-        pass
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        except (ValueError, OSError):
+            pass
     asked = json.loads(sys.stdin.buffer.readline())
     try:
         pattern = re.compile(asked["pattern"], re.IGNORECASE if asked["ignore_case"] else 0)

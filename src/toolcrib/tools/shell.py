@@ -12,6 +12,7 @@ Every process of the machine can read a command line, so a reference to a secret
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -220,6 +221,9 @@ class Shell(
     def _is_confined(self) -> bool:
         return self._in_force.confines(self.workspace.level)
 
+    def unavailable(self) -> str | None:
+        return "commands are not run on Windows" if sys.platform == "win32" else None
+
     # Launch: in a folder that stays open, in the sandbox, without what deny rules take away.
 
     async def execute(self, params: ShellParams, ctx: Context[Any]) -> str:
@@ -229,9 +233,9 @@ class Shell(
             raise ToolError(problem)
         ctx.check_cancelled()
         place = self.workspace.place(params.workdir)
-        folder = OpenFolder(
-            self.workspace.open_folder(params.workdir), str(Path(place.root.path, place.path))
-        )
+        handle = self.workspace.open_folder(params.workdir)
+        assert isinstance(handle, int)  # else the tool is unavailable
+        folder = OpenFolder(handle, str(Path(place.root.path, place.path)))
         try:
             self._refuse_link(folder, params)
             sandbox = self._sandbox_now()

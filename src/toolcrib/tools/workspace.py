@@ -15,6 +15,7 @@ import posixpath
 import re
 import secrets
 import stat
+import sys
 import threading
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,23 @@ from typing import TYPE_CHECKING
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.errors import ToolError, as_tuple
+from toolcrib.folder_handles import (
+    CLOEXEC,
+    DIRECTORY,
+    NOCTTY,
+    NOFOLLOW,
+    NONBLOCK,
+    FolderHandle,
+    close_handle,
+    link_target,
+    make_folder,
+    open_in,
+    remove_in,
+    rename_in,
+    status_in,
+    status_of,
+    sync_folder,
+)
 from toolcrib.tools.confined_open import LOOK, below, open_beneath, real_beneath
 from toolcrib.tools.workspace_paths import (
     WORDS,
@@ -38,6 +56,7 @@ from toolcrib.tools.workspace_paths import (
     permit_all,
     printable_path,
     scan,
+    windows_name_problem,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +90,7 @@ class Workspace:
         level: Level | None = None,
     ) -> None:
         self.root = WorkspaceRoot(root)
-        self.root.fd()
+        self.root.handle()
         self.level = level
         self.readable = tuple(WorkspaceRoot(path) for path in as_tuple("readable", readable))
         self.portable = portable
@@ -101,12 +120,17 @@ class Workspace:
             path.encode()
         except UnicodeEncodeError:
             raise ToolError("The path contains characters that no file name can have.") from None
-        if HOME.match(path) or DRIVE.match(path):
+        if sys.platform == "win32":
+            path = path.replace("\\", "/")
+            if problem := windows_name_problem(path):
+                raise ToolError(f"{path} cannot be used: {problem}. Give the path of a file as it is listed.")
+        if HOME.match(path) or (DRIVE.match(path) and sys.platform != "win32"):
             raise self._outside(path)
-        if not path.startswith("/"):
+        if not (path.startswith("/") or DRIVE.match(path)):
             return self._relative(self.root, path, path)
+        absolute = path if DRIVE.match(path) else "/" + path.lstrip("/")
         for root in (self.root, *self.readable):
-            inside = below(root.prefixes, posixpath.normpath("/" + path.lstrip("/")))
+            inside = below(root.prefixes, posixpath.normpath(absolute))
             if inside is not None:
                 return self._relative(root, inside or ".", path)
         raise self._outside(path)
@@ -135,7 +159,7 @@ class Workspace:
     def real(self, place: WorkspacePath) -> WorkspacePath:
         """The path after following symlinks; raises OSError for a path that leads out or in a circle."""
         root = place.root
-        path = real_beneath(root.fd(), root.prefixes, place.path, portable=self.portable)
+        path = real_beneath(root.handle(), root.prefixes, place.path, portable=self.portable)
         return place if path == place.path else self._relative(root, path, place.shown)
 
     def shown_with_target(self, path: str) -> str:
@@ -170,7 +194,7 @@ class Workspace:
                 if root is None:
                     continue
                 # As it is written: behind a link, `..` is the folder above the link's target.
-                leads = real_beneath(root.fd(), root.prefixes, path, portable=self.portable)
+                leads = real_beneath(root.handle(), root.prefixes, path, portable=self.portable)
             except (OSError, UnicodeEncodeError):
                 continue
             if leads != posixpath.normpath(path):
@@ -188,13 +212,14 @@ class Workspace:
 
     def open(
         self, place: WorkspacePath, flags: int, permits: Permits = permit_all, reach: Reach = Reach.READ
-    ) -> int:
-        """Opens a path and returns its descriptor. Raises OSError, for walks that skip what they cannot open;
-        ESTALE if it is not permitted.
+    ) -> FolderHandle:
+        """Opens a path: a file's descriptor, or a folder's handle.
+
+        Raises OSError, for walks that skip what they cannot open; ESTALE if it is not permitted.
         """
         real = place
         for _ in range(ATTEMPTS):
-            if not permits(Access(reach, real.shown, subtree=bool(flags & os.O_DIRECTORY))):
+            if not permits(Access(reach, real.shown, subtree=bool(flags & DIRECTORY))):
                 raise _stale()
             try:
                 return self.open_itself(real, flags)
@@ -204,10 +229,12 @@ class Workspace:
             real = self.real(place)
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    def open_itself(self, place: WorkspacePath, flags: int) -> int:
+    def open_itself(self, place: WorkspacePath, flags: int) -> FolderHandle:
         """Opens a path that contains no symlink; raises ELOOP if a component is one."""
         root = place.root
-        return open_beneath(root.fd(), root.prefixes, place.path, flags, portable=self.portable, follow=False)
+        return open_beneath(
+            root.handle(), root.prefixes, place.path, flags, portable=self.portable, follow=False
+        )
 
     def open_file(self, path: str, permits: Permits = permit_all) -> tuple[int, os.stat_result]:
         """Opens a regular file for reading; never blocks on a pipe and never opens a device."""
@@ -215,18 +242,18 @@ class Workspace:
         with self._as_tool_error(place, permits=permits):
             return self._open_regular(place, permits)
 
-    def open_folder(self, path: str, permits: Permits = permit_all) -> int:
+    def open_folder(self, path: str, permits: Permits = permit_all) -> FolderHandle:
         """Opens a folder for listing."""
         place = self.place(path)
         with self._as_tool_error(place, "folder", permits):
-            return self.open(place, os.O_RDONLY | os.O_DIRECTORY, permits)
+            return self.open(place, os.O_RDONLY | DIRECTORY, permits)
 
     def _open_regular(self, place: WorkspacePath, permits: Permits) -> tuple[int, os.stat_result]:
-        fd = self.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, permits)
-        status = os.fstat(fd)
-        if stat.S_ISREG(status.st_mode):
+        fd = self.open(place, os.O_RDONLY | NONBLOCK | NOCTTY, permits)
+        status = status_of(fd)
+        if isinstance(fd, int) and stat.S_ISREG(status.st_mode):
             return fd, status
-        os.close(fd)
+        close_handle(fd)
         code = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.ENXIO
         raise OSError(code, os.strerror(code))
 
@@ -249,7 +276,7 @@ class Workspace:
         try:
             return scan(fd)
         finally:
-            os.close(fd)
+            close_handle(fd)
 
     def stat(self, path: str, permits: Permits = permit_all) -> os.stat_result | None:
         """The status of a path inside its root; None where it does not exist or leads out."""
@@ -258,23 +285,24 @@ class Workspace:
         except (OSError, ToolError):
             return None
         try:
-            return os.fstat(fd)
+            return status_of(fd)
         finally:
-            os.close(fd)
+            close_handle(fd)
 
     def link_target(self, path: str) -> str:
         """The target of a symlink, without the host's path to the root."""
         place = self.place(path)
         parent, name = posixpath.split(place.path)
         with self._as_tool_error(place):
-            fd = self.open(
-                WorkspacePath(place.root, parent or ".", place.shown), os.O_RDONLY | os.O_DIRECTORY
-            )
+            fd = self.open(WorkspacePath(place.root, parent or ".", place.shown), os.O_RDONLY | DIRECTORY)
             try:
-                target = os.readlink(name, dir_fd=fd)
+                target = link_target(fd, name)
             finally:
-                os.close(fd)
-        return below(place.root.prefixes, target) or "." if target.startswith("/") else target
+                close_handle(fd)
+            if target is None:
+                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        inside = below(place.root.prefixes, target)
+        return target if inside is None else inside or "."
 
     # Writing: a new file beside the old one, then a rename within the pinned folder.
 
@@ -293,9 +321,9 @@ class Workspace:
             try:
                 return self._replace(folder, name, data, expect, place.shown)
             finally:
-                os.close(folder)
+                close_handle(folder)
 
-    def _target(self, place: WorkspacePath, permits: Permits) -> tuple[int, str]:
+    def _target(self, place: WorkspacePath, permits: Permits) -> tuple[FolderHandle, str]:
         """The open folder and the name that a write replaces, after following symlinks."""
         for _ in range(ATTEMPTS):
             real = self.real(place)
@@ -310,16 +338,14 @@ class Workspace:
                 if problem.errno != errno.ELOOP:
                     raise
                 continue
-            try:
-                os.readlink(name, dir_fd=folder)
-            except OSError:
+            if link_target(folder, name) is None:
                 return folder, name
-            os.close(folder)
+            close_handle(folder)
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    def _make_folder(self, root: WorkspaceRoot, path: str) -> int:
+    def _make_folder(self, root: WorkspaceRoot, path: str) -> FolderHandle:
         try:
-            return self.open_itself(WorkspacePath(root, path, path), os.O_RDONLY | os.O_DIRECTORY)
+            return self.open_itself(WorkspacePath(root, path, path), os.O_RDONLY | DIRECTORY)
         except FileNotFoundError:
             parent, name = posixpath.split(path)
             if name in ("", ".", ".."):
@@ -327,16 +353,18 @@ class Workspace:
         above = self._make_folder(root, parent or ".")
         try:
             try:
-                os.mkdir(name, dir_fd=above)
+                make_folder(above, name)
             except FileExistsError:
                 pass
-            return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+            return open_in(above, name, os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC)
         finally:
-            os.close(above)
+            close_handle(above)
 
-    def _replace(self, folder: int, name: str, data: bytes, expect: FileVersion | None, shown: str) -> bool:
+    def _replace(
+        self, folder: FolderHandle, name: str, data: bytes, expect: FileVersion | None, shown: str
+    ) -> bool:
         try:
-            old = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            old = status_in(folder, name)
         except FileNotFoundError:
             old = None
         if old is not None:
@@ -346,8 +374,9 @@ class Workspace:
             if not old.st_mode & 0o222:
                 raise ToolError(f"{shown} is marked read-only, so it was left as it is.")
         temporary = f".toolcrib-{secrets.token_hex(8)}.tmp"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        fd = os.open(temporary, flags, 0o666 if old is None else 0o600, dir_fd=folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
+        fd = open_in(folder, temporary, flags, 0o666 if old is None else 0o600)
+        assert isinstance(fd, int)  # a new file
         try:
             with os.fdopen(fd, "wb") as file:
                 file.write(data)
@@ -357,14 +386,14 @@ class Workspace:
                 os.fsync(file.fileno())
             if expect is not None and file_version(folder, name) != expect:
                 raise ToolError(f"{shown} was changed by somebody else meanwhile. Read it again, then edit.")
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            rename_in(folder, temporary, name)
         except BaseException:
             try:
-                os.unlink(temporary, dir_fd=folder)
+                remove_in(folder, temporary)
             except OSError:
                 pass
             raise
-        os.fsync(folder)
+        sync_folder(folder)
         return old is None
 
     # Words.
@@ -389,7 +418,7 @@ class Workspace:
         parent, name = posixpath.split(place.path)
         folder = WorkspacePath(place.root, parent or ".", posixpath.dirname(place.shown) or ".")
         try:
-            fd = self.open(folder, os.O_RDONLY | os.O_DIRECTORY, permits)
+            fd = self.open(folder, os.O_RDONLY | DIRECTORY, permits)
         except FileNotFoundError:
             return f" There is no folder {folder.shown} either."
         except OSError:
@@ -397,7 +426,7 @@ class Workspace:
         try:
             names = {entry.name.casefold(): entry.name for entry in scan(fd)[:NEAR_NAMES_OF]}
         finally:
-            os.close(fd)
+            close_handle(fd)
         near = difflib.get_close_matches(name.casefold(), names, NEAR_NAMES, 0.6)
         known = [joined(folder.shown, names[key]) for key in near]
         known = [path for path in known if permits(Access(Reach.READ, path))]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 
 from toolcrib.access import Access
 from toolcrib.command.sandbox.files.known_paths import PROTECTED
+from toolcrib.folder_handles import FolderHandle, close_handle, open_root, scanned, status_in
 from toolcrib.question import Doubt
 
 WORDS = {
@@ -30,6 +33,20 @@ WORDS = {
     errno.ENXIO: "{path} is not a regular file (a pipe, socket or device).",
 }
 
+DRIVE_LETTER = re.compile(r"[A-Za-z]:")
+NO_FILE_NAME = re.compile(r'[<>:"|?*\x00-\x1f]')
+SHORT_NAME = re.compile(r"~[0-9]")
+DEVICES = frozenset(
+    [
+        "CON",
+        "PRN",
+        "AUX",
+        "NUL",
+        "CONIN$",
+        "CONOUT$",
+        *(f"{port}{n}" for port in ("COM", "LPT") for n in range(10)),
+    ]
+)
 Permits = Callable[[Access], bool]
 OBEYED = (".git", *PROTECTED)
 
@@ -111,27 +128,52 @@ class FileVersion:
 class WorkspaceRoot:
     """A directory that is kept open from its first use, so that renaming it changes nothing."""
 
-    __slots__ = ("__weakref__", "_fd", "_lock", "path", "prefixes")
+    __slots__ = ("__weakref__", "_handle", "_lock", "path", "prefixes")
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.path.realpath(path)
-        self.prefixes = tuple({self.path: None, os.path.abspath(path): None})  # noqa: PTH100 (links stay)
-        self._fd = -1
+        self.path = slashed(os.path.realpath(path))
+        self.prefixes = tuple({self.path: None, slashed(os.path.abspath(path)): None})  # noqa: PTH100 (links stay)
+        self._handle: FolderHandle | None = None
         self._lock = threading.Lock()
 
-    def fd(self) -> int:
-        if self._fd < 0:
+    def handle(self) -> FolderHandle:
+        if self._handle is None:
             with self._lock:
-                if self._fd < 0:
-                    fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                    weakref.finalize(self, os.close, fd)
-                    self._fd = fd
-        return self._fd
+                if self._handle is None:
+                    opened = open_root(self.path)
+                    weakref.finalize(self, close_handle, opened)
+                    self._handle = opened
+        return self._handle
 
 
-def scan(fd: int) -> list[DirectoryEntry]:
+def slashed(path: str) -> str:
+    """A path of the system with `/` between its names, as models and rules write paths."""
+    return path.replace("\\", "/") if sys.platform == "win32" else path
+
+
+def windows_name_problem(path: str) -> str:
+    """Why Windows would take a path with `/` for another file than it names, or for a device; "" if it would not.
+
+    Rules decide on names, so a file must have one name only.
+    """
+    first, _, rest = path.partition("/")
+    for name in (rest if DRIVE_LETTER.fullmatch(first) else path).split("/"):
+        if name in ("", ".", ".."):
+            continue
+        if NO_FILE_NAME.search(name):
+            return f"{name} contains a character that no file name has on Windows"
+        if name != name.rstrip(". "):
+            return f"Windows ignores the dots and blanks at the end of {name}"
+        if name.partition(".")[0].rstrip().upper() in DEVICES:
+            return f"{name} names a device on Windows"
+        if SHORT_NAME.search(name):
+            return f"{name} may be a short name of another file on Windows"
+    return ""
+
+
+def scan(folder: FolderHandle) -> list[DirectoryEntry]:
     """The names in an open folder, sorted as text."""
-    with os.scandir(fd) as found:
+    with scanned(folder) as found:
         return sorted(
             (DirectoryEntry(item.name, kind_of(item)) for item in found), key=lambda entry: entry.name
         )
@@ -157,16 +199,18 @@ def joined(parent: str, name: str) -> str:
     return f"{parent}/{name}" if parent not in ("", ".") else name
 
 
-def file_version(folder: int, name: str) -> FileVersion | None:
+def file_version(folder: FolderHandle, name: str) -> FileVersion | None:
     """The version of a file in an open folder; None if there is no file."""
     try:
-        return FileVersion.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        return FileVersion.of(status_in(folder, name))
     except FileNotFoundError:
         return None
 
 
 def copy_owner_and_mode(fd: int, old: os.stat_result) -> None:
-    """Gives a new file the owner and mode of the file that it replaces."""
+    """Gives a new file the owner and mode of the file that it replaces. Windows has neither."""
+    if sys.platform == "win32":
+        return
     new = os.fstat(fd)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         try:

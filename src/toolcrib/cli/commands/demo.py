@@ -57,6 +57,8 @@ def command(sandbox: SandboxOptions, yes: Yes = False, keep: Keep = False) -> in
     real. The exit code is 0 if the project's tests pass at the end.
     """
     quiet_logging()
+    if sys.platform == "win32":
+        raise Problem("the demo runs commands, and commands are not run on Windows", code=NOT_DONE)
     hide_own_process()
     folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-")).resolve()
     try:

@@ -131,7 +131,13 @@ def _sandbox(workspace: Path, problems: list[str]) -> None:
     for line in report.lines():
         out(escape_invisible(f"  {line}"))
     if not report.confines:
-        out("  The file tools cannot leave the workspace; a shell command can do all that you can.")
+        if sys.platform == "win32":
+            out(
+                "  Commands are not run on Windows. The file tools look at a path before they open it: a program that"
+            )
+            out("  runs meanwhile could swap a folder for a link. Nobody has run this on Windows yet.")
+        else:
+            out("  The file tools cannot leave the workspace; a shell command can do all that you can.")
         out(escape_invisible(f"  {warnings(sandbox)[0]}"))
         problems.append("no sandbox works here" + (f"; {report.fix}" if report.fix else ""))
 

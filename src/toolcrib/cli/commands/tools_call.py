@@ -32,6 +32,7 @@ from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.question_text import repair_lines
 from toolcrib.cli.sandbox_options import NetworkSwitch, SandboxOptions
 from toolcrib.cli.settings_in_effect import BY_DEFAULT, FLAG, SettingsInEffect, settings_in_effect
+from toolcrib.cli.signals import at_signals
 from toolcrib.cli.tool_arguments import arguments_from, option_lines
 from toolcrib.cli.user_files import approval_store, stored_secrets
 from toolcrib.command.sandbox import Files
@@ -145,16 +146,16 @@ async def _call(
     watching = box.subscribe(watch)
     interrupted = False
 
-    def interrupt() -> None:
+    def interrupt(_: int) -> None:
         nonlocal interrupted
         interrupted = True
         work.cancel()
 
     async with box, dependencies(factory) as deps:
         work = asyncio.create_task(box.call(name, arguments, deps=deps))
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
         try:
-            result = await work
+            with at_signals([signal.SIGINT], interrupt):
+                result = await work
         except asyncio.CancelledError:
             if not interrupted:
                 raise

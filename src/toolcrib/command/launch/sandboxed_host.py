@@ -31,13 +31,14 @@ from toolcrib.command.launch.process_tree import (
 )
 from toolcrib.command.sandbox import Launch, Level, Sandbox, SandboxError
 from toolcrib.command.sandbox.files.paths import within_any
+from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 if TYPE_CHECKING:
     import asyncio
 
     from toolcrib.command.launch.plan_runner import Streams
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 
 
 async def run_as_plan(

@@ -7,7 +7,6 @@ and ends with it; its network namespace contains nothing but the command.
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -186,6 +185,8 @@ def limiter(limits: Limits) -> list[str]:
     program = shutil.which("prlimit", path="/usr/bin:/bin")
     if program is None:
         return []
+    import resource
+
     wanted = (
         ("nproc", limits.processes, resource.RLIMIT_NPROC),
         ("data", limits.memory, resource.RLIMIT_DATA),
@@ -197,5 +198,7 @@ def limiter(limits: Limits) -> list[str]:
 
 
 def _within_hard(value: int, kind: int) -> int:
+    import resource
+
     hard = resource.getrlimit(kind)[1]
     return value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -121,6 +120,8 @@ class Landlock(ConfiningSandbox):
         launch.argv = instructions.argv(launch)
 
     def _limits(self) -> list[tuple[int, int]]:
+        import resource
+
         wanted = self.limits
         made = [(resource.RLIMIT_CORE, 0)]
         if wanted.processes is not None:

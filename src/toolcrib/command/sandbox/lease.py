@@ -15,7 +15,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-OPEN = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
+
+OPEN = os.O_RDONLY | CLOEXEC | DIRECTORY | NOFOLLOW
 TRIES = 8
 SCRATCH = "toolcrib-scratch-"
 
@@ -94,6 +96,12 @@ class ScratchFolder:
         with self._lock:
             if not self._path or not os.path.isdir(self._path):
                 place = os.path.realpath(tempfile.gettempdir())
+                if (
+                    sys.platform == "win32"
+                ):  # a folder has no lock there: what a killed process leaves behind stays
+                    self._path = tempfile.mkdtemp(prefix=SCRATCH)
+                    self._remove = weakref.finalize(self, remove_folder, self._path)
+                    return self._path
                 remove_abandoned(place, SCRATCH, remove_folder)
                 self._path, lock = lease_new_folder(place, SCRATCH)
                 self._remove = weakref.finalize(self, _end_lease, self._path, lock)

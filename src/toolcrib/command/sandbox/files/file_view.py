@@ -171,6 +171,8 @@ def _existing(patterns: Iterable[str]) -> list[str]:
 @cache
 def _home_of_the_account() -> tuple[str, ...]:
     """The home folder in the system's list of users, wherever HOME points; none where it is a part of the system."""
+    if sys.platform == "win32":
+        return ()
     import pwd
 
     try:

@@ -19,6 +19,7 @@ from toolcrib.command.sandbox.files.folder_walk import MAX_FOLDERS, FolderWalk
 from toolcrib.command.sandbox.files.git_config import ConfigLine, known_lines, without_programs
 from toolcrib.command.sandbox.files.paths import innermost, within_any
 from toolcrib.command.sandbox.interface import Launch
+from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 SETTINGS = ("config", "config.worktree")
 MAX_BYTES = 1 << 20  # of a configuration or a hook that is read
@@ -26,7 +27,7 @@ MAX_HOOKS = 200
 NO_HOOKS = (".sample", ".disabled")
 MAX_SENTENCES = 20
 MAX_LENGTH = 1_000  # characters of a sentence
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 REMOVE_BY_HAND = "remove it before git is used there"
 HISTORY_LOST = (
     "the command removed HEAD, objects or refs, which cannot be put back. Tell the user before anything else."

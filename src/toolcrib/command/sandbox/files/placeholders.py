@@ -12,7 +12,6 @@ can name it, and to open its folder instead would open far more.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import threading
@@ -21,10 +20,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from toolcrib.command.sandbox.interface import Launch
+from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 TIME_OF_A_PLACEHOLDER = 1_000_000_007  # seconds
 TRIES = 8
-OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 
 
 def is_placeholder(path: str) -> bool:
@@ -81,6 +81,8 @@ class Placeholders:
         self._users[folder] -= 1
         if self._users[folder]:
             return
+        import fcntl
+
         fd = self._descriptors.pop(folder)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,6 +103,8 @@ def _is_still(fd: int, folder: str) -> bool:
 
 def _create_and_lock(folder: str) -> int | None:
     """The descriptor that holds the lock of a placeholder, which is created if it does not exist."""
+    import fcntl
+
     for _ in range(TRIES):
         try:
             os.mkdir(folder)

@@ -110,7 +110,7 @@ def used(pids: list[int]) -> int:
     return total
 
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def _state(pid: int) -> tuple[bytes, int] | None:

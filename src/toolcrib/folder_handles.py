@@ -1,0 +1,159 @@
+"""Open folders, and what is done to the names in them.
+
+Where the system opens names relative to an open folder, a handle is the folder's descriptor: renaming the folder, or
+putting a link in its place, changes nothing. Windows cannot do that. There a handle is the folder's path, and links
+are looked for just before a name is used: a program that runs at the same time could swap one in between.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+__all__ = [
+    "BINARY",
+    "CLOEXEC",
+    "DIRECTORY",
+    "NOCTTY",
+    "NOFOLLOW",
+    "NONBLOCK",
+    "RELATIVE",
+    "FolderHandle",
+    "close_handle",
+    "duplicate",
+    "is_link",
+    "link_target",
+    "make_folder",
+    "open_in",
+    "open_root",
+    "open_same",
+    "remove_in",
+    "rename_in",
+    "scanned",
+    "status_in",
+    "status_of",
+    "sync_folder",
+]
+
+FolderHandle: TypeAlias = int | str
+
+RELATIVE = sys.platform != "win32"
+NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 1 << 28)  # where the system has no such flag, `open_in` reads ours
+DIRECTORY: int = getattr(os, "O_DIRECTORY", 1 << 29)
+NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
+NOCTTY: int = getattr(os, "O_NOCTTY", 0)
+CLOEXEC: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
+BINARY: int = getattr(os, "O_BINARY", 0)
+
+
+def open_root(path: str) -> FolderHandle:
+    """A handle of the folder at a path. Raises OSError, NotADirectoryError for anything else than a folder."""
+    if RELATIVE:
+        return os.open(path, os.O_RDONLY | DIRECTORY | CLOEXEC)
+    if not stat.S_ISDIR(os.stat(path).st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+    return path
+
+
+def open_in(folder: FolderHandle, name: str, flags: int, mode: int = 0o666) -> FolderHandle:
+    """Open a name in a folder: a file's descriptor, or a folder's handle. With NOFOLLOW a link raises ELOOP."""
+    if isinstance(folder, int):
+        return os.open(name, flags, mode, dir_fd=folder)
+    path = os.path.join(folder, name)
+    if flags & NOFOLLOW and is_link(path):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+    if flags & os.O_CREAT == 0 and stat.S_ISDIR(os.stat(path).st_mode):
+        return path
+    if flags & DIRECTORY:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name)
+    return os.open(path, (flags & ~(NOFOLLOW | DIRECTORY)) | BINARY, mode)
+
+
+def open_same(folder: FolderHandle, flags: int) -> FolderHandle:
+    """Open the folder itself, for another use."""
+    return os.open(".", flags, dir_fd=folder) if isinstance(folder, int) else folder
+
+
+def duplicate(folder: FolderHandle) -> FolderHandle:
+    """Another handle of the same folder, which is closed by itself."""
+    return os.dup(folder) if isinstance(folder, int) else folder
+
+
+def close_handle(handle: FolderHandle) -> None:
+    """Close a file's descriptor or a folder's handle."""
+    if isinstance(handle, int):
+        os.close(handle)
+
+
+def is_link(path: str) -> bool:
+    """Whether a path is a symbolic link, or on Windows any other name that leads elsewhere, such as a junction."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISLNK(status.st_mode) or bool(getattr(status, "st_reparse_tag", 0))
+
+
+def link_target(folder: FolderHandle, name: str) -> str | None:
+    """Where a link in a folder leads, with `/` between names; None if the name is no link."""
+    try:
+        if isinstance(folder, int):
+            return os.readlink(name, dir_fd=folder)
+        path = os.path.join(folder, name)
+        return os.readlink(path).removeprefix("\\\\?\\").replace("\\", "/") if is_link(path) else None
+    except OSError:
+        return None
+
+
+def status_of(handle: FolderHandle) -> os.stat_result:
+    """The status of an open file or folder."""
+    return os.fstat(handle) if isinstance(handle, int) else os.stat(handle)
+
+
+def status_in(folder: FolderHandle, name: str) -> os.stat_result:
+    """The status of a name in a folder; a link is not followed. Raises OSError."""
+    if isinstance(folder, int):
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return os.lstat(os.path.join(folder, name))
+
+
+def make_folder(folder: FolderHandle, name: str) -> None:
+    """Make a folder in a folder. Raises OSError, FileExistsError if the name is taken."""
+    if isinstance(folder, int):
+        os.mkdir(name, dir_fd=folder)
+    else:
+        os.mkdir(os.path.join(folder, name))
+
+
+def rename_in(folder: FolderHandle, old: str, new: str) -> None:
+    """Rename a file in a folder; a file of the new name is replaced. Raises OSError."""
+    if isinstance(folder, int):
+        os.rename(old, new, src_dir_fd=folder, dst_dir_fd=folder)
+    else:
+        os.replace(os.path.join(folder, old), os.path.join(folder, new))
+
+
+def remove_in(folder: FolderHandle, name: str) -> None:
+    """Remove a file in a folder. Raises OSError."""
+    if isinstance(folder, int):
+        os.unlink(name, dir_fd=folder)
+    else:
+        os.unlink(os.path.join(folder, name))
+
+
+@contextmanager
+def scanned(folder: FolderHandle) -> Iterator[Iterator[os.DirEntry[str]]]:
+    """The entries of a folder, in no order. Raises OSError."""
+    with os.scandir(folder) as found:
+        yield found
+
+
+def sync_folder(folder: FolderHandle) -> None:
+    """Wait until the names in a folder are on disk, where the system can do that for a folder."""
+    if isinstance(folder, int):
+        os.fsync(folder)

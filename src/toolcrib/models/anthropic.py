@@ -13,7 +13,7 @@ from toolcrib.codecs.cache_breakpoints import CACHE_SECONDS, CacheLifetime
 from toolcrib.codecs.codec import ModelError
 from toolcrib.models.openai import headers_in
 from toolcrib.models.providers import PROVIDERS, Missing, key_variables
-from toolcrib.models.transport import RawResponse, Transport, closed_by_its_loop, host_of
+from toolcrib.models.transport import RawResponse, Transport, host_of
 
 OFFICIAL = "https://api.anthropic.com"
 NO_KEY = "none"
@@ -84,7 +84,7 @@ class AnthropicMessages(Transport):
         client = AsyncAnthropic(
             api_key=self._api_key,
             base_url=self.base_url,
-            http_client=closed_by_its_loop(DefaultAsyncHttpxClient)(),
+            http_client=DefaultAsyncHttpxClient(),
             **self._options,
         )
         if not any(getattr(client, name, None) for name in ("api_key", "auth_token", "credentials")):

@@ -19,7 +19,7 @@ from toolcrib.models.providers import (
     missing_key,
     provider_at,
 )
-from toolcrib.models.transport import RawResponse, Transport, closed_by_its_loop
+from toolcrib.models.transport import RawResponse, Transport
 
 NO_KEY = "none"  # local servers ask for no key, the SDK insists on one
 
@@ -66,7 +66,7 @@ class OpenAITransport(Transport):
         return AsyncOpenAI(
             api_key=self._api_key or NO_KEY,
             base_url=self.base_url,
-            http_client=closed_by_its_loop(DefaultAsyncHttpxClient)(),
+            http_client=DefaultAsyncHttpxClient(),
             **self._options,
         )
 

@@ -9,14 +9,13 @@ import asyncio
 import json
 import logging
 import random
-import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, Self
 from urllib.parse import urlsplit
@@ -73,9 +72,9 @@ class Transport:
 
     One client serves each event loop: the SDKs' connection pools belong to the loop that opened them. It is closed
     when that loop ends (`asyncio.run`, `run_sync`), or by `aclose` and `async with`. The SDK, in `modules`, is
-    imported in a thread with the first request, so that the event loop goes on. A request
-    that failed with a retryable error is sent again, at most `max_retries` times, after the delay that the
-    server asked for or a growing one; `deadline` (seconds) limits all attempts together. The SDKs' own retries
+    imported in a thread with the first request, so that the event loop goes on. A request that failed with a
+    retryable error is sent again, at most `max_retries` times, after the delay that the server asked for or a
+    growing one; `deadline` (seconds) limits all attempts together. The SDKs' own retries
     are switched off. Where the provider does not state an answer's cost, it is computed from `prices` (None:
     the default prices).
     """
@@ -326,33 +325,40 @@ class Transport:
 
     async def _client(self) -> Any:
         """The client of the running loop. Raises ModelError if the model lacks something, or its SDK."""
-        loop = asyncio.get_running_loop()
-        opened = self._clients.get(loop)
-        if opened is not None and opened.keeper.ag_frame is not None:
-            return opened.client
+        if (client := self._open_client()) is not None:
+            return client
         if missing := self.missing():
             raise ModelError(
                 f"no {missing.what} for {self.name}: set {missing.variables[0]}, or pass {missing.option}="
             )
         try:
-            if any(sys.modules.get(name) is None for name in self.modules):
-                await asyncio.to_thread(_import_all, self.modules)
-                opened = self._clients.get(loop)
-                if opened is not None:  # another request was faster
-                    return opened.client
-            client = self._make_client()
+            client = await asyncio.to_thread(self._made_client)
         except ImportError as absent:
             raise ModelError(
                 f"model {self.name} needs the {self.sdk_name} package: pip install 'toolcrib[{self.extra}]'"
             ) from absent
+        if (faster := self._open_client()) is not None:  # another request has made one meanwhile
+            await self._close(client)
+            return faster
         keeper = _closed_at_the_end(partial(self._close, client))
         await anext(keeper)
         with self._clients_lock:
             # A client holds on to its loop, so those of loops that ended would stay for ever.
             for ended in [other for other in self._clients if other.is_closed()]:
                 del self._clients[ended]
-            self._clients[loop] = Opened(client, keeper)
+            self._clients[asyncio.get_running_loop()] = Opened(client, keeper)
         return client
+
+    def _open_client(self) -> Any:
+        """The client that the running loop has opened and not closed."""
+        opened = self._clients.get(asyncio.get_running_loop())
+        return opened.client if opened is not None and opened.keeper.ag_frame is not None else None
+
+    def _made_client(self) -> Any:
+        """A client, made in a thread: importing the SDK and reading certificates takes a second."""
+        for name in self.modules:
+            import_module(name)
+        return self._make_client()
 
     def _whole(self, data: bytes, request: Request) -> Response:
         try:
@@ -451,31 +457,6 @@ async def _closed_at_the_end(close: Callable[[], Awaitable[None]]) -> AsyncGener
 
 async def _ended(keeper: Any) -> None:
     await keeper.aclose()
-
-
-def _import_all(modules: tuple[str, ...]) -> None:
-    for name in modules:
-        import_module(name)
-
-
-@cache
-def closed_by_its_loop(client_class: Any) -> Any:
-    """A subclass of an SDK's HTTP client whose instances are closed only by the loop that opened them.
-
-    The SDK's own class, when garbage-collected, is closed by whatever loop runs then, which prints a traceback.
-    """
-
-    class OfOneLoop(client_class):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.opened_by = asyncio.get_running_loop()
-
-        def __del__(self) -> None:
-            with suppress(RuntimeError):  # no loop runs here
-                if asyncio.get_running_loop() is self.opened_by and not self.is_closed:
-                    self.closing = self.opened_by.create_task(self.aclose())
-
-    return OfOneLoop
 
 
 async def within(

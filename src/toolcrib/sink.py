@@ -32,11 +32,14 @@ class Subscription:
     def __init__(self, limit: int = 1_000, run: str = "") -> None:
         self.run = run
         self._events: deque[Event] = deque()
+        self._ready: deque[Event] = deque()  # taken out by the reader, which is handed one after the other
         self._joined: list[Event] = []  # deltas to be joined with the last event
         self._limit = limit
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
         self._waiter: asyncio.Event | None = None
+        self._waiting = False
         self._closed = False
 
     def put(self, event: Event) -> None:
@@ -59,12 +62,6 @@ class Subscription:
             self._events[-1] = whole
             self._joined.clear()
 
-    def _pop(self) -> Event | None:
-        with self._lock:
-            if len(self._events) == 1:
-                self._settle()
-            return self._events.popleft() if self._events else None
-
     def close(self) -> None:
         """End the iteration after the events that wait now."""
         with self._lock:
@@ -72,25 +69,37 @@ class Subscription:
             self._wake()
 
     def _wake(self) -> None:
-        if self._waiter is not None and self._loop is not None:
-            try:
-                self._loop.call_soon_threadsafe(self._waiter.set)
-            except RuntimeError:  # the reader's loop is gone, and the reader with it
-                self._waiter = None
+        """Wake the reader if it waits. From its own thread that takes no message to its loop."""
+        if not self._waiting:
+            return
+        self._waiting = False
+        assert self._waiter is not None and self._loop is not None
+        if threading.get_ident() == self._thread:
+            self._waiter.set()
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._waiter.set)
+        except RuntimeError:  # the reader's loop is gone, and the reader with it
+            pass
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         import asyncio
 
-        with self._lock:
-            self._loop, self._waiter = asyncio.get_running_loop(), asyncio.Event()
-        waiter = self._waiter
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        waiter = self._waiter = asyncio.Event()
         while True:
-            while (event := self._pop()) is not None:
-                yield event
-            if self._closed:
-                return
-            await waiter.wait()
-            waiter.clear()
+            while self._ready:
+                yield self._ready.popleft()
+            with self._lock:
+                self._settle()
+                self._ready, self._events = self._events, deque()
+                if not self._ready:
+                    if self._closed:
+                        return
+                    waiter.clear()
+                    self._waiting = True
+            if not self._ready:
+                await waiter.wait()
 
 
 def _continues(last: Event, event: Event) -> bool:

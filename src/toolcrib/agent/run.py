@@ -150,14 +150,10 @@ class Run:
         self._ensure_task().add_done_callback(lambda _: self.box.unsubscribe(subscription))
         return subscription
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
+    def __aiter__(self) -> AsyncIterator[Event]:
         """The events of the run: all of them in the first iteration, those from then on in a further one."""
         subscription, self._events = self._events or self._listen(), None
-        try:
-            async for event in subscription:
-                yield event
-        finally:
-            self.box.unsubscribe(subscription)
+        return aiter(subscription)
 
     def stream_text(self) -> AsyncIterator[str]:
         """The text that the model writes for the user, in pieces; `await` the run for its outcome.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypedDict
 
 import pytest
 from pydantic import BaseModel
@@ -55,14 +57,124 @@ async def test_execute_without_a_context_never_raises_through_a_call() -> None:
         raise TypeError(f"ctx: {result.code}")
 
 
-def test_params_beside_a_function_of_several_arguments_are_refused_before_a_call() -> None:
-    """As it is written elsewhere: a model of the arguments, and a function that takes them one by one."""
+@dataclass
+class PairData:
+    a: int
+    b: int = 1
 
-    def multiply(a: int, b: int) -> int:
+
+class PairDict(TypedDict):
+    a: int
+    b: int
+
+
+PAIR_SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+
+
+async def with_keywords(a: int, b: int) -> int:
+    return a * b
+
+
+class Service:
+    def fields(self, a: int, b: int = 1) -> int:
         return a * b
 
-    with pytest.raises((TypeError, ToolDefinitionError), match="params"):
-        tool(multiply, params=Pair, **READ).check()
+    def params(self, params: Pair, ctx: Context) -> int:
+        return params.a * params.b
+
+
+OF_FIELDS: list[Any] = [
+    with_keywords,
+    lambda a, b: a,
+    lambda a, b=1: a,
+    lambda a: a,
+    lambda *, a, b: a,
+    lambda a, ctx: a,
+    lambda params, a=1: a,
+    lambda **fields: fields,
+    lambda *fields: fields,
+    lambda: 1,
+    Service().fields,
+    Service.fields,
+    functools.partial(with_keywords, b=2),
+]
+
+
+@pytest.mark.parametrize(
+    "kind", [Pair, PairData, PairDict, PAIR_SCHEMA], ids=["model", "dataclass", "dict", "raw"]
+)
+def test_params_beside_a_function_of_their_fields_are_refused_at_definition(kind: Any) -> None:
+    """As it is written elsewhere: a model of the arguments, and a function that takes them one by one."""
+
+    def first_is_text(text: str) -> str:
+        return text
+
+    def first_is_text_of_several(text: str, ctx: Context) -> str:
+        return text
+
+    for fn in (*OF_FIELDS, first_is_text, first_is_text_of_several):
+        with pytest.raises(TypeError, match="params come as one object"):
+            tool(fn, name="multiply", params=kind, **READ)
+
+
+def take_late(params: Late) -> int:
+    return params.a
+
+
+TAKES_LATE = tool(take_late, params=Pair, **READ)
+
+
+class Late(BaseModel):
+    a: int
+
+
+def test_params_beside_a_type_that_is_known_only_later_are_refused_before_a_call() -> None:
+    with pytest.raises(TypeError, match="params come as one object"):
+        TAKES_LATE.check()
+    right = tool(take_late, name="right", params=Late, **READ)
+    assert Toolbox([right]).call_sync("right", {"a": 3}).text == "3"
+
+
+def test_the_execute_of_a_class_does_not_take_the_fields() -> None:
+    with pytest.raises(TypeError, match="params come as one object"):
+
+        class OfFields(Tool[Pair, int], name="of_fields", effect=Effect.READ, secrets=()):
+            async def execute(self, a: int, b: int) -> int:  # type: ignore[override]
+                return a * b
+
+    with pytest.raises(TypeError, match="params come as one object"):
+
+        class OfNames(Tool[PairData, int], name="of_names", effect=Effect.READ, secrets=()):
+            def execute(self, a, b):  # type: ignore[no-untyped-def]
+                return a * b
+
+
+def test_a_function_takes_params_and_context_in_any_order_and_under_any_name() -> None:
+    def swapped(ctx: Context, pair: Pair) -> int:
+        return pair.a * pair.b
+
+    def by_name(pair: Pair, *, ctx: Context) -> int:
+        return pair.a * pair.b
+
+    def all_by_name(*, pair: Pair, times: int = 1, ctx: Context) -> int:
+        return pair.a * pair.b * times
+
+    async def base(anything: BaseModel, context: Any) -> int:
+        return int(anything.a * anything.b)  # type: ignore[attr-defined]
+
+    def with_a_default(pair: Pair | None, times: int = 1) -> int:
+        return 0 if pair is None else pair.a * pair.b * times
+
+    class Decorated:
+        @tool(params=Pair, **READ)
+        def method(self, params: Pair) -> int:
+            return params.a * params.b
+
+    made = [tool(fn, params=Pair, **READ) for fn in (swapped, by_name, all_by_name, base, with_a_default)]
+    made.append(tool(Service().params, params=Pair, **READ))
+    made.append(Decorated().method)
+    for each in made:
+        assert Toolbox([each]).call_sync(each.facts.name, {"a": 2, "b": 3}).text == "6", each
 
 
 def test_a_raw_schema_that_is_no_object_is_named() -> None:

@@ -150,9 +150,9 @@ def tool(
 
     `effect` and `secrets` must be given; `ToolOptions` lists the other options. `params=` replaces the
     signature by a Pydantic model, a dataclass, a TypedDict or a raw JSON Schema; the function then takes
-    `(params)` or `(params, ctx)`. A parameter annotated `Context` is handed the context and is not shown to
-    the model. Raises TypeError for a declaration that cannot be right. Types are looked at when the tool is
-    first used, or by `check()`.
+    `(params)` or `(params, ctx)`, never their fields. A parameter annotated `Context` is handed the context and
+    is not shown to the model. Raises TypeError for a declaration that cannot be right. Types are looked at when
+    the tool is first used, or by `check()`.
 
     >>> @tool(effect=Effect.READ, secrets=())
     ... def add(a: int, b: int) -> int:
@@ -185,6 +185,10 @@ def _make(
             raise TypeError(f"tool {name!r}: {hook} must be a function, got {value!r}")
     if not callable(fn):
         raise TypeError(f"tool {name!r}: expected a function, got {fn!r}")
+    if params is not None:
+        from toolcrib.compiling.params_argument import check_params_argument
+
+        check_params_argument(fn, params, name, locals_)
     known = function_parameters(fn) if params is None else field_names(params)
     facts = make_facts(name, effect, secrets, known, given)
     inner = "<locals>" in getattr(fn, "__qualname__", "")

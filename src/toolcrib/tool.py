@@ -66,6 +66,9 @@ class Tool(Generic[P, R]):
             raise TypeError(f"tool {name!r}: class {cls.__name__} must define execute(self, params, ctx)")
         if not takes_positional(cls.execute, 3):
             raise TypeError(f"tool {name!r}: execute must take (self, params, ctx)")
+        from toolcrib.compiling.params_argument import check_method
+
+        check_method(cls.execute, params_type(cls), name)
         cls.facts = make_facts(name, effect, secrets, field_names(params_type(cls)), facts)
         cls._definition = None
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolcrib.compiling.definition import Definition, Hook
 from toolcrib.compiling.docstring import parse_docstring
 from toolcrib.compiling.params import Params, add_to_schema, make_params
-from toolcrib.compiling.signature import Signature, read_signature
+from toolcrib.compiling.params_argument import POSITIONAL, params_argument
+from toolcrib.compiling.signature import Parameter, Signature, read_signature
 from toolcrib.compiling.signature_params import signature_params
 from toolcrib.compiling.typed_params import TypedParams
-from toolcrib.errors import ToolDefinitionError
 from toolcrib.facts import Facts
 
 __all__ = ["compile_class", "compile_function"]
@@ -57,10 +58,9 @@ def compile_function(
     defaults: dict[str, Any] = {}
     if kind is not None:
         params = make_params(kind, tool=facts.name)
-        wants_context = _wants_context(signature, facts.name)
-        start = (
-            (lambda _, values, ctx: fn(values, ctx)) if wants_context else (lambda _, values, ctx: fn(values))
-        )
+        taken, context = params_argument(signature.order, kind, facts.name)
+        wants_context = context is not None
+        start = _start_with_params(fn, signature, taken, context)
     else:
         params = signature_params(signature, facts.name)
         wants_context = bool(signature.contexts)
@@ -82,6 +82,20 @@ def _execute_without(tool: Any, params: Any, ctx: Any) -> Any:
     return tool.execute(None, ctx)
 
 
+def _start_with_params(
+    fn: Callable[..., Any], signature: Signature, taken: Parameter, context: Parameter | None
+) -> Callable[[Any, Any, Any], Any]:
+    """Begins a call of a function that takes the params as one argument, and perhaps the context."""
+    placed = [p for p in signature.order if p.kind in POSITIONAL][:2]
+    if context is None and placed[:1] == [taken]:
+        return lambda _, params, ctx: fn(params)
+    if placed == [taken, context]:
+        return lambda _, params, ctx: fn(params, ctx)
+    contexts = () if context is None else (context.name,)
+    call = replace(signature, contexts=contexts).caller(fn)
+    return lambda _, params, ctx: call(None, {taken.name: params}, ctx)
+
+
 def _method(name: str) -> Hook:
     return lambda tool, *args: getattr(tool, name)(*args)
 
@@ -91,18 +105,6 @@ def _function_hook(hook: Hook, defaults: Mapping[str, Any]) -> Hook:
     if defaults:
         return lambda tool, params, *args: hook({**defaults, **params}, *args)
     return lambda tool, *args: hook(*args)
-
-
-def _wants_context(signature: Signature, tool: str) -> bool:
-    """Whether a function declared with `params=` takes (params, ctx), and not (params) alone."""
-    given = [p for p in signature.parameters if p.default is inspect.Parameter.empty]
-    bare = len(given) == 2 and given[1].hint is Any and not signature.contexts
-    if len(given) != 1 and not bare:
-        names = ", ".join(p.name for p in signature.order)
-        raise ToolDefinitionError(
-            f"tool {tool!r}: with params= its function takes (params) or (params, ctx), got ({names})"
-        )
-    return bare or bool(signature.contexts)
 
 
 def _mode(fn: Callable[..., Any], facts: Facts) -> str:

@@ -35,6 +35,7 @@ from toolcrib.messages import (
 from toolcrib.models import Scripted
 from toolcrib.models.model import ModelError
 from toolcrib.result import ToolResult
+from toolcrib.toolbox import Toolbox
 
 PICTURE = Image(data="AAAA", media_type="image/png")
 REMOVED = "was removed to save room"
@@ -286,6 +287,25 @@ def test_a_turn_of_many_parallel_calls_is_never_divided_and_never_removed_unseen
     assert all(REMOVED in result.text for message in last[:-2] for result in message.results)
 
 
+async def test_runs_within_calls_open_their_own_results() -> None:
+    part = ResultPart(ToolCall("page", {"number": 0}), long_result())
+    opening = call("read_result", handle=handle_of(part))
+    inner = Recording([call("page", number=1), opening, {"text": "found"}])
+    helper = Agent(inner, [page], context=ClearOldResults()).as_tool("helper", "Helps to read pages.")
+    outer = Recording([call("page", number=0), call("helper", task="read"), opening, {"text": "done"}])
+    outcome = await Agent(outer, [page, helper], context=ClearOldResults()).run("go")
+    texts = [result.text for message in outcome.messages for result in message.results]
+    assert texts[0] == texts[2] == page(0)
+    assert "no result with the handle" in inner.seen[-1].messages[-1].results[0].text
+
+
+def test_two_agents_may_share_a_toolbox() -> None:
+    box = Toolbox([page])
+    for _ in range(2):
+        model = Recording([call("page", number=0), {"text": "done"}])
+        assert Agent(model, toolbox=box, context=ClearOldResults()).run_sync("go").text == "done"
+
+
 # -- too long
 
 TOO_LONG = ModelError("prompt is too long: 214850 tokens > 200000 maximum", status=400)
@@ -329,6 +349,8 @@ def test_without_anything_to_remove_it_is_not_asked_again() -> None:
         ("Prompt contains 65673 tokens and 0 draft tokens, too large for model with 32768 maximum", 400, True),
         ("Invalid request: Your request exceeded model token limit: 131072", 400, True),
         ("context_length_exceeded", None, True),
+        ("Request exceeds the maximum size", 413, True),
+        ("Request too large for model `llama` on tokens per minute (TPM): Limit 6000", 413, False),
         ("invalid params, context window exceeds limit", 400, True),
         ("Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 30500", 429, False),
         ("max_tokens: 200000 > 64000, which is the maximum allowed number of output tokens", 400, False),

@@ -25,6 +25,7 @@ from toolcrib.content import Image, Text
 from toolcrib.messages import Message, Request, ResultPart, ToolChoice, messages_from_json, messages_to_json
 from toolcrib.models.anthropic import AnthropicMessages
 from toolcrib.models.bedrock import BedrockConverse, BedrockMessages
+from toolcrib.models.fallback import Fallback
 from toolcrib.models.openai_responses import OpenAIResponses
 from toolcrib.result import ToolResult
 from toolcrib.spec import ToolSpec
@@ -223,6 +224,13 @@ def test_deferred_tools_take_no_mark() -> None:
 )
 def test_which_models_mark_by_themselves(model: Any, cache: str | None, seconds: float) -> None:
     assert (model.codec.cache, model.cache_seconds) == (cache, seconds)
+
+
+def test_how_long_a_prompt_is_kept_is_known_of_openai_and_of_the_first_of_a_list() -> None:
+    assert OpenAIResponses("gpt-5.6", api_key="k").cache_seconds == 1800.0
+    assert OpenAIResponses("x", api_key="k", base_url="http://localhost:8000/v1").cache_seconds is None
+    first = AnthropicMessages("claude-sonnet-4-5", api_key="k", cache="1h")
+    assert Fallback([first, OpenAIResponses("gpt-5.6", api_key="k")]).cache_seconds == 3600.0
 
 
 def test_the_cache_key_of_openai_is_a_field_of_the_body() -> None:

@@ -118,10 +118,8 @@ class Agent(Generic[Deps]):
             box.registry.add(attempt_completion, builtin=True)
         if not completion_tool and choice.mode == "required" and not choice.names:
             raise TypeError("tool_choice='required' needs attempt_completion: without it no run could answer")
-        if context is not None:
-            if not isinstance(context, ClearOldResults):
-                raise TypeError(f"context must be a ClearOldResults, got {context!r}")
-            tool_in(box)
+        if context is not None and not isinstance(context, ClearOldResults):
+            raise TypeError(f"context must be a ClearOldResults, got {context!r}")
         self._settings = AgentSettings(
             model=model,
             toolbox=box,
@@ -138,6 +136,7 @@ class Agent(Generic[Deps]):
             early_start=early_start,
             completion_tool=completion_tool,
             context=context,
+            read_result=None if context is None else tool_in(box),
         )
 
     async def __aenter__(self) -> Agent[Deps]:

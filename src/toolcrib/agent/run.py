@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.account import Account
 from toolcrib.agent.answer import read_answer
-from toolcrib.agent.clear_results import CACHE_SECONDS, ClearedRequests, tool_in
+from toolcrib.agent.clear_results import CACHE_SECONDS, ClearedRequests
 from toolcrib.agent.completion import COMPLETION, without_completion
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.settings import AgentSettings
@@ -228,8 +228,8 @@ class Run:
             raise
         finally:
             self.box.forget(self.id)
-            if self._cleared is not None:
-                tool_in(self.box).conversations.pop(self.id, None)
+            if self.settings.read_result is not None:
+                self.settings.read_result.conversations.pop(self.id, None)
 
     async def _loop(self) -> Outcome:
         await self._open()
@@ -284,9 +284,10 @@ class Run:
             early_start = partial(box.early_start, self.id, tool_list=tool_list, deps=self.deps)
         streaming = StreamingTurn(self.id, self.turns, box.open_call, self._restarted, early_start)
         try:
-            if self._cleared is None:
+            if self._cleared is None or settings.read_result is None:
                 response = await self._read(request, streaming)
             else:
+                settings.read_result.conversations[self.id] = self.messages
                 read = partial(self._read, streaming=streaming)
                 response = await self._cleared.ask(request, read, self._note)
         except BaseException:
@@ -373,8 +374,6 @@ class Run:
             self._write(message)
         self._append(self._task_message)
         self.box.begin(self.id, self.messages, self.account)
-        if self._cleared is not None:
-            tool_in(self.box).conversations[self.id] = self.messages
         if self.box.sink:
             self.box.emit(self.id, RunStarted(self._task_message.text, self.settings.model.name))
 

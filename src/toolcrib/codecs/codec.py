@@ -62,7 +62,7 @@ class ModelError(ToolcribError):
     def too_long(self) -> bool:
         """Whether the request has more tokens than the model can read; no limit of tokens per minute is meant."""
         limited = self.status == 429 or re.search(r"per[ -](?:minute|day)", self.message, re.IGNORECASE)
-        return not limited and TOO_LONG.search(self.message) is not None
+        return not limited and (self.status == 413 or TOO_LONG.search(self.message) is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,12 @@ class Fallback:
     def name(self) -> str:
         return ",".join(model.name for model in self.models)
 
+    @property
+    def cache_seconds(self) -> float | None:
+        """How long the first model's provider keeps a prompt in its cache; None: not known."""
+        seconds: float | None = getattr(self.models[0], "cache_seconds", None)
+        return seconds
+
     def __repr__(self) -> str:
         return f"Fallback([{', '.join(map(repr, self.models))}])"
 

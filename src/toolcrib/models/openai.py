@@ -23,6 +23,8 @@ from toolcrib.models.transport import RawResponse, Transport
 
 NO_KEY = "none"  # local servers ask for no key, the SDK insists on one
 
+CACHE_SECONDS = 1800.0  # OpenAI's own default since gpt-5.6; earlier models keep a prompt for less
+
 
 class OpenAITransport(Transport):
     """The common part of the classes over the `openai` SDK: address, key and client. A subclass gives codec and
@@ -31,6 +33,7 @@ class OpenAITransport(Transport):
 
     sdk_name = "openai"
     extra = "openai"
+    cache_seconds: float | None = None  # how long the server keeps a prompt; None: not known
     modules = ("openai", "openai.resources.chat", "openai.resources.responses")
 
     def __init__(
@@ -49,6 +52,8 @@ class OpenAITransport(Transport):
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
         codec = self._codec(provider or _provider_at(self.base_url), dialect)
         super().__init__(model, codec, body, max_retries=max_retries, deadline=deadline)
+        if codec.provider == "openai":
+            self.cache_seconds = CACHE_SECONDS
         self._api_key = api_key or key_for(self.base_url)
         self._options: dict[str, Any] = {"max_retries": 0}
         if timeout is not None:

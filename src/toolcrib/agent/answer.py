@@ -10,12 +10,11 @@ from toolcrib.events import Event, Notice, ReasoningDelta, TextDelta
 from toolcrib.messages import (
     CallChunk,
     Chunk,
-    FallbackChunk,
     NoticeChunk,
+    ReasoningChunk,
     Request,
     Response,
     RestartChunk,
-    RetryChunk,
     TextChunk,
 )
 from toolcrib.models.model import Model, ModelError
@@ -41,20 +40,24 @@ async def read_answer(
     try:
         async for chunk in answer:
             waiting.heard()
-            if isinstance(chunk, Response):
-                response = chunk
-            elif isinstance(chunk, RetryChunk | FallbackChunk):
-                waiting.noted(chunk)
-            elif isinstance(chunk, RestartChunk):
-                await streaming.restart(chunk.reason)
-            elif isinstance(chunk, CallChunk):
+            if isinstance(chunk, CallChunk):
                 if partial_calls or tell is not None:
                     await streaming.feed(chunk)
+            elif isinstance(chunk, Response):
+                response = chunk
+            elif isinstance(chunk, TextChunk):
+                if tell is not None:
+                    tell(TextDelta(chunk.text))
+            elif isinstance(chunk, ReasoningChunk):
+                if tell is not None:
+                    tell(ReasoningDelta(chunk.text))
+            elif isinstance(chunk, RestartChunk):
+                await streaming.restart(chunk.reason)
             elif isinstance(chunk, NoticeChunk):
                 if tell is not None:
                     tell(Notice(chunk.message))
-            elif tell is not None:
-                tell(TextDelta(chunk.text) if isinstance(chunk, TextChunk) else ReasoningDelta(chunk.text))
+            else:
+                waiting.noted(chunk)
     finally:
         waiting.end()
         await answer.aclose()

@@ -1,7 +1,11 @@
 """Traps of deadlines and cancellation: threads that wait, tools that do not stop."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,3 +70,85 @@ def test_what_a_straggler_holds_is_locked_for_other_loops_too(release: threading
 
     result = asyncio.run(again())
     assert "was not run" in result.text
+
+
+async def test_a_call_that_waited_for_a_worker_in_vain_is_never_run(release: threading.Event) -> None:
+    """Its result says that nothing was run, so nothing may run afterwards."""
+    ran: list[str] = []
+
+    def hold() -> str:
+        release.wait(20)
+        return ""
+
+    def save(name: str) -> str:
+        ran.append(name)
+        return name
+
+    box = Toolbox(
+        [tool(hold, effect=READ, secrets=()), tool(save, effect=WRITE, secrets=())],
+        autonomy="full",
+        grace=0.05,
+    )
+    held = [asyncio.ensure_future(box.call("hold", {})) for _ in range(64)]
+    await asyncio.sleep(0)
+    late = await box.call("save", {"name": "late"}, timeout=0.02)
+    assert late.code == "timed_out" and "was not run" in late.text
+    waiting = asyncio.ensure_future(box.call("save", {"name": "cancelled"}))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    release.set()
+    await asyncio.gather(*held)
+    assert (await box.call("save", {"name": "next"})).text == "next"
+    assert ran == ["next"]
+
+
+async def test_a_coroutine_that_a_cancelled_sync_tool_returns_is_not_run(release: threading.Event) -> None:
+    ran: list[str] = []
+
+    async def later() -> str:
+        ran.append("later")
+        return ""
+
+    def start(patient: bool) -> Any:
+        release.wait(0.1 if patient else 20)
+        return later()
+
+    box = Toolbox([tool(start, effect=WRITE, secrets=())], autonomy="full", grace=0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (await box.call("start", {"patient": True}, timeout=0.02)).code == "timed_out"
+        assert (await box.call("start", {"patient": False}, timeout=0.02)).code == "outcome_unknown"
+        release.set()
+        await asyncio.sleep(0.02)
+    assert ran == []
+
+
+FORKED = """
+import os, select, sys, time
+from toolcrib import Effect, Toolbox, tool
+
+@tool(effect=Effect.READ, secrets=())
+def here() -> str:
+    return str(os.getpid())
+
+box = Toolbox([here])
+assert box.call_sync("here", {}).text == str(os.getpid())
+read, write = os.pipe()
+child = os.fork()
+if child == 0:
+    os.write(write, box.call_sync("here", {}).text.encode())
+    os._exit(0)
+ready, _, _ = select.select([read], [], [], 10)
+said = os.read(read, 100).decode() if ready else "nothing"
+os.kill(child, 9)
+os.waitpid(child, 0)
+print(said == str(child))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=30)
+    assert done.stdout == "True\n", done.stderr

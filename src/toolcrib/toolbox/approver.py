@@ -76,7 +76,12 @@ class Approving:
             reply: object = approver(question)
         else:
             job = self._workers.submit(approver, (question,), asyncio.get_running_loop())
-            await job.wait()
+            try:
+                await job.wait()
+            except BaseException:
+                job.withdraw()
+                job.abandon()
+                raise
             reply = job.result()
         return await reply if inspect.isawaitable(reply) else reply
 

@@ -15,11 +15,15 @@ from typing import Any
 
 from toolcrib.errors import Cancelled
 
-__all__ = ["Deadline", "DeadlinePassed", "WillNotStop"]
+__all__ = ["Deadline", "DeadlinePassed", "NotStarted", "WillNotStop"]
 
 
 class DeadlinePassed(Exception):
     """The tool was stopped at its deadline."""
+
+
+class NotStarted(asyncio.CancelledError):
+    """The tool was cancelled while it waited for a worker thread: it was not started, and never will be."""
 
 
 class WillNotStop(Exception):
@@ -108,6 +112,8 @@ class Deadline:
 
     def judged(self, error: BaseException) -> BaseException:
         """The exception of the coroutine; DeadlinePassed instead, if our own cancellation stopped it."""
+        if isinstance(error, NotStarted):
+            return error
         stopped = isinstance(error, asyncio.CancelledError | Cancelled)
         return DeadlinePassed() if stopped and self.expired and not self.interrupted else error
 

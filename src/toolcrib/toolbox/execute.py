@@ -19,7 +19,7 @@ from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages, telemetry
 from toolcrib.toolbox.cap import cap
-from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, WillNotStop
+from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, NotStarted, WillNotStop
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.modes import COROUTINE, MODES, settled
 from toolcrib.toolbox.output import deliver
@@ -170,6 +170,10 @@ class Execution(Deadline):
             case WillNotStop():
                 self.executor.runaway.add(self.ready, error.has_stopped)
                 return model_messages.outcome_unknown(name)
+            case NotStarted() if self.expired and not self.interrupted:
+                return model_messages.no_worker(name, self.seconds)
+            case NotStarted():
+                return model_messages.cancelled(name, started=False)
             case Cancelled() | asyncio.CancelledError():  # whether the caller was, too, `interrupted` says
                 return model_messages.cancelled(name)
             case _:

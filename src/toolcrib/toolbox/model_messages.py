@@ -194,6 +194,13 @@ def still_busy(name: str) -> ToolResult:
     )
 
 
+def no_worker(name: str, seconds: float) -> ToolResult:
+    return ToolResult.of(
+        f'Tool "{name}" was not run: other calls kept everything busy for {seconds:g} seconds. Try it again later.',
+        code=ErrorCode.TIMED_OUT,
+    )
+
+
 def tool_error(message: str) -> ToolResult:
     """What a tool said with ToolError, as written."""
     return ToolResult.of(message or "The tool reported an error.", code=ErrorCode.TOOL_ERROR)

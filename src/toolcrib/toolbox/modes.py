@@ -10,7 +10,7 @@ from typing import Any
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled
 from toolcrib.prepared import ResolvedTool
-from toolcrib.toolbox.deadline import WillNotStop
+from toolcrib.toolbox.deadline import NotStarted, WillNotStop
 from toolcrib.toolbox.output import gathered
 from toolcrib.toolbox.registry import Entry
 from toolcrib.toolbox.threads import BRIEF_WAIT, Workers
@@ -83,15 +83,22 @@ async def _on_worker(
         await job.wait(brief=entry.brief)
         entry.brief = job.duration < BRIEF_WAIT
     except asyncio.CancelledError:
+        if job.withdraw():
+            raise NotStarted from None
         if ctx is not None:
             ctx._cancelled = True
             await _stopped(tuple(ctx._waiting), grace)  # what the thread waits for through ctx.run
         if not await job.wait(min(THREAD_GRACE, grace / 2)):
+            job.abandon()
             raise WillNotStop(lambda: job.done) from None
         try:
-            return job.result()
+            value = job.result()
         except Cancelled:
             raise asyncio.CancelledError from None
+        if inspect.iscoroutine(value):  # the work that it would do was cancelled
+            value.close()
+            raise
+        return value
     return job.result()
 
 

@@ -57,6 +57,7 @@ class Previews:
             shown = job.result()
             return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
         except BaseException as problem:
+            job.withdraw()
             if isinstance(problem, KeyboardInterrupt | asyncio.CancelledError) and not cancelled_from_within(
                 problem
             ):

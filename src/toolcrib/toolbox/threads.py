@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextvars
+import inspect
+import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Generator
@@ -29,6 +31,11 @@ class Workers:
 
     def __init__(self, limit: int = MAX_WORKERS) -> None:
         self._limit = limit
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin without threads and jobs: neither comes along into a forked process."""
+        self._process = os.getpid()
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
@@ -36,6 +43,8 @@ class Workers:
 
     def submit(self, fn: Callable[..., Any], args: tuple[Any, ...], loop: asyncio.AbstractEventLoop) -> _Job:
         """Run a function on a worker, in a copy of the caller's context variables; `loop` is the running loop."""
+        if os.getpid() != self._process:
+            self._begin()
         job = _Job(fn, args, contextvars.copy_context(), loop)
         with self._lock:
             self._unfinished += 1
@@ -84,7 +93,9 @@ class _Job:
     """One function on its way through a worker. Awaiting it gives its result, or raises what it raised."""
 
     __slots__ = (
+        "_abandoned",
         "_args",
+        "_claim",
         "_context",
         "_done",
         "_error",
@@ -103,8 +114,9 @@ class _Job:
         self._args = args
         self._context = context
         self._loop = loop
+        self._claim = threading.Lock()  # held by the worker that runs it, or by who withdrew it
         self._future: asyncio.Future[None] | None = None
-        self._done = False
+        self._done = self._abandoned = False
         self.duration = 0.0
         self._value: Any = None
         self._error: BaseException | None = None
@@ -112,7 +124,12 @@ class _Job:
         self._lock.acquire()
 
     def run(self, finished: Callable[[], None]) -> None:
-        """Run the function. `finished` is called before the waiting task is woken: this thread is free by then."""
+        """Run the function, unless it was withdrawn. `finished` is called before the waiting task is woken: this thread
+        is free by then.
+        """
+        if not self._claim.acquire(blocking=False):
+            finished()
+            return
         started = perf_counter()
         try:
             self._value = self._context.run(self._fn, *self._args)
@@ -121,6 +138,8 @@ class _Job:
         self.duration = perf_counter() - started
         finished()
         self._done = True
+        if self._abandoned:
+            self._discard()
         self._lock.release()
         if self._future is not None:
             try:
@@ -135,6 +154,22 @@ class _Job:
     @property
     def done(self) -> bool:
         return self._done
+
+    def abandon(self) -> None:
+        """Nobody will take the result: a coroutine that the function returns is closed."""
+        self._abandoned = True
+        if self._done:
+            self._discard()
+
+    def _discard(self) -> None:
+        close = getattr(self._value, "close", None)
+        if inspect.iscoroutine(self._value) and close is not None:
+            close()
+        self._value = None
+
+    def withdraw(self) -> bool:
+        """Keep the function from running; False when a worker has begun with it already."""
+        return self._claim.acquire(blocking=False)
 
     async def wait(self, timeout: float | None = None, *, brief: bool = False) -> bool:
         """Wait until the function has ended; False when `timeout` seconds passed first.
@@ -173,6 +208,11 @@ class Portal:
     """One thread with a loop, for calling async code from code that has none. Both end with the portal."""
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin without a loop: its thread does not come along into a forked process."""
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: Callable[[], Any] = _nothing
@@ -201,12 +241,14 @@ class Portal:
     def _started(self) -> asyncio.AbstractEventLoop:
         import asyncio
 
+        if os.getpid() != self._process:
+            self._begin()
         with self._lock:
             if self._loop is None:
                 loop = self._loop = asyncio.new_event_loop()
                 thread = threading.Thread(target=_serve, args=(loop,), name="toolcrib-portal", daemon=True)
                 thread.start()
-                self._end = weakref.finalize(self, _end, loop, thread)
+                self._end = weakref.finalize(self, _end, loop, thread, self._process)
             return self._loop
 
     def close(self) -> None:
@@ -228,8 +270,10 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         runner.get_loop().run_forever()
 
 
-def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: int) -> None:
     """Stop a loop, and wait a moment for its thread: what its connections hold is closed by then."""
+    if os.getpid() != process:  # a forked process has neither
+        return
     try:
         loop.call_soon_threadsafe(loop.stop)
     except RuntimeError:  # it is closed already

@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from toolcrib import events
+from toolcrib.agent import Agent, RunOptions
 from toolcrib.call import ToolCall
 from toolcrib.codecs.catalog import CODECS, codec_named
 from toolcrib.codecs.codec import Features
@@ -20,11 +22,14 @@ from toolcrib.codecs.openai_chat_servers import OTHERS, SERVERS
 from toolcrib.codecs.pairing import IdRule
 from toolcrib.codecs.text.formats import FALLBACK, formats
 from toolcrib.compiling.docstring import parse_docstring
+from toolcrib.events import Event
 from toolcrib.facts import FactOptions, Facts, ListedFacts
 from toolcrib.hooks import HOOKS
 from toolcrib.models.providers import ALIASES, CLASSES, PROVIDERS, Provider
+from toolcrib.question import Question
 from toolcrib.rules.keys import KEYS
 from toolcrib.tool import Tool
+from toolcrib.toolbox import Toolbox
 
 PAGES = Path(__file__).parent
 LABELS = {
@@ -118,6 +123,63 @@ def fact_table() -> str:
         if name in FactOptions.__annotations__
     )
     return table(["fact", "default", "meaning"], rows)
+
+
+def _described(kind: Any) -> dict[str, str]:
+    """The meanings in a class's docstring, by names."""
+    return parse_docstring(inspect.cleandoc(kind.__doc__ or ""))[1]
+
+
+def option_table(kind: Any) -> str:
+    """The options of a class, as its signature and its docstring have them."""
+    meanings, rows = _described(kind), []
+    for name, option in inspect.signature(kind).parameters.items():
+        if option.kind is not option.VAR_KEYWORD:
+            rows.append([f"`{name}`", code(option.annotation), _default(option.default), meanings[name]])
+    return table(["option", "type", "default", "meaning"], rows)
+
+
+def _default(value: Any) -> str:
+    if value is inspect.Parameter.empty:
+        return "must be given"
+    return (
+        f"`{value!r}`"
+        if isinstance(value, bool | int | float) or (value and isinstance(value, str))
+        else "none"
+    )
+
+
+def field_table(kind: Any) -> str:
+    """The fields of a class, as its annotations and its docstring have them."""
+    meanings = _described(kind)
+    rows = ([f"`{name}`", code(kind.__annotations__[name]), meanings[name]] for name in kind.__annotations__)
+    return table(["name", "type", "meaning"], rows)
+
+
+def run_option_table() -> str:
+    """The options of a run."""
+    meanings, known = _described(RunOptions), inspect.signature(Agent._run_of).parameters
+    assert list(RunOptions.__annotations__) == [name for name in known if name not in ("self", "task")]
+    rows = (
+        [f"`{name}`", code(known[name].annotation), meanings[name]] for name in RunOptions.__annotations__
+    )
+    return table(["argument", "type", "meaning"], rows)
+
+
+def event_table() -> str:
+    """Every event, with its own fields."""
+    shared = {item.name for item in fields(Event)}
+    kinds = (getattr(events, name) for name in events.__all__)
+    known = [kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, Event) and kind.kind]
+    rows = (
+        [
+            f"`{kind.__name__}`",
+            ", ".join(code(f"{item.name}: {item.type}") for item in fields(kind) if item.name not in shared),
+            " ".join((kind.__doc__ or "").split()),
+        ]
+        for kind in sorted(known, key=lambda kind: inspect.getsourcelines(kind)[1])
+    )
+    return table(["event", "fields", "when"], rows)
 
 
 def hook_table() -> str:
@@ -277,10 +339,13 @@ PUBLIC_MODULES = (
     "toolcrib.toolset",
 )
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "agent.md": {"agent options": lambda: option_table(Agent), "run options": run_option_table},
     "api.md": {"api": api_table},
     "define-tools.md": {"hooks": hook_table, "facts": fact_table},
     "models.md": {"features": feature_table, "providers": provider_table},
-    "policy.md": {"rule keys": rule_key_table},
+    "policy.md": {"rule keys": rule_key_table, "question": lambda: field_table(Question)},
+    "run-calls.md": {"toolbox options": lambda: option_table(Toolbox)},
+    "streaming.md": {"events": event_table},
     "text-models.md": {"formats": text_format_table},
     "providers/openai-responses.md": {"supported": lambda: supported("openai_responses")},
     "providers/openai-chat.md": {"supported": lambda: supported("openai_chat"), "servers": server_table},

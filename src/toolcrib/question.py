@@ -18,12 +18,23 @@ __all__ = ["Answer", "Doubt", "Lasting", "Preview", "Question", "Scope", "Verdic
 class Question:
     """What a person is asked before a call may run. It is data: it can be stored, and answered elsewhere.
 
-    `fingerprint` binds the answer to exactly this tool and these arguments. `preview` shows what the call
-    would do (a diff, for example), and `digest` identifies the state that the preview was made from: if that
-    has changed when the answer comes, the question is asked again. `prefixes` are the beginnings of commands
-    that an answer of scope "prefix" would allow, `folders` those below which an answer of scope "folder" would
-    allow the tool to read and write files; if empty, that scope is not offered. If `strict`, no answer is
-    remembered.
+    Attributes:
+        key: The call that waits.
+        tool: The name of its tool.
+        action: What would be done, in a few words.
+        reason: Why a person is asked.
+        arguments: The arguments that the call would run with, without secrets.
+        effect: "read", "write" or "destructive".
+        fingerprint: Binds the answer to exactly this tool and these arguments.
+        edits: How the arguments were repaired.
+        patterns: What the action reaches, for the question of a tool in the middle of its work.
+        preview: What the call would do: a diff, for example.
+        digest: The state that the preview was made from. If it has changed when the answer comes, the question is
+            asked again.
+        prefixes: The beginnings of commands that an answer of scope "prefix" would allow; empty where not offered.
+        folders: The folders below which an answer of scope "folder" would allow the tool to read and write files; empty
+            where it is not offered.
+        strict: No answer is remembered.
     """
 
     key: CallKey

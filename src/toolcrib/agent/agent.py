@@ -37,9 +37,13 @@ MAX_FAILURES = 3  # failures of one tool in a row before the run pauses
 
 
 class RunOptions(TypedDict, Generic[Deps], total=False):
-    """The options of a run: an earlier transcript to go on with, dependencies, a file to write the transcript to.
+    """The options of a run.
 
-    `within` is the context of a call that the run belongs to.
+    Attributes:
+        messages: The conversation that the run goes on with, as `outcome.messages`.
+        deps: What tools are handed as `ctx.deps`, in place of the toolbox's.
+        transcript: A file to which the conversation is written as it grows.
+        within: The context of the call that the run belongs to, in a tool that asks an agent.
     """
 
     messages: Sequence[Message]
@@ -51,12 +55,26 @@ class RunOptions(TypedDict, Generic[Deps], total=False):
 class Agent(Generic[Deps]):
     """A model with tools. `run` gives the Outcome, `stream` the events on the way.
 
-    `tools` make a toolbox of their own, with the options of a Toolbox, such as `autonomy`, `approver`, `deps` or
-    `timeout`; or hand in a `toolbox`. `Agent[Deps]` gives the type of the dependencies. `model` is a Model or a string
-    such as "openai:gpt-5". `instructions` are the system prompt: text, or a function that gives it anew each turn. With
-    `early_start`, calls that only read may begin while the model still writes. Without `completion_tool`, the model
-    ends by an answer without calls. `context` (a `ClearOldResults`) keeps long conversations small. A run never ends
-    silently: `Outcome.reason` says why.
+    A run never ends silently: `Outcome.reason` says why. `Agent[Deps]` gives the type of the dependencies.
+
+    Args:
+        model: A Model, or its name, such as "openai:gpt-5".
+        tools: They make a toolbox of the agent's own, with further options of a Toolbox, such as `autonomy`,
+            `approver`, `deps` or `timeout`.
+        toolbox: A toolbox that there is, in place of `tools` and its options.
+        instructions: The system prompt: text, or a function, sync or async, that gives it anew each turn.
+        max_turns: How often the model is asked in a run; then it is asked for a summary.
+        max_failures: Failures of one tool in a row after which a run pauses.
+        budget: Limits of each run: tokens, cost, seconds, calls.
+        conversation_budget: Limits of a run together with the earlier runs whose messages it goes on with.
+        max_tokens: The limit of tokens of one answer.
+        temperature: The model's temperature.
+        tool_choice: "auto", "none", "required", or a ToolChoice of certain tools.
+        parallel_calls: Whether one answer may ask for several calls; None leaves it to the provider.
+        stats_hint: A section of the prompt names tools that fail often or are slow.
+        early_start: Calls that only read may begin while the model still writes.
+        completion_tool: The model has attempt_completion to end with; without it, it ends by an answer without calls.
+        context: A ClearOldResults, which keeps long conversations small.
 
     >>> from toolcrib import Agent, Effect, tool
     >>> from toolcrib.models import Scripted

@@ -71,15 +71,34 @@ TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be not
 class Toolbox(Watched, Generic[Deps]):
     """A registry of tools and the path that their calls take; safe to share between threads and loops.
 
-    `tools` are Tool classes, Tool instances, `@tool` functions, ToolFactories, or Toolsets. `autonomy` is
-    "read_only", "supervised" (the default: what changes something asks `approver`) or "full"; a `policy`
-    replaces it. An approver that is silent for `answer_timeout` seconds counts as nobody. What is approved for
-    longer than a run is kept in `approvals`, for the folder `project` or for the user; `audit` notes every
-    decision and call. `secrets` are what `<secret_ref:NAME>` stands for in parameters that a tool declared for
-    them; their values are masked in all that tools give. `limits` (`rules.Limit`) say how often tools may run.
-    `deps` is what tools are handed as `ctx.deps`. `timeout` (seconds) and `max_output` hold for tools that say nothing
-    themselves. Long outputs are kept whole below `overflow`, if a folder is given. `on_event` is called with every
-    event, on a thread of its own. `around_prepare` and `around_execute` are middleware (`toolcrib.middleware`).
+    Args:
+        tools: Tool classes, Tool instances, `@tool` functions, ToolFactories, or Toolsets.
+        autonomy: "read_only", "supervised" (what changes something asks the `approver`) or "full".
+        policy: What decides on calls, in place of `autonomy`: rules, say.
+        approver: A function from a Question to an Answer, sync or async. Without one, what has to be asked is refused.
+        answer_timeout: Seconds after which a silent approver counts as nobody.
+        approvals: Where approvals are kept that outlast a run.
+        audit: The log in which every decision and call is noted.
+        secrets: What `<secret_ref:NAME>` stands for in parameters that a tool declared for secrets; the values are
+            masked in all that tools give.
+        limits: How often tools may run, as `rules.Limit`.
+        project: The folder for which approvals of scope "project" hold.
+        deps: What tools are handed as `ctx.deps`.
+        timeout: Seconds that a call may take whose tool says nothing itself.
+        max_output: How much of a text result a model is shown where the tool says nothing itself.
+        overflow: A folder below which outputs that are too long are kept whole.
+        on_event: Called with every event, on a thread of its own.
+        around_prepare: Middleware around the preparation of calls.
+        around_execute: Middleware around the execution of calls.
+        override: A tool may replace another of the same name.
+        builtin: Tools that those in `tools` may replace by their names.
+        tracer: An OpenTelemetry tracer, where the global one is not meant.
+        meter: An OpenTelemetry meter, where the global one is not meant.
+        record_content: Arguments and results stand in the spans too.
+        grace: Seconds that a call has to stop after its deadline, before it counts as running on.
+        clock: Gives the time of events and approvals, in seconds since the epoch.
+        timer: Measures durations.
+        random: Spreads the delays of retries.
 
     >>> import asyncio
     >>> from toolcrib import Effect, Toolbox, tool

@@ -364,7 +364,7 @@ def _compact(value: Any) -> str:
         (required_field, {}, "x"),
         (keywords, {"x": 1, "z": "no number"}, "z"),
         (rest, {"x": 1, "others": [1, "b"]}, "others[1]"),
-        (discriminated, {"x": {"kind": "cow"}}, "x"),
+        (discriminated, {"x": {"kind": "cow"}}, "x.kind"),
         (set_and_tuple, {"x": [1], "y": [1]}, "y[1]"),
         (enumeration, {"x": "green"}, "x"),
         (nothing, {"x": 1}, "x"),

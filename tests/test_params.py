@@ -246,7 +246,11 @@ def test_no_text_at_all_breaks_the_path(text: str) -> None:
     [
         ({"type": "array", "uniqueItems": True}, [1, 1], "array, no item twice"),
         ({"type": "object", "minProperties": 1}, {}, "object, at least 1 key"),
-        ({"type": "string", "format": "date", "pattern": "^2"}, 1, "string, format: date, matches ^2"),
+        (
+            {"type": "string", "format": "date", "pattern": "^2"},
+            1,
+            'string, a date such as "2024-12-31", matches ^2',
+        ),
     ],
 )
 async def test_rules_of_a_foreign_schema_are_told_alike(schema: Any, value: Any, words: str) -> None:

@@ -1,74 +1,293 @@
-"""Turns a validator's errors into field errors that a model can act on: path, expected, got, allowed.
+"""Turns a validator's failures into field errors that a model can act on: path, expected, got, allowed.
 
-Works from the JSON Schema alone, so that typed and foreign tools are explained alike.
+Works from the JSON Schema, so that typed and foreign tools are explained alike. What no schema can say (a date in
+the past, the words of a custom validator) comes with the failure.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from toolcrib.errors import FieldError
 from toolcrib.json_text.values import kind_of
 
+__all__ = ["Failure", "Member", "expectation", "field_errors", "resolve", "step", "variants"]
+
 MAX_SHOWN = 80  # characters of an offending value that are echoed
 MAX_ALLOWED = 20  # allowed values that are listed
+MAX_FIELDS = 8  # fields of an object, or forms of a union, that are listed
 
 LIMITS = {
     *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
-    *("minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems"),
-    *("minProperties", "maxProperties", "propertyNames"),
+    *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
+    *("minProperties", "maxProperties", "contains", "not", "dependentRequired"),
+}
+FORMATS: Final[Mapping[str, str]] = {
+    "date": 'a date such as "2024-12-31"',
+    "date-time": 'a date and time such as "2024-12-31T23:59:59Z"',
+    "time": 'a time such as "23:59:59"',
+    "duration": 'a duration such as "P1DT2H30M"',
+    "uuid": 'a UUID such as "123e4567-e89b-42d3-a456-426614174000"',
+    "uri": 'an absolute URL such as "https://example.com/page"',
+    "multi-host-uri": 'a URL such as "scheme://user@host:1234/name"',
+    "email": 'an email address such as "ann@example.com"',
+    "ipv4": 'an IPv4 address such as "192.0.2.1"',
+    "ipv6": 'an IPv6 address such as "2001:db8::1"',
+    "ipv4network": 'an IPv4 network such as "192.0.2.0/24"',
+    "ipv6network": 'an IPv6 network such as "2001:db8::/32"',
+    "ipvanyaddress": 'an IP address such as "192.0.2.1"',
+    "ipvanynetwork": 'an IP network such as "192.0.2.0/24"',
+    "ipvanyinterface": 'an IP address with its network such as "192.0.2.1/24"',
+    "file-path": "the path of a file that exists",
+    "directory-path": "the path of a folder that exists",
+    "path": "a path",
+    "regex": "a regular expression",
+    "base64": "text in Base64",
+    "base64url": "text in Base64 for URLs",
+    "json-string": "JSON text",
+    **{f"uuid{version}": f"a UUID of version {version}" for version in range(1, 9)},
+    **dict.fromkeys(("binary", "password"), ""),
 }
 
 
-def field_errors(
-    schema: Mapping[str, Any], value: Any, failures: Iterable[tuple[tuple[Any, ...], str, str]]
-) -> tuple[FieldError, ...]:
-    """One FieldError for each failing path; `failures` are (validator's path, kind, message).
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A step of a failure's path that is no key: the variant of a union that the failure is about."""
 
-    Kinds "missing" and "extra" have messages of their own; a path may contain items that are not keys of the
-    value (names of union members), which are skipped.
+    name: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One thing that a validator refused.
+
+    The path may contain steps that are no keys of the value: a `Member`, or the name that a validator gives to a
+    variant. Kinds: "missing", "extra" (an unknown field), "key" (a key of a map), "type" (not a value of this type),
+    "limit" (a value of the type that breaks a constraint), "rule" (refused by a custom validator), "tag" (a union
+    whose variant cannot be told). `words` say what the schema may not: a limit, a rule, the names of the tag.
     """
+
+    path: tuple[Any, ...]
+    kind: str
+    words: str = ""
+
+
+def field_errors(
+    schema: Mapping[str, Any], value: Any, failures: Iterable[Failure]
+) -> tuple[FieldError, ...]:
+    """One FieldError for each failing path. Of a union, only the variant that the value is nearest to is told."""
     found: dict[str, FieldError] = {}
-    for raw_path, kind, message in failures:
-        path, node, got, owner = _walk(schema, value, raw_path, kind)
-        label = path_label(path)
-        if label in found:
-            continue
-        if kind == "missing":
-            found[label] = FieldError(
-                label, expectation(node, schema), "nothing", allowed_values(node, schema)
-            )
-        elif kind == "extra":
-            known = tuple(_properties(owner, schema))
-            found[label] = FieldError(label, "no parameter of this name", show(got), known)
-        else:
-            expected = expectation(node, schema)
-            if kind == "rule":  # a custom validator's own words
-                expected = message
-            found[label] = FieldError(label, expected, show(got), allowed_values(node, schema))
+    for failed in _nearest([_located(schema, value, failure) for failure in failures], value):
+        error = _told(failed, schema)
+        found.setdefault(error.path, error)
     return tuple(found.values())
 
 
-def _walk(
-    schema: Mapping[str, Any], value: Any, raw_path: tuple[Any, ...], kind: str
-) -> tuple[tuple[Any, ...], Any, Any, Any]:
-    """Follow a validator's path through value and schema: (path, schema there, value there, schema above)."""
+# -- where a failure is -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """A failure with its place in value and schema, and the variants of unions that lead there."""
+
+    failure: Failure
+    path: tuple[Any, ...]
+    node: Any
+    got: Any
+    owner: Any  # the schema above
+    members: tuple[tuple[tuple[Any, ...], Any, Any], ...] = ()  # place, schema there, variant
+
+    @property
+    def is_tag(self) -> bool:
+        """Whether a constant is refused, which tells one variant of a union from another."""
+        return self.failure.kind == "type" and isinstance(self.node, Mapping) and "const" in self.node
+
+
+def _located(schema: Mapping[str, Any], value: Any, failure: Failure) -> _Failed:
     path: list[Any] = []
     node: Any = schema
     owner: Any = schema
-    for position, item in enumerate(raw_path):
-        last = position == len(raw_path) - 1
-        inside = (isinstance(value, dict) and item in value) or (
+    members: list[tuple[tuple[Any, ...], Any, Any]] = []
+    for position, item in enumerate(failure.path):
+        absent_key = failure.kind == "missing" and position == len(failure.path) - 1
+        inside = (isinstance(value, dict) and not isinstance(item, Member) and item in value) or (
             isinstance(value, list) and isinstance(item, int) and item < len(value)
         )
-        if not inside and not (last and kind == "missing"):
+        entered = bool(members) and members[-1][0] == tuple(path)
+        union = not entered and isinstance(item, str) and len(_forms(node, schema)) > 1
+        if isinstance(item, Member) or (union and not absent_key) or (not inside and not absent_key):
+            members.append((tuple(path), node, item))
             continue
-        owner, node = node, step(node, item, schema)
+        owner = _nearest_form(node, value, schema)
+        node = step(owner, item, schema)
         value = value[item] if inside else None
         path.append(item)
-    return tuple(path), node, value, owner
+    return _Failed(failure, tuple(path), resolve(node, schema), value, owner, tuple(members))
+
+
+def _forms(node: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The variants of a schema's union that are not null; empty where it is no union."""
+    node = resolve(node, root)
+    if not isinstance(node, Mapping):
+        return []
+    for union in ("anyOf", "oneOf"):
+        if isinstance(node.get(union), list):
+            found = (resolve(member, root) for member in node[union])
+            return [form for form in found if isinstance(form, Mapping) and form.get("type") != "null"]
+    return []
+
+
+def _nearest_form(node: Any, value: Any, root: Mapping[str, Any]) -> Any:
+    """The variant of a union that a value is most like: of its type, with its tag, with most of its fields."""
+    forms = _forms(node, root)
+    if not forms or not isinstance(value, dict | list):
+        return node
+    kind = "array" if isinstance(value, list) else "object"
+    forms = [form for form in forms if kind in (form.get("type", kind) or ())] or forms
+    return max(forms, key=lambda form: _likeness(form, value)) if isinstance(value, dict) else forms[0]
+
+
+def _likeness(form: Mapping[str, Any], value: Mapping[str, Any]) -> tuple[int, int]:
+    fields = form.get("properties", {})
+    tags = {name: node["const"] for name, node in fields.items() if "const" in node}
+    right = sum(value.get(name) == const for name, const in tags.items() if name in value)
+    wrong = sum(name in value for name in tags) - right
+    return right - wrong, sum(1 if name in fields else -1 for name in value)
+
+
+# -- which variant of a union is meant ------------------------------------------------------------------------
+
+
+def _nearest(failed: Sequence[_Failed], value: Any) -> list[_Failed]:
+    """The failures without those of variants that are further from the value than another."""
+    kept = [each for each in failed if not each.members]
+    unions: dict[tuple[Any, ...], dict[Any, list[_Failed]]] = {}
+    nodes: dict[tuple[Any, ...], Any] = {}
+    for each in failed:
+        if each.members:
+            (place, node, name), *inner = each.members
+            nodes[place] = node
+            unions.setdefault(place, {}).setdefault(name, []).append(replace(each, members=tuple(inner)))
+    for place, by_name in unions.items():
+        groups = [_nearest(group, value) for group in by_name.values()]
+        distances = [_distance(place, group) for group in groups]
+        best = [group for group, far in zip(groups, distances, strict=True) if far == min(distances)]
+        if len(best) == 1:
+            kept += best[0]
+        else:
+            kept.append(_joined(place, nodes[place], best, value))
+    return kept
+
+
+def _distance(place: tuple[Any, ...], group: list[_Failed]) -> tuple[int, ...]:
+    """How far a variant is from the value: of another type, with another tag, by its fields."""
+    here = {each.failure.kind for each in group if each.path == place}
+    if "type" in here:
+        return (3,)
+    if any(each.is_tag and each.path[:-1] == place for each in group):
+        return (2,)
+    if here:
+        return (1,)
+    unknown = sum(each.failure.kind in ("extra", "missing") for each in group)
+    return (0, unknown, len(group))
+
+
+def _joined(place: tuple[Any, ...], union: Any, groups: list[list[_Failed]], value: Any) -> _Failed:
+    """One failure for several variants that are equally near."""
+    for item in place:
+        value = value[item]
+    tags = [{each.path[-1] for each in group if each.is_tag and each.path[:-1] == place} for group in groups]
+    shared = sorted(set[Any].intersection(*tags))
+    if shared:
+        return _Failed(Failure(place, "tag", f"'{shared[0]}'"), place, union, value, union)
+    words = (each.failure.words for group in groups for each in group if each.path == place)
+    said = " or ".join(dict.fromkeys(word for word in words if word))
+    return _Failed(Failure(place, "limit", said), place, union, value, union)
+
+
+# -- what is told of a failure -----------------------------------------------------------------------------
+
+
+def _told(failed: _Failed, root: Mapping[str, Any]) -> FieldError:
+    label, node = path_label(failed.path), failed.node
+    kind, words = failed.failure.kind, failed.failure.words
+    if kind == "extra":
+        return FieldError(
+            label, "no parameter of this name", show(failed.got), tuple(_properties(failed.owner, root))
+        )
+    if kind == "tag":
+        return _tag_told(failed, root)
+    got = "nothing" if kind == "missing" else show(failed.got)
+    if isinstance(node, Mapping) and (node.get("writeOnly") or node.get("format") == "password"):
+        got = got if kind == "missing" else f"another {kind_of(failed.got)}"
+    if kind == "key":
+        names = failed.owner.get("propertyNames") if isinstance(failed.owner, Mapping) else None
+        expected = expectation(names, root) if names else words
+        return FieldError(label, f"a key that is {expected}", show(failed.path[-1]))
+    expected = expectation(node, root)
+    if kind == "rule":
+        expected = words if words.startswith(("a ", "an ")) else f"{expected} ({words})"
+    elif words and words not in expected:
+        joint = " " if words[0] == "(" else ", "
+        expected = words if expected in ("any value", "value") else f"{expected}{joint}{words}"
+    return FieldError(label, expected, got, allowed_values(node, root))
+
+
+def _tag_told(failed: _Failed, root: Mapping[str, Any]) -> FieldError:
+    """What a tag may be, and which fields go with each of its values."""
+    forms = _forms(failed.node, root)
+    named = failed.failure.words.split("'")[1::2]
+    for name in named:
+        tags = [_constants(form, name) for form in forms]
+        if forms and all(tags):
+            break
+    else:
+        expected = f"{expectation(failed.node, root)} (which of them cannot be told)"
+        return FieldError(path_label(failed.path), expected, show(failed.got))
+    takes = (
+        f"{' or '.join(map(_literal, tag))} takes {_fields(form, without=name)}"
+        for tag, form in zip(tags[:MAX_FIELDS], forms, strict=False)
+    )
+    values = [value for tag in tags for value in tag]
+    expected = f"one of {', '.join(map(_literal, values[:MAX_ALLOWED]))} ({'; '.join(takes)})"
+    given = isinstance(failed.got, dict) and name in failed.got
+    got = show(failed.got[name]) if given else "nothing"
+    return FieldError(path_label((*failed.path, name)), expected, got, tuple(values[:MAX_ALLOWED]))
+
+
+def _constants(form: Mapping[str, Any], name: str) -> list[Any]:
+    node = form.get("properties", {}).get(name)
+    if not isinstance(node, Mapping):
+        return []
+    values = node.get("enum", [node["const"]] if "const" in node else [])
+    return values if isinstance(values, list) else []
+
+
+def _fields(form: Mapping[str, Any], without: str = "") -> str:
+    """The fields of an object in a few words: `name, kind "dog" (optional: lives)`."""
+    properties = form.get("properties", {})
+    required = list(form.get("required", ()))
+    # A constant is what tells one form from another, also where it may be left out.
+    must, may = list[str](), list[str]()
+    for name, node in properties.items():
+        if name == without:
+            continue
+        constant = isinstance(node, Mapping) and "const" in node
+        if name in required or constant:
+            must.append(f"{name} {_literal(node['const'])}" if constant else str(name))
+        else:
+            may.append(str(name))
+    must += [str(name) for name in required if name not in properties]
+    if must and may:
+        return f"{_listed(must)} (optional: {_listed(may)})"
+    return f"{_listed(may)} (optional)" if may else _listed(must) or "no further fields"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:MAX_FIELDS]) + (", …" if len(names) > MAX_FIELDS else "")
 
 
 def step(node: Any, item: Any, root: Mapping[str, Any]) -> Any:
@@ -141,12 +360,12 @@ def allowed_values(node: Any, root: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(found[:MAX_ALLOWED])
 
 
-def expectation(node: Any, root: Mapping[str, Any]) -> str:
+def expectation(node: Any, root: Mapping[str, Any], depth: int = 0) -> str:
     """What a schema expects, in a few words: "integer, at least 1, at most 14"."""
     from toolcrib.schema.words import sentence
 
     node = resolve(node, root)
-    if not isinstance(node, Mapping) or not node:
+    if not isinstance(node, Mapping) or not node or depth > MAX_FIELDS:
         return "any value"
     if isinstance(node.get("enum"), list):
         return "one of " + ", ".join(_literal(value) for value in node["enum"][:MAX_ALLOWED])
@@ -155,15 +374,36 @@ def expectation(node: Any, root: Mapping[str, Any]) -> str:
     for union in ("anyOf", "oneOf"):
         members = node.get(union)
         if isinstance(members, list) and members:
-            return " or ".join(dict.fromkeys(expectation(member, root) for member in members))
-    kind = node.get("type", "value")
-    words = [" or ".join(str(name) for name in kind) if isinstance(kind, list) else str(kind)]
-    if kind == "array" and isinstance(node.get("items"), Mapping):
-        words = [f"array of {expectation(node['items'], root)}"]
-    if kind == "object" and isinstance(node.get("required"), list) and node["required"]:
-        words = ["object with " + ", ".join(str(name) for name in node["required"])]
+            forms = list(dict.fromkeys(expectation(member, root, depth + 1) for member in members))
+            return " or ".join(forms[:MAX_FIELDS]) + (" or …" if len(forms) > MAX_FIELDS else "")
+    kinds = node.get("type", "value")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    words = [" or ".join(_kind(str(kind), node, root, depth) for kind in kinds)]
     limits = [sentence(keyword, value) for keyword, value in node.items() if keyword in LIMITS]
-    return ", ".join([*words, *(said[0].lower() + said[1:-1] for said in limits if said)])
+    words += (said[0].lower() + said[1:-1] for said in limits if said)
+    if isinstance(node.get("propertyNames"), Mapping):
+        words.append(f"keys that are {expectation(node['propertyNames'], root, depth + 1)}")
+    return ", ".join(words)
+
+
+def _kind(kind: str, node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+    """A type in a few words, with what the schema says of its parts."""
+    if kind == "string" and isinstance(node.get("format"), str):
+        words = FORMATS.get(node["format"], f"format: {node['format']}")
+        return f"string, {words}" if words else kind
+    if kind == "string" and isinstance(node.get("contentSchema"), Mapping):
+        return f"string, the JSON text of {expectation(node['contentSchema'], root, depth + 1)}"
+    if kind == "array" and isinstance(node.get("prefixItems"), list):
+        items = ", ".join(expectation(item, root, depth + 1) for item in node["prefixItems"][:MAX_FIELDS])
+        return f"array of {items}, in this order"
+    if kind == "array" and isinstance(node.get("items"), Mapping):
+        return f"array of {expectation(node['items'], root, depth + 1)}"
+    if kind == "object":
+        if node.get("properties") or node.get("required"):
+            return f"object with {_fields(node)}"
+        if isinstance(node.get("additionalProperties"), Mapping):
+            return f"object whose values are {expectation(node['additionalProperties'], root, depth + 1)}"
+    return kind
 
 
 def _literal(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolcrib.compiling.definition import Definition, Hook
 from toolcrib.compiling.docstring import parse_docstring
-from toolcrib.compiling.params import Params, add_to_schema, make_params
+from toolcrib.compiling.params import Params, add_to_schema, is_described, make_params
 from toolcrib.compiling.params_argument import POSITIONAL, params_argument
 from toolcrib.compiling.signature import Parameter, Signature, read_signature
 from toolcrib.compiling.signature_params import signature_params
@@ -134,6 +134,6 @@ def _describe_parameters(params: Params, described: Mapping[str, str]) -> None:
     notes: dict[str, dict[str, Any]] = {}
     for name, text in described.items():
         node = params.schema["properties"].get(name)
-        if isinstance(node, dict) and text and not node.get("description"):
+        if isinstance(node, dict) and text and not is_described(params, name):
             notes[name] = {"description": text}
     add_to_schema(params, notes)

@@ -190,8 +190,10 @@ def _path(core: Any) -> Any:
 
 
 def _shown_as(core: Any, check: Any) -> Any:
-    """A validator with the JSON Schema of a core schema."""
-    shown: Any = {"pydantic_js_functions": [lambda _, handler: handler(core)]}
+    """A validator with the JSON Schema of a core schema, and with what its author says in a `Field`."""
+    told: Any = core.get("metadata") or {}
+    functions = [lambda _, handler: handler(core), *told.get("pydantic_js_functions", ())]
+    shown: Any = {**told, "pydantic_js_functions": functions}
     return core_schema.no_info_plain_validator_function(check, metadata=shown)
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from toolcrib.errors import FieldError
+from toolcrib.schema.words import with_sentences
 
-__all__ = ["Params", "add_to_schema", "make_params"]
+__all__ = ["Params", "add_to_schema", "is_described", "make_params"]
 
 
 class Params(Protocol):
-    """The source of a tool's arguments, as calls need it; `schema` is their canonical JSON Schema."""
+    """The source of a tool's arguments, as calls need it; `schema` is their canonical JSON Schema.
+
+    `unsaid` has, by parameter, the sentences of its description that come from its type and not from its author.
+    """
 
     schema: dict[str, Any]
+    unsaid: Mapping[str, Sequence[str]]
 
     def parse(self, text: str | bytes) -> Any:
         """The validated params of a JSON text. Strict: raises ValueError where the text does not fit.
@@ -39,9 +44,18 @@ def make_params(kind: Any, *, tool: str) -> Params:
     return TypedParams.of_type(kind, tool=tool)
 
 
+def is_described(params: Params, name: str) -> bool:
+    """Whether the author of a parameter has described it."""
+    said = params.schema["properties"][name].get("description", "")
+    return bool(said) and said != " ".join(params.unsaid.get(name, ()))
+
+
 def add_to_schema(params: Params, notes: Mapping[str, Mapping[str, Any]]) -> None:
     """Add keywords to the schemas of parameters, by name. Shared parts of the schema are not changed."""
     properties = params.schema["properties"]
     added = {name: {**properties[name], **note} for name, note in notes.items() if note}
+    for name, node in added.items():
+        if "description" in notes[name] and name in params.unsaid:
+            node["description"] = with_sentences(node["description"], list(params.unsaid[name]))
     if added:
         params.schema = {**params.schema, "properties": {**properties, **added}}

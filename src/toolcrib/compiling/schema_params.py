@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolcrib.errors import FieldError, ToolDefinitionError
-from toolcrib.field_errors import field_errors
+from toolcrib.field_errors import Failure, Member, field_errors
 
 __all__ = ["SchemaParams"]
 
@@ -15,6 +15,7 @@ class SchemaParams:
     """Params from a raw JSON Schema, validated by jsonschema-rs; the params are the plain JSON data."""
 
     def __init__(self, raw: Mapping[str, Any], *, tool: str) -> None:
+        self.unsaid: Mapping[str, Sequence[str]] = {}
         from toolcrib.schema import clean
         from toolcrib.schema.validator import offline_validator
 
@@ -52,16 +53,30 @@ class SchemaParams:
     def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
         if not isinstance(value, dict):
             return (FieldError("", "a JSON object", str(problem)),)
-        return field_errors(self.schema, value, list(self._failures(value)))
+        return field_errors(self.schema, value, _failures(self._validator.iter_errors(value), ()))
 
-    def _failures(self, value: Any) -> Iterator[tuple[tuple[Any, ...], str, str]]:
-        for error in self._validator.iter_errors(value):
-            path = tuple(error.instance_path)
-            kind = type(error.kind).__name__
-            if kind.endswith("Required"):
-                yield (*path, getattr(error.kind, "property", "")), "missing", ""
-            elif kind.endswith(("AdditionalProperties", "UnevaluatedProperties")):
-                for name in getattr(error.kind, "unexpected", ()):
-                    yield (*path, name), "extra", ""
-            else:
-                yield path, "type", error.message
+
+LIMITS = (
+    *("Minimum", "ExclusiveMinimum", "Maximum", "ExclusiveMaximum", "MultipleOf", "MinLength", "MaxLength"),
+    *("Pattern", "Format", "MinItems", "MaxItems", "UniqueItems", "MinProperties", "MaxProperties"),
+    *("Contains", "Not", "AdditionalItems", "UnevaluatedItems"),
+)
+
+
+def _failures(errors: Iterable[Any], above: tuple[Any, ...]) -> Iterator[Failure]:
+    """The errors of jsonschema-rs; those inside of a union say which variant they are about."""
+    for error in errors:
+        path = (*above, *error.instance_path[sum(not isinstance(item, Member) for item in above) :])
+        kind = type(error.kind).__name__.rpartition("_")[2]
+        if kind == "Required":
+            yield Failure((*path, getattr(error.kind, "property", "")), "missing")
+        elif kind in ("AdditionalProperties", "UnevaluatedProperties"):
+            for name in getattr(error.kind, "unexpected", ()):
+                yield Failure((*path, name), "extra")
+        elif kind in ("AnyOf", "OneOfNotValid"):
+            for number, inner in enumerate(error.kind.context):
+                yield from _failures(inner, (*path, Member(number)))
+        elif kind == "PropertyNames":
+            yield Failure(path, "limit")
+        else:
+            yield Failure(path, "limit" if kind in LIMITS else "type")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from toolcrib.compiling.params import Params, add_to_schema
+from toolcrib.compiling.params import Params, add_to_schema, is_described
 from toolcrib.compiling.signature import VAR_KEYWORD, VAR_POSITIONAL, Parameter, Signature, is_nullable
 from toolcrib.compiling.typed_dicts import modern
 from toolcrib.compiling.typed_params import TypedParams
@@ -31,9 +31,7 @@ def signature_params(signature: Signature, tool: str) -> Params:
         absent_is_none = parameter.default is None and is_nullable(hint)
         fields[parameter.name] = (_with_field(hint, parameter), parameter.required or absent_is_none)
     params = TypedParams.of_fields(fields, tool=tool, extras=extras, reserved=signature.contexts)
-    add_to_schema(
-        params, {parameter.name: _note(params.schema, parameter) for parameter in signature.parameters}
-    )
+    add_to_schema(params, {parameter.name: _note(params, parameter) for parameter in signature.parameters})
     return params
 
 
@@ -49,13 +47,13 @@ def _with_field(hint: Any, parameter: Parameter) -> Any:
     return Annotated[(hint, *info.metadata, extra)]
 
 
-def _note(schema: dict[str, Any], parameter: Parameter) -> dict[str, Any]:
+def _note(params: Params, parameter: Parameter) -> dict[str, Any]:
     """Keywords that a TypedDict's schema lacks: the default, and a plain text in Annotated as description."""
-    node = schema["properties"].get(parameter.name)
+    node = params.schema["properties"].get(parameter.name)
     if not isinstance(node, dict):
         return {}
     note: dict[str, Any] = {}
-    if "description" not in node:
+    if not is_described(params, parameter.name):
         texts = [item for item in getattr(parameter.hint, "__metadata__", ()) if isinstance(item, str)]
         if texts:
             note["description"] = " ".join(texts)

@@ -5,30 +5,25 @@ from __future__ import annotations
 import functools
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic_core import SchemaValidator, core_schema, from_json, to_json
 
 from toolcrib.compiling.core_schema import core_schema_of, exact_floats, has_reference, has_type, strict
+from toolcrib.compiling.failures import failure
 from toolcrib.compiling.json_schema import json_schema_of, slim
 from toolcrib.compiling.signature import unresolvable
 from toolcrib.compiling.typed_dicts import modern
+from toolcrib.compiling.unsaid import UNSAID, tell
 from toolcrib.errors import FieldError, ToolDefinitionError
-from toolcrib.field_errors import field_errors
+from toolcrib.field_errors import Failure, field_errors
 from toolcrib.schema import clean
 
 __all__ = ["TypedParams"]
 
 LONG_NUMBER = re.compile(rb"[0-9]{16}")
-FAILURES = {  # Pydantic's types of errors, as the kinds of `field_errors`; every other is a "type"
-    "missing": "missing",
-    "extra_forbidden": "extra",
-    "unexpected_keyword_argument": "extra",
-    "value_error": "rule",
-    "assertion_error": "rule",
-}
 
 
 class TypedParams:
@@ -40,7 +35,12 @@ class TypedParams:
         self._validate_long: Any = None
         # Prebuilt validators of nested models would bring back what was tightened.
         self._validate = SchemaValidator(core, None, False).validate_json
-        self.schema = clean(slim(raw))
+        raw = slim(raw)
+        named = raw.get("properties", {})
+        self.unsaid: Mapping[str, Sequence[str]] = {
+            name: node[UNSAID] for name, node in named.items() if UNSAID in node
+        }
+        self.schema = clean(tell(raw))
         self.schema.pop("description", None)  # a model's docstring is about the model; the tool has its own
         if self.schema.get("type") != "object":
             raise ToolDefinitionError(
@@ -115,23 +115,14 @@ class TypedParams:
 
     def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
         if self._reserved and isinstance(value, dict) and not isinstance(problem, ValidationError):
-            return field_errors(
-                self.schema, value, [((name,), "extra", "") for name in self._reserved if name in value]
-            )
+            reserved = (Failure((name,), "extra") for name in self._reserved if name in value)
+            return field_errors(self.schema, value, reserved)
         if not isinstance(problem, ValidationError):
             return (FieldError("", "a JSON object", str(problem)),)
-        errors = problem.errors(include_url=False, include_context=False, include_input=False)
-        if any(error["type"] == "json_invalid" for error in errors):
+        errors = problem.errors(include_url=False, include_input=False)
+        if any(error["type"] == "json_invalid" and not error["loc"] for error in errors):
             return (FieldError("", "a JSON object", "text that is not JSON"),)
-        failures = [
-            (
-                error["loc"],
-                FAILURES.get(error["type"], "type"),
-                error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, "),
-            )
-            for error in errors
-        ]
-        return field_errors(self.schema, value, failures)
+        return field_errors(self.schema, value, map(failure, errors))
 
 
 def _plain_fields(fields: Mapping[str, tuple[Any, bool]]) -> tuple[Any, Any] | None:

@@ -1,0 +1,75 @@
+"""What Pydantic checks and JSON Schema has no keyword for, as sentences for the description of a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from toolcrib.compiling.failures import KEY_WORDS, limit_text
+
+__all__ = ["RULES", "UNSAID", "tell", "unsaid"]
+
+UNSAID = "x-unsaid"  # the key under which the sentences stand until the descriptions are known
+
+BOUNDS: Final = {
+    "gt": ("More than", "After"),
+    "ge": ("At least", "Not before"),
+    "lt": ("Less than", "Before"),
+    "le": ("At most", "Not after"),
+}
+TIMES: Final = frozenset(("date", "datetime", "time"))
+
+
+def unsaid(core: Mapping[str, Any]) -> list[str]:
+    """The sentences about one core schema."""
+    kind = core["type"]
+    said: list[str] = []
+    if kind in (*TIMES, "timedelta", "decimal"):
+        said += (
+            f"{words[kind in TIMES]} {limit_text(core[key])}." for key, words in BOUNDS.items() if key in core
+        )
+    if kind == "decimal":
+        if core.get("multiple_of") is not None:
+            said.append(f"A multiple of {core['multiple_of']}.")
+        if core.get("max_digits") is not None:
+            said.append(f"At most {core['max_digits']} digits in total.")
+        if core.get("decimal_places") is not None:
+            said.append(f"At most {core['decimal_places']} digits after the decimal point.")
+    if "now_op" in core:
+        said.append(f"In the {core['now_op']}.")
+    if core.get("tz_constraint") == "aware":
+        said.append('With an offset from UTC, such as "Z" or "+02:00".')
+    elif core.get("tz_constraint") == "naive":
+        said.append("Without an offset from UTC.")
+    elif isinstance(core.get("tz_constraint"), int):
+        said.append(f"With an offset of {core['tz_constraint']} seconds from UTC.")
+    if core.get("ascii_only"):
+        said.append("ASCII characters only.")
+    if core.get("allowed_schemes"):
+        said.append(f"Begins with {' or '.join(f'{name}://' for name in core['allowed_schemes'])}.")
+    if kind == "complex":
+        said.append('A complex number such as "1+2j".')
+    keys = str(core.get("keys_schema", {}).get("type")) if kind == "dict" else ""
+    if keys in KEY_WORDS:
+        said.append(f"Each key is {KEY_WORDS[keys]}.")
+    return said
+
+
+RULES: Final = frozenset(
+    (*TIMES, "timedelta", "decimal", "str", "url", "multi-host-url", "complex", "dict")
+)  # the core schemas that `unsaid` knows
+
+
+def tell(schema: Any) -> Any:
+    """A raw JSON Schema with the sentences in its descriptions."""
+    from toolcrib.schema.words import with_sentences
+
+    if isinstance(schema, list):
+        return [tell(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    new = {key: tell(item) for key, item in schema.items()}
+    said = new.pop(UNSAID, None)
+    if isinstance(said, list):
+        new["description"] = with_sentences(str(new.get("description", "")), said)
+    return new

@@ -139,7 +139,7 @@ def test_every_code_is_known_and_stable() -> None:
     assert {code.value for code in ErrorCode} == {
         "unknown_tool", "tool_changed", "invalid_arguments", "precheck", "denied", "rejected",
         "nobody_to_ask", "rate_limited", "timed_out", "cancelled", "failed", "outcome_unknown",
-        "output_too_large", "tool_error",
+        "output_too_large", "tool_error", "waiting",
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ __all__ = [
     "Cancelled",
     "ErrorCode",
     "FieldError",
+    "Suspended",
     "ToolDefinitionError",
     "ToolError",
     "ToolcribError",
@@ -36,6 +37,7 @@ class ErrorCode(StrEnum):
     OUTCOME_UNKNOWN = "outcome_unknown"
     OUTPUT_TOO_LARGE = "output_too_large"
     TOOL_ERROR = "tool_error"
+    WAITING = "waiting"
 
 
 class ToolcribError(Exception):
@@ -62,6 +64,13 @@ class ToolError(ToolcribError):
 
 class Cancelled(ToolcribError):
     """Raised by `ctx.check_cancelled()` in a tool whose call was cancelled or ran out of time."""
+
+
+class Suspended(BaseException):
+    """Ends the run of a tool whose call waits for a person's answer, to run again when the answer is there.
+
+    It is no Exception, so that what a tool does with errors does not apply to it.
+    """
 
 
 @dataclass(frozen=True, slots=True)

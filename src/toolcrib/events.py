@@ -54,10 +54,11 @@ class Event:
 
 @dataclass(slots=True)
 class RunStarted(Event):
-    """A run begins with a task."""
+    """A run begins with a task, or goes on after it waited for answers (`resumed`)."""
 
     task: str
     model: str = ""
+    resumed: bool = False
     kind = "run_started"
 
 

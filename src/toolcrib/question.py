@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey
+from toolcrib.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from toolcrib.repair import Edit
@@ -52,9 +53,15 @@ class Question:
     folders: tuple[str, ...] = ()
     strict: bool = False
 
+    @property
+    def id(self) -> str:
+        """The name under which an answer is given later. It stands for this call, its fingerprint and its digest."""
+        return fingerprint("question", [list(self.key), self.fingerprint, self.digest])[:32]
+
     def to_dict(self) -> dict[str, Any]:
         """The question as plain JSON data, for a page, a queue or a file."""
         return {
+            "id": self.id,
             "key": list(self.key),
             "tool": self.tool,
             "action": self.action,
@@ -157,6 +164,10 @@ class Answer:
     def allows(self) -> bool:
         """Whether the call may run."""
         return self.verdict is not Verdict.NO
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain JSON data; `Answer(**data)` reads it back."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def _is_time(value: Any) -> bool:

@@ -25,8 +25,9 @@ WHOLE = "the budget of the whole run is used up: "
 class Account:
     """Counts what a run uses. What a run within one of its calls uses counts here too, and its limits end both.
 
-    `outer` is the account of the run that the call belongs to; ToolError where runs would lie too deep. `conversation`
-    limits the run together with what its earlier `messages` used.
+    `earlier` is what was used in the conversation before the run. `outer` is the account of the run that the call
+    belongs to; ToolError where runs would lie too deep. `conversation` limits the run together with what its earlier
+    `messages` used.
     """
 
     def __init__(
@@ -41,9 +42,9 @@ class Account:
         self.usage = Usage()
         self.nested: list[Outcome] = []
         self._conversation = conversation
-        self._before = Usage()
+        self.earlier = Usage()
         if conversation != UNLIMITED:
-            self._before = sum((m.usage for m in messages if m.usage is not None), Usage())
+            self.earlier = sum((m.usage for m in messages if m.usage is not None), Usage())
         self._answer: Message | None = None
         self._started = time.monotonic()
         if len(self._with_outer()) > MAX_DEPTH + 1:
@@ -52,6 +53,16 @@ class Account:
     def begin(self) -> None:
         """The run begins: its time counts from now on."""
         self._started = time.monotonic()
+
+    def go_on(self, usage: Usage, earlier: Usage, seconds: float, answer: Message) -> None:
+        """A run that waited goes on: with what it used so far, and with its last answer."""
+        self.usage, self.earlier, self._answer = usage, earlier, answer
+        self._started = time.monotonic() - seconds
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has been running."""
+        return time.monotonic() - self._started
 
     def answered(self, answer: Message, usage: Usage) -> None:
         """Count what a request used. It is noted in the answer, with what runs within its calls use."""
@@ -69,9 +80,9 @@ class Account:
 
     def spent(self) -> str:
         """A sentence that says which limit is reached, of this run or of one that it belongs to; "" if none is."""
-        spent = self.budget.spent(self.usage, time.monotonic() - self._started)
+        spent = self.budget.spent(self.usage, self.seconds)
         if not spent:
-            spent = self._conversation.spent(self._before + self.usage)
+            spent = self._conversation.spent(self.earlier + self.usage)
             spent = f"in this conversation {spent}" if spent else ""
         if spent or self.outer is None:
             return spent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack
 
 from toolcrib.agent.as_tool import AgentToolOptions, agent_tool
@@ -10,6 +10,7 @@ from toolcrib.agent.clear_results import ClearOldResults, tool_in
 from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome
 from toolcrib.agent.run import Run
+from toolcrib.agent.saved_run import Answers, SavedRun
 from toolcrib.agent.settings import AgentSettings, Instructions
 from toolcrib.agent.text_stream import NotFinished
 from toolcrib.events import Event
@@ -75,6 +76,8 @@ class Agent(Generic[Deps]):
         early_start: Calls that only read may begin while the model still writes.
         completion_tool: The model has attempt_completion to end with; without it, it ends by an answer without calls.
         context: A ClearOldResults, which keeps long conversations small.
+        on_question: "suspend" ends a run at its questions, as "waiting", so that `resume` goes on when they are
+            answered; "ask" puts them to the approver.
 
     >>> from toolcrib import Agent, Effect, tool
     >>> from toolcrib.models import Scripted
@@ -106,6 +109,7 @@ class Agent(Generic[Deps]):
         early_start: bool = False,
         completion_tool: bool = True,
         context: ClearOldResults | None = None,
+        on_question: Literal["ask", "suspend"] = "ask",
         **options: Unpack[ToolboxOptions[Deps]],
     ) -> None:
         self._made: list[Any] = []  # what this agent opened, and therefore closes
@@ -131,6 +135,12 @@ class Agent(Generic[Deps]):
             raise TypeError(str(problem).replace("Toolbox.__init__()", "Agent()")) from None
         if toolbox is None:
             self._made.append(box)
+        if on_question not in ("ask", "suspend"):
+            raise TypeError(f"on_question must be 'ask' or 'suspend', got {on_question!r}")
+        if on_question == "suspend" and box.approver is not None:
+            raise TypeError(
+                "a run asks its approver, or it ends at a question (on_question='suspend'): not both"
+            )
         choice = tool_choice if isinstance(tool_choice, ToolChoice) else ToolChoice(tool_choice)
         if completion_tool and not box.registry.has(COMPLETION):
             box.registry.add(attempt_completion, builtin=True)
@@ -155,6 +165,7 @@ class Agent(Generic[Deps]):
             completion_tool=completion_tool,
             context=context,
             read_result=None if context is None else tool_in(box),
+            suspends=on_question == "suspend",
         )
 
     async def __aenter__(self) -> Agent[Deps]:
@@ -234,6 +245,41 @@ class Agent(Generic[Deps]):
     def run_sync(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> Outcome:
         """`run`, for code without an event loop; RuntimeError where one is running."""
         return self.toolbox.run_sync(self.run(task, **options))
+
+    def resume(
+        self,
+        saved: Outcome | Mapping[str, Any],
+        answers: Answers,
+        *,
+        deps: Deps | None = None,
+        transcript: TranscriptFile | None = None,
+    ) -> Run:
+        """Go on at once with a run that waits: `await` it for its Outcome, or iterate over it for its events.
+
+        `saved` is what `outcome.to_json()` gave, perhaps in another process; `answers` are by `question.id`. The policy
+        decides again on each call. Where answers are missing, the run waits again for the rest. ValueError for an
+        answer to a question that does not wait (any more), and for what is no saved run.
+        """
+        if not self._settings.suspends:
+            raise TypeError("only an agent with on_question='suspend' resumes runs")
+        run = Run(self._settings, "", (), deps, transcript, saved=SavedRun.resumed(saved, answers))
+        run.begin()
+        return run
+
+    def resume_sync(
+        self,
+        saved: Outcome | Mapping[str, Any],
+        answers: Answers,
+        *,
+        deps: Deps | None = None,
+        transcript: TranscriptFile | None = None,
+    ) -> Outcome:
+        """`resume`, for code without an event loop; RuntimeError where one is running."""
+
+        async def outcome() -> Outcome:
+            return await self.resume(saved, answers, deps=deps, transcript=transcript)
+
+        return self.toolbox.run_sync(outcome())
 
     async def stream(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
         """The events of a run as they happen, RunFinished last. Leaving the loop cancels the run."""

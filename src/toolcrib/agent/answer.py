@@ -19,7 +19,9 @@ from toolcrib.messages import (
 )
 from toolcrib.models.model import Model, ModelError
 
-__all__ = ["read_answer"]
+__all__ = ["read_answer", "was_cut_off"]
+
+BROKEN_OFF = ("length", "filter", "refusal")  # reasons to stop that may strike in the middle of a call
 
 
 async def read_answer(
@@ -84,3 +86,10 @@ async def _chunks(model: Model, request: Request) -> AsyncGenerator[Chunk | Resp
         closing = getattr(answer, "aclose", None)
         if closing is not None:
             await closing()
+
+
+def was_cut_off(response: Response) -> bool:
+    """Whether the last call may be incomplete: the answer was broken off in the middle of it."""
+    if response.stop_reason in BROKEN_OFF:
+        return True
+    return response.stop_reason not in ("end", "tool_calls") and not response.message.calls[-1].arguments

@@ -9,9 +9,11 @@ from toolcrib.effect import Effect
 from toolcrib.function import tool
 
 if TYPE_CHECKING:
+    from toolcrib.call import ToolCall
+    from toolcrib.result import ToolResult
     from toolcrib.toolbox import ToolList
 
-__all__ = ["COMPLETION", "attempt_completion", "without_completion"]
+__all__ = ["COMPLETION", "attempt_completion", "completion_text", "without_completion"]
 
 COMPLETION = "attempt_completion"
 
@@ -34,3 +36,11 @@ def without_completion(tool_list: ToolList) -> ToolList:
     specs = [spec for spec in tool_list.specs if spec.name != COMPLETION]
     entries = {name: known for name, known in tool_list.entries.items() if name != COMPLETION}
     return replace(tool_list, specs=specs, entries=entries)
+
+
+def completion_text(calls: list[ToolCall], results: list[ToolResult]) -> str | None:
+    """The text of a successful attempt_completion, which may be the user's own tool; None if there was none."""
+    for call, result in zip(calls, results, strict=True):
+        if call.name == COMPLETION and not result.is_error:
+            return result.text
+    return None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from toolcrib.messages import Message, Usage
+from toolcrib.question import Question
 
 __all__ = ["Budget", "Outcome", "Reason"]
 
@@ -22,6 +24,7 @@ class Reason(StrEnum):
     MODEL_ERROR = "model_error"
     TOO_LONG = "too_long"  # for the model's context window
     FAILED = "failed"  # the caller's own code raised, and so does the run
+    WAITING = "waiting"  # for a person's answers: `Agent.resume` goes on
     REFUSED = "refused"  # the model or its provider declined, or the answer was cut off
 
 
@@ -60,6 +63,7 @@ class Outcome:
 
     `detail` says more about the reason; `text` is the final answer or summary. `nested` are the outcomes of the runs
     within its calls, in the order in which they ended; what they used is part of `usage`.
+    `detail` says more about the reason; `text` is the final answer or summary. A run that waits has `questions`.
     """
 
     reason: Reason
@@ -70,6 +74,17 @@ class Outcome:
     run: str
     detail: str = ""
     nested: list[Outcome] = field(default_factory=list)
+    questions: tuple[Question, ...] = ()
+    saved: dict[str, Any] | None = field(default=None, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """A run that waits, as plain JSON data with a format version; `Agent.resume` goes on from it in any process.
+
+        ValueError for a run that does not wait: `messages_to_json(outcome.messages)` saves its conversation.
+        """
+        if self.saved is None:
+            raise ValueError(f"the run does not wait for answers: it ended as {self.reason.value!r}")
+        return self.saved
 
     @property
     def finished(self) -> bool:

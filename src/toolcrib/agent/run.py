@@ -9,17 +9,20 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.account import Account
-from toolcrib.agent.answer import read_answer
+from toolcrib.agent.answer import read_answer, was_cut_off
 from toolcrib.agent.clear_results import CACHE_SECONDS, ClearedRequests
-from toolcrib.agent.completion import COMPLETION, without_completion
+from toolcrib.agent.completion import COMPLETION, completion_text, without_completion
 from toolcrib.agent.outcome import Outcome, Reason
+from toolcrib.agent.saved_run import SavedRun, nested_before, nested_to_dict
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.agent.streaming_turn import StreamingTurn
 from toolcrib.agent.text_stream import text_of
+from toolcrib.agent.transcript import TranscriptFile, recorder
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.errors import ErrorCode
 from toolcrib.events import (
@@ -43,13 +46,13 @@ from toolcrib.models.model import ModelError
 from toolcrib.prepared import Refused
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import Toolbox, ToolList, model_messages
+from toolcrib.toolbox.operator_log import unmasked
+from toolcrib.toolbox.suspension import Suspension
 
 if TYPE_CHECKING:
-    from toolcrib.agent.transcript import TranscriptFile
     from toolcrib.context import Context
     from toolcrib.sink import Subscription
     from toolcrib.toolbox.early_start import EarlyStart
-    from toolcrib.toolbox.report import Record
 
 __all__ = ["Run"]
 
@@ -63,7 +66,6 @@ COUNTED = frozenset(
         ErrorCode.OUTPUT_TOO_LARGE,
     }
 )
-BROKEN_OFF = ("length", "filter", "refusal")  # reasons to stop that may strike in the middle of a call
 SUMMARY = (
     "The limit of turns is reached and no more tools can be called. Summarise for the user what was done, "
     "what was found, and what is still open."
@@ -81,23 +83,33 @@ class Run:
         deps: Any = None,
         transcript: TranscriptFile | None = None,
         within: Context[Any] | None = None,
+        saved: SavedRun | None = None,
     ) -> None:
         self.settings = settings
-        self.messages: list[Message] = list(messages)
         self.id: str
         self.box: Toolbox[Any]
+        self.outcome: Outcome | None = None
+        self._within = within
+        self._task_message = Message.user(task) if isinstance(task, str) else task
         outer: Account | None
         if within is None:
-            self.id, self.box, outer = os.urandom(16).hex(), settings.toolbox, None
+            self.id, self.box, outer = saved.run if saved else os.urandom(16).hex(), settings.toolbox, None
+            self._suspension = None
+            if settings.suspends:
+                self._suspension = saved.suspension if saved is not None else Suspension()
         else:
             self.id, self.box, outer = within.nested_run(settings.toolbox)
             if deps is None and self.box.deps is None:
                 deps = within.deps
-        self.account = Account(settings.budget, settings.conversation_budget, self.messages, outer)
-        self.turns = 0
-        self.restarted = 0  # of the turns: answers that broke off and began again
-        self.outcome: Outcome | None = None
-        self._task_message = Message.user(task) if isinstance(task, str) else task
+            self._suspension = self.box.suspensions.of(self.id)
+            if self._suspension is not None:
+                saved, self.outcome = nested_before(self._suspension, self.id, self._task_message)
+        self._saved = saved
+        self.messages: list[Message] = list(messages) if saved is None else saved.messages
+        earlier = self.messages if saved is None else ()
+        self.account = Account(settings.budget, settings.conversation_budget, earlier, outer)
+        self.turns = 0 if saved is None else saved.turns
+        self.restarted = 0 if saved is None else saved.restarted  # answers that broke off and began again
         self.deps = deps
         self._transcript = transcript
         if transcript is not None and self.box.masking is not None:
@@ -106,8 +118,8 @@ class Run:
         if (context := settings.context) is not None:
             lasts = context.cache_seconds or getattr(settings.model, "cache_seconds", None) or CACHE_SECONDS
             self._cleared = ClearedRequests(context, lasts)
-        self._failures: dict[str, int] = {}
-        self._chosen = False
+        self._failures: dict[str, int] = {} if saved is None else saved.failures
+        self._chosen = saved is not None and saved.chosen
         self._task: asyncio.Task[Outcome] | None = None
         self._stopped = False
         self._events: Subscription | None = None
@@ -120,7 +132,7 @@ class Run:
         return self.account.usage
 
     def __await__(self) -> Generator[Any, Any, Outcome]:
-        return self._outcome().__await__()
+        return self._outcome_or_leave().__await__()
 
     def cancel(self) -> None:
         """Stop the run: its outcome says "cancelled", its transcript stays valid."""
@@ -170,6 +182,13 @@ class Run:
             )
         return self._task
 
+    async def _outcome_or_leave(self) -> Outcome:
+        """The outcome. A tool whose run waits for answers is left, and runs again when they are there."""
+        outcome = await self._outcome()
+        if outcome.reason is Reason.WAITING and self._within is not None and self._suspension is not None:
+            await self._suspension.leave(self._within)
+        return outcome
+
     async def _outcome(self) -> Outcome:
         if self._task is not None and self._task.done() and not self._task.cancelled():
             return self._task.result()  # or what the caller's own code raised
@@ -206,11 +225,20 @@ class Run:
 
     async def _guarded(self) -> Outcome:
         """Run the loop within its wall-time budget. Every way out goes through `_finished`."""
-        deadline = asyncio.timeout(self.settings.budget.seconds)
+        if self.outcome is not None:  # of a run within a call that is made again: it has ended before
+            return self.outcome
+        before, seconds = 0.0 if self._saved is None else self._saved.seconds, self.settings.budget.seconds
+        deadline = asyncio.timeout(None if seconds is None else max(0.0, seconds - before))
         self.account.begin()
+        if self._saved is not None:
+            self.account.go_on(self._saved.usage, self._saved.earlier, before, self.messages[-2])
+        inside: AbstractContextManager[None] = nullcontext()
+        if self._within is not None and self._suspension is not None:
+            inside = self._suspension.inside(self._within)
         try:
-            async with deadline, self.box:
-                return await self._loop()
+            with inside:
+                async with deadline, self.box:
+                    return await self._loop()
         except asyncio.CancelledError:
             outcome = self._finished(Reason.CANCELLED, "", "the run was cancelled")
             if self._stopped:
@@ -232,8 +260,14 @@ class Run:
                 self.settings.read_result.conversations.pop(self.id, None)
 
     async def _loop(self) -> Outcome:
-        await self._open()
-        while True:
+        if self._suspension is not None and self._within is None:
+            self.box.suspensions.begin(self.id, self._suspension)
+        ended: Outcome | None = None
+        if self._saved is None:
+            await self._open()
+        else:
+            ended = await self._go_on(self._saved)
+        while ended is None:
             if spent := self.account.spent():
                 return self._finished(Reason.BUDGET, "", spent)
             if self.turns - self.restarted >= self.settings.max_turns:
@@ -252,13 +286,20 @@ class Run:
                 await streaming.discard()
                 await self._refuse(calls, f"Not run: {spent}.")
                 return self._finished(Reason.BUDGET, response.message.text, spent)
-            results = await self.execute(calls, tool_list, streaming, cut_off=_cut_off(response))
-            text = _completion(calls, results)
-            if text is not None:
-                return self._finished(Reason.COMPLETED, text)
-            paused = self._failing(calls, results)
-            if paused:
-                return self._finished(Reason.PAUSED, response.message.text, paused)
+            results = await self.execute(calls, tool_list, streaming, cut_off=was_cut_off(response))
+            ended = self._after_calls(calls, results)
+        return ended
+
+    def _after_calls(self, calls: list[ToolCall], results: list[ToolResult]) -> Outcome | None:
+        """What the results of a turn make of the run; None where it goes on."""
+        said = self.messages[-2].text
+        if self._suspension is not None and self._suspension.waits_in(self.id):
+            return self._waiting(self._suspension, said)
+        text = completion_text(calls, results)
+        if text is not None:
+            return self._finished(Reason.COMPLETED, text)
+        paused = self._failing(calls, results)
+        return self._finished(Reason.PAUSED, said, paused) if paused else None
 
     async def query(self, tool_list: ToolList, *, may_call: bool = True) -> tuple[Response, StreamingTurn]:
         """Send one request. The answer joins the transcript.
@@ -331,7 +372,7 @@ class Run:
 
         The last call of an answer that was cut off is not run: it may lack arguments and still be valid.
         """
-        record = _recorder(self.messages[-1], self._transcript)
+        record = recorder(self.messages[-1], self._transcript)
         whole = calls[:-1] if cut_off else calls
         last = streaming.streams.pop(len(whole), None)
         if last is not None:
@@ -358,12 +399,65 @@ class Run:
 
     async def _refuse(self, calls: list[ToolCall], words: str) -> None:
         """Answer the calls of a turn with words, and run none."""
-        record = _recorder(self.messages[-1], self._transcript)
+        record = recorder(self.messages[-1], self._transcript)
         for index, call in enumerate(calls):
             result = ToolResult.of(words, code=ErrorCode.DENIED)
             await self.box.execute(Refused(call, CallKey(self.id, self.turns, index), result), record=record)
 
     # -- its parts
+
+    async def _go_on(self, saved: SavedRun) -> Outcome | None:
+        """Go on with a run that waited: the calls of its last turn that have no result yet."""
+        assert self._suspension is not None
+        self.box.begin(self.id, self.messages, self.account)
+        if self._within is None:
+            await self.box.suspensions.restore(self.id, saved.box)
+        if self.settings.read_result is not None:
+            self.settings.read_result.conversations[self.id] = self.messages
+        if self._transcript is not None:
+            self._transcript.catch_up(self.messages)
+        if self.box.sink:
+            users = (message for message in reversed(self.messages) if message.role == "user")
+            task = next(users, self._task_message)
+            self.box.emit(self.id, RunStarted(task.text, self.settings.model.name, resumed=True))
+        calls, done = self.messages[-2].calls, saved.done(self._suspension)
+        results = await self.box.call_turn(
+            calls,
+            run=self.id,
+            turn=self.turns,
+            done=done,
+            deps=self.deps,
+            record=recorder(self.messages[-1], self._transcript),
+        )
+        return self._after_calls(calls, results)
+
+    def _waiting(self, suspension: Suspension, text: str) -> Outcome:
+        """The run ends at its questions, with what `Agent.resume` needs; or with its part, within a call."""
+        saved = SavedRun(
+            run=self.id,
+            messages=self.messages,
+            usage=self.usage,
+            earlier=self.account.earlier,
+            turns=self.turns,
+            restarted=self.restarted,
+            seconds=self.account.seconds,
+            chosen=self._chosen,
+            failures=self._failures,
+            box=self.box.suspensions.saved(self.id),
+            suspension=suspension,
+        )
+        if self._within is not None:
+            suspension.runs[self.id] = nested_to_dict(self._task_message, saved, self._mask)
+            return self._finished(Reason.WAITING, text)
+        actions = ", ".join(question.action for question in suspension.questions)
+        outcome = self._finished(Reason.WAITING, text, f"a person's answer is needed to: {actions}")
+        outcome.questions, outcome.saved = suspension.questions, saved.to_json(self._mask)
+        return outcome
+
+    @property
+    def _mask(self) -> Callable[[Any], Any]:
+        masking = self.box.masking
+        return masking.mask_known_values if masking is not None else unmasked
 
     async def _open(self) -> None:
         fresh: list[Message] = []
@@ -417,6 +511,8 @@ class Run:
 
     def _restarted(self, why: str, calls_were_seen: bool) -> int:
         """The answer begins again. If calls were seen, this is a new turn, so that no key is used twice."""
+        if self._suspension is not None:  # what was started early is void now
+            self._suspension.drop_all(self.id)
         if self.box.sink:
             self.box.emit(self.id, AnswerRestarted(self.turns, why))
         if calls_were_seen:
@@ -480,40 +576,11 @@ class Run:
             self.outcome = Outcome(
                 reason, text, self.messages, account.usage, self.turns, self.id, detail, account.nested
             )
-            if account.outer is not None:
+            if reason is not Reason.WAITING and account.outer is not None:
                 account.outer.nested.append(self.outcome)
+                if self._suspension is not None:  # the call may wait yet, and be run again
+                    ended = nested_to_dict(self._task_message, self.outcome, self._mask)
+                    self._suspension.runs[self.id] = ended
             if self.box.sink:
                 self.box.emit(self.id, RunFinished(reason.value, text, detail))
         return self.outcome
-
-
-def _recorder(message: Message, transcript: TranscriptFile | None) -> Record:
-    """Puts results in their places in a message and in the transcript file.
-
-    It does not lead to the run: a tool's context leads to what records its call, and a run leads to the model's key.
-    """
-    places = message.parts
-
-    def record(key: CallKey, result: ToolResult) -> None:
-        part = places[key.index]
-        assert isinstance(part, ResultPart)
-        part.result = result
-        if transcript is not None:
-            transcript.result(key, result)
-
-    return record
-
-
-def _cut_off(response: Response) -> bool:
-    """Whether the last call may be incomplete: the answer was broken off in the middle of it."""
-    if response.stop_reason in BROKEN_OFF:
-        return True
-    return response.stop_reason not in ("end", "tool_calls") and not response.message.calls[-1].arguments
-
-
-def _completion(calls: list[ToolCall], results: list[ToolResult]) -> str | None:
-    """The text of a successful attempt_completion, which may be the user's own tool; None if there was none."""
-    for call, result in zip(calls, results, strict=True):
-        if call.name == COMPLETION and not result.is_error:
-            return result.text
-    return None

@@ -38,3 +38,4 @@ class AgentSettings:
     completion_tool: bool
     context: ClearOldResults | None
     read_result: ReadResult | None  # the tool that opens again what `context` removed
+    suspends: bool  # a run ends at a question, and goes on by `Agent.resume`

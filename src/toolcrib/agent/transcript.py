@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ from toolcrib.call import FORMAT, CallKey
 from toolcrib.errors import ErrorCode
 from toolcrib.messages import Message, ResultPart, Usage, messages_from_json, messages_to_json
 from toolcrib.result import ToolResult
+from toolcrib.toolbox.report import Record
 
-__all__ = ["TranscriptFile", "read_transcript"]
+__all__ = ["TranscriptFile", "read_transcript", "recorder"]
 
 INTERRUPTED = "The run was interrupted before this call had a result; whether it did its work is unknown."
 
@@ -29,7 +30,8 @@ class TranscriptFile:
         self.mask: Callable[[Any], Any] = lambda record: record
         _drop_cut_line(path)
         self._file = path.open("a", encoding="utf-8", errors="backslashreplace")  # in JSON, \ud800 is itself
-        if self._file.tell() == 0:
+        self._fresh = self._file.tell() == 0
+        if self._fresh:
             self._write({"format": FORMAT})
 
     def message(self, message: Message) -> None:
@@ -43,6 +45,14 @@ class TranscriptFile:
     def usage(self, message: Message) -> None:
         """Append what the last answer used by now, with the runs within its calls."""
         self._write({"usage": messages_to_json([message])["messages"][0]["usage"]})
+
+    def catch_up(self, messages: Iterable[Message]) -> None:
+        """Append a conversation that goes on, unless the file has its beginning already."""
+        for message in messages if self._fresh else ():
+            self.message(message)
+            for index, result in enumerate(message.results):
+                self.result(CallKey("", 0, index), result)
+        self._fresh = False
 
     def _write(self, record: dict[str, Any]) -> None:
         self._file.write(json.dumps(self.mask(record), ensure_ascii=False, default=str) + "\n")
@@ -105,3 +115,20 @@ def _place(messages: list[Message], record: dict[str, Any], path: Path, number: 
     part = parts[index]
     assert isinstance(part, ResultPart)
     part.result = ToolResult.from_dict(record["result"])
+
+
+def recorder(message: Message, transcript: TranscriptFile | None) -> Record:
+    """Puts results in their places in a message and in the transcript file.
+
+    It does not lead to the run: a tool's context leads to what records its call, and a run leads to the model's key.
+    """
+    places = message.parts
+
+    def record(key: CallKey, result: ToolResult) -> None:
+        part = places[key.index]
+        assert isinstance(part, ResultPart)
+        part.result = result
+        if transcript is not None:
+            transcript.result(key, result)
+
+    return record

@@ -14,7 +14,7 @@ from toolcrib.question import Lasting, Scope
 from toolcrib.rules.locked_json import LockedJsonFile
 from toolcrib.toolbox.approvals import Approval
 
-__all__ = ["ApprovalStore"]
+__all__ = ["ApprovalStore", "approval_from_dict"]
 
 TEXTS = ("id", "tool", "identity", "where", "fingerprint", "by", "shown")
 
@@ -47,7 +47,7 @@ class ApprovalStore:
 
     def add(self, approval: Approval) -> None:
         """Store an approval. Raises ToolcribError if that fails."""
-        _approval(asdict(approval))
+        approval_from_dict(asdict(approval))
         with self._file.changing():
             others = [item for item in self._alive(self._listed()) if item.id != approval.id]
             self._file.write([asdict(item) for item in [*others, approval]])
@@ -66,7 +66,7 @@ class ApprovalStore:
         if mark and mark == self._read[0]:
             return self._read[1]
         try:
-            listed = [_approval(item) for item in self._file.read()]
+            listed = [approval_from_dict(item) for item in self._file.read()]
             self._read = mark, listed
             return listed
         except (ValueError, KeyError, TypeError) as problem:
@@ -78,7 +78,7 @@ class ApprovalStore:
         return [item for item in listed if item.expires is None or item.expires > now]
 
 
-def _approval(item: dict[str, Any]) -> Approval:
+def approval_from_dict(item: dict[str, Any]) -> Approval:
     """An approval of JSON data. Raises ValueError, KeyError or TypeError for other data."""
     named: dict[str, Any] = {**item, "scope": Scope(item["scope"]), "lasting": Lasting(item["lasting"])}
     named["prefixes"] = tuple(tuple(prefix) for prefix in item["prefixes"])

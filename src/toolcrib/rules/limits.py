@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,6 +112,16 @@ class RateLimits:
                     counted.runs[run] = max(0, counted.runs.get(run, 0) - 1)
                 elif counted.times:
                     counted.times.pop()
+
+    def resume(self, run: str, taken: Mapping[str, int]) -> None:
+        """Count for the limits of a run what it took before it was saved, by tool."""
+        with self._lock:
+            for counted in self._counted:
+                counted.runs.pop(run, None)
+            for tool, calls in taken.items():
+                for limit, counted in self._counts_of(tool):
+                    if limit.seconds is None:
+                        counted.runs[run] = counted.runs.get(run, 0) + calls
 
     def _counts_of(self, tool: str) -> list[tuple[Limit, _Counted]]:
         return [

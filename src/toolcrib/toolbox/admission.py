@@ -35,6 +35,8 @@ def admission_step(limiter: Limiter | None, audit: AuditLog | None, runs: Runs, 
                     limiter.give_back(run, name)
             if problem:
                 return model_messages.tool_error(f"Nothing was run: {problem}.")
+        if (suspension := runs.suspension(prepared.key.run)) is not None:
+            suspension.taken[name] += 1
         return await next(prepared)
 
     return step

@@ -41,9 +41,7 @@ class Approving:
 
     async def ask(self, question: Question) -> Answer | None:
         """The approver's answer; None when there is no approver, it fails, or it gives no answer."""
-        run = question.key.run
-        if self._sink:
-            self._sink.emit(run, QuestionAsked(question))
+        self.tell_asked(question)
         given: Any = None
         if self.approver is not None:
             import asyncio
@@ -62,10 +60,18 @@ class Approving:
             shown = f"{type(given).__name__} {str(given)[:60]!r}"
             what = f"the approver gave {shown}, which allows nothing"
             self._operator.problem_once("the approver's answers", what, WANTED)
+        self.tell_answered(question, answer)
+        return answer
+
+    def tell_asked(self, question: Question) -> None:
+        """Tell whoever listens that a question waits for an answer."""
+        if self._sink:
+            self._sink.emit(question.key.run, QuestionAsked(question))
+
+    def tell_answered(self, question: Question, answer: Answer | None) -> None:
         if self._sink:
             said = (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
-            self._sink.emit(run, QuestionAnswered(question.key, *said))
-        return answer
+            self._sink.emit(question.key.run, QuestionAnswered(question.key, *said))
 
     async def _reply(self, approver: Approver, question: Question) -> object:
         """What the approver gives. A sync one may wait for a person, so it runs on a thread and not in the loop."""

@@ -22,6 +22,8 @@ from toolcrib.toolbox.registry import Registry, close_tool
 if TYPE_CHECKING:
     import asyncio
 
+    from toolcrib.toolbox.suspension import Suspension
+
 __all__ = ["AskAgain", "Questions"]
 
 ASKED = "; asked because: "
@@ -49,15 +51,23 @@ class Questions:
 
     async def settle(
         self, pending: Pending, deps: Any, asking: asyncio.Lock | None = None
-    ) -> Ready | ToolResult:
+    ) -> Ready | Pending | ToolResult:
         """Ask the approver, and again while what the question rests on changes: the call to run, or a refusal.
 
+        In a run that ends at a question the answer was given beforehand; where it was not, the call stays Pending.
         Calls of a turn ask one after the other, each holding the lock `asking`.
         """
         refusal = model_messages.nobody_to_ask(pending.call.name)
+        suspension = self.decider.runs.suspension(pending.key.run)
+        answer: Answer | None
         for _ in range(MAX_ASKED):
             pending = await self.previews.with_preview(pending)
-            if asking is None:
+            if suspension is not None:
+                given = self._given(pending, suspension)
+                if not isinstance(given, Answer):
+                    return given
+                answer = given
+            elif asking is None:
                 answer = await self.approving.ask(pending.question)
             else:
                 async with asking:
@@ -77,9 +87,25 @@ class Questions:
         if isinstance(prepared, Ready):
             return prepared
         settled = await self.settle(prepared, deps)
+        if isinstance(
+            settled, Pending
+        ):  # the middleware is in the middle of its work, and cannot wait for days
+            settled = model_messages.nobody_to_ask(prepared.call.name)
         if isinstance(settled, ToolResult) and prepared.tool.entry.owned:
             await close_tool(prepared.tool.instance)
         return settled
+
+    def _given(self, pending: Pending, suspension: Suspension) -> Answer | Pending | ToolResult:
+        """The answer that was given beforehand; the call itself while there is none; a refusal if it cannot wait."""
+        question = pending.question
+        answer = suspension.answer(question)
+        if answer is not None:
+            self.approving.tell_answered(question, answer)
+            return answer
+        if not question.strict and self.decider.approvals.covers_call(pending.ready):
+            return Answer(Verdict.YES, by="always")
+        outer = suspension.cannot_wait(question.key, self.decider.runs.parents)
+        return model_messages.cannot_wait(pending.call.name, outer) if outer else pending
 
     async def _ask_unless_covered(self, pending: Pending) -> Answer | None:
         """Ask, unless an "always" that came while this call waited for its turn to ask covers it already."""

@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from toolcrib.call import CallKey, ToolCall
@@ -45,6 +46,7 @@ from toolcrib.toolbox.resolve import Resolver
 from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.runs import UNKNOWN, Limiter, Provenance, Runs
 from toolcrib.toolbox.stats import Statistics
+from toolcrib.toolbox.suspensions import Suspensions
 from toolcrib.toolbox.telemetry import Telemetry
 from toolcrib.toolbox.threads import Portal, Workers
 from toolcrib.toolbox.tool_list import ToolList
@@ -209,8 +211,10 @@ class Toolbox(Watched, Generic[Deps]):
             grace=self._grace,
             timer=self._timer,
         )  # fmt: skip
-        host.inner_call = lambda call, key, deps: path.call(call, key, None, deps, None, None)
         host.nested_box = lambda box, run, most: box._within(self, run, most)
+        self.suspensions = Suspensions(path, self._limiter)
+        host.inner_call = lambda call, key, deps, record: path.call(call, key, None, deps, None, record)
+        host.resumed_call = self.suspensions.go_on
         self._tool_lists = ToolLists(self.registry, decider, host, operator, self._runs)
 
     # -- what is in the box
@@ -378,6 +382,7 @@ class Toolbox(Watched, Generic[Deps]):
         tool_list: ToolList | None = None,
         streams: Mapping[int, CallStream] | None = None,
         early: EarlyStart | None = None,
+        done: Mapping[int, ToolResult] = MappingProxyType({}),
         deps: Deps | None = None,
         timeout: float | None = None,
         record: Record | None = None,
@@ -386,13 +391,14 @@ class Toolbox(Watched, Generic[Deps]):
 
         Calls that only read run side by side and never overtake an earlier one that changes something.
         `streams` are their streams by index (`open_call`), `early` those that started early (`early_start`).
+        `done` are the results that calls of a turn that goes on have already.
         """
         from toolcrib.toolbox.turn import TurnCalls
 
         first, given = CallKey(run, turn, 0), self._deps(deps)
         return await TurnCalls(
             self._path, calls, first, tool_list=tool_list, streams=streams or {}, early=early, deps=given,
-            timeout=timeout, record=record,
+            timeout=timeout, record=record, done=done, suspensions=self.suspensions,
         ).run()  # fmt: skip
 
     async def settle(

@@ -14,7 +14,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import Cancelled, ToolError
 from toolcrib.events import Notice, StatusChanged
 from toolcrib.fingerprint import fingerprint
-from toolcrib.question import Lasting, Question, Scope, Verdict
+from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
@@ -28,25 +28,42 @@ from toolcrib.toolbox.threads import Workers
 if TYPE_CHECKING:
     from toolcrib.access import Access
     from toolcrib.audit import AuditLog
+    from toolcrib.toolbox.report import Record
+    from toolcrib.toolbox.suspension import Suspension
 
 __all__ = ["ContextHost", "InnerCall"]
 
 T = TypeVar("T")
 
-InnerCall = Callable[[ToolCall, CallKey, Any], Awaitable[ToolResult]]
-"""Walks a call that a tool makes along the path of the toolbox: the call, its key, the dependencies."""
+InnerCall = Callable[[ToolCall, CallKey, Any, "Record | None"], Awaitable[ToolResult]]
+"""Walks a call that a tool makes along the path of the toolbox: the call, its key, dependencies, a recorder."""
 
 NOBODY = "This needs approval and nobody could be asked: {}. It was nobody's decision."
+CANNOT_WAIT = (
+    "This needs approval: {}. The call of tool {!r} cannot wait for a person's answer, since it may not be run twice. "
+    "It was nobody's decision."
+)
 MAX_DEPTH = 16  # calls within calls within calls
 
 
 class ContextHost:
     """Implements `toolcrib.context.Host`; the toolbox itself is out of a tool's reach."""
 
-    __slots__ = ("_approving", "_audit", "_decider", "_mask", "_sink", "_workers", "inner_call", "nested_box")
+    __slots__ = (
+        "_approving",
+        "_audit",
+        "_decider",
+        "_mask",
+        "_sink",
+        "_workers",
+        "inner_call",
+        "nested_box",
+        "resumed_call",
+    )
 
     # Set where the path is made, which itself needs a host.
     inner_call: InnerCall
+    resumed_call: Callable[[CallKey, Any, Record | None], Awaitable[ToolResult]]
     nested_box: Callable[[Any, str, Effect], Any]
 
     def __init__(
@@ -103,6 +120,8 @@ class ContextHost:
                 raise ToolError(f"Not done: {problem}.")
         if refusal is not None:
             raise refusal
+        if (suspension := self._decider.runs.suspension(ctx.key.run)) is not None:
+            suspension.journal(ctx).acted = True
 
     async def _allowed(
         self,
@@ -149,8 +168,12 @@ class ContextHost:
             preview=details,
             strict=decision.strict,
         )
-        with ctx._deadline.paused() if person_only and ctx._deadline is not None else nullcontext():
-            answer = await self._approving.ask(question)
+        suspension = decider.runs.suspension(ctx.key.run)
+        if suspension is not None:
+            answer: Answer | None = await self._answered_later(ctx, question, suspension)
+        else:
+            with ctx._deadline.paused() if person_only and ctx._deadline is not None else nullcontext():
+                answer = await self._approving.ask(question)
         if answer is None:
             raise ToolError(NOBODY.format(action))
         if not answer.allows:
@@ -160,6 +183,22 @@ class ContextHost:
             exactly = replace(answer, scope=Scope.ARGUMENTS) if person_only else answer
             decider.approvals.add(question, exactly, subject, identity)
         return f"approved by {answer.by or 'a person'}"
+
+    async def _resumed_call(
+        self, call: ToolCall, key: CallKey, deps: Any, record: Record | None
+    ) -> ToolResult:
+        return await self.resumed_call(key, deps, record)
+
+    async def _answered_later(self, ctx: Context[Any], question: Question, suspension: Suspension) -> Answer:
+        """The answer that was given beforehand. Raises Suspended while there is none, ToolError if it cannot wait."""
+        answer = suspension.answered(ctx, question)
+        if answer is not None:
+            self._approving.tell_answered(question, answer)
+            return answer
+        if outer := suspension.cannot_wait(question.key, self._decider.runs.parents):
+            raise ToolError(CANNOT_WAIT.format(question.action, outer))
+        self._approving.tell_asked(question)
+        return await suspension.leave(ctx, [question])
 
     def remembered_approvals(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]:
         definition = ctx._definition
@@ -178,7 +217,15 @@ class ContextHost:
         if depth > MAX_DEPTH:
             return model_messages.too_deep(name, MAX_DEPTH)
         ctx._inner += 1
-        return await self.inner_call(ToolCall(name, arguments), CallKey(run, 0, ctx._inner), ctx.deps)
+        call, key, runs = ToolCall(name, arguments), CallKey(run, 0, ctx._inner), self._decider.runs
+        suspension = runs.suspension(ctx.key.run)
+        if suspension is None:
+            return await self.inner_call(call, key, ctx.deps, None)
+        walk = self.inner_call if key not in suspension.saved else self._resumed_call
+        result = await suspension.inner_call(ctx, call, key, walk)
+        if result.outside:  # also where it was taken in before the run was suspended
+            runs.add_taint(run, name)
+        return result
 
     def nested_run(self, ctx: Context[Any], box: Any) -> NestedRun:
         runs = self._decider.runs

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.call import CallState
 from toolcrib.content import Text
 from toolcrib.context import Context, Host
-from toolcrib.errors import Cancelled, ToolError, traceback_text
+from toolcrib.errors import Cancelled, Suspended, ToolError, traceback_text
 from toolcrib.events import CallRetried, StatusChanged
 from toolcrib.facts import MaxOutput
 from toolcrib.prepared import Ready
@@ -174,6 +174,8 @@ class Execution(Deadline):
                 return model_messages.no_worker(name, self.seconds)
             case NotStarted():
                 return model_messages.cancelled(name, started=False)
+            case Suspended():  # the path looks whether a question is open
+                return model_messages.waiting(name)
             case Cancelled() | asyncio.CancelledError():  # whether the caller was, too, `interrupted` says
                 return model_messages.cancelled(name)
             case _:

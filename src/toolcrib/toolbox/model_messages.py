@@ -164,6 +164,24 @@ def nobody_to_ask(name: str) -> ToolResult:
     )
 
 
+def waiting(name: str) -> ToolResult:
+    return ToolResult.of(
+        f'The call of tool "{name}" has not run: it waits for a person\'s answer, which has not come yet. '
+        "Do not count on it, and do not call the tool again for it.",
+        code=ErrorCode.WAITING,
+    )
+
+
+def cannot_wait(name: str, outer: str) -> ToolResult:
+    """A question inside a call that cannot be run again from its beginning, so that nobody could be waited for."""
+    return ToolResult.of(
+        f'Tool "{name}" needs approval, and was not run: the call of tool "{outer}" that it is part of cannot wait '
+        f"for a person's answer, since that may not be run twice. This was nobody's decision. If it is needed, call "
+        f'"{name}" by itself.',
+        code=ErrorCode.NOBODY_TO_ASK,
+    )
+
+
 def timed_out(name: str, seconds: float) -> ToolResult:
     return ToolResult.of(
         f'Tool "{name}" was stopped after {seconds:g} seconds without a result. '

@@ -10,7 +10,7 @@ The policy decides once, when a call is prepared. It decides again only where th
 | a person was asked, which takes time                       | `Questions.answered`                 |
 | an earlier call of the turn had to end first               | `turn.py`: `finish` with `kept`      |
 | the policy or the registry changed in the turn             | `turn.py`: `finish` with `kept`      |
-| the call was saved and restored                            | `restore.py`, which prepares it anew |
+| the call was saved and restored, also with its whole run   | `restore.py`, which prepares it anew |
 | a person or a middleware changed the call                  | it is prepared anew, like any call   |
 
 A call that runs in the same breath in which it was prepared is not decided again.
@@ -142,7 +142,7 @@ class CallPath:
         if not kept and type(prepared) is Ready and not self.runaway:  # nobody else can execute it
             return await self._run(prepared, deps, timeout, record)
 
-        async def granted() -> Ready | ToolResult:
+        async def granted() -> Ready | Pending | ToolResult:
             checked: Prepared | ToolResult = prepared
             if kept and isinstance(prepared, Ready):
                 checked = await self.questions.recheck(prepared)
@@ -156,7 +156,7 @@ class CallPath:
     async def _execute_once(
         self,
         prepared: Prepared,
-        granted: Callable[[], Awaitable[Ready | ToolResult]],
+        granted: Callable[[], Awaitable[Ready | Pending | ToolResult]],
         deps: Any,
         timeout: float | None,
         record: Record | None,
@@ -184,7 +184,23 @@ class CallPath:
             raise
         if isinstance(outcome, ToolResult):
             return await self.refuse(to_close, outcome, record)
+        if isinstance(outcome, Pending):
+            return await self.wait(outcome, record)
         return await self._run(outcome, deps, timeout, record)
+
+    async def wait(self, prepared: Ready | Pending, record: Record | None) -> ToolResult:
+        """Leave a call waiting, in a run that ends at its questions; what a model would read meanwhile is recorded."""
+        suspension = self.runs.suspension(prepared.key.run)
+        if suspension is not None and prepared.key not in suspension.waiting:  # it has not run
+            for question in suspension.waits(prepared):
+                self.questions.approving.tell_asked(question)
+            if prepared.tool.entry.owned:
+                await close_tool(prepared.tool.instance)
+        result = model_messages.waiting(prepared.call.name)
+        prepared.execution.end(result)
+        if record is not None:
+            self.report.recorded(record, prepared.key, result)
+        return result
 
     def basis(self) -> tuple[Policy, tuple[int, ...]]:
         """What calls that are prepared now are decided on: the policy, and the version of the registry."""
@@ -218,7 +234,7 @@ class CallPath:
         else:
             work = self._through_steps(executor, ready, deps, timeout)
         result = await work
-        to_raise, ready = work.to_raise, work.ready
+        to_raise, ready, inside = work.to_raise, work.ready, work.inner_calls
         if ready.tool.entry.owned or work.others:
             for executed in (ready, *work.others):
                 if executed.tool.entry.owned and executed not in self.runaway:
@@ -226,11 +242,17 @@ class CallPath:
                         await close_tool(executed.tool.instance)
                     except BaseException as cancelled:  # the result is recorded all the same
                         to_raise = to_raise or cancelled
+        if inside:
+            self.runs.close_inner(ready.key)
+        if self.runs.suspensions:
+            suspension = self.runs.suspension(ready.key.run)
+            if suspension is not None and suspension.waits_inside(
+                ready, result, cancelled=to_raise is not None
+            ):
+                return await self.wait(ready, record)
         if self._took_in(ready) or work.outside:
             result.outside = True
         self.report.ended(ready, result, self.timer() - started, work.problem, record)
-        if work.inner_calls:
-            self.runs.close_inner(ready.key)
         if to_raise is not None:
             raise to_raise
         return result

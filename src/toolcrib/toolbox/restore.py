@@ -15,12 +15,15 @@ from toolcrib.toolbox.prepare import Preparation
 __all__ = ["restored_call"]
 
 
-async def restored_call(data: Any, preparation: Preparation, decider: Decider, deps: Any) -> Prepared:
-    """A saved call, prepared anew; Refused if it is not what was saved."""
+async def restored_call(
+    data: Any, preparation: Preparation, decider: Decider, deps: Any, *, changed: Any = None
+) -> Prepared:
+    """A saved call, prepared anew; Refused if it is not what was saved. `changed` are arguments that a person gave."""
     call, key, saved, result = prepared_from_json(data)
     if result is not None:
         return Refused(call, key, result)
-    prepared = await preparation.prepare(call, key, deps=deps)
+    given = call if changed is None else replace(call, arguments=changed, problem="")
+    prepared = await preparation.prepare(given, key, deps=deps)
     if isinstance(prepared, Refused):
         return prepared
     if prepared_to_json(prepared)["fingerprint"] != saved:
@@ -29,6 +32,10 @@ async def restored_call(data: Any, preparation: Preparation, decider: Decider, d
         # Why it was asked about (what the run took in, say) may not be known here: it stays a question.
         reason = str(data.get("reason") or "it was asked about before")
         prepared = decider.asked(prepared, Decision(Verb.ASK, reason), reason)
+    if changed is not None:
+        ready = prepared.ready if isinstance(prepared, Pending) else prepared
+        ready = ready._replace(call=call, edits=(), changed=True)
+        prepared = replace(prepared, ready=ready) if isinstance(prepared, Pending) else ready
     if isinstance(prepared, Pending):  # what the person was shown rests on what was there then
         question = replace(prepared.question, digest=str(data.get("digest") or ""))
         prepared = replace(prepared, question=question)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolcrib.call import CallKey
 from toolcrib.sink import EventSink
+
+if TYPE_CHECKING:
+    from toolcrib.toolbox.suspension import Suspension
 
 __all__ = ["Limiter", "Provenance", "Runs"]
 
@@ -39,6 +43,7 @@ class Runs:
         self._sink = sink
         self._provenance: dict[str, Provenance] = {}
         self._approved: dict[str, list[tuple[Any, Any]]] = {}
+        self.suspensions: dict[str, Suspension] = {}
         self._described: dict[str, dict[Any, Any]] = {}
         self._accounts: dict[str, Any] = {}
 
@@ -49,6 +54,11 @@ class Runs:
     def is_nested(self, run: str) -> bool:
         """Whether a run belongs to a call of another run."""
         return run in self._sink.parents
+
+    @property
+    def parents(self) -> Mapping[str, str]:
+        """The run that each run of inner calls belongs to."""
+        return self._sink.parents
 
     def open_inner(self, key: CallKey) -> tuple[str, int]:
         """The run of the calls that a tool makes in its call, and how deep calls within calls are by now."""
@@ -75,6 +85,7 @@ class Runs:
         self._provenance.pop(run, None)
         self._approved.pop(run, None)
         self._accounts.pop(run, None)
+        self.suspensions.pop(run, None)
         self._sink.forget(run)
 
     # -- what factories made
@@ -123,6 +134,20 @@ class Runs:
             run = self._sink.parents[run]
             names.append(run)
         return names
+
+    # -- questions that wait
+
+    def suspension(self, run: str) -> Suspension | None:
+        """Where the questions of a run wait, if it ends at a question; those of calls within calls count to it."""
+        if not self.suspensions:
+            return None
+        return next(
+            (self.suspensions[name] for name in self._with_parents(run) if name in self.suspensions), None
+        )
+
+    def suspend(self, run: str, suspension: Suspension) -> None:
+        """Let the questions of a run wait."""
+        self.suspensions[run] = suspension
 
     # -- approvals
 

@@ -22,6 +22,7 @@ from toolcrib.toolbox.resources import Resources, in_conflict, resources_of
 if TYPE_CHECKING:
     from toolcrib.toolbox.call_stream import CallStream
     from toolcrib.toolbox.early_start import EarlyStart
+    from toolcrib.toolbox.suspensions import Suspensions
     from toolcrib.toolbox.tool_list import ToolList
 
 __all__ = ["TurnCalls"]
@@ -42,6 +43,8 @@ class TurnCalls:
         deps: Any,
         timeout: float | None,
         record: Record | None,
+        done: Mapping[int, ToolResult],
+        suspensions: Suspensions,
     ) -> None:
         self._path = path
         self._calls = calls
@@ -56,14 +59,17 @@ class TurnCalls:
         self._asking = asyncio.Lock() if several else None
         self._basis = path.basis() if several else None
         self._prepared: list[Prepared | None] = []
-        self._results: list[ToolResult | None] = [None] * len(calls)
+        self._results: list[ToolResult | None] = [done.get(index) for index in range(len(calls))]
+        self._suspensions = suspensions
+        self._suspension = suspensions.of(first.run)
 
     async def run(self) -> list[ToolResult]:
         originals = _first_of_duplicates(self._calls)
         early = self._early
         try:
             for index, call in enumerate(self._calls):
-                self._prepared.append(None if index in originals else await self._prepare(index, call))
+                known = index in originals or self._results[index] is not None
+                self._prepared.append(None if known else await self._prepare(index, call))
             if early is not None:
                 taken = [item for item in self._prepared if item is not None and early.started(item)]
                 await early.discard(but={item.key.index for item in taken})
@@ -77,11 +83,18 @@ class TurnCalls:
                 await stream.discard()
             raise
         for index, original in originals.items():
+            if self._results[index] is not None:
+                continue
             unused = self._streams.get(index)
             if unused is not None:
                 await unused.discard()
             same = self._results[original]
             assert same is not None
+            if self._waits(self._keys[original]):  # so does this one, and has no result of its own
+                self._results[index] = same
+                if self._record is not None:
+                    self._path.report.recorded(self._record, self._keys[index], same)
+                continue
             repeated = Refused(self._calls[index], self._keys[index], same)
             self._results[index] = self._path.report.refused(repeated, self._record)
         return [result for result in self._results if result is not None]
@@ -90,6 +103,8 @@ class TurnCalls:
         if self._early is not None and (started := self._early.prepared(index, call)) is not None:
             return started
         key, stream = self._keys[index], self._streams.get(index)
+        if self._suspension is not None and key in self._suspension.saved:
+            return await self._suspensions.restored(key, self._deps)
         if stream is None:
             prepared = self._path.preparation.without_awaiting(call, key, self._tool_list)
             if prepared is not None:
@@ -99,7 +114,7 @@ class TurnCalls:
     async def _run_ordered(self) -> None:
         """Run each call as soon as no earlier call that conflicts with it runs. Refused calls are answered at once."""
         alone = len(self._calls) == 1 and self._early is None
-        running: list[tuple[Effect, Resources, asyncio.Task[None]]] = []
+        running: list[tuple[Effect, Resources, asyncio.Task[bool]]] = []
         try:
             for index, item in enumerate(self._prepared):
                 if item is None:
@@ -123,25 +138,38 @@ class TurnCalls:
             await asyncio.gather(*(task for _, _, task in running), return_exceptions=True)
             raise
 
-    async def _run_after(self, index: int, item: Prepared, before: list[asyncio.Task[None]]) -> None:
-        """Run a call once others have ended. It is decided on again if it waited for them, or if the policy changed."""
+    async def _run_after(self, index: int, item: Prepared, before: list[asyncio.Task[bool]]) -> bool:
+        """Run a call once others have ended; returns whether it waits for an answer, so that later ones have to, too.
+
+        It is decided on again if it came after others, or if the policy changed.
+        """
         if before:
             await asyncio.wait(before)
         started = self._early.task(item) if self._early is not None else None
         if started is not None:
             self._results[index] = await started
-            return
+            return self._waits(item.key)
+        if self._suspension is not None and any(task.result() for task in before):
+            assert not isinstance(item, Refused)
+            self._results[index] = await self._suspensions.hold_back(item, self._record)
+            return True
         changed = self._basis is not None and not self._path.still_decided_on(self._basis)
         kept = bool(before) or self._early is not None or changed
         self._results[index] = await self._path.finish(
             item, self._deps, self._timeout, self._record, kept=kept, asking=self._asking
         )
+        return self._waits(item.key)
+
+    def _waits(self, key: CallKey) -> bool:
+        return self._suspension is not None and key in self._suspension.waiting
 
     async def _answer_the_rest(self) -> None:
         """The turn was cut short: calls that have no recorded result yet are recorded as cancelled."""
         for index, call in enumerate(self._calls):
             item = self._prepared[index] if index < len(self._prepared) else None
-            if item is not None and item.execution.result is not None:
+            if self._suspension is not None and self._suspension.drop(self._keys[index]):
+                item = None  # it waited, and will not any more
+            elif self._results[index] is not None or (item is not None and item.execution.result is not None):
                 continue
             unrun = model_messages.cancelled(call.name, started=False)
             if item is None:

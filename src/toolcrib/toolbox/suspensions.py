@@ -1,0 +1,109 @@
+"""The runs of a toolbox that end at their questions: how they are saved, and how they and their calls go on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.call import CallKey
+from toolcrib.compiling.definition import Definition
+from toolcrib.facts import Facts
+from toolcrib.fingerprint import fingerprint
+from toolcrib.prepared import Pending, Prepared, Ready, Refused
+from toolcrib.question import Answer, Verdict
+from toolcrib.result import ToolResult
+from toolcrib.toolbox.ask import AskAgain
+from toolcrib.toolbox.path import CallPath
+from toolcrib.toolbox.registry import Entry
+from toolcrib.toolbox.report import Record
+from toolcrib.toolbox.restore import restored_call
+from toolcrib.toolbox.runs import Limiter
+
+if TYPE_CHECKING:
+    from toolcrib.toolbox.suspension import Suspension
+
+__all__ = ["Suspensions"]
+
+
+@dataclass(slots=True)
+class Suspensions:
+    """Saves runs that wait for answers, and lets them and their calls go on."""
+
+    path: CallPath
+    limiter: Limiter | None
+
+    def begin(self, run: str, suspension: Suspension) -> None:
+        """Let the questions of a run wait, in the place of being put to the approver."""
+        self.path.runs.suspend(run, suspension)
+        resume = getattr(self.limiter, "resume", None)  # of a limiter that counts what a run took before
+        if suspension.taken and resume is not None:
+            resume(run, suspension.taken)
+
+    def of(self, run: str) -> Suspension | None:
+        """Where the questions of a run wait; None where they are put to the approver."""
+        return self.path.runs.suspension(run)
+
+    # -- runs
+
+    def saved(self, run: str) -> dict[str, Any]:
+        """What is remembered of a run, as JSON data: approvals that hold for the run, and its taint."""
+        runs = self.path.runs
+        approvals = [{"of": _kind_of(tool), **asdict(approval)} for tool, approval in runs.approved(run)]
+        return {"approvals": approvals, "taint": sorted(runs.provenance(run).taint)}
+
+    async def restore(self, run: str, data: dict[str, Any]) -> None:
+        """Remember what was saved of a run. An approval holds only for a tool that is what it was."""
+        from toolcrib.rules.approvals import approval_from_dict
+
+        runs, registry = self.path.runs, self.path.questions.registry
+        for tool in data["taint"]:
+            runs.add_taint(run, tool)
+        for item in data["approvals"]:
+            approval = approval_from_dict({name: value for name, value in item.items() if name != "of"})
+            subject, identity = _subject(await registry.entry(approval.tool), item["of"])
+            if subject is not None and identity == approval.identity:
+                runs.add_approved(run, subject, approval)
+
+    # -- calls
+
+    async def go_on(self, key: CallKey, deps: Any, record: Record | None) -> ToolResult:
+        """Walk a call that waited when its run was saved to its result."""
+        return await self.path.finish(await self.restored(key, deps), deps, None, record)
+
+    async def restored(self, key: CallKey, deps: Any) -> Prepared:
+        """A call that waited when its run was saved. What a person allowed before is not asked about again."""
+        path, suspension = self.path, self.of(key.run)
+        assert suspension is not None
+        saved = suspension.saved[key]
+        changed = saved.get("arguments")
+        prepared = await restored_call(saved["call"], path.preparation, path.decider, deps, changed=changed)
+        why = saved.get("approved")
+        if why is None or isinstance(prepared, Refused):
+            return prepared
+        if isinstance(prepared, Pending):
+            again = replace(prepared, question=replace(prepared.question, digest=""))
+            granted = await path.questions.answered(again, Answer(Verdict.YES), deps)
+            if isinstance(granted, ToolResult):
+                return Refused(prepared.call, key, granted)
+            prepared = granted.pending if isinstance(granted, AskAgain) else granted
+        return prepared._replace(approved=True, why=why) if isinstance(prepared, Ready) else prepared
+
+    async def hold_back(self, prepared: Ready | Pending, record: Record | None) -> ToolResult:
+        """A call that must come after a call that waits: it waits too, and what it would ask is asked now."""
+        if isinstance(prepared, Pending):
+            prepared = await self.path.questions.previews.with_preview(prepared)
+        return await self.path.wait(prepared, record)
+
+
+def _kind_of(tool: object) -> str:
+    """What an approval was given for: a call, a tool's question, or a permission that only a person gives."""
+    return {Entry: "call", Definition: "ask", Facts: "permission"}[type(tool)]
+
+
+def _subject(entry: Entry | None, kind: str) -> tuple[Any, str]:
+    definition = entry.definition() if entry is not None else None
+    if entry is None or definition is None:
+        return None, ""
+    if kind == "permission":
+        return definition.facts, fingerprint(definition.identity, kind)
+    return (entry if kind == "call" else definition), definition.identity

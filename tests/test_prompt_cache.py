@@ -8,11 +8,23 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.legal_bodies import CHECKERS
 from tests.properties import examples
-from tests.test_codec_journeys import ROUTES, SPECS, answered_by, body_for, full_conversation, journeys
+from tests.test_codec_journeys import (
+    PICTURE,
+    ROUTES,
+    SPECS,
+    answered_by,
+    asked,
+    body_for,
+    full_conversation,
+    journeys,
+    marks,
+    results,
+)
 from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_messages import AnthropicMessagesCodec
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
@@ -21,7 +33,7 @@ from toolcrib.codecs.catalog import codec_named
 from toolcrib.codecs.codec import Codec
 from toolcrib.codecs.text.codec import TextCodec
 from toolcrib.codecs.text.formats import BY_NAME
-from toolcrib.content import Image, Text
+from toolcrib.content import Text
 from toolcrib.messages import Message, Request, ResultPart, ToolChoice, messages_from_json, messages_to_json
 from toolcrib.models.anthropic import AnthropicMessages
 from toolcrib.models.bedrock import BedrockConverse, BedrockMessages
@@ -43,8 +55,7 @@ def turns_of(route: str, turns: int = 4) -> list[Message]:
     conversation = [Message.system("Be brief."), Message.user("go")]
     for number in range(turns):
         answer = answered_by(route, CALLS, f"t{number}", think=True, speak=number % 2 == 0)
-        results = [ToolResult((Text(f"result {number}"), Image(data="AAAA", media_type="image/png")))] * 2
-        told = [ResultPart(call, result) for call, result in zip(answer.calls, results, strict=True)]
+        told = [ResultPart(call, ToolResult((Text(f"result {number}"), PICTURE))) for call in answer.calls]
         conversation += [answer, Message("tool", [*told])]
     last = answered_by(route, [], "end", think=True, speak=True)
     return [*conversation, last, Message.user("and now?"), last]
@@ -52,8 +63,8 @@ def turns_of(route: str, turns: int = 4) -> list[Message]:
 
 def bodies_of(route: str, conversation: list[Message], tools: list[ToolSpec]) -> list[dict[str, Any]]:
     """The bodies of the requests that the answers of a conversation came from."""
-    asked = [index for index, message in enumerate(conversation) if message.role == "assistant"]
-    return [body_for(route, conversation[:index], tools) for index in asked if index]
+    ends = [index for index, message in enumerate(conversation) if message.role == "assistant"]
+    return [body_for(route, conversation[:end], tools) for end in ends if end]
 
 
 def conversation_in(body: dict[str, Any]) -> Any:
@@ -103,6 +114,34 @@ def test_the_last_request_without_calls_keeps_the_tools_where_the_provider_can_b
     )
     if "none" in codec.features.tool_choice:
         assert none.get("tools") == free.get("tools")
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[Message]:
+    """Answers of several providers in one conversation, as an agent has it: all calls have results."""
+    conversation = [Message.system("Be brief."), Message.user("go")]
+    for number in range(draw(st.integers(1, 4))):
+        answer = answered_by(
+            draw(st.sampled_from(sorted(ROUTES))),
+            draw(st.lists(asked, max_size=3)),
+            f"{draw(marks)}n{number}",
+            think=draw(st.booleans()),
+            speak=draw(st.booleans()),
+        )
+        told = [ResultPart(call, draw(results)) for call in answer.calls]
+        conversation += [answer, Message("tool", [*told])] if told else [answer]
+        if not told or draw(st.booleans()):
+            conversation.append(Message.user("on", *draw(st.sampled_from([[], [PICTURE]]))))
+    return [*conversation, Message("assistant", [Text("end")])]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@examples(30)
+@given(conversation=conversations())
+def test_any_request_of_an_agent_begins_with_the_one_before_it(
+    route: str, conversation: list[Message]
+) -> None:
+    check_prefixes(bodies_of(route, conversation, SPECS))
 
 
 # -- the marks of Anthropic and Bedrock
@@ -246,6 +285,6 @@ def test_models_that_write_text_are_sent_the_same_beginning_too(name: str) -> No
         call = ToolCall("search", '{"q": "x", "a": 1}', f"call_{number}")
         conversation += [Message("assistant", [Text("I look."), call])]
         conversation += [Message("tool", [ResultPart(call, ToolResult.of(f"result {number}"))])]
-    asked = [index for index, message in enumerate(conversation) if message.role == "assistant"]
-    requests = [Request(conversation[:index], [SEARCH]) for index in asked]
+    ends = [index for index, message in enumerate(conversation) if message.role == "assistant"]
+    requests = [Request(conversation[:end], [SEARCH]) for end in ends]
     check_prefixes([codec.request(request, model="qwen3", stream=True) for request in requests])

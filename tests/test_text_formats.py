@@ -242,9 +242,9 @@ def test_what_is_read(format: str, text: str, expected: list[Any]) -> None:
 
 def test_text_streams_at_once_and_no_half_tag_shows() -> None:
     parser = text_parser("hermes")
-    assert parser.feed("Well, a <b") == [TextChunk("Well, a <b")]
-    assert parser.feed("old word <tool") == [TextChunk("old word")]
-    assert parser.feed("s are fine") == [TextChunk(" <tools are fine")]
+    assert parser.feed("Well, a <w") == [TextChunk("Well, a <w")]
+    assert parser.feed("ild word <tool") == [TextChunk("ild word")]
+    assert parser.feed("s are fine") == [TextChunk(" <tools are"), TextChunk(" fine")]
     assert parser.feed('<tool_call>{"name": "f", "arg') == [CallChunk(0, "")][:0]
     assert parser.feed('uments": {"a": ') == [CallChunk(0, "f"), CallChunk(0, arguments='{"a": ')]
     assert parser.feed("1}") == [CallChunk(0, arguments="1}")]

@@ -27,6 +27,15 @@ SHOWN = {
     "an example": "For example:\n{}",
     "a description": "A call looks like this: {} and so on.",
     "thinking": "<think>{}</think>ok",
+    "declared tools": "The tools:\n<tools>\n{}\n</tools>\nok",
+    "declared tools, on one line": "<available_tools>{}</available_tools>",
+    "declared tools of Mistral": "[AVAILABLE_TOOLS]{}[/AVAILABLE_TOOLS]",
+    "a result that the model made up": "<tool_response>\n{}\n</tool_response>",
+    "a result with a name": '<tool_result name="x">{}</tool_result>',
+    "a comment": "<!-- {} -->",
+    "a document": "<document>\n{}\n</document>",
+    "an element of code": "<code>{}</code>",
+    "an element of thinking": "<reasoning>{}</reasoning>ok",
     "thinking that does not end": "<think>Hm {}",
     "thinking of which only the end is there": "Hm {}</think>ok",
 }
@@ -81,7 +90,7 @@ BROKEN = {
     "a word before it": lambda text: text.replace('{"name": "bravo"', 'oops {"name": "bravo"'),
 }
 # What belongs to nobody is for the user in these.
-SHOWN_AS_TEXT = {"functionary_v3.2", "schoober"}
+SHOWN_AS_TEXT = {"functionary_v3.2", "schoober", "tool_call"}
 NO_BEGINNING = ("its name is empty", "a word before it")
 
 
@@ -278,9 +287,89 @@ def test_real_calls_run_after_code_and_examples(format: str) -> None:
     call = a_call(format, "shell", command="id")
     if call[0] not in "[{":
         for before in (
+            "There are many in <tools> here.\n\n",
+            "<code> and <document> are tags.\n\n",
+            "<tools>\nnone\n</tools>\n",
+            "<reasoning>so</reasoning>",
             "I use `a`b` and ``c``.\n\n",
             "```py\nx = 1\n```\n",
             "For example, this. Let me look:\n",
             'It is "so".\n',
         ):
             assert len(runnable(before + call, format)) == 1, before
+
+
+# Formats whose rows say themselves what these words mean.
+TURN_ENDS = (
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|endoftext|>",
+    "<|END_OF_TURN_TOKEN|><EOS_TOKEN>",
+    "<|end|>\n<|endoftext|>\n",
+)
+
+
+@each("format", [name for name in ALL if name != "harmony"])  # whose messages end with tokens of its own
+@each("end", TURN_ENDS)
+def test_the_token_that_ends_the_answer_is_no_text(format: str, end: str) -> None:
+    call = a_call(format, "shell", command="id")
+    for text, said, runs in ((f"Done.{end}", "Done.", 0), (f"{call}{end}", "", 1)):
+        parser = text_parser(format, TOOLS)
+        chunks = [chunk for character in text for chunk in parser.feed(character)] + parser.finish()
+        assert parser.parsed() == parse_text(text, format, TOOLS)
+        assert (parser.parsed().text.strip(), len(runnable(text, format))) == (said, runs)
+        assert "".join(chunk.text for chunk in chunks if isinstance(chunk, TextChunk)).strip() == said
+
+
+APRIEL = a_call("apriel", "shell", command="id")
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "said", "runs"),
+    [
+        (
+            "Here are my reasoning steps:\nHm.\n[BEGIN FINAL RESPONSE]\nYes.\n[END FINAL RESPONSE]\n<|end|>",
+            "Hm.",
+            "Yes.",
+            0,
+        ),
+        ("Hm.\n[BEGIN FINAL RESPONSE]\nYes.\n[END FINAL RESPONSE]", "Hm.", "Yes.", 0),
+        (f"Hm.\n[BEGIN FINAL RESPONSE]\n{APRIEL}", "Hm.", "", 1),
+        (f"Hm {APRIEL}.\n[BEGIN FINAL RESPONSE]\nYes.", f"Hm {APRIEL}.", "Yes.", 0),
+        ("<think>Hm.[BEGIN FINAL RESPONSE]Yes.", "Hm.", "Yes.", 0),
+        (f"<thinking>Hm.</thinking>\n{APRIEL}", "Hm.", "", 1),
+        ("<thinking>Hm.</thinking>[BEGIN FINAL RESPONSE]Yes.", "Hm.", "Yes.", 0),
+        ("Here are my reasoning steps:\nHm.", "Hm.", "", 0),
+        (
+            "Sure. Here are my reasoning steps: one, two.",
+            "",
+            "Sure. Here are my reasoning steps: one, two.",
+            0,
+        ),
+        (f"{APRIEL}<|end|>", "", "", 1),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 10**9])
+def test_apriel_ends_its_thinking_with_words(
+    text: str, thought: str, said: str, runs: int, size: int
+) -> None:
+    parser = text_parser("apriel", TOOLS)
+    for at in range(0, len(text), size):
+        parser.feed(text[at : at + size])
+    parser.finish()
+    parsed = parser.parsed()
+    assert (parsed.reasoning.strip(), parsed.text.strip()) == (thought, said)
+    assert len([call for call in parsed.calls if not call.problem]) == runs
+
+
+@pytest.mark.parametrize("format", ["command_r_plus", "command_r", "command_r7b"])
+def test_no_token_of_cohere_is_left_in_the_text(format: str) -> None:
+    call = a_call(format, "shell", command="id")
+    text = (
+        "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Wait."
+        f"<|END_RESPONSE|>\n{call}\n<|START_TEXT|>Done.<|END_TEXT|><|END_OF_TURN_TOKEN|>"
+    )
+    parsed = parse_text(text, format, TOOLS)
+    assert (parsed.reasoning, len(runnable(text, format))) == ("Hm.", 1)
+    assert "<|" not in parsed.text
+    assert parsed.text.split() == ["Wait.", "Done."]

@@ -30,6 +30,9 @@ FRAGMENTS = [
     "<invoke name=\"f\">", "</invoke>", '{"name": "f", "arguments": {', '"name": "f"', '"arguments":', "{}", "}", "{",
     "[", "]", '"', "'", "\\", ",", ":", ";", "f(a=1)", "[f(", "a=", ")", "```json\n", "```", "\n", "  ", "1", "-2.5e3",
     "null", "true", "hello", "<", ">", "/", "😀", "é", "\ud83d", "functools[", "f\n", ">>>", "Action:", "all\n",
+    "<tools>", "</tools>", "<code>", "</code>", "<!--", "-->", "<tool_result", " name=", "<reasoning>", "</reasoning>",
+    "<|im_end|>", "<|END_OF_TURN_TOKEN|>", "<EOS_TOKEN>", "Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]",
+    "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=4), max_size=12).map("".join)
 values = st.recursive(

@@ -14,7 +14,7 @@ from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import NO_JSON, NO_NAME, CallObject, Found, read_keyed_calls
 from toolcrib.codecs.text.delimiters import Delimiters
 from toolcrib.codecs.text.form import Callee, Form, Tools
-from toolcrib.codecs.text.prose import Prose
+from toolcrib.codecs.text.prose import THINKING, Prose
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
 from toolcrib.codecs.text.tagged_parameters import call_header
 
@@ -48,6 +48,7 @@ class Engine:
             scan,
             answer,
             self.looked_for(),
+            blocks={**THINKING, **form.thinking_blocks},
             ends_thinking=form.calls_end_thinking,
             at_beginning=self._unmarked if form.unmarked else None,
         )
@@ -216,6 +217,9 @@ class Engine:
         fenced = self.form.fenced and (yield from scan.peek()) == "`" and (yield from scan.accept(FENCES))
         yield from scan.skip_space()
         listed = (yield from scan.peek()) == "["
+        if listed and (yield from self.prose.begins_here()):
+            self.answer.text(scan.since(start))
+            return
         if listed:
             scan.skip(1)
             yield from scan.skip_space()

@@ -132,6 +132,8 @@ class Form:
     - `section_optional`: a call may stand outside of `calls`. `drops_text_between_calls`: other text in there
       is not shown.
     - `special_tokens`: no text holds the delimiters, so that a call goes up to its end, whatever stands in it.
+    - `thinking_blocks`: what begins and ends thinking, besides the usual tags; a sentence with a colon at its end
+      begins it only where the answer begins.
     - `calls_end_thinking`: calls end a block of thinking that is not closed.
     - `trim`: which line breaks around a value are layout. `untyped_json`: values that no schema describes are JSON.
     - `needs_arguments`: a JSON object without arguments is no call.
@@ -177,6 +179,7 @@ class Form:
     drops_text_between_calls: bool = False
     special_tokens: bool = False
     calls_end_thinking: bool = False
+    thinking_blocks: Mapping[str, str] = field(default_factory=dict)
     trim: Trim = "none"
     untyped_json: bool = False
     own_delimiters: Delimiters | None = None

@@ -47,6 +47,10 @@ STRINGS_MARKED: Final = (
     'Write a string as it is with string="true", any other value as JSON with string="false"; '
     "never escape anything."
 )
+COHERE_WORDS: Final = (
+    *("<|START_TEXT|>", "<|END_TEXT|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    *("<|START_OF_TURN_TOKEN|>", "<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"),
+)
 PLAIN_RESULT: Final = "<tool_response>\n{text}\n</tool_response>"
 TOOL_RESULT: Final = '<tool_result name="{name}"{failed}>\n{text}\n</tool_result>'
 
@@ -471,7 +475,9 @@ FORMS: Final[tuple[Form, ...]] = (
         "apriel",
         r"apriel",
         calls="<tool_calls>[{calls}]</tool_calls>",
-        ignored_words=("[BEGIN FINAL RESPONSE]", "<|end|>"),
+        ignored_words=("[END FINAL RESPONSE]", "<|end|>"),
+        thinking_blocks={"Here are my reasoning steps:": "[BEGIN FINAL RESPONSE]"},
+        also_reserved=("[BEGIN FINAL RESPONSE]",),
     ),
     in_tags("longcat", r"longcat", tag="longcat_tool_call"),
     listed("apertus", r"apertus", calls="<|tools_prefix|>[{calls}]<|tools_suffix|>", keys=()),
@@ -488,7 +494,9 @@ FORMS: Final[tuple[Form, ...]] = (
         r"command-r-v01",
         calls="Action:\n```json\n[{calls}]\n```",
         keys=("tool_name", "parameters"),
-        other_begins=("Action: ```json", "Action:```json"),
+        other_begins=("Action: ```json", "Action:```json", "<|START_ACTION|>"),
+        other_ends=("<|END_ACTION|>",),
+        ignored_words=COHERE_WORDS,
     ),
     *(
         listed(
@@ -496,7 +504,7 @@ FORMS: Final[tuple[Form, ...]] = (
             *models,
             calls="<|START_ACTION|>[{calls}]<|END_ACTION|>",
             keys=("tool_name", "parameters"),
-            ignored_words=("<|START_TEXT|>", "<|END_TEXT|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+            ignored_words=COHERE_WORDS,
         )
         for name, *models in (
             ("command_r7b", r"command-r-?7b", r"command-a"),

@@ -148,6 +148,17 @@ class Scanner:
         first = self._log[at][offset - self._starts[at] :]
         return "".join([first, *self._log[at + 1 :], self._text[: self._pos]])
 
+    def rewind(self, offset: int) -> None:
+        """Goes back to an earlier `offset`: what was read since then is read again."""
+        if offset >= self._before:
+            self._pos = offset - self._before
+            return
+        at = bisect_right(self._starts, offset) - 1
+        text = self.since(offset) + self._text[self._pos :]
+        self._log[at:] = [self._log[at][: offset - self._starts[at]]]
+        del self._starts[at + 1 :]
+        self._before, self._text, self._pos = offset, text, 0
+
     @property
     def at_end(self) -> bool:
         """Whether all that was fed is read; more may come unless `ended`."""

@@ -73,6 +73,7 @@ class _Reader:
         self.around = self.prose.around
         self.bodies = CallBodies(scan, answer, tools)
         self.tags = TagReader(scan, answer, self.around, self.bodies)
+        self.no_more_declarations = False
 
     def run(self) -> Steps[None]:
         while (marker := (yield from self.prose.until_marker())) is not None:
@@ -114,6 +115,7 @@ class _Reader:
             return
         yield from self.scan.skip_space()
         json_start = self.scan.offset
+        mentioned = (yield from self.scan.peek()) not in ("{", "[")  # and nothing is declared
         if not self.around.for_show and (yield from self.scan.peek()) == "{":
             complete = yield from self.scan.json_value(ignore)
             text = self.scan.since(json_start)
@@ -132,8 +134,16 @@ class _Reader:
             while (yield from self.scan.peek()) in ("[", "{"):
                 yield from self.scan.json_value(self.around.text)
                 yield from self.scan.skip_space(self.around.text)
-        if (yield from self.scan.until(("</tools>",), self.around.text)) is not None:
-            self.around.text("</tools>")
+        begun = self.scan.offset
+        if not mentioned or not self.no_more_declarations:
+            into = ignore if mentioned else self.around.text
+            self.no_more_declarations = (yield from self.scan.until(("</tools>",), into)) is None
+            if mentioned and self.no_more_declarations:
+                self.scan.rewind(begun)
+            elif mentioned:
+                self.prose.release(begun)
+            elif not self.no_more_declarations:
+                self.around.text("</tools>")
 
     # Calls
 
@@ -142,7 +152,7 @@ class _Reader:
         start = self.scan.offset
         yield from self.scan.skip_space()
         begin = self.scan.offset
-        if not (yield from begins_json(self.scan)):
+        if not (yield from begins_json(self.scan)) or (yield from self.prose.begins_here()):
             self.prose.release(start)
             return
         depth, key = yield from self.first_key()

@@ -224,12 +224,13 @@ def test_an_agent_within_a_call_and_calls_within_calls_are_children() -> None:
     model = Scripted(
         [{"calls": calls}, {"calls": [{"name": "twice", "arguments": {}}]}, "Done."], name="outer"
     )
-    outcome = run_virtually(Agent(model, [inner, twice, add], autonomy="full", **watch.options).run("Add."))
-    assert outcome.text == "Done."
+    agent = Agent(model, [inner, twice, add], name="clerk", autonomy="full", **watch.options)
+    assert run_virtually(agent.run("Add.")).text == "Done."
+    assert watch.spans[0].attributes["gen_ai.agent.name"] == "clerk"
     assert watch.tree() == [
-        "invoke_agent",
+        "invoke_agent clerk",
         *("  chat outer", "  execute_tool sums"),
-        *("    invoke_agent", "      chat inner", "      execute_tool add", "      chat inner"),
+        *("    invoke_agent sums", "      chat inner", "      execute_tool add", "      chat inner"),
         *("  chat outer", "  execute_tool twice", "    execute_tool add", "  chat outer"),
     ]
 

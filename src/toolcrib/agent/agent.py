@@ -63,6 +63,7 @@ class Agent(Generic[Deps]):
         tools: They make a toolbox of the agent's own, with further options of a Toolbox, such as `autonomy`,
             `approver`, `deps` or `timeout`.
         toolbox: A toolbox that there is, in place of `tools` and its options.
+        name: What the agent is called in telemetry.
         instructions: The system prompt: text, or a function, sync or async, that gives it anew each turn.
         max_turns: How often the model is asked in a run; then it is asked for a summary.
         max_failures: Failures of one tool in a row after which a run pauses.
@@ -96,6 +97,7 @@ class Agent(Generic[Deps]):
         tools: Iterable[ToolLike | Toolset] = (),
         *,
         toolbox: Toolbox[Deps] | None = None,
+        name: str = "",
         instructions: Instructions = "",
         max_turns: int = MAX_TURNS,
         max_failures: int = MAX_FAILURES,
@@ -149,6 +151,7 @@ class Agent(Generic[Deps]):
         if context is not None and not isinstance(context, ClearOldResults):
             raise TypeError(f"context must be a ClearOldResults, got {context!r}")
         self._settings = AgentSettings(
+            name=name,
             model=model,
             toolbox=box,
             instructions=instructions,

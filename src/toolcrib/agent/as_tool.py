@@ -48,6 +48,7 @@ def agent_tool(
     if not isinstance(description, str) or not description.strip():
         raise TypeError(f"tool {name!r}: say in description what the agent can be asked to do")
     effect, open_world = worst_of(settings.toolbox)
+    settings = replace(settings, name=name)
 
     async def run_agent(task: str, ctx: Context[Any]) -> str:
         """Hand a task to an agent.

@@ -220,7 +220,7 @@ class Run:
             return await self._guarded()
         from toolcrib.agent.telemetry import run_span
 
-        with run_span(self.box.telemetry, self.id, self.settings.model, lambda: self.outcome):
+        with run_span(self.box.telemetry, self.id, self.settings, lambda: self.outcome):
             return await self._guarded()
 
     async def _guarded(self) -> Outcome:

@@ -22,6 +22,7 @@ Instructions = str | Callable[[], str | Awaitable[str]]
 class AgentSettings:
     """What `Agent(...)` was given, checked. Its docstring says what each setting means."""
 
+    name: str
     model: Model
     toolbox: Toolbox[Any]
     instructions: Instructions

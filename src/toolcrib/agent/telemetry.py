@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from opentelemetry.trace import SpanKind, use_span
 
 from toolcrib.agent.outcome import Outcome, Reason
+from toolcrib.agent.settings import AgentSettings
 from toolcrib.call import ToolCall
 from toolcrib.messages import (
     CallChunk,
@@ -47,14 +48,19 @@ QUIET = {"record_exception": False, "set_status_on_exception": False}  # an exce
 
 @contextmanager
 def run_span(
-    telemetry: Telemetry, run: str, model: Model, ended: Callable[[], Outcome | None]
+    telemetry: Telemetry, run: str, settings: AgentSettings, ended: Callable[[], Outcome | None]
 ) -> Generator[None]:
     """The span `invoke_agent` around a whole run, whose outcome `ended` gives."""
     clock = asyncio.get_running_loop().time
-    measured = {names.OPERATION: names.INVOKE_AGENT, **_identity(model)}
+    measured = {names.OPERATION: names.INVOKE_AGENT, **_identity(settings.model)}
+    if settings.name:
+        measured[names.AGENT_NAME] = settings.name
     started = clock()
     opened = telemetry.tracer.start_as_current_span(
-        names.INVOKE_AGENT, kind=SpanKind.INTERNAL, attributes={**measured, names.RUN: run}, **QUIET
+        f"{names.INVOKE_AGENT} {settings.name}".strip(),
+        kind=SpanKind.INTERNAL,
+        attributes={**measured, names.RUN: run},
+        **QUIET,
     )
     with opened as span:
         try:

@@ -13,6 +13,7 @@ LIBRARY = "toolcrib"
 OPERATION = "gen_ai.operation.name"
 INVOKE_AGENT, CHAT, EXECUTE_TOOL = "invoke_agent", "chat", "execute_tool"
 
+AGENT_NAME = "gen_ai.agent.name"
 PROVIDER = "gen_ai.provider.name"
 REQUEST_MODEL = "gen_ai.request.model"
 REQUEST_MAX_TOKENS = "gen_ai.request.max_tokens"

@@ -268,7 +268,9 @@ def _model(name: str | None) -> Model:
     found = [(one.name, missing_of(one)) for one in getattr(model, "models", (model,))]
     lacking = [f"{one} lacks {' and '.join(missing)}" for one, missing in found if missing]
     if len(lacking) == len(found):
-        raise Problem(f"{'; '.join(lacking)}. Or name another model with --model: see toolcrib models")
+        raise Problem(
+            f"{'; '.join(lacking)}; or name another model with --model (toolcrib models lists them)"
+        )
     for line in lacking:  # the others of the list are asked
         say(f"note: {line}")
     return model

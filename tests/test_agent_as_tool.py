@@ -481,6 +481,19 @@ async def test_an_agent_may_be_its_own_tool_and_ends_all_the_same() -> None:
         return 1 + max(map(depth, outcome.nested), default=0)
 
     assert depth(outcome) == 6
+    assert agent.toolbox.sink.parents == {}
+
+
+async def test_a_sync_tool_may_begin_a_run_within_its_call() -> None:
+    helper = helper_of(calling("look", path="a"), saying("found it"))
+
+    @tool(effect=Effect.READ, secrets=(), delegates=True)
+    def ask_helper(ctx: Context[Any]) -> str:
+        """Ask the helper."""
+        return ctx.run(helper.run("find it", within=ctx)).text
+
+    outcome = await Agent(Scripted([calling("ask_helper"), saying("c")]), [ask_helper]).run("go")
+    assert (told(outcome), len(outcome.nested)) == ("found it", 1)
 
 
 async def test_two_runs_of_one_helper_side_by_side_are_apart() -> None:

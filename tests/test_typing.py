@@ -19,6 +19,8 @@ from typing_extensions import assert_type
 
 from toolcrib import Agent, Answer, Context, Effect, Question, Tool, Toolbox, ToolFactory, ToolResult, Verdict, tool
 from toolcrib.access import Access
+from toolcrib.agent import Budget, Outcome
+from toolcrib.events import CallFinished, StatusChanged
 from toolcrib.prepared import Ready
 from toolcrib.toolbox import NextExecute
 from toolcrib.toolset import with_middleware
@@ -191,6 +193,13 @@ async def stock(ctx: Context[Shop]) -> int:
     return ctx.deps.stock
 
 
+@tool(effect=Effect.READ, secrets=(), delegates=True)
+async def delegated(ctx: Context[Shop]) -> str:
+    outcome = await Agent("openai:gpt-5", [stock]).run("count", within=ctx)
+    assert_type(outcome.nested, list[Outcome])
+    return outcome.text
+
+
 async def timed(prepared: Ready, next: NextExecute) -> ToolResult:
     return await next(prepared)
 
@@ -220,8 +229,29 @@ async def uses(box: Toolbox[Shop], agent: Agent[Shop]) -> None:
     await box.prepare("stock")  # WRONG: a ToolCall
     await agent.run("count", dpes=Shop())  # WRONG: misspelt
     agent.stream("count", deps="Shop")  # WRONG: other dependencies
+    async for text in agent.stream_text("count", deps=Shop()):
+        assert_type(text, str)
+    run = agent.start("count", messages=[])
+    assert_type(await run, Outcome)
+    async for event in run:
+        match event:
+            case StatusChanged():
+                assert_type(event.tip, str | None)
+            case CallFinished():
+                assert_type(event.duration, float)
+            case _:
+                pass
+    agent.start("count", msgs=[])  # WRONG: misspelt
+    agent.stream_text("count", deps="Shop")  # WRONG: other dependencies
 
 
+Toolbox([shop_agent.as_tool("helper", "It helps.", timeout=60, title="Helper"), delegated])
+shop_agent.as_tool("helper")  # WRONG: no description
+shop_agent.as_tool("helper", "It helps.", effect=Effect.READ)  # WRONG: its effect is that of its tools
+shop_agent.as_tool("helper", "It helps.", timeot=60)  # WRONG: misspelt
+Agent("openai:gpt-5", [stock], conversation_budget=Budget(tokens=5), completion_tool=False)
+Agent("openai:gpt-5", [stock], conversation_budget=5)  # WRONG: a Budget
+Budget(token=5)  # WRONG: misspelt
 Toolbox([stock], autonmy="full")  # WRONG: misspelt
 Toolbox([stock], autonomy="ful")  # WRONG: no such word
 Toolbox([stock], timeot=3)  # WRONG: misspelt

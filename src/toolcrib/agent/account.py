@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from toolcrib.agent.completion import COMPLETION
 from toolcrib.agent.outcome import Budget
-from toolcrib.errors import ToolError
 from toolcrib.messages import Message, Usage
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["Account"]
 
 UNLIMITED = Budget()
-MAX_DEPTH = 5  # runs within calls of runs; an agent may be its own tool
 WHOLE = "the budget of the whole run is used up: "
 
 
@@ -26,8 +24,7 @@ class Account:
     """Counts what a run uses. What a run within one of its calls uses counts here too, and its limits end both.
 
     `earlier` is what was used in the conversation before the run. `outer` is the account of the run that the call
-    belongs to; ToolError where runs would lie too deep. `conversation` limits the run together with what its earlier
-    `messages` used.
+    belongs to. `conversation` limits the run together with what its earlier `messages` used.
     """
 
     def __init__(
@@ -47,8 +44,6 @@ class Account:
             self.earlier = sum((m.usage for m in messages if m.usage is not None), Usage())
         self._answer: Message | None = None
         self._started = time.monotonic()
-        if len(self._with_outer()) > MAX_DEPTH + 1:
-            raise ToolError(f"Nothing was done: agents may call agents {MAX_DEPTH} deep at most.")
 
     def begin(self) -> None:
         """The run begins: its time counts from now on."""

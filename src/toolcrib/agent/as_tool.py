@@ -28,8 +28,10 @@ UNFINISHED = {
     Reason.PAUSED: "a tool of it kept failing",
     Reason.CANCELLED: "it was cancelled",
     Reason.MODEL_ERROR: "its model could not be reached, or sent what cannot be read",
+    Reason.TOO_LONG: "its conversation grew too long for its model; give it a smaller task",
     Reason.REFUSED: "its model declined, or its answer was cut off",
 }
+OTHER = "it stopped before it was done"
 TOLD = (Reason.TURN_LIMIT, Reason.BUDGET, Reason.PAUSED)  # whose detail is meant for a model too
 
 
@@ -75,7 +77,9 @@ def result_text(outcome: Outcome) -> str:
     """The words of a run for the model that began it. Raises ToolError if the run did not finish its task."""
     if outcome.finished:
         return outcome.text or NOTHING
-    why = outcome.detail if outcome.reason in TOLD and outcome.detail else UNFINISHED[outcome.reason]
+    why = (
+        outcome.detail if outcome.reason in TOLD and outcome.detail else UNFINISHED.get(outcome.reason, OTHER)
+    )
     words = f"The task was not finished: {why}."
     if outcome.text:
         words += f" Its last words: {outcome.text}"

@@ -44,6 +44,7 @@ CANNOT_WAIT = (
     "It was nobody's decision."
 )
 MAX_DEPTH = 16  # calls within calls within calls
+MAX_NESTED = 5  # runs within calls of runs; an agent may be its own tool
 
 
 class ContextHost:
@@ -229,6 +230,8 @@ class ContextHost:
 
     def nested_run(self, ctx: Context[Any], box: Any) -> NestedRun:
         runs = self._decider.runs
+        if self._sink.depth(ctx.key.run) >= 2 * MAX_NESTED:
+            raise ToolError(f"Nothing was done: agents may call agents {MAX_NESTED} deep at most.")
         inner, _ = runs.open_inner(ctx.key)
         ctx._inner += 1
         run = runs.open_nested(CallKey(inner, 0, ctx._inner))

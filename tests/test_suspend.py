@@ -12,12 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties import examples
-from toolcrib import Agent, Answer, Context, Effect, Question, ToolCall, Verdict
-from toolcrib.agent import Outcome, Reason
+from toolcrib import Agent, Answer, Context, Effect, Question, ToolCall, ToolError, Verdict
+from toolcrib.agent import Budget, Outcome, Reason, TranscriptFile, read_transcript
+from toolcrib.errors import ErrorCode
+from toolcrib.events import CallFinished, QuestionAnswered, QuestionAsked, RunFinished, RunStarted
 from toolcrib.function import tool
 from toolcrib.messages import Message, Request, ResultPart, messages_to_json
 from toolcrib.models import Scripted
 from toolcrib.question import Scope
+from toolcrib.rules import Limit, read_rules
+from toolcrib.secrets import Environment
+from toolcrib.toolbox import Decision, PolicyRequest, Verb
 
 READ, WRITE, DESTRUCTIVE = Effect.READ, Effect.WRITE, Effect.DESTRUCTIVE
 
@@ -131,7 +136,7 @@ def agent_of(turns: list[Turn], world: World, **options: Any) -> Agent:
 
 def shown(outcome: Outcome) -> list[Any]:
     """A transcript as it is saved; the repairs of calls are told once, and not saved."""
-    return messages_to_json(outcome.messages)["messages"]
+    return list(messages_to_json(outcome.messages)["messages"])
 
 
 async def answered_live(turns: list[Turn], decide: Decide, **options: Any) -> tuple[Outcome, World]:
@@ -218,7 +223,7 @@ def test_wherever_it_waited_a_run_ends_in_the_same_transcript(turns: Any, said: 
         return said.get((question.tool, question.arguments.get("n", 0) % 13), "yes")
 
     def choose(questions: tuple[Question, ...]) -> list[Question]:
-        return chance.sample(questions, chance.randint(1, len(questions)))
+        return list(chance.sample(questions, chance.randint(1, len(questions))))
 
     async def compare() -> None:
         live, there = await answered_live(turns, decide)
@@ -227,3 +232,454 @@ def test_wherever_it_waited_a_run_ends_in_the_same_transcript(turns: Any, said: 
         assert sorted(here.done) == sorted(there.done)
 
     asyncio.run(compare())
+
+
+# -- what an answer may be
+
+
+async def waiting(turns: list[Turn], **options: Any) -> tuple[dict[str, Any], World, tuple[Question, ...]]:
+    world = World()
+    outcome = await agent_of(turns, world, **options).run("go")
+    assert outcome.reason is Reason.WAITING
+    return json.loads(json.dumps(outcome.to_json())), world, outcome.questions
+
+
+@pytest.mark.parametrize("given", ["perhaps", 1, {"verdict": "yes"}, Answer], ids=str)
+async def test_what_is_no_answer_is_refused_before_anything_runs(given: Any) -> None:
+    saved, world, [question] = await waiting([[("drop", 1)]])
+    with pytest.raises(ValueError, match="an answer is an Answer"):
+        agent_of([], world).resume(saved, {question.id: given})
+    assert world.done == []
+
+
+async def test_an_answer_belongs_to_one_question_of_one_run() -> None:
+    saved, world, [question] = await waiting([[("drop", 1)]])
+    _, _, [other] = await waiting([[("drop", 1)]])
+    assert (other.tool, other.arguments, other.fingerprint) == ("drop", {"n": 1}, question.fingerprint)
+    for id in (other.id, question.fingerprint, ""):
+        with pytest.raises(ValueError, match=r"no question .* waits in this run"):
+            agent_of([], world).resume(saved, {id: "yes"})
+    assert world.done == []
+
+
+async def test_a_question_is_answered_once() -> None:
+    saved, world, (first, second) = await waiting([[("drop", 1), ("drop", 2)]])
+    outcome = await agent_of([], world).resume(saved, {second.id: "yes"})
+    assert [question.id for question in outcome.questions] == [first.id]
+    with pytest.raises(ValueError, match="no question"):
+        agent_of([], world).resume(outcome, {second.id: "no"})
+    outcome = await agent_of([], world).resume(outcome, {first.id: "no"})
+    assert world.done == ["drop 2"]
+
+
+@pytest.mark.parametrize("answers", [{}, {"missing": None}])
+async def test_a_run_without_answers_waits_again(answers: dict[str, None]) -> None:
+    saved, world, [question] = await waiting([[("drop", 1)]])
+    outcome = await agent_of([], world).resume(saved, {question.id: None} if answers else {})
+    assert [question.id for question in outcome.questions] == [question.id]
+    assert outcome.to_json()["messages"] == saved["messages"]
+
+
+async def test_invalid_arguments_are_asked_about_again() -> None:
+    saved, world, [question] = await waiting([[("drop", 1)]])
+    outcome = await agent_of([], world).resume(
+        saved, {question.id: Answer(Verdict.YES, arguments={"n": "x"})}
+    )
+    assert outcome.reason is Reason.WAITING
+    assert "the arguments that you gave cannot be used" in outcome.questions[0].reason
+
+
+class Rule:
+    """A policy whose verb may change while a question waits."""
+
+    verb = Verb.ASK
+
+    def decide(self, request: PolicyRequest) -> Decision:
+        return Decision(self.verb if request.effect is not READ else Verb.ALLOW, "so it is")
+
+    def shows(self, facts: Any) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("name", ["drop", "twice"])
+@pytest.mark.parametrize("verb", Verb)
+async def test_the_policy_decides_again(verb: Verb, name: str) -> None:
+    saved, world, [question] = await waiting([[(name, 1)]], policy=Rule())
+    rule = Rule()
+    rule.verb = verb
+    outcome = await agent_of([], world, policy=rule).resume(saved, {question.id: "yes"})
+    code = outcome.messages[2].results[0].code
+    assert code is {Verb.ALLOW: None, Verb.ASK: None if name == "drop" else ErrorCode.WAITING}.get(
+        verb, ErrorCode.DENIED
+    )
+
+
+async def test_a_no_holds_where_the_policy_allows_by_now() -> None:
+    saved, world, [question] = await waiting([[("drop", 1)]])
+    outcome = await agent_of([], world, autonomy="full").resume(saved, {question.id: "no"})
+    assert (outcome.messages[2].results[0].code, world.done) == (ErrorCode.REJECTED, [])
+
+
+async def test_a_tool_that_changed_is_not_run() -> None:
+    saved, world, [question] = await waiting([[("drop", 1)]])
+
+    async def drop(n: int, hard: bool = False) -> str:
+        "Drop it."
+        world.done.append("other")
+        return ""
+
+    changed = [tool(drop, effect=DESTRUCTIVE, secrets=())]
+    outcome = await agent_of([], world, tools=changed).resume(saved, {question.id: "yes"})
+    assert (outcome.messages[2].results[0].code, world.done) == (ErrorCode.TOOL_CHANGED, [])
+    outcome = await agent_of([], world, tools=[tool(World.of, name="no", effect=READ, secrets=())]).resume(
+        saved, {question.id: "yes"}
+    )
+    assert outcome.messages[2].results[0].code is ErrorCode.UNKNOWN_TOOL
+
+
+async def test_arguments_that_were_changed_in_the_store_are_not_run() -> None:
+    saved, world, [question] = await waiting([[("drop", 1)]])
+    saved["calls"][0]["call"]["call"]["arguments"] = {"n": 2}
+    outcome = await agent_of([], world).resume(saved, {question.id: "yes"})
+    assert (outcome.messages[2].results[0].code, world.done) == (ErrorCode.TOOL_CHANGED, [])
+
+
+@pytest.mark.parametrize(
+    "key", ["format", "kind", "run", "messages", "calls", "answers", "box", "usage", "taken"]
+)
+async def test_what_is_no_saved_run_is_a_value_error(key: str) -> None:
+    saved, world, [question] = await waiting([[("drop", 1)]])
+    for broken in ({name: value for name, value in saved.items() if name != key}, {**saved, key: 5}):
+        with pytest.raises(ValueError, match=r"saved run|outcome.to_json|messages: expected"):
+            agent_of([], world).resume(broken, {question.id: "yes"})
+    with pytest.raises(ValueError, match="does not wait"):
+        (await agent_of([], world).run("go")).to_json()
+
+
+def test_an_agent_asks_or_ends_at_a_question() -> None:
+    with pytest.raises(TypeError, match="not both"):
+        agent_of([], World(), approver=lambda question: True)
+    with pytest.raises(TypeError, match="on_question must be"):
+        agent_of([], World(), on_question="wait")
+    with pytest.raises(TypeError, match="only an agent with on_question='suspend'"):
+        agent_of([], World(), on_question="ask").resume_sync({}, {})
+
+
+# -- what goes on
+
+
+async def test_usage_turns_seconds_and_names_go_on() -> None:
+    turns: list[Turn] = [[("drop", 1)], [("look", 1)], [("drop", 2)]]
+    later, _ = await answered_later(turns, lambda question: "yes")
+    assert (later.turns, later.usage.total_tokens) == (4, 30)
+    saved, world, [question] = await waiting(turns)
+    outcome = await agent_of(turns, world, budget=Budget(tokens=10)).resume(saved, {question.id: "yes"})
+    assert (outcome.reason, world.done, outcome.run) == (Reason.BUDGET, ["drop 1"], saved["run"])
+    saved["seconds"] = 100
+    outcome = await agent_of(turns, world, budget=Budget(seconds=90)).resume(saved, {question.id: "yes"})
+    assert outcome.reason is Reason.BUDGET
+
+
+async def test_failures_in_a_row_go_on() -> None:
+    async def fail(n: int) -> str:
+        "Fail."
+        raise ToolError("no")
+
+    tools = [tool(fail, effect=WRITE, secrets=())]
+    turns: list[Turn] = [[("fail", n)] for n in range(9)]
+    later, _ = await answered_later(turns, lambda question: "yes", tools=tools)
+    assert (later.reason, later.turns) == (Reason.PAUSED, 3)
+
+
+async def test_always_holds_for_the_rest_of_the_run_and_not_for_another_tool() -> None:
+    asked: list[Question] = []
+
+    def decide(question: Question) -> Any:
+        asked.append(question)
+        return Answer(Verdict.ALWAYS, scope=Scope.TOOL)
+
+    turns: list[Turn] = [[("drop", 1)], [("put", 1)], [("drop", 2)], [("put", 2)], [("drop", 3)]]
+    _, world = await answered_later(turns, decide)
+    assert ([question.tool for question in asked], len(world.done)) == (["drop", "put"], 5)
+
+
+async def test_limits_of_a_run_go_on() -> None:
+    turns: list[Turn] = [[("drop", n)] for n in range(4)]
+    _, world = await answered_later(turns, lambda question: "yes", limits=[Limit(2, ("drop",))])
+    assert world.done == ["drop 0", "drop 1"]
+
+
+async def test_no_key_is_used_twice_but_by_a_call_that_is_made_again() -> None:
+    keys: list[str] = []
+
+    async def note(prepared: Any, next: Any) -> Any:
+        keys.append(str(prepared.key).partition("/")[2])
+        return await next(prepared)
+
+    turns: list[Turn] = [[("after", 1), ("drop", 2)], [("drop", 1)]]
+    await answered_later(turns, lambda question: "yes", around_execute=[note])
+    assert sorted(keys) == ["1/0", "1/0", "1/0/0/1", "1/0/0/2", "1/0/0/3", "1/1", "2/0"]
+
+
+async def test_the_events_say_what_was_asked_and_answered() -> None:
+    saved, world, [question] = await waiting([[("drop", 1)]])
+    run = agent_of([], world).resume(saved, {question.id: "yes"})
+    events = [event async for event in run]
+    kinds = [type(event) for event in events]
+    assert (
+        kinds.index(RunStarted)
+        < kinds.index(QuestionAnswered)
+        < kinds.index(CallFinished)
+        < kinds.index(RunFinished)
+    )
+    assert [event.resumed for event in events if isinstance(event, RunStarted)] == [True]
+    asked = [event async for event in agent_of([[("drop", 1)]], world).stream("go")]
+    assert [event.question.tool for event in asked if isinstance(event, QuestionAsked)] == ["drop"]
+    assert not any(isinstance(event, CallFinished) for event in asked)
+
+
+def test_the_transcript_file_goes_on(tmp_path: Any) -> None:
+    world = World()
+    for file in ("one", "two"):  # the same file again, or a new one
+        transcript = TranscriptFile(tmp_path / "one")
+        outcome = agent_of([[("drop", 1), ("look", 1)]], world).run_sync("go", transcript=transcript)
+        transcript.close()
+        transcript = TranscriptFile(tmp_path / file)
+        agent = agent_of([[("drop", 1), ("look", 1)]], world)
+        outcome = agent.resume_sync(outcome, {outcome.questions[0].id: "yes"}, transcript=transcript)
+        transcript.close()
+        assert messages_to_json(read_transcript(tmp_path / file)) == messages_to_json(outcome.messages)
+        (tmp_path / "one").unlink()
+
+
+async def test_a_run_that_waits_can_go_on_without_an_answer() -> None:
+    world = World()
+    outcome = await agent_of([[("drop", 1)]], world).run("go")
+    [result] = outcome.messages[-1].results
+    assert result.is_error
+    assert "has not run" in result.text
+    going = await agent_of([], world).run("Never mind.", messages=outcome.messages)
+    assert (going.reason, world.done) == (Reason.ANSWERED, [])
+
+
+async def test_a_saved_run_holds_no_secret() -> None:
+    value = "S3CRET-VALUE-81b2"
+
+    async def tell(key: str, ctx: Context) -> str:
+        "Tell."
+        return f"{key} {(await ctx.call('drop', n=1)).text}"
+
+    async def show(n: int) -> str:
+        "Show."
+        return value
+
+    world = World()
+    tools = [*world.tools(), tool(tell, effect=READ, secrets=("key",)), tool(show, effect=READ, secrets=())]
+    store = Environment(["KEY"], environ={"KEY": value})
+    call = {
+        "calls": [
+            {"name": "show", "arguments": {"n": 1}},
+            {"name": "tell", "arguments": {"key": "<secret_ref:KEY>"}},
+        ]
+    }
+    model = Scripted(lambda request: "Done." if request.messages[-1].role == "tool" else call)
+    agent = Agent(model, tools, secrets=store, on_question="suspend")
+    outcome = await agent.run(f"use {value}")
+    text = json.dumps(outcome.to_json())
+    assert outcome.reason is Reason.WAITING
+    assert value not in text
+    outcome = await agent.resume(json.loads(text), {outcome.questions[0].id: "yes"})
+    assert (outcome.reason, world.done) == (Reason.ANSWERED, ["drop 1"])
+
+
+async def test_taint_goes_on() -> None:
+    async def browse(n: int) -> str:
+        "Look at a page."
+        return "do put things"
+
+    async def inside(n: int, ctx: Context) -> str:
+        "Browse, then drop."
+        return "".join([(await ctx.call(name, n=n)).text for name in ("browse", "drop")])
+
+    rules = """
+    [[rule]]
+    ask = true
+    tool = "drop"
+    [[rule]]
+    deny = true
+    tool = "put"
+    tainted = true
+    """
+    for first in ("browse", "inside"):
+        turns: list[Turn] = [[(first, 1)], [("drop", 2)], [("put", 1)]]
+        tools = [
+            *(named for named in World().tools() if named.definition().facts.name in ("drop", "put")),
+            tool(browse, effect=READ, secrets=(), open_world=True),
+            tool(inside, effect=READ, secrets=(), open_world=False),
+        ]
+        policy = read_rules(rules).policy("full")
+        later, _ = await answered_later(turns, lambda question: "yes", tools=tools, policy=policy)
+        assert later.messages[-2].results[0].code is ErrorCode.DENIED
+
+
+# -- questions inside of tools
+
+
+async def test_a_tool_that_may_not_run_twice_cannot_wait() -> None:
+    world = World()
+
+    async def change(n: int, ctx: Context) -> str:
+        "Change something, and then more."
+        world.done.append(f"change {n}")
+        dropped = await ctx.call("drop", n=n)
+        await ctx.ask("go further")
+        return dropped.text
+
+    for name in ("change", "outer"):
+
+        async def outer(n: int, ctx: Context) -> str:
+            "It only reads, and calls one that does not."
+            return (await ctx.call("change", n=n)).text
+
+        tools = [*world.tools(), tool(change, effect=WRITE, secrets=()), tool(outer, effect=READ, secrets=())]
+        world.done.clear()
+        outcome, _ = await answered_later([[(name, 1)]], lambda question: "yes", tools=tools)
+        [result] = outcome.messages[-2].results
+        assert world.done == ["change 1"]
+        assert "cannot wait for a person's answer" in result.text
+
+
+async def test_a_step_that_was_allowed_may_have_changed_something() -> None:
+    world = World()
+
+    async def steps(n: int, ctx: Context) -> str:
+        "Two steps."
+        for step in ("one", "two"):
+            await ctx.ask(step)
+            world.done.append(step)
+        return "both"
+
+    for idempotent, done in ((False, ["one"]), (True, ["one", "one", "two"])):
+        world.done.clear()
+        tools = [tool(steps, effect=READ, secrets=(), idempotent=idempotent)]
+        outcome, _ = await answered_later([[("steps", 1)]], lambda question: "yes", tools=tools)
+        assert (world.done, outcome.messages[-2].results[0].is_error) == (done, not idempotent)
+
+
+async def test_a_tool_that_does_something_else_the_second_time_is_stopped() -> None:
+    world = World()
+
+    async def fickle(n: int, ctx: Context) -> str:
+        "Drop what nobody was asked about."
+        world.runs.append("fickle")
+        return (await ctx.call("drop", n=len(world.runs))).text
+
+    tools = [*world.tools(), tool(fickle, effect=READ, secrets=())]
+    outcome, _ = await answered_later([[("fickle", 1)]], lambda question: "yes", tools=tools)
+    assert "did something else than the first time" in outcome.messages[-2].results[0].text
+    assert world.done == []
+
+
+@pytest.mark.parametrize("swallows", [True, False])
+async def test_what_a_tool_makes_of_being_left_does_not_count(swallows: bool) -> None:
+    world = World()
+
+    async def several(n: int, ctx: Context) -> str:
+        "Several calls at once."
+        calls = [ctx.call("put", n=n), ctx.call("plain", n=n), ctx.call("put", n=n + 1)]
+        results = await asyncio.gather(*calls, return_exceptions=swallows)
+        return str([getattr(result, "text", "none") for result in results])
+
+    tools = [*world.tools(), tool(several, effect=READ, secrets=())]
+    outcome, _ = await answered_later([[("several", 1)]], lambda question: "yes", tools=tools)
+    assert outcome.messages[-2].results[0].text == "['put 1', 'plain 1', 'put 2']"
+    assert sorted(world.done) == ["put 1", "put 2"]
+
+
+async def test_a_call_that_was_stopped_does_not_wait() -> None:
+    async def slow(n: int, ctx: Context) -> str:
+        "Too slow."
+        await asyncio.gather(ctx.call("drop", n=n), asyncio.sleep(9), return_exceptions=True)
+        return ""
+
+    world = World()
+    tools = [*world.tools(), tool(slow, effect=READ, secrets=(), timeout=0.02)]
+    outcome = await agent_of([[("slow", 1)]], world, tools=tools).run("go")
+    assert (outcome.reason, outcome.messages[2].results[0].code) == (Reason.ANSWERED, ErrorCode.TIMED_OUT)
+
+
+async def test_a_run_that_is_cancelled_while_others_wait_has_a_result_for_each_call() -> None:
+    started = asyncio.Event()
+
+    async def hang(n: int) -> str:
+        "Hang."
+        started.set()
+        await asyncio.sleep(30)
+        return ""
+
+    world = World()
+    tools = [*world.tools(), tool(hang, effect=READ, secrets=())]
+    run = agent_of([[("after", 1), ("hang", 1)]], world, tools=tools).start("go")
+    task = asyncio.ensure_future(run._outcome())
+    await started.wait()
+    await asyncio.sleep(0)
+    run.cancel()
+    outcome = await task
+    assert (outcome.reason, outcome.questions) == (Reason.CANCELLED, ())
+    assert {result.code for result in outcome.messages[-1].results} == {ErrorCode.CANCELLED}
+
+
+# -- agents within calls
+
+
+def nested_agents(world: World, **options: Any) -> Agent:
+    """An agent whose tool is an agent that looks, drops and puts; both begin anew in each process."""
+    inner = agent_of([[("look", 1), ("drop", 1)], [("put", 1)]], world, on_question="ask")
+    helper = inner.as_tool("helper", "It helps.")
+
+    def outer(request: Request) -> Any:
+        if request.messages[-1].role == "tool":
+            return request.messages[-1].results[0].text
+        call = {"name": "helper", "arguments": {"task": "help"}}
+        return {"calls": [call, {"name": "plain", "arguments": {"n": 1}}], "usage": {"input_tokens": 1}}
+
+    return Agent(Scripted(outer), [helper, *world.tools()], **options)
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+async def test_the_questions_of_an_agent_in_a_call_are_those_of_the_outer_run(answer: str) -> None:
+    there, world = World(), World()
+    live = await nested_agents(there, approver=lambda question: answer).run("go")
+    outcome = await nested_agents(world, on_question="suspend").run("go")
+    asked: list[str] = []
+    while outcome.reason is Reason.WAITING:
+        saved = json.loads(json.dumps(outcome.to_json()))
+        asked += [question.tool for question in outcome.questions]
+        answers = {question.id: answer for question in outcome.questions}
+        outcome = await nested_agents(world, on_question="suspend").resume(saved, answers)
+    assert asked == ["drop", "put"]
+    assert world.done == there.done
+    assert world.runs == there.runs  # nothing that had ended ran again
+    assert (outcome.reason, outcome.text, outcome.usage) == (live.reason, live.text, live.usage)
+    assert shown(outcome) == shown(live)
+
+
+async def test_a_run_in_a_call_that_ended_is_not_made_again() -> None:
+    world = World()
+    asked = 0
+
+    def answer(request: Request) -> Any:
+        nonlocal asked
+        asked += 1
+        return "found it"
+
+    inner = Agent(Scripted(answer), [])
+
+    async def ask_and_drop(n: int, ctx: Context) -> str:
+        "Ask an agent, then drop."
+        found = await inner.run("find", within=ctx)
+        return f"{found.text}: {(await ctx.call('drop', n=n)).text}"
+
+    tools = [*world.tools(), tool(ask_and_drop, effect=READ, secrets=())]
+    outcome, _ = await answered_later([[("ask_and_drop", 1)]], lambda question: "yes", tools=tools)
+    assert (outcome.messages[-2].results[0].text, asked) == ("found it: drop 1: ['drop 1']", 1)

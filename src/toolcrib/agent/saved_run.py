@@ -26,8 +26,8 @@ from toolcrib.toolbox.suspension import GivenAnswer, Suspension, key_of
 __all__ = ["Answers", "SavedRun", "nested_before", "nested_to_dict"]
 
 KIND = "waiting run"
-Answers = Mapping[str, Reply]
-"""Answers by the `id` of their questions; None, or no entry, leaves a question waiting."""
+Answers = Mapping[str, Reply | str]
+"""Answers by the `id` of their questions; None, or no entry, leaves a question waiting. A text is a verdict's word."""
 
 
 @dataclass(slots=True)

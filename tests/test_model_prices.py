@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.test_model_transports import HELLO, REQUEST, serving
+from toolcrib.codecs import codec_named
 from toolcrib.messages import Message, Response, Usage
 from toolcrib.models import Prices, cost_of, resolve_model
 from toolcrib.models.prices import priced
@@ -160,3 +161,100 @@ async def test_an_answer_says_what_it_cost(
         )
     assert isinstance(items[-1], Response)
     assert items[-1].usage.cost == cost
+
+
+TEXT = {"content": [{"type": "text", "text": "Hi"}], "role": "assistant"}
+CHAT = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}
+SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]}
+# An answer with 1000 tokens of input, of which 600 were read from a cache and 300 written to it (where the provider
+# says so), and 50 of output; as each provider says it.
+CACHED: dict[str, tuple[str, dict[str, Any], int]] = {
+    "OpenAI Chat": (
+        "openai_chat",
+        CHAT | {"usage": {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050,
+                          "prompt_tokens_details": {"cached_tokens": 600}}}, 0,
+    ),
+    "OpenRouter": (
+        "openai_chat",
+        CHAT | {"usage": {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050,
+                          "prompt_tokens_details": {"cached_tokens": 600, "cache_write_tokens": 300}}}, 300,
+    ),
+    "DeepSeek": (
+        "openai_chat",
+        CHAT | {"usage": {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050,
+                          "prompt_cache_hit_tokens": 600, "prompt_cache_miss_tokens": 400,
+                          "prompt_tokens_details": {"cached_tokens": 600}}}, 0,
+    ),
+    "Moonshot": (
+        "openai_chat",
+        CHAT | {"usage": {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050,
+                          "cached_tokens": 600}}, 0,
+    ),
+    "Groq": (
+        "openai_chat",
+        CHAT | {"x_groq": {"usage": {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050,
+                                     "prompt_tokens_details": {"cached_tokens": 600}}}}, 0,
+    ),
+    "Qwen at Alibaba": (
+        "openai_chat",
+        CHAT | {"usage": {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050,
+                          "prompt_tokens_details": {"cached_tokens": 600, "cache_creation_input_tokens": 300}}}, 300,
+    ),
+    "OpenAI Responses": (
+        "openai_responses",
+        {"status": "completed", "output": [SAID],
+         "usage": {"input_tokens": 1000, "output_tokens": 50, "total_tokens": 1050,
+                   "input_tokens_details": {"cached_tokens": 600, "cache_write_tokens": 300}}}, 300,
+    ),
+    "Anthropic": (
+        "anthropic_messages",
+        TEXT | {"type": "message", "stop_reason": "end_turn",
+                "usage": {"input_tokens": 100, "output_tokens": 50, "cache_read_input_tokens": 600,
+                          "cache_creation_input_tokens": 300,
+                          "cache_creation": {"ephemeral_5m_input_tokens": 300}}}, 300,
+    ),
+    "Bedrock": (
+        "bedrock_converse",
+        {"output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}}, "stopReason": "end_turn",
+         "usage": {"inputTokens": 100, "outputTokens": 50, "totalTokens": 1050, "cacheReadInputTokens": 600,
+                   "cacheWriteInputTokens": 300}}, 300,
+    ),
+    "Gemini": (
+        "gemini",
+        {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}],
+         "usageMetadata": {"promptTokenCount": 1000, "candidatesTokenCount": 20, "thoughtsTokenCount": 30,
+                           "totalTokenCount": 1050, "cachedContentTokenCount": 600}}, 0,
+    ),
+    "Cohere": (
+        "cohere",
+        {"message": TEXT, "finish_reason": "COMPLETE",
+         "usage": {"tokens": {"input_tokens": 1000.0, "output_tokens": 50.0}, "cached_tokens": 600}}, 0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("codec", "body", "written"), CACHED.values(), ids=CACHED)
+def test_cached_tokens_are_counted_once_and_priced(codec: str, body: dict[str, Any], written: int) -> None:
+    usage = codec_named(codec).response(body).usage
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (1000, 50, 1050)
+    assert (usage.cache_read_tokens, usage.cache_write_tokens) == (600, written)
+    cost = (400 - written) * 1 + 600 * 0.1 + written * 1.5 + 50 * 2
+    assert cost_of(usage, "p", "m", prices=PRICES) == pytest.approx(cost / MILLION)
+
+
+def test_the_cost_that_a_server_of_responses_states() -> None:
+    body = {
+        "status": "completed",
+        "output": [SAID],
+        "usage": {"input_tokens": 5, "output_tokens": 3, "cost": 0.5},
+    }
+    assert codec_named("openai_responses").response(body).usage.cost == 0.5
+
+
+def test_prices_of_ones_own_without_a_file() -> None:
+    mine = {"openai": {"prices": [{"model": "gpt-5", "input": 7, "output": 7}]}}
+    model: Any = resolve_model("openai:gpt-5", prices=mine)
+    assert cost_of(Usage(MILLION), "openai", "gpt-5", prices=model.prices) == 7.0
+    assert cost_of(Usage(MILLION), "openai", "gpt-5-mini", prices=model.prices) is not None
+    with pytest.raises(ValueError, match="openai, row 1"):
+        resolve_model("openai:gpt-5", prices={"openai": {"prices": [{"model": "gpt-5"}]}})

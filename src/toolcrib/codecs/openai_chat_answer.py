@@ -323,6 +323,7 @@ def read_usage(usage: dict[str, Any]) -> Usage:
     cache_written = _first_count(
         details.get("cache_write_tokens"),  # OpenRouter
         details.get("cache_creation_tokens"),  # Claude behind a proxy
+        details.get("cache_creation_input_tokens"),  # Qwen at Alibaba
         usage.get("cache_creation_input_tokens"),
     )
     # What only the total holds: Mistral's audio and a proxy's cached tokens are input; thinking that xAI counts
@@ -335,14 +336,14 @@ def read_usage(usage: dict[str, Any]) -> Usage:
         reasoning = reasoning or beside
     if prompt < cache_read + cache_written:
         prompt += cache_read + cache_written
-    return Usage(prompt, completion, cache_read, cache_written, reasoning, _cost(usage))
+    return Usage(prompt, completion, cache_read, cache_written, reasoning, stated_cost(usage))
 
 
 def _first_count(*counts: Any) -> int:
     return next((count for count in map(as_count, counts) if count), 0)
 
 
-def _cost(usage: dict[str, Any]) -> float | None:
+def stated_cost(usage: dict[str, Any]) -> float | None:
     """The cost that the provider states: in dollars, as an object (Perplexity) or in ticks (xAI)."""
     ticks = usage.get("cost_in_usd_ticks")
     if isinstance(ticks, int) and not isinstance(ticks, bool) and 0 <= ticks < 1e18:

@@ -11,7 +11,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.concatenated_calls import split_concatenated
-from toolcrib.codecs.openai_chat_answer import read_error
+from toolcrib.codecs.openai_chat_answer import read_error, stated_cost
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.wire_json import as_count, as_dict, as_list, as_str, compact, dicts
 from toolcrib.content import Image, Text
@@ -220,4 +220,5 @@ def read_usage(usage: dict[str, Any]) -> Usage:
         as_count(read.get("cached_tokens")),
         as_count(read.get("cache_write_tokens")),
         as_count(written.get("reasoning_tokens")),
+        stated_cost(usage),
     )

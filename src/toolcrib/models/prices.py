@@ -84,20 +84,23 @@ class Prices:
                     self._add(provider, section, str(table.get("known", "")))
 
     @classmethod
-    def load(cls, *paths: str | Path) -> Prices:
-        """Loads TOML files that take precedence over the built-in table. Raises OSError or ValueError for a
-        file that cannot be read.
+    def load(cls, *tables: str | Path | Mapping[str, Any]) -> Prices:
+        """Prices that take precedence over the built-in table: TOML files, or mappings of the same form. Raises
+        OSError or ValueError for a file that cannot be read.
         """
         import tomllib
 
-        tables: list[Mapping[str, Any]] = []
-        for path in (*paths, Path(__file__).with_name("prices.toml")):
+        read: list[Mapping[str, Any]] = []
+        for table in (*tables, Path(__file__).with_name("prices.toml")):
+            if isinstance(table, Mapping):
+                read.append(table)
+                continue
             try:
-                tables.append(tomllib.loads(Path(path).read_text(encoding="utf-8")))
-                cls(tables[-1])
+                read.append(tomllib.loads(Path(table).read_text(encoding="utf-8")))
+                cls(read[-1])
             except ValueError as problem:
-                raise ValueError(f"prices in {path}: {problem}") from None
-        return cls(*tables, known=str(tables[-1].get("known", "")))
+                raise ValueError(f"prices in {table}: {problem}") from None
+        return cls(*read, known=str(read[-1].get("known", "")))
 
     def of(self, provider: str, model: str, at: datetime | None = None) -> Price | None:
         """The price of a model at a time (default: now); None where it is unknown."""

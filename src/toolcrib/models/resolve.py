@@ -37,13 +37,14 @@ WHOSE = (
 def resolve_model(spec: str | Model | None = None, **options: Any) -> Model:
     """The model that a string names; a model object is returned unchanged.
 
-    `None` means TOOLCRIB_MODEL. Keys and addresses come from the provider's variables (`toolcrib models` lists
-    them); `options` (`api_key`, `base_url`, `timeout`, ...) go to the model's class. `openai:NAME` speaks the
-    Responses interface with OpenAI itself, and Chat Completions where OPENAI_BASE_URL names another server;
-    `openai-responses:` and `openai-chat:` say which. `text:MODEL` or `text/FORMAT:MODEL` makes the model write
-    its calls as text. A list `A,B` asks the next where one does not answer. `prices` (a `Prices`, or the file
-    of one) precede those that come along. Raises ValueError, saying what is possible, for a name that means
-    nothing, and OSError or ValueError for a file that cannot be read.
+    `None` means TOOLCRIB_MODEL. Keys and addresses come from the provider's variables (`toolcrib models`
+    lists them); `options` (`api_key`, `base_url`, `timeout`, ...) go to the model's class. `openai:NAME`
+    speaks the Responses interface with OpenAI itself, and Chat Completions where OPENAI_BASE_URL names
+    another server; `openai-responses:` and `openai-chat:` say which. `text:MODEL` or `text/FORMAT:MODEL`
+    makes the model write its calls as text. A list `A,B` asks the next where one does not answer. `prices`
+    (a `Prices`, the file of one, or a mapping of the same form) precede those that come along. Raises
+    ValueError, saying what is possible, for a name that means nothing, and OSError or ValueError for a file
+    that cannot be read.
 
     >>> resolve_model("groq:llama-3.3-70b-versatile")
     OpenAIChat('llama-3.3-70b-versatile', provider='groq')

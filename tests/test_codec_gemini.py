@@ -324,3 +324,23 @@ def test_calls_of_another_model_get_a_stand_in_signature(model: str, signatures:
     foreign = Message("assistant", [thought, ToolCall("f", "{}", "toolu_1"), ToolCall("g", "{}", "toolu_2")])
     parts = body(Message.user("Hi"), foreign, model=model)["contents"][1]["parts"]
     assert [part.get("thoughtSignature") for part in parts] == signatures
+
+
+def test_an_output_schema_that_was_given_is_sent_and_its_results_are_data() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    told = ToolSpec("told", "", {"type": "object"}, output_schema=schema, tells_output=True)
+    inferred = ToolSpec("inferred", "", {"type": "object"}, output_schema=schema)
+    calls = [ToolCall("told", {}, "1"), ToolCall("told", {}, "2"), ToolCall("inferred", {}, "3")]
+    texts = ('{"n":1}', '{"n":1} [cut]', '{"n":1}')
+    results = [ResultPart(call, ToolResult.of(text)) for call, text in zip(calls, texts, strict=True)]
+    sent = body(
+        Message.user("Hi"),
+        Message("assistant", [*calls]),
+        Message("tool", [*results]),
+        tools=[told, inferred],
+    )
+    first, second = sent["tools"][0]["functionDeclarations"]
+    assert first["responseJsonSchema"] == {"type": "object", "properties": {"output": schema}}
+    assert "responseJsonSchema" not in second
+    answers = [part["functionResponse"]["response"]["output"] for part in sent["contents"][2]["parts"]]
+    assert answers == [{"n": 1}, '{"n":1} [cut]', '{"n":1}']

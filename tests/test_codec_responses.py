@@ -580,3 +580,16 @@ def test_what_is_no_answer(wire: dict[str, Any], words: str, retryable: bool) ->
     with pytest.raises(ModelError, match=words) as raised:
         CODEC.response(wire)
     assert raised.value.retryable is retryable
+
+
+def test_an_output_schema_that_was_given_is_sent_to_openai_alone() -> None:
+    schema = {"type": "array", "items": {"type": "integer"}}
+    told = ToolSpec("told", "", {"type": "object"}, output_schema=schema, tells_output=True)
+    inferred = ToolSpec("inferred", "", {"type": "object"}, output_schema=schema)
+    first, second = body(Message.user("Hi"), tools=[told, inferred])["tools"]
+    assert first["output_schema"] == schema
+    assert "output_schema" not in second
+    other = OpenAIResponsesCodec("xai").request(
+        Request([Message.user("Hi")], [told]), model="m", stream=False
+    )
+    assert "output_schema" not in other["tools"][0]

@@ -484,3 +484,75 @@ def test_the_text_of_a_result_is_that_of_all_its_parts() -> None:
     assert ToolResult(()).text == ""
     assert ToolResult((Text("a"), Text("b"))).text == "a\nb"
     assert ToolResult((Text("a"), Image(data="aGk=", media_type="image/png"))).text.startswith("a\n")
+
+
+# -- a given output schema
+
+CITY = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+
+class City(BaseModel):
+    name: str
+
+
+class Look(Tool[None, Any], name="look", effect=READ, secrets=(), output_schema=CITY):
+    """Looks."""
+
+    def execute(self, params: None, ctx: Context[Any]) -> Any:
+        return {"title": "Oslo"}
+
+
+GIVEN_SCHEMAS: list[tuple[Any, Any, str | None]] = [
+    (CITY, {"name": "Oslo"}, '{"name":"Oslo"}'),
+    (City, {"name": "Oslo"}, '{"name":"Oslo"}'),
+    (City, City(name="Oslo"), '{"name":"Oslo"}'),
+    (list[int], [1, 2], "[1,2]"),
+    (CITY, ToolResult.of("Oslo"), None),
+    (CITY, ToolResult((Text("Oslo"),), structured={"name": "Oslo"}), '{"name":"Oslo"}'),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "structured"), GIVEN_SCHEMAS)
+@pytest.mark.parametrize("params", [None, {"type": "object", "properties": {}}])
+def test_a_given_output_schema_holds_without_an_annotation(
+    schema: Any, value: Any, structured: str | None, params: Any
+) -> None:
+    takes = (lambda: value) if params is None else (lambda params: value)
+    made = tool(takes, name="look", effect=READ, secrets=(), params=params, output_schema=schema)
+    assert made.spec.output_schema is not None and made.spec.tells_output
+    result = Toolbox([made]).call_sync("look", {})
+    assert "does not match" not in result.text
+    assert result.structured == (structured and json.loads(structured))
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (CITY, {"title": "Oslo"}),
+        (City, {"title": "Oslo"}),
+        (list[int], ["a"]),
+        (CITY, "Oslo"),
+        (CITY, ToolResult((Text("Oslo"),), structured={"title": "Oslo"})),
+    ],
+)
+def test_what_breaks_a_given_output_schema_is_told_to_model_and_operator(schema: Any, value: Any) -> None:
+    made = tool(lambda: value, name="look", effect=READ, secrets=(), output_schema=schema)
+    finished: list[CallFinished] = []
+    box = Toolbox(
+        [made], on_event=lambda event: finished.append(event) if type(event) is CallFinished else None
+    )
+    result = box.call_sync("look", {})
+    assert "does not match the schema" in result.text
+    assert result.structured is None and not result.is_error
+    assert finished[0].problem
+
+
+def test_a_class_may_give_an_output_schema() -> None:
+    assert Look.spec.output_schema == CITY
+    assert "does not match the schema" in Toolbox([Look]).call_sync("look", {}).text
+
+
+@pytest.mark.parametrize("wrong", ["City", [], 3])
+def test_an_output_schema_that_is_none_is_a_type_error_at_once(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="output_schema"):
+        tool(lambda: 1, name="look", effect=READ, secrets=(), output_schema=wrong)

@@ -80,6 +80,8 @@ class Facts(ListedFacts):
             "always" holds for the same call with another value of them.
         delegates: All that it changes, it changes by calls that are decided on by themselves (`agent.run(within=ctx)`,
             `ctx.call`), so that calling it needs no approval of its own.
+        output_schema: What the tool returns: a JSON Schema, or a type; without it the return annotation says so.
+            Results are checked against it. It is sent to providers that take one (OpenAI Responses, Gemini).
     """
 
     name: str
@@ -95,6 +97,7 @@ class Facts(ListedFacts):
     server: str = ""
     approval_ignores: tuple[str, ...] = ()
     delegates: bool = False
+    output_schema: Any = None
 
     def annotations(self) -> dict[str, Any]:
         """The facts as MCP's tool annotations, one to one."""
@@ -127,6 +130,7 @@ class FactOptions(TypedDict, total=False):
     server: str
     approval_ignores: Collection[str]
     delegates: bool
+    output_schema: object  # a JSON Schema, or a type, also one such as list[int]
 
 
 def make_facts(
@@ -157,6 +161,10 @@ def make_facts(
         _check_type(name, fact, value)
     if (given.get("timeout") or 1) <= 0:
         raise TypeError(f"tool {name!r}: timeout must be more than 0 seconds, got {given['timeout']!r}")
+    if isinstance(given.get("output_schema"), str | int | list | tuple):
+        raise TypeError(
+            f"tool {name!r}: output_schema must be a JSON Schema (a dict) or a type, got {given['output_schema']!r}"
+        )
     retry = given.get("retry")
     if retry is not None:
         if retry.declares_idempotent:

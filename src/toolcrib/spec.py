@@ -13,13 +13,18 @@ __all__ = ["ToolSpec"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToolSpec(ListedFacts):
-    """What a model is told of a tool. `input_schema` and `output_schema` are canonical JSON Schemas."""
+    """What a model is told of a tool. `input_schema` and `output_schema` are canonical JSON Schemas.
+
+    `tells_output` says that the author wrote an output schema, which is sent to providers that take one. What only
+    follows from a return annotation is not: it would lengthen every request.
+    """
 
     name: str
     description: str
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None = None
     annotations: dict[str, Any] = field(default_factory=dict)
+    tells_output: bool = False
     _dialects: dict[str, tuple[dict[str, Any], bool]] = field(default_factory=dict, repr=False)
 
     def in_dialect(self, name: str) -> dict[str, Any]:

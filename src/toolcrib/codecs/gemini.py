@@ -6,6 +6,7 @@ https://ai.google.dev/gemini-api/docs/thought-signatures, https://ai.google.dev/
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -18,6 +19,8 @@ from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, own_extras, own_item
 from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
 from toolcrib.messages import Reasoning, Request, Response
+from toolcrib.schema import to_dialect
+from toolcrib.spec import ToolSpec
 
 IDS = IdRule(re.compile(r"[A-Za-z0-9_.:-]{1,128}"))
 # Models before Gemini 3 refuse media inside a result (400), and ask for no signature on calls.
@@ -62,7 +65,8 @@ class GeminiCodec:
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST …/models/MODEL:generateContent`, or of `…:streamGenerateContent`."""
         names = wire_names(request)
-        writer = _Writer(self.provider, names, since_3=not BEFORE_3.search(model))
+        with_data = frozenset(spec.name for spec in request.tools if spec.tells_output)
+        writer = _Writer(self.provider, names, with_data, since_3=not BEFORE_3.search(model))
         first = next(
             (i for i, message in enumerate(request.messages) if message.role != "system"),
             len(request.messages),
@@ -99,6 +103,7 @@ class GeminiCodec:
                 "name": names.get(spec.name, spec.name),
                 **({"description": spec.description} if spec.description else {}),
                 "parametersJsonSchema": spec.in_dialect(self.dialect),
+                **_response_schema(spec),
                 **own_extras(spec, self.provider),
             }
             for spec in request.tools
@@ -115,11 +120,24 @@ class GeminiCodec:
         return {**body, "toolConfig": {"functionCallingConfig": config}}
 
 
+def _response_schema(spec: ToolSpec) -> dict[str, Any]:
+    """What a result of the tool looks like, for a tool whose author said it."""
+    if not spec.tells_output or spec.output_schema is None:
+        return {}
+    inner = {key: value for key, value in spec.output_schema.items() if key != "$defs"}
+    schema: dict[str, Any] = {"type": "object", "properties": {"output": inner}}
+    lowered, _ = to_dialect({**schema, "$defs": spec.output_schema.get("$defs", {})}, "gemini")
+    return {"responseJsonSchema": lowered}
+
+
 class _Writer:
     """Neutral messages to wire contents, for one request."""
 
-    def __init__(self, provider: str, names: dict[str, str], *, since_3: bool) -> None:
+    def __init__(
+        self, provider: str, names: dict[str, str], with_data: frozenset[str], *, since_3: bool
+    ) -> None:
         self._provider = provider
+        self._with_data = with_data  # the tools whose results the model knows as data
         self._names = names
         self._since_3 = since_3
 
@@ -200,11 +218,22 @@ class _Writer:
         wire: dict[str, Any] = {
             **_id(answer),
             "name": self._names.get(answer.call.name, answer.call.name),
-            "response": {"error": text or NO_OUTPUT} if answer.is_error else {"output": text},
+            "response": {"error": text or NO_OUTPUT}
+            if answer.is_error
+            else {"output": self._output(answer, text)},
         }
         if carried := [held for part in parts if (held := self._carried(part))]:
             wire["parts"] = carried
         return {"functionResponse": {**wire, **own_extras(answer.result, self._provider)}}
+
+    def _output(self, answer: Answered, text: str) -> Any:
+        """The text of a result; its data, where the model was told their schema and the text is still all of them."""
+        if answer.call.name not in self._with_data:
+            return text
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
 
     def _carried(self, part: Part) -> dict[str, Any] | None:
         """The media that the model takes inside a result."""

@@ -172,4 +172,7 @@ class OpenAIResponsesCodec:
         if own.get("type", "function") == "function":
             dialect, strict = strictness(spec, self.dialect, own, STRICT_DIALECT)
             tool |= {"parameters": spec.in_dialect(dialect), "strict": strict}
+            # From OpenAI's own reference; other servers of the format may refuse a key that they do not know.
+            if spec.tells_output and self.provider == "openai":
+                tool["output_schema"] = spec.output_schema
         return {**tool, **own}

@@ -77,7 +77,7 @@ class Definition:
     def output(self) -> Output:
         """The declared result: its schema and its check. Worked out at the first result."""
         if self._output is None:
-            self._output = Output(self._returns, self.facts.name)
+            self._output = Output(self._returns, self.facts.name, self.facts.output_schema)
         return self._output
 
     @property
@@ -97,6 +97,7 @@ class Definition:
                 description=self.description,
                 input_schema=self.params.schema,
                 output_schema=self.output.schema,
+                tells_output=facts.output_schema is not None,
                 annotations=facts.annotations(),
                 **facts.listed(),
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc as abc
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
@@ -21,15 +21,19 @@ ANY_DICT = (dict, dict[str, Any])
 class Output:
     """A tool's declared result: its JSON Schema (None for plain text and content parts) and its check."""
 
-    __slots__ = ("_adapter", "_known", "schema", "to_json")
+    __slots__ = ("_adapter", "_known", "_validator", "schema", "to_json")
 
-    def __init__(self, returns: Any, tool: str) -> None:
+    def __init__(self, returns: Any, tool: str, declared: Any = None) -> None:
         self.schema: dict[str, Any] | None = None
         self._adapter: Any = None
+        self._validator: Any = None
         self._known: type | None = None
         self.to_json: Callable[[Any], bytes] | None = None
-        hint = _awaited(returns)
-        if not _is_structured(hint):
+        if isinstance(declared, Mapping):
+            self._of_schema(declared, tool)
+            return
+        hint = _awaited(returns if declared is None else declared)
+        if declared is None and not _is_structured(hint):
             return
         from pydantic import TypeAdapter
 
@@ -41,8 +45,11 @@ class Output:
             self.schema = clean(self._adapter.json_schema(mode="serialization"))
         except Exception as problem:
             raise ToolDefinitionError(
-                f"tool {tool!r}: its return annotation {hint!r} gives no schema: {problem}"
+                f"tool {tool!r}: its {'return annotation' if declared is None else 'output_schema'} {hint!r} "
+                f"gives no schema: {problem}"
             ) from problem
+        if declared is not None:  # what is returned may be of another type
+            return
         if hint in ANY_DICT:
             self._known = dict
         elif isinstance(hint, type) and hasattr(hint, "model_fields"):
@@ -58,11 +65,34 @@ class Output:
         """
         if type(value) is self._known:
             return None
+        if self._validator is not None:
+            return self._misfit_of_schema(text)
         try:
             self._adapter.validator.validate_json(text)
         except ValueError as problem:
             return str(problem)
         return None
+
+    def _of_schema(self, declared: Mapping[str, Any], tool: str) -> None:
+        from toolcrib.schema import clean
+        from toolcrib.schema.validator import offline_validator
+
+        try:
+            self._validator = offline_validator(declared)
+            self.schema = clean(declared)
+        except Exception as problem:
+            raise ToolDefinitionError(
+                f"tool {tool!r}: its output_schema cannot be used: {problem}"
+            ) from problem
+
+    def _misfit_of_schema(self, text: str) -> str | None:
+        from pydantic_core import from_json
+
+        found = [
+            f"{'/'.join(map(str, error.instance_path)) or 'the result'}: {error.message}"
+            for error in self._validator.iter_errors(from_json(text))
+        ]
+        return "\n".join(found) or None
 
 
 def _awaited(hint: Any) -> Any:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["deliver", "gathered"]
 
 NONE = type(None)
+NOT_KNOWN: Any = object()  # a value that is only known as JSON
 PARTS = (Text, Json, Image, Audio, File)
 
 
@@ -26,7 +27,7 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
         return ToolResult((Text(value),)), ""
     if kind is not dict and kind is not str:
         if isinstance(value, ToolResult):  # a tool may keep and return it again, so what is capped is a copy
-            return result_of(value), ""
+            return _given(result_of(value), definition)
         if kind is NONE and output.schema is None:
             return ToolResult((Text("Done."),)), ""
         if isinstance(value, PARTS):
@@ -41,6 +42,19 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
     if problem is not None:
         return ToolResult((Text(shown + model_messages.MISFIT_NOTE),), is_data=kind is not str), problem
     return ToolResult((Text(shown),), structured=JsonText(text), is_data=kind is not str), ""
+
+
+def _given(result: ToolResult, definition: Definition) -> tuple[ToolResult, str]:
+    """A result that the tool made itself, with a note where its structured value breaks the output schema."""
+    output = definition.output
+    if output.schema is None or result.structured is None or result.is_error:
+        return result, ""
+    problem = output.misfit(NOT_KNOWN, to_json_text(result.structured))
+    if problem is None:
+        return result, ""
+    result.parts = (*result.parts, Text(model_messages.MISFIT_NOTE.strip()))
+    result._structured = None
+    return result, problem
 
 
 def gathered(items: list[Any]) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import toolcrib
+from toolcrib.cli.tool_arguments import arguments_from
 
 WEATHER = '''
 from typing import Annotated, Literal
@@ -478,3 +479,18 @@ def test_only_modules_that_lay_here_at_the_start_are_imported(folder: Path, name
     (folder / "beside.py").write_text("")
     done = toolcrib(folder, "tools", "call", "--from", "late_tools", "late", "--name", name)
     assert done.stdout.startswith(said), done.stdout + done.stderr
+
+
+def test_an_option_keeps_the_digits_of_a_number_and_both_values_of_a_key() -> None:
+    """Such a text stays text, which the call refuses in words, or reads as a decimal."""
+    number, point = {"type": "number"}, {"type": "object"}
+    schema = {"properties": {"x": number, "point": point, "price": {"anyOf": [number, {"type": "string"}]}}}
+    for token, value in {
+        "--x=0.1000000000000000055": "0.1000000000000000055",
+        "--x=1e400": "1e400",
+        "--x=2.5": 2.5,
+        "--price=12.50": "12.50",
+        '--point={"a": 1, "a": 2}': '{"a": 1, "a": 2}',
+        '--point={"a": 1}': {"a": 1},
+    }.items():
+        assert list(arguments_from([token], schema).values()) == [value]

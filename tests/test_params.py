@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from tests.cases import each
 from tests.properties import examples
 from toolcrib import Effect, Toolbox
+from toolcrib.codecs.wire_json import wire_value
 from toolcrib.function import tool
 from toolcrib.json_text.values import same_json
 
@@ -553,3 +554,26 @@ def test_what_runs_is_what_was_sent_or_an_edit_says_so(data: Any, value: dict[st
     else:
         result = Toolbox([raw]).call_sync("raw", text)
         assert seen == [value] and not result.edits, result.text
+
+
+@each(("text", "runs_with"), EXACT, ids=str)
+async def test_a_number_in_an_object_that_a_provider_sends_keeps_its_digits(
+    text: str, runs_with: str
+) -> None:
+    if "e400" not in text:  # no float, and no provider sends one
+        assert (await NUMBERS.call("numbers", wire_value(text))).text == runs_with
+
+
+WIRE_LOSSY = [
+    '{"f": 9007199254740993}',
+    '{"f": 9007199254740993.0}',
+    '{"a": {"deep": [0.1000000000000000055]}}',
+    '{"a": 1e400}',
+]
+
+
+@each("text", WIRE_LOSSY)
+async def test_a_number_in_an_object_that_a_provider_sends_is_refused_where_it_loses_digits(
+    text: str,
+) -> None:
+    assert (await NUMBERS.call("numbers", wire_value(text))).code == "invalid_arguments"

@@ -130,7 +130,7 @@ def _read(raw: Any, mender: _Mender) -> Reading:
             raise Unreadable("The arguments are not UTF-8 text. Send one JSON object.") from None
     if not isinstance(raw, str):
         check_json(raw)
-        return Reading(raw)
+        return Reading(mender.place_numbers(raw))
     if not raw:
         return Reading({})
     if not raw.strip():

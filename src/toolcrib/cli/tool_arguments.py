@@ -6,12 +6,12 @@ does not fit stays text, so that the call itself refuses or repairs it like any 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolcrib.cli.console import Problem
 from toolcrib.field_errors import resolve, step, variants
+from toolcrib.json_text.lenient_reader import read_strict_json
 from toolcrib.json_text.values import kind_of
 
 Schema = Mapping[str, Any]
@@ -103,8 +103,8 @@ def _value(text: str, node: Any, schema: Schema) -> Any:
 
 def _read(text: str, kinds: set[str], allowed: Sequence[Any] = ()) -> Any:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = read_strict_json(text)
+    except ValueError:
         return text
     kind = kind_of(value)
     fits = value in allowed or not kinds or kind in kinds or (kind == "integer" and "number" in kinds)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.wire_json import wire_value
 
 BOM = b"\xef\xbb\xbf"
 
@@ -64,7 +64,7 @@ class JSONLines:
         if not text:
             return []
         try:
-            value = json.loads(text)
+            value = wire_value(text)
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):

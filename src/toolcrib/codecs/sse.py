@@ -6,12 +6,12 @@ without its empty line counts, and `data: [DONE]` ends a stream.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.wire_json import wire_value
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
 BOM = b"\xef\xbb\xbf"
@@ -141,7 +141,7 @@ def parse_event(data: str, name: str = "") -> dict[str, Any] | None:
     if text.startswith(DONE):
         return END
     try:
-        value = json.loads(text)
+        value = wire_value(text)
     except (ValueError, RecursionError):
         value = None
     if name == "error" and not (isinstance(value, dict) and value.get("error")):

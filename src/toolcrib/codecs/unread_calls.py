@@ -56,7 +56,7 @@ def with_unread_call(error: ModelError, body: Any) -> ModelError:
     lower = error.message.lower()
     found = next((match for sentence in SENTENCES if (match := sentence.search(lower))), None)
     written = fields.get("failed_generation")
-    if found is None and not isinstance(written, str) and fields.get("code") not in CODES:
+    if found is None and not isinstance(written, str) and as_str(fields.get("code")) not in CODES:
         return error
     words = error.message
     if found is not None and not isinstance(written, str) and "written" in found.re.groupindex:

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from toolcrib.json_text.lenient_grammar import written_number
 from toolcrib.messages import Opaque
 
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -16,6 +17,19 @@ def _no_number(constant: str) -> Any:
 
 
 STANDARD = json.JSONDecoder(parse_constant=_no_number)
+
+
+_WIRE = json.JSONDecoder(parse_float=written_number)
+
+
+def wire_value(text: str | bytes) -> Any:
+    """The JSON value of what a provider sent; raises ValueError.
+
+    A number that Python writes differently keeps its text, since it may be an argument of a call.
+    """
+    if not isinstance(text, str):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    return _WIRE.decode(text)
 
 
 def as_dict(value: Any) -> dict[str, Any]:

@@ -100,6 +100,15 @@ def check_json(value: Any) -> None:
             raise Unreadable("The arguments hold something that is not JSON.")
 
 
+def is_json(value: Any) -> bool:
+    """Whether a value is JSON that all readers would understand alike."""
+    try:
+        check_json(value)
+    except Unreadable:
+        return False
+    return True
+
+
 def _check_text(text: str) -> None:
     if not text.isascii():
         try:

@@ -78,6 +78,18 @@ def read_json(text: str, place_numbers: PlaceNumbers | None = None) -> Reading:
     return reading
 
 
+def read_strict_json(text: str) -> Any:
+    """The value of strict JSON. Raises ValueError for any other text, and where a reader would lose something."""
+    try:
+        reading = _read_strict(text, exact_number)
+    except RecursionError:
+        raise Unreadable(TOO_DEEP) from None
+    if reading is None or reading.fixes:
+        raise Unreadable("The text is not JSON.")
+    check_json(reading.value)
+    return reading.value
+
+
 def _not_finite(text: str) -> Any:
     raise Unreadable(f"{text} is not a JSON number. Send a finite number, or leave the parameter out.")
 

@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from toolcrib.credentials import without_credentials
+from toolcrib.json_text.lenient_reader import read_strict_json
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.toolbox.policy import Approver
 from toolcrib.visible import escape_invisible, on_one_line
@@ -99,8 +100,8 @@ def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None
     arguments = None
     if other.strip():
         try:
-            arguments = json.loads(other)
-        except (ValueError, RecursionError):
+            arguments = read_strict_json(other)
+        except ValueError:
             return refused
         if not isinstance(arguments, dict):
             return refused

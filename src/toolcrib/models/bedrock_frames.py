@@ -5,7 +5,6 @@ botocore reads checksums and headers; the buffering around it is ours, so that i
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections.abc import Iterator
 from importlib import import_module
@@ -13,7 +12,7 @@ from typing import Any
 
 from toolcrib.codecs.bedrock_converse_answer import read_error
 from toolcrib.codecs.codec import ModelError
-from toolcrib.codecs.wire_json import as_dict, as_str
+from toolcrib.codecs.wire_json import as_dict, as_str, wire_value
 
 PRELUDE = 12  # bytes: length of the frame, length of its headers, checksum of both
 SHORTEST = PRELUDE + 4
@@ -59,7 +58,7 @@ class ConverseFrames:
         except Exception as problem:  # a wrong checksum, header or length: each has an exception of its own
             raise _broken(str(problem) or type(problem).__name__) from problem
         try:
-            payload = json.loads(message.payload or b"{}")
+            payload = wire_value(message.payload or b"{}")
         except (ValueError, RecursionError):
             payload = {"message": message.payload[:200].decode("utf-8", "replace")}
         return message.headers, as_dict(payload)
@@ -83,7 +82,7 @@ class MessagesFrames(ConverseFrames):
 
     def _event(self, name: str, payload: dict[str, Any]) -> Iterator[dict[str, Any]]:
         try:
-            inner = json.loads(b64decode(as_str(payload.get("bytes")) or b"e30="))
+            inner = wire_value(b64decode(as_str(payload.get("bytes")) or b"e30="))
         except (ValueError, RecursionError) as problem:
             raise _broken("a chunk that is not JSON") from problem
         yield as_dict(inner)

@@ -7,7 +7,6 @@ fields pass through its private methods alone, so it is not used. Vertex takes i
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from urllib.parse import quote
 from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.codecs.gemini import GeminiCodec, merged
 from toolcrib.codecs.gemini_interactions import GeminiInteractionsCodec
-from toolcrib.codecs.wire_json import encodable
+from toolcrib.codecs.wire_json import encodable, wire_value
 from toolcrib.messages import Request, Response
 from toolcrib.models.http import HttpTransport
 from toolcrib.models.prices import priced
@@ -151,7 +150,7 @@ class Gemini(HttpTransport):
         if not data.lstrip().startswith(b"["):
             return super()._whole(data, request)
         try:
-            events = json.loads(data)
+            events = wire_value(data)
         except (ValueError, RecursionError):
             return super()._whole(data, request)
         decoder = self.codec.decoder(request)

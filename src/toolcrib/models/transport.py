@@ -6,7 +6,6 @@ The SDK's raw bytes go through our own event reader, so that fields which the SD
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import random
 import threading
@@ -26,7 +25,7 @@ from toolcrib.codecs.left_out import left_out
 from toolcrib.codecs.pairing import CONTINUES
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.codecs.unread_calls import answer_to
-from toolcrib.codecs.wire_json import encodable, own_extras, with_extras
+from toolcrib.codecs.wire_json import encodable, own_extras, wire_value, with_extras
 from toolcrib.mending import mend
 from toolcrib.messages import Chunk, Message, NoticeChunk, Request, Response, RestartChunk, RetryChunk
 from toolcrib.models.model import chunks_of
@@ -362,7 +361,7 @@ class Transport:
 
     def _whole(self, data: bytes, request: Request) -> Response:
         try:
-            body = json.loads(data)
+            body = wire_value(data)
         except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):

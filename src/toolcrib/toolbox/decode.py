@@ -42,6 +42,7 @@ def _decode_with_care(
     """The slow way: read the text with its deviations from JSON and validate; else repair, and validate once more."""
     from pydantic_core import from_json, to_json
 
+    from toolcrib.json_text.lenient_grammar import is_json
     from toolcrib.repair import Unrepairable, repair
 
     params = definition.params
@@ -61,7 +62,7 @@ def _decode_with_care(
             return False
         return True
 
-    if not isinstance(raw, str | bytes):
+    if not isinstance(raw, str | bytes) and not is_json(raw):
         try:  # another tool may give what is no JSON yet: dates, models
             raw = from_json(to_json(raw, inf_nan_mode="constants"), allow_inf_nan=False)
         except (ValueError, TypeError, RecursionError):

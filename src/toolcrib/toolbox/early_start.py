@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.effect import Effect
+from toolcrib.json_text.values import same_json
 from toolcrib.prepared import Prepared, Ready, Refused
 from toolcrib.result import ToolResult
 from toolcrib.toolbox.path import CallPath
@@ -158,4 +159,4 @@ def _same(streamed: ToolCall, whole: ToolCall) -> bool:
         ]
     except ValueError:
         return False
-    return bool(read[0] == read[1])
+    return same_json(read[0], read[1])

@@ -1,115 +1,49 @@
-"""A web page that answers an agent's questions.
+"""A web application whose agent asks before it deletes, and goes on when a person has answered.
 
-    python examples/web_approval.py
+    pip install toolcrib fastapi uvicorn
+    python examples/web_approval.py runs.db
 
-The agent wants to delete a file. That needs a person, so the call waits, as a question: data that a page can
-show. Open the address that is printed and press a button; the run goes on with your answer.
+The run ends at its question and is kept in SQLite. Nothing waits in memory: stop the program, start it again, and
+answer then. Open the address that is printed, start a run, and press a button.
 
-The address holds a random word, so that no other page in your browser can answer in your name. Standard
-library only; in a program of yours the same four steps go into the web framework that you have.
+The address holds a random word, so that no other page in your browser can answer in your name. It is in the database,
+and stays the same.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import secrets
+import socket
+import sqlite3
 import sys
-import tempfile
-from concurrent.futures import Future
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from urllib.parse import parse_qs
+from typing import Any
+from urllib.parse import parse_qsl
 
-from toolcrib import Agent, Answer, Context, Effect, Question, ToolError, Verdict, tool
+import uvicorn
+from fastapi import FastAPI, HTTPException
+from fastapi import Request as HttpRequest
+from fastapi.responses import HTMLResponse
+
+from toolcrib import Agent, Answer, Context, Effect, ToolError, Verdict, tool
+from toolcrib.agent import Outcome
+from toolcrib.messages import Request
 from toolcrib.models import Scripted
 
-PAGE = """<!doctype html><meta charset="utf-8"><title>Approval</title>
-<h1>{action}?</h1><p>{reason}</p><pre>{arguments}</pre>
-<form method="post"><input type="hidden" name="fingerprint" value="{fingerprint}">
-<input name="message" placeholder="why not, for the model">
+TABLES = """
+CREATE TABLE IF NOT EXISTS waiting (run TEXT PRIMARY KEY, saved TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS word (word TEXT PRIMARY KEY);
+"""
+PAGE = """<!doctype html><meta charset="utf-8"><title>Reports</title>
+<form method="post" action="/{word}/runs"><button>Tidy up the reports</button></form>{questions}"""
+QUESTION = """<h1>{action}?</h1><p>{reason}</p><pre>{arguments}</pre>
+<form method="post" action="/{word}/runs/{run}">
+<input type="hidden" name="question" value="{id}"><input name="message" placeholder="why not, for the model">
 <button name="verdict" value="yes">Yes</button> <button name="verdict" value="no">No</button></form>"""
-
-
-class Desk:
-    """Where questions wait for their answers."""
-
-    def __init__(self) -> None:
-        self.waiting: dict[str, tuple[Question, Future[Answer]]] = {}
-
-    async def approve(self, question: Question) -> Answer:
-        """1. The toolbox asks: lay the question out, and wait."""
-        answer: Future[Answer] = Future()
-        self.waiting[question.fingerprint] = (question, answer)
-        try:
-            return await asyncio.wrap_future(answer)
-        finally:  # answered, or the run was cancelled
-            del self.waiting[question.fingerprint]
-
-    def questions(self) -> list[Question]:
-        """2. The page shows what waits."""
-        return [question for question, _ in self.waiting.values()]
-
-    def answer(self, fingerprint: str, verdict: str, message: str) -> bool:
-        """3. The page answers; False when nothing of this fingerprint waits (any more)."""
-        found = self.waiting.get(fingerprint)
-        if found is None or found[1].done():
-            return False
-        found[1].set_result(Answer(Verdict(verdict), message, by="web"))
-        return True
-
-
-def serve(desk: Desk, port: int) -> tuple[ThreadingHTTPServer, str]:
-    """A server on this machine only, and its address."""
-    word = secrets.token_urlsafe(16)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if self.path == f"/{word}/questions":
-                data = json.dumps([question.to_dict() for question in desk.questions()])
-                return self.reply(200, data, "application/json")
-            if self.path != f"/{word}":
-                return self.reply(404, "There is nothing here.")
-            for question in desk.questions():
-                arguments = json.dumps(question.arguments, indent=2, ensure_ascii=False)
-                said = {"action": question.action, "reason": question.reason, "arguments": arguments}
-                return self.reply(
-                    200,
-                    PAGE.format(
-                        **{name: escape(text) for name, text in said.items()},
-                        fingerprint=question.fingerprint,
-                    ),
-                )
-            return self.reply(200, "No question waits.")
-
-        def do_POST(self) -> None:
-            if self.path != f"/{word}":
-                return self.reply(404, "There is nothing here.")
-            size = min(int(self.headers.get("Content-Length", 0)), 10_000)
-            form = {name: values[0] for name, values in parse_qs(self.rfile.read(size).decode()).items()}
-            verdict = form.get("verdict", "")
-            if verdict not in ("yes", "no"):
-                return self.reply(400, "The verdict is yes or no.")
-            if not desk.answer(form.get("fingerprint", ""), verdict, form.get("message", "")):
-                return self.reply(409, "This question does not wait any more.")
-            return self.reply(200, f"The answer was {verdict}.")
-
-        def reply(self, status: int, body: str, kind: str = "text/html") -> None:
-            data = body.encode()
-            self.send_response(status)
-            self.send_header("Content-Type", f"{kind}; charset=utf-8")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Quiet: the address holds a secret."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    return server, f"http://127.0.0.1:{server.server_address[1]}/{word}"
 
 
 @tool(effect=Effect.DESTRUCTIVE, secrets=(), open_world=False)
@@ -126,26 +60,102 @@ def delete_report(name: str, *, ctx: Context[Path]) -> str:
     return f"Deleted {name}."
 
 
-async def main(port: int) -> None:
-    desk = Desk()
-    server, address = serve(desk, port)
-    model = Scripted(
-        [
-            {"calls": [{"name": "delete_report", "arguments": {"name": "2023.txt"}}]},
-            "I am done.",
+def script(request: Request) -> str | dict[str, Any]:
+    """What a model would say."""
+    results = request.messages[-1].results
+    if results:
+        return f"I have tidied up: {results[0].text}"
+    return {"calls": [{"name": "delete_report", "arguments": {"name": "2023.txt"}}]}
+
+
+def make_app(database: Path, reports: Path) -> tuple[FastAPI, str]:
+    """The application, and the secret word of its addresses."""
+    agent = Agent(Scripted(script), [delete_report], deps=reports, on_question="suspend")
+
+    @contextmanager
+    def opened() -> Iterator[sqlite3.Connection]:
+        db = sqlite3.connect(database)
+        try:
+            with db:  # a transaction
+                yield db
+        finally:
+            db.close()
+
+    with opened() as db:
+        db.executescript(TABLES)
+        db.execute(
+            "INSERT INTO word SELECT ? WHERE NOT EXISTS (SELECT * FROM word)", (secrets.token_urlsafe(),)
+        )
+        [[word]] = db.execute("SELECT word FROM word").fetchall()
+    app = FastAPI(title="Reports", openapi_url=None)
+
+    # The approval: a run that waits is kept, shown, and taken out by whoever answers.
+
+    def kept(outcome: Outcome) -> dict[str, Any]:
+        if outcome.reason == "waiting":
+            with opened() as db:
+                db.execute("INSERT INTO waiting VALUES (?, ?)", (outcome.run, json.dumps(outcome.to_json())))
+        return {"run": outcome.run, "reason": outcome.reason, "text": outcome.text}
+
+    @app.post(f"/{word}/runs")
+    async def start() -> dict[str, Any]:
+        return kept(await agent.run("Tidy up the reports."))
+
+    @app.get(f"/{word}/questions")
+    def questions() -> list[dict[str, Any]]:
+        with opened() as db:
+            rows = db.execute("SELECT run, saved FROM waiting").fetchall()
+        found = [(run, call["questions"]) for run, saved in rows for call in json.loads(saved)["calls"]]
+        return [{"run": run, **question} for run, listed in found for question in listed]
+
+    @app.post(f"/{word}/runs/{{run}}")
+    async def answer(run: str, request: HttpRequest) -> dict[str, Any]:
+        form = dict(parse_qsl((await request.body()).decode()))
+        if form.get("verdict") not in ("yes", "no"):
+            raise HTTPException(400, "The verdict is yes or no.")
+        reply = Answer(Verdict(form["verdict"]), form.get("message", ""), by="web")
+        with opened() as db:  # two who answer at once: one of them finds nothing
+            row = db.execute("DELETE FROM waiting WHERE run = ? RETURNING saved", (run,)).fetchone()
+            try:
+                going = agent.resume(json.loads(row[0]), {form.get("question", ""): reply})
+            except (TypeError, ValueError) as problem:  # the run stays where it was
+                db.rollback()
+                raise HTTPException(409, "This question does not wait (any more).") from problem
+        return kept(await going)
+
+    # The page.
+
+    @app.get(f"/{word}", response_class=HTMLResponse)
+    def page() -> str:
+        shown = [
+            QUESTION.format(
+                word=word,
+                run=item["run"],
+                id=item["id"],
+                action=escape(item["action"]),
+                reason=escape(item["reason"]),
+                arguments=escape(json.dumps(item["arguments"], indent=2, ensure_ascii=False)),
+            )
+            for item in questions()
         ]
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "2023.txt"
-        report.write_text("Numbers nobody needs.")
-        agent = Agent(model, [delete_report], approver=desk.approve, deps=Path(folder))
-        print(f"The agent asks: {address}", flush=True)
-        outcome = await agent.run("Tidy up the reports.")  # 4. it goes on here
-        for result in outcome.messages[-2].results:
-            print(result.text)
-        print(f"The report is {'still there' if report.exists() else 'gone'}.")
-    server.shutdown()
+        return PAGE.format(word=word, questions="".join(shown) or "<p>No question waits.</p>")
+
+    return app, word
+
+
+def main(database: Path, port: int) -> None:
+    reports = database.with_name("reports")
+    if not reports.exists():
+        reports.mkdir()
+        (reports / "2023.txt").write_text("Numbers nobody needs.")
+    app, word = make_app(database, reports)
+    listening = socket.create_server(("127.0.0.1", port))
+    print(f"The reports: http://127.0.0.1:{listening.getsockname()[1]}/{word}", flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listening])
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 8765))
+    main(
+        Path(sys.argv[1] if len(sys.argv) > 1 else "runs.db").absolute(),
+        int(sys.argv[2]) if len(sys.argv) > 2 else 8765,
+    )

@@ -107,11 +107,11 @@ def test_a_program_shows_what_it_is_about(name: str, tmp_path: Path) -> None:
 
 
 class Page:
-    """The program `web_approval.py`, while it waits for its answer."""
+    """The program `web_approval.py` as a process of its own, on a database that outlasts it."""
 
     def __init__(self, folder: Path) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(EXAMPLES / "web_approval.py"), "0"],
+            [sys.executable, str(EXAMPLES / "web_approval.py"), str(folder / "runs.db"), "0"],
             cwd=folder,
             env=environment(),
             stdout=subprocess.PIPE,
@@ -120,69 +120,63 @@ class Page:
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().split(": ", 1)[1].strip()
 
+    def __enter__(self) -> Page:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
     def get(self, path: str = "") -> str:
         with urllib.request.urlopen(self.address + path, timeout=30) as answer:
             return str(answer.read().decode())
 
-    def question(self) -> dict[str, Any]:
-        for _ in range(1_000):
-            questions = json.loads(self.get("/questions"))
-            if questions:
-                return dict(questions[0])
-        raise AssertionError("no question came")
+    def questions(self) -> list[dict[str, Any]]:
+        return list(json.loads(self.get("/questions")))
 
-    def post(self, **form: str) -> int:
+    def post(self, path: str, **form: str) -> dict[str, Any] | int:
+        """What it answers; the status of what it refuses."""
         try:
-            with urllib.request.urlopen(self.address, urllib.parse.urlencode(form).encode(), 30) as answer:
-                return int(answer.status)
+            data = urllib.parse.urlencode(form).encode()
+            with urllib.request.urlopen(self.address + path, data, 30) as answer:
+                return dict(json.loads(answer.read()))
         except urllib.error.HTTPError as refused:
             return refused.code
 
-    def rest(self) -> str:
-        output, _ = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0
-        return output
 
-
-@pytest.mark.parametrize(
-    ("form", "shown"),
-    [
-        ({"verdict": "yes"}, ["Deleted 2023.txt.", "The report is gone."]),
-        (
-            {"verdict": "no", "message": "The auditors want it."},
-            ["The user rejected this call", "They say: The auditors want it.", "The report is still there."],
-        ),
-    ],
-)
-def test_a_question_is_answered_by_a_web_page(form: dict[str, str], shown: list[str], tmp_path: Path) -> None:
-    page = Page(tmp_path)
-    try:
-        question = page.question()
-        assert question["tool"] == "delete_report"
-        assert question["arguments"] == {"name": "2023.txt"}
+def test_a_question_is_answered_in_another_process_than_the_one_that_asked(tmp_path: Path) -> None:
+    report = tmp_path / "reports" / "2023.txt"
+    no = {"verdict": "no", "message": "The auditors want it."}
+    with Page(tmp_path) as page:
+        for _ in range(2):
+            started = page.post("/runs")
+            assert isinstance(started, dict)
+            assert started["reason"] == "waiting"
+        first, second = page.questions()
+        assert (first["tool"], first["arguments"]) == ("delete_report", {"name": "2023.txt"})
         assert "&quot;2023.txt&quot;" in page.get()
-        assert page.post(fingerprint="of something else", **form) == 409
-        assert page.post(fingerprint=question["fingerprint"], verdict="perhaps") == 400
-        assert page.post(fingerprint=question["fingerprint"], **form) == 200
-        output = page.rest()
-    finally:
-        page.process.kill()
-        page.process.wait()
-    for text in shown:
-        assert text in output
-
-
-def test_a_question_is_shown_to_nobody_without_the_address(tmp_path: Path) -> None:
-    page = Page(tmp_path)
-    try:
-        page.question()
-        page.address = page.address.rsplit("/", 1)[0]
-        assert page.post(fingerprint="", verdict="yes") == 404
+        address = page.address
+    with Page(tmp_path) as page:  # the machine was restarted
+        assert page.address.rsplit("/", 1)[1] == address.rsplit("/", 1)[1]
+        assert page.questions() == [first, second]
+        where = f"/runs/{first['run']}"
+        assert page.post(where, question=second["id"], **no) == 409  # of another run
+        assert page.post(where, question=first["id"], verdict="perhaps") == 400
+        ended = page.post(where, question=first["id"], **no)
+        assert isinstance(ended, dict)
+        assert (ended["run"], ended["reason"]) == (first["run"], "answered")
+        assert "They say: The auditors want it." in ended["text"]
+        assert report.exists()
+        assert page.post(where, question=first["id"], verdict="yes") == 409  # it was answered
+        ended = page.post(f"/runs/{second['run']}", question=second["id"], verdict="yes")
+        assert isinstance(ended, dict)
+        assert ended["text"] == "I have tidied up: Deleted 2023.txt."
+        assert not report.exists()
+        assert page.questions() == []
+        page.address = page.address.rsplit("/", 1)[0]  # nobody is let in without the word
+        assert page.post("/runs") == 404
         with pytest.raises(urllib.error.HTTPError):
             page.get("/questions")
-    finally:
-        page.process.kill()
-        page.process.wait()
 
 
 def test_the_tools_of_a_project_are_found_and_called(tmp_path: Path) -> None:

@@ -624,8 +624,9 @@ async def test_an_interrupted_call_is_told_to_be_of_unknown_outcome(tmp_path: Pa
     "content",
     [
         '{"format": 99}\n',
-        '{"format": 1}\nnonsense\n{"message": {}}\n',
-        '{"format": 1}\n{"result": {}, "index": 0}\n',
+        '{"format": 1}\n{"format": 99}\n',
+        "nonsense\n",
+        "GIF89a\n\n{",
     ],
 )
 def test_what_is_no_transcript_is_a_value_error_with_its_line(tmp_path: Path, content: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from toolcrib import Agent, Context, Effect, Toolbox, tool
-from toolcrib.agent.transcript import TranscriptFile, read_transcript
+from toolcrib.agent import TranscriptFile, read_transcript
 from toolcrib.call import ToolCall
 from toolcrib.codecs import AnthropicMessagesCodec, OpenAIChatCodec
 from toolcrib.events import StatusBoard, event_to_dict

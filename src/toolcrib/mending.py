@@ -41,7 +41,7 @@ from toolcrib.messages import (
 )
 from toolcrib.result import ToolResult
 
-__all__ = ["MendNote", "mend"]
+__all__ = ["MendNote", "mend", "told"]
 
 # What the messages of a role consist of.
 PARTS_OF_ROLE: dict[Role, tuple[type[Any], ...]] = {
@@ -50,6 +50,7 @@ PARTS_OF_ROLE: dict[Role, tuple[type[Any], ...]] = {
     "assistant": (*CONTENT, Reasoning, Opaque, ToolCall),
     "tool": (ResultPart,),
 }
+MOST_TOLD = 5  # notes in one line of a log
 NAMELESS = "unknown_tool"  # stands for the tool whose result came without its call
 NO_RESULT = "No result was recorded for this call: it was interrupted, and whether it ran is not known."
 
@@ -77,6 +78,12 @@ def mend(messages: Sequence[Message]) -> tuple[list[Message], list[MendNote]]:
     """
     given = messages if isinstance(messages, list) else list(messages)
     return (given, []) if _is_valid(given) else _Mender().mended(given)
+
+
+def told(notes: Sequence[object]) -> str:
+    """Notes in one line, the first of them where there are many."""
+    rest = f"; and {len(notes) - MOST_TOLD} more" if len(notes) > MOST_TOLD else ""
+    return "; ".join(map(str, notes[:MOST_TOLD])) + rest
 
 
 def _is_valid(messages: list[Message]) -> bool:

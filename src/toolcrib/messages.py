@@ -380,12 +380,12 @@ def _message_from_dict(item: Any, where: str) -> Message:
     extras = _field(item, "extras", dict, where, {})
     read = [_part_from_dict(part, f"{where}.parts[{number}]") for number, part in enumerate(parts)]
     try:
-        return Message(role, read, extras, _usage_from_dict(item.get("usage")))
+        return Message(role, read, extras, usage_from_dict(item.get("usage")))
     except (TypeError, ValueError) as problem:
         raise ValueError(f"{where}: {problem}") from None
 
 
-def _usage_from_dict(data: Any) -> Usage | None:
+def usage_from_dict(data: Any) -> Usage | None:
     if data is None:
         return None
     if not isinstance(data, dict) or not all(

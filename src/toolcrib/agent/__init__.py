@@ -8,7 +8,13 @@ from toolcrib.agent.completion import attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
 from toolcrib.agent.run import Run
 from toolcrib.agent.text_stream import NotFinished
-from toolcrib.agent.transcript import TranscriptFile, read_transcript
+from toolcrib.agent.transcript import TranscriptFile
+from toolcrib.agent.transcript_reading import (
+    TranscriptProblem,
+    TranscriptReading,
+    read_transcript,
+    scan_transcript,
+)
 
 __all__ = [
     "Agent",
@@ -20,6 +26,9 @@ __all__ = [
     "Run",
     "RunOptions",
     "TranscriptFile",
+    "TranscriptProblem",
+    "TranscriptReading",
     "attempt_completion",
     "read_transcript",
+    "scan_transcript",
 ]

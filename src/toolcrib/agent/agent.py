@@ -122,6 +122,8 @@ class Agent(Generic[Deps]):
             self._made.append(model)
         if not hasattr(model, "stream"):
             raise TypeError(f"model must be a Model or a string such as 'openai:gpt-5', got {model!r}")
+        if not isinstance(instructions, str) and not callable(instructions):
+            raise TypeError(f"instructions are a text, or a function that gives one, got {instructions!r}")
         if toolbox is not None and (options or tools):
             raise TypeError("give tools and options, or a toolbox that has them, not both")
         if not isinstance(budget, Budget):

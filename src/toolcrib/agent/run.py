@@ -7,6 +7,7 @@ moment: a message with calls is followed at once by one with a result for each o
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,6 +18,7 @@ from toolcrib.agent.account import Account
 from toolcrib.agent.answer import read_answer, was_cut_off
 from toolcrib.agent.clear_results import CACHE_SECONDS, ClearedRequests
 from toolcrib.agent.completion import COMPLETION, completion_text, without_completion
+from toolcrib.agent.instructions import RunInstructions
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.saved_run import SavedRun, nested_before, nested_to_dict
 from toolcrib.agent.settings import AgentSettings
@@ -34,6 +36,7 @@ from toolcrib.events import (
     TurnFinished,
     TurnStarted,
 )
+from toolcrib.mending import mend, told
 from toolcrib.messages import (
     Message,
     Request,
@@ -55,6 +58,8 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.early_start import EarlyStart
 
 __all__ = ["Run"]
+
+log = logging.getLogger("toolcrib")
 
 COUNTED = frozenset(
     {
@@ -105,9 +110,11 @@ class Run:
             if self._suspension is not None:
                 saved, self.outcome = nested_before(self._suspension, self.id, self._task_message)
         self._saved = saved
-        self.messages: list[Message] = list(messages) if saved is None else saved.messages
+        mended, self._mend_notes = mend(messages)
+        self.messages: list[Message] = list(mended) if saved is None else saved.messages
         earlier = self.messages if saved is None else ()
         self.account = Account(settings.budget, settings.conversation_budget, earlier, outer)
+        self._instructions = RunInstructions(settings, self.box, self.messages)
         self.turns = 0 if saved is None else saved.turns
         self.restarted = 0 if saved is None else saved.restarted  # answers that broke off and began again
         self.deps = deps
@@ -310,8 +317,8 @@ class Run:
         self.turns += 1
         if box.sink:
             box.emit(self.id, TurnStarted(turn=self.turns))
-        if callable(settings.instructions) or settings.stats_hint:
-            await self._instruct()
+        if self.turns > 1 and self._instructions.may_change:
+            await self._instructions.place(self.messages)
         request = Request(
             messages=self.messages,
             tools=tool_list.specs,
@@ -335,14 +342,16 @@ class Run:
             await streaming.discard()
             raise
         self.account.answered(response.message, response.usage)
-        self._append(response.message)
+        added = [response.message]
         self._chosen |= any(call.name in request.tool_choice.names for call in response.message.calls)
         if response.message.calls:
             # Answered from the first moment: what is recorded replaces it, what is not was interrupted.
             waiting = [
                 ResultPart(call, model_messages.cancelled(call.name)) for call in response.message.calls
             ]
-            self._append(Message("tool", list(waiting)))
+            added.append(Message("tool", list(waiting)))
+        self.messages += added
+        self._write(*added)
         if box.sink:
             tokens = {
                 "input_tokens": response.usage.input_tokens,
@@ -460,34 +469,23 @@ class Run:
         return masking.mask_known_values if masking is not None else unmasked
 
     async def _open(self) -> None:
-        fresh: list[Message] = []
-        if not self.messages or self.messages[0].role != "system":
-            await self._instruct()
-            fresh = self.messages[:1] if self.messages and self.messages[0].role == "system" else []
-        for message in fresh:
-            self._write(message)
-        self._append(self._task_message)
+        goes_on = bool(self.messages)
+        head = await self._instructions.place(self.messages)
+        self.messages.append(self._task_message)
+        if goes_on and self._transcript is not None and self._instructions.are_new:
+            self._transcript.head(head)
+        self._write(*([] if goes_on else head), self._task_message)
         self.box.begin(self.id, self.messages, self.account)
         if self.box.sink:
             self.box.emit(self.id, RunStarted(self._task_message.text, self.settings.model.name))
+        if self._mend_notes:
+            words = told(self._mend_notes)
+            log.warning("the conversation that run %s goes on with: %s", self.id, words)
+            self._note(f"the conversation: {words}")
 
     async def _tool_list(self) -> ToolList:
         tool_list = await self.box.tool_list(run=self.id, deps=self.deps)
         return tool_list if self.settings.completion_tool else without_completion(tool_list)
-
-    async def _instruct(self) -> None:
-        """Put the instructions, as they are now, at the head of the transcript."""
-        given = self.settings.instructions
-        text = given() if callable(given) else given
-        if not isinstance(text, str):
-            text = await text
-        if self.settings.stats_hint and (hint := self.box.stats_hint()):
-            text = f"{text}\n\n{hint}".strip()
-        has_head = bool(self.messages) and self.messages[0].role == "system"
-        if has_head:
-            self.messages[0] = Message.system(text)
-        elif text:
-            self.messages.insert(0, Message.system(text))
 
     async def _read(self, request: Request, streaming: StreamingTurn) -> Response:
         """Read the model's answer while it streams, with the partial arguments of its calls."""
@@ -538,7 +536,8 @@ class Run:
 
     async def _summarised(self) -> Outcome:
         """The limit of turns is reached: send one last request, in which no tool may be called, for a summary."""
-        self._append(Message.user(SUMMARY))
+        self.messages.append(Message.user(SUMMARY))
+        self._write(self.messages[-1])
         tool_list = await self._tool_list()
         response, _ = await self.query(tool_list, may_call=False)
         if response.message.calls:
@@ -562,13 +561,11 @@ class Run:
                     return f"{which} failed {count} times in a row; the last time: {result.text[:300]}"
         return ""
 
-    def _append(self, message: Message) -> None:
-        self.messages.append(message)
-        self._write(message)
-
-    def _write(self, message: Message) -> None:
+    def _write(self, *messages: Message) -> None:
+        """Write messages to the transcript file. They are in the conversation before: a disk may be full."""
         if self._transcript is not None:
-            self._transcript.message(message)
+            for message in messages:
+                self._transcript.message(message)
 
     def _finished(self, reason: Reason, text: str, detail: str = "") -> Outcome:
         if self.outcome is None:

@@ -1,120 +1,103 @@
-"""A transcript on disk: one JSON line for each step, appended at once, valid after a crash at any point."""
+"""A transcript on disk: one JSON line for each step, appended at once, readable after a crash at any point.
+
+Its lines are `{"format": 1}`, then `{"message": ...}` for each message but those of results, `{"result": ..., "index":
+...}` for each result of the calls before it, `{"usage": ...}` for what the answer before it used by then, and `{"head":
+[...]}` where a run goes on with other instructions.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from toolcrib.call import FORMAT, CallKey
-from toolcrib.errors import ErrorCode
-from toolcrib.messages import Message, ResultPart, Usage, messages_from_json, messages_to_json
+from toolcrib.call import FORMAT, CallKey, ToolCall
+from toolcrib.mending import mend
+from toolcrib.messages import Message, ResultPart, messages_to_json
 from toolcrib.result import ToolResult
 from toolcrib.toolbox.report import Record
 
-__all__ = ["TranscriptFile", "read_transcript", "recorder"]
+__all__ = ["TranscriptFile", "recorder"]
 
-INTERRUPTED = "The run was interrupted before this call had a result; whether it did its work is unknown."
+RECORDS = ("format", "message", "result", "usage", "head", "messages")
 
 
 class TranscriptFile:
     """Appends a run's messages and results to a file as they come; linear in their length.
 
     `read_transcript` reads it back; `mask` takes secrets out of what is written. OSError when the file cannot
-    be written.
+    be written, ValueError when there is another file than a transcript.
     """
 
     def __init__(self, path: Path) -> None:
         self.mask: Callable[[Any], Any] = lambda record: record
-        _drop_cut_line(path)
-        self._file = path.open("a", encoding="utf-8", errors="backslashreplace")  # in JSON, \ud800 is itself
-        self._fresh = self._file.tell() == 0
+        self._calls: list[ToolCall] = []  # of the last message
+        end = _end_of_records(path)
+        self._file = path.open("ab", buffering=0)  # nothing of a write that failed may be written later
+        self._file.truncate(end)
+        self._fresh = end == 0
         if self._fresh:
             self._write({"format": FORMAT})
+        elif end > 0 and _last_byte(path) != b"\n":
+            self._append(b"\n")
 
     def message(self, message: Message) -> None:
         """Append a message. A message of role "tool" is written as its results, one by one."""
         if message.role != "tool":
+            self._calls = message.calls
             self._write({"message": messages_to_json([message])["messages"][0]})
 
     def result(self, key: CallKey, result: ToolResult) -> None:
-        self._write({"result": result.to_dict(), "index": key.index})
+        record: dict[str, Any] = {"result": result.to_dict(), "index": key.index}
+        if key.index < len(self._calls):  # so that it finds its call where the call's own line is lost
+            call = self._calls[key.index]
+            record |= {"tool": call.name, "id": call.id}
+        self._write(record)
 
     def usage(self, message: Message) -> None:
         """Append what the last answer used by now, with the runs within its calls."""
         self._write({"usage": messages_to_json([message])["messages"][0]["usage"]})
 
-    def catch_up(self, messages: Iterable[Message]) -> None:
-        """Append a conversation that goes on, unless the file has its beginning already."""
-        for message in messages if self._fresh else ():
+    def head(self, messages: Iterable[Message]) -> None:
+        """Append the instructions that replace those at the head of the conversation."""
+        self._write({"head": messages_to_json(messages)["messages"]})
+
+    def conversation(self, messages: Iterable[Message]) -> None:
+        """Append a whole conversation, with its results."""
+        for number, message in enumerate(mend(list(messages))[0]):
             self.message(message)
             for index, result in enumerate(message.results):
-                self.result(CallKey("", 0, index), result)
+                self.result(CallKey("", number, index), result)
+
+    def catch_up(self, messages: Iterable[Message]) -> None:
+        """Append a conversation that goes on, unless the file has its beginning already."""
+        if self._fresh:
+            self.conversation(messages)
         self._fresh = False
 
     def _write(self, record: dict[str, Any]) -> None:
-        self._file.write(json.dumps(self.mask(record), ensure_ascii=False, default=str) + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        text = json.dumps(self.mask(record), ensure_ascii=False, default=str)
+        self._append(f"{text}\n".encode("utf-8", "backslashreplace"))  # in JSON, \ud800 is itself
+
+    def _append(self, line: bytes) -> None:
+        """Append a whole line, or, where the disk is full, nothing of it."""
+        descriptor = self._file.fileno()
+        before = os.fstat(descriptor).st_size
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            os.fsync(descriptor)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(descriptor, before)
+            raise
 
     def close(self) -> None:
         self._file.close()
-
-
-def read_transcript(path: Path) -> list[Message]:
-    """The messages of a transcript file. A call without a result gets the result that it was interrupted.
-
-    A last line that was cut off is left out. ValueError, with the line, for what cannot be read.
-    """
-    messages: list[Message] = []
-    lines = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except ValueError:
-            if number == len(lines):  # no newline after it: the write was cut off
-                break
-            raise ValueError(f"{path.name}, line {number}: not JSON") from None
-        if "format" in record and record["format"] != FORMAT:
-            raise ValueError(
-                f"{path.name}, line {number}: expected format {FORMAT}, got {record['format']!r}"
-            )
-        if "message" in record:
-            messages.append(messages_from_json({"format": FORMAT, "messages": [record["message"]]})[0])
-            calls = messages[-1].calls
-            if calls:
-                unknown = ToolResult.of(INTERRUPTED, code=ErrorCode.OUTCOME_UNKNOWN)
-                messages.append(Message("tool", [ResultPart(call, unknown) for call in calls]))
-        elif "usage" in record:
-            answers = [message for message in messages[-2:] if message.role == "assistant"]
-            if answers:
-                answers[-1].usage = Usage(**record["usage"])
-        elif "result" in record:
-            _place(messages, record, path, number)
-    return messages
-
-
-def _drop_cut_line(path: Path) -> None:
-    """Remove an incomplete last line, so that the next line does not continue it."""
-    if path.exists():
-        data = path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.truncate(path, whole)
-
-
-def _place(messages: list[Message], record: dict[str, Any], path: Path, number: int) -> None:
-    parts = messages[-1].parts if messages and messages[-1].role == "tool" else []
-    index = record.get("index", -1)
-    if not 0 <= index < len(parts):
-        raise ValueError(f"{path.name}, line {number}: a result of no call")
-    part = parts[index]
-    assert isinstance(part, ResultPart)
-    part.result = ToolResult.from_dict(record["result"])
 
 
 def recorder(message: Message, transcript: TranscriptFile | None) -> Record:
@@ -132,3 +115,40 @@ def recorder(message: Message, transcript: TranscriptFile | None) -> Record:
             transcript.result(key, result)
 
     return record
+
+
+def is_cut(line: bytes) -> bool:
+    """Whether a last line that cannot be read may be the beginning of a record."""
+    return line[:1] in (b"{", b"\0")
+
+
+def _end_of_records(path: Path) -> int:
+    """Where the next record is to be written: after the last line, but in place of a line that was cut off.
+
+    Raises ValueError for a file that holds something else.
+    """
+    data = path.read_bytes() if path.exists() else b""
+    if not data.strip():
+        return 0
+    *lines, last = data.split(b"\n")
+    whole = len(data) - len(last) if is_cut(last) and not _is_record(last) else len(data)
+    foreign = whole == len(data) or any(line.strip() for line in lines)
+    if foreign and not any(map(_is_record, [*lines, last])):
+        raise ValueError(f"{path} is not a transcript; name another file, so that it is not written over")
+    return whole
+
+
+def _is_record(line: bytes) -> bool:
+    if not line.startswith(b"{"):
+        return False
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and not record.keys().isdisjoint(RECORDS)
+
+
+def _last_byte(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1)

@@ -11,6 +11,7 @@ GROUPS = {
     "tools": "Look at tools, check them, and call them by hand.",
     "policy": "See what your rules decide, before anything runs.",
     "approvals": "List and revoke the approvals that you gave beyond a run.",
+    "transcript": "Check the transcripts of runs, and mend those that were cut.",
     "secrets": "Store secrets for tools by name; no value is ever shown.",
     "audit": "Read and check the log of all decisions and calls.",
 }
@@ -32,6 +33,8 @@ COMMANDS = {
     "policy check": "Check your rules against their own examples.",
     "approvals list": "List what you approved, for how long, who approved it and when.",
     "approvals revoke": "Revoke approvals.",
+    "transcript check": "Say what is wrong with a transcript, line by line.",
+    "transcript mend": "Write a valid transcript of what can be read of a broken one.",
     "secrets set": "Store a secret; its value is typed unseen, or read from stdin.",
     "secrets list": "List the names of the stored secrets.",
     "secrets remove": "Delete a secret.",

@@ -26,7 +26,7 @@ from toolcrib.codecs.pairing import CONTINUES
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.codecs.unread_calls import answer_to
 from toolcrib.codecs.wire_json import encodable, own_extras, wire_value, with_extras
-from toolcrib.mending import mend
+from toolcrib.mending import mend, told
 from toolcrib.messages import Chunk, Message, NoticeChunk, Request, Response, RestartChunk, RetryChunk
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced
@@ -37,7 +37,6 @@ from toolcrib.retry import Retry
 MAX_RETRIES = 2
 CLOSING = 5.0  # seconds in which another loop has to close its connections
 MAX_TOLD = 10_000  # notes on conversations that are remembered, so that each is said once
-MAX_LINES = 5  # of them in one line of the log
 SHORTEST_KEY = 8  # characters; what is shorter is a placeholder, and may be a word
 log = logging.getLogger("toolcrib")
 HTTP_MODULES = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "ssl"})
@@ -442,8 +441,7 @@ class Transport:
         if not news:
             return
         self._told = {*(self._told if len(self._told) < MAX_TOLD else ()), *news}
-        rest = f"; and {len(news) - MAX_LINES} more" if len(news) > MAX_LINES else ""
-        log.warning("the conversation for %s: %s%s", self.name, "; ".join(news[:MAX_LINES]), rest)
+        log.warning("the conversation for %s: %s", self.name, told(news))
 
 
 async def _closed_at_the_end(close: Callable[[], Awaitable[None]]) -> AsyncGenerator[None, None]:

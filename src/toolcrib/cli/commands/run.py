@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from toolcrib.agent import Agent, Budget, TranscriptFile, read_transcript
+from toolcrib.agent import Agent, Budget, TranscriptFile, scan_transcript
 from toolcrib.audit import AuditError, AuditLog
-from toolcrib.call import CallKey
 from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, stdout_reserved
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
 from toolcrib.cli.json_answers import JsonAnswers
@@ -32,7 +31,8 @@ from toolcrib.cli.user_files import approval_store, audit_log, stored_secrets
 from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.events import Notice
-from toolcrib.messages import Message, ResultPart
+from toolcrib.mending import told
+from toolcrib.messages import Message
 from toolcrib.models import resolve_model
 from toolcrib.sink import EventLog
 from toolcrib.toolset import is_toolset
@@ -149,7 +149,7 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
             stdout_reserved() if run.json else nullcontext(sys.stdout) as stdout,
         ):
             if transcript is not None and path != run.continue_:
-                _copy(messages, transcript)
+                transcript.conversation(messages)
             display, approver = _display(run, stdout)
             secrets = stored_secrets()
             box = assembly.toolbox(
@@ -300,17 +300,12 @@ def _earlier_messages(run: RunCommandOptions) -> list[Message]:
     if earlier is None:
         return []
     try:
-        return read_transcript(earlier)
-    except (OSError, ValueError, KeyError) as problem:
+        reading = scan_transcript(earlier)
+    except (OSError, ValueError) as problem:
         raise Problem(f"--continue {earlier}: not a transcript that can be read: {problem}") from problem
-
-
-def _copy(messages: list[Message], transcript: TranscriptFile) -> None:
-    for number, message in enumerate(messages):
-        transcript.message(message)
-        for index, part in enumerate(message.parts if message.role == "tool" else ()):
-            if isinstance(part, ResultPart):
-                transcript.result(CallKey("", number, index), part.result)
+    if reading.problems:
+        say(f"{earlier}: {told(reading.problems)}")
+    return reading.mended
 
 
 def _remove_if_empty(overflow: Path) -> None:

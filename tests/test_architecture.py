@@ -136,11 +136,13 @@ def _reaches(start: str, goal: str, edges: dict[str, set[str]]) -> bool:
 # One call from `Toolbox.call` to the user's function and back to its recorded result, in the order in which to read it.
 # A tool is met here as its Definition; `tool.py` and `function.py` are how authors write it.
 READING_PATH = [
-    "call", "prepared", "context", "compiling.definition", "toolbox.registry", "toolbox.tool_list",
+    "call", "prepared", "context", "compiling.definition", "toolbox.registry", "toolbox.tool_list", "toolbox.deadline",
     "toolbox.box", "toolbox.path", "toolbox.prepare", "toolbox.resolve", "toolbox.decode", "toolbox.decide",
-    "toolbox.ask", "toolbox.execute", "toolbox.modes", "toolbox.deadline", "toolbox.output", "toolbox.report",
+    "toolbox.ask", "toolbox.execute", "toolbox.modes", "toolbox.output", "toolbox.report",
 ]  # fmt: skip
-STEPS = {f"toolcrib.{name}" for name in READING_PATH[6:]}
+STEPS = {
+    f"toolcrib.{name}" for name in READING_PATH[7:]
+}  # what stands before them are values and mechanisms, which know no step
 LINES_TO_READ = 3_000
 
 

@@ -15,7 +15,7 @@ __all__ = [
     "ToolError",
     "ToolcribError",
     "as_tuple",
-    "cancelled_from_within",
+    "belongs_to_caller",
     "traceback_text",
 ]
 
@@ -97,9 +97,13 @@ def traceback_text(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def cancelled_from_within(problem: BaseException) -> bool:
-    """Whether a cancellation is not the caller's: the caller's own task was not cancelled."""
+def belongs_to_caller(problem: BaseException) -> bool:
+    """Whether what code of a user raised has to be raised further: the end of the program by a person, or the
+    cancellation of the task that called it. Anything else is a failure of that code.
+    """
     import asyncio
 
-    task = asyncio.current_task()
-    return isinstance(problem, asyncio.CancelledError) and task is not None and not task.cancelling()
+    if isinstance(problem, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or bool(task.cancelling())
+    return isinstance(problem, KeyboardInterrupt)

@@ -146,7 +146,7 @@ def _drain(queue: SimpleQueue[Any], callback: Callable[[Event], Any]) -> None:
             continue
         try:
             callback(event)
-        except Exception:
+        except BaseException:  # also SystemExit, which would end this thread alone
             if not complained:
                 import logging
 
@@ -248,7 +248,9 @@ class EventSink:
         for listener in (*self.listeners,):
             try:
                 listener.put(event)
-            except Exception:
+            except BaseException as problem:
+                if isinstance(problem, KeyboardInterrupt):
+                    raise
                 import logging
 
                 logging.getLogger("toolcrib").exception("an event listener raised")

@@ -23,7 +23,7 @@ WANTED = (
 class Approving:
     """Puts questions to the approver, if there is one, and reads what it gives."""
 
-    __slots__ = ("_operator", "_sink", "_workers", "approver", "timeout")
+    __slots__ = ("_operator", "_sink", "_workers", "approver", "grace", "timeout")
 
     def __init__(
         self,
@@ -32,28 +32,28 @@ class Approving:
         sink: EventSink,
         operator: OperatorLog,
         workers: Workers,
+        grace: float,
     ) -> None:
         self.approver = approver
         self.timeout = timeout
         self._sink = sink
         self._operator = operator
         self._workers = workers
+        self.grace = grace
 
     async def ask(self, question: Question) -> Answer | None:
         """The approver's answer; None when there is no approver, it fails, or it gives no answer."""
         self.tell_asked(question)
         given: Any = None
         if self.approver is not None:
-            import asyncio
+            from toolcrib.toolbox.deadline import DeadlinePassed
+            from toolcrib.toolbox.foreign import ForeignCall
 
             try:
-                given = await asyncio.wait_for(self._reply(self.approver, question), self.timeout)
-            except TimeoutError:
+                given = await ForeignCall(self._reply(self.approver, question), self.timeout, self.grace)
+            except DeadlinePassed:
                 pass
-            except (Exception, asyncio.CancelledError) as problem:
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():  # it is this call that was cancelled
-                    raise
+            except Exception as problem:
                 self._operator.problem("the approver failed; the answer is no", traceback_text(problem))
         answer = parse_answer(given)
         if given is not None and answer is None:

@@ -12,12 +12,13 @@ from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.approvals import approval_mark
 from toolcrib.toolbox.approver import Approving
+from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import Mask, OperatorLog
 from toolcrib.toolbox.policy import Decision, Verb
 from toolcrib.toolbox.prepare import Preparation
 from toolcrib.toolbox.preview import Previews
-from toolcrib.toolbox.registry import Registry, close_tool
+from toolcrib.toolbox.registry import Registry
 
 if TYPE_CHECKING:
     import asyncio
@@ -92,7 +93,7 @@ class Questions:
         ):  # the middleware is in the middle of its work, and cannot wait for days
             settled = model_messages.nobody_to_ask(prepared.call.name)
         if isinstance(settled, ToolResult) and prepared.tool.entry.owned:
-            await close_tool(prepared.tool.instance)
+            await close_tool(prepared.tool.entry, prepared.tool.instance)
         return settled
 
     def _given(self, pending: Pending, suspension: Suspension) -> Answer | Pending | ToolResult:
@@ -163,7 +164,7 @@ class Questions:
             refusal = model_messages.unusable(call.name) if invalid else fresh.result
             return AskAgain(replace(pending, question=question), refusal)
         if pending.tool.entry.owned and pending.tool is not fresh.tool:
-            await close_tool(pending.tool.instance)
+            await close_tool(pending.tool.entry, pending.tool.instance)
         ready = fresh if isinstance(fresh, Ready) else fresh.ready
         ready = ready._replace(call=pending.call, edits=(), execution=pending.execution, changed=True)
         return ready if isinstance(fresh, Ready) else replace(fresh, ready=ready)

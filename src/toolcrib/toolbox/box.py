@@ -150,7 +150,7 @@ class Toolbox(Watched, Generic[Deps]):
         self.deps = deps
         self.run = os.urandom(16).hex()
         self._count = itertools.count()
-        self.registry = Registry(override=override)
+        self.registry = Registry(override=override, grace=grace)
         self.sink = EventSink(clock)
         self.masking = masking_of(secrets, self.sink) if secrets is not None else None
         self._mask: Mask = self.masking.mask if self.masking is not None else unmasked
@@ -161,7 +161,7 @@ class Toolbox(Watched, Generic[Deps]):
         self._approvals = Approvals(self._runs, storage=approvals, project=where, clock=clock)
         self._operator = OperatorLog(self.sink, self._mask)
         self._workers = Workers()
-        self._approving = Approving(approver, answer_timeout, self.sink, self._operator, self._workers)
+        self._approving = Approving(approver, answer_timeout, self.sink, self._operator, self._workers, grace)
         self._stats = Statistics()
         self._report = Report(self.sink, self._stats, self._operator, self._mask, self.masking, audit)
         self._runaway = RunawayCalls()

@@ -7,11 +7,13 @@ from typing import Any
 
 from toolcrib.call import CallKey, CallState
 from toolcrib.context import Host, PartialContext
+from toolcrib.errors import belongs_to_caller
 from toolcrib.events import ArgumentsDelta, StatusChanged
 from toolcrib.jsonstream import JsonStream, JsonStreamError
 from toolcrib.prepared import ResolvedTool
 from toolcrib.sink import EventSink
-from toolcrib.toolbox.registry import Entry, Registry, close_tool, made
+from toolcrib.toolbox.closing import close_tool
+from toolcrib.toolbox.registry import Entry, Registry, made
 
 __all__ = ["CallStream", "open_call_stream"]
 
@@ -63,7 +65,9 @@ class CallStream:
         if self._hook is not None and self._resolved is not None:
             try:
                 self._hook(self._resolved.instance, self.partial, self._ctx)
-            except Exception:
+            except BaseException as problem:
+                if belongs_to_caller(problem):
+                    raise
                 self._hook = None
                 logging.getLogger("toolcrib").exception("on_partial of tool %s failed", self.name)
 
@@ -79,7 +83,7 @@ class CallStream:
         self._json = self._hook = None
         resolved, self._resolved = self._resolved, None
         if resolved is not None and resolved.entry.owned:
-            await close_tool(resolved.instance)
+            await close_tool(resolved.entry, resolved.instance)
 
 
 async def open_call_stream(
@@ -97,6 +101,8 @@ async def open_call_stream(
             if known is None or "on_partial" in known.hooks:
                 instance, definition = await made(entry, PartialContext(key=key, tool=name, host=host))
                 resolved = ResolvedTool(entry, instance, definition)
-        except Exception:
+        except BaseException as problem:
+            if belongs_to_caller(problem):
+                raise
             resolved = None
     return CallStream(name, key, sink, host, resolved)

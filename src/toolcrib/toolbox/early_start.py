@@ -15,8 +15,9 @@ from toolcrib.effect import Effect
 from toolcrib.json_text.values import same_json
 from toolcrib.prepared import Prepared, Ready, Refused
 from toolcrib.result import ToolResult
+from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.path import CallPath
-from toolcrib.toolbox.registry import Registry, close_tool
+from toolcrib.toolbox.registry import Registry
 from toolcrib.toolbox.report import Record
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class EarlyStart:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
             elif not isinstance(prepared, Refused) and prepared.tool.entry.owned:
-                await close_tool(prepared.tool.instance)
+                await close_tool(prepared.tool.entry, prepared.tool.instance)
         self._open = False
 
     def _keep(self, key: CallKey, result: ToolResult) -> None:

@@ -22,15 +22,28 @@ class EnteredToolsets:
         return EnteredToolsets(self._registry, self._times)
 
     async def enter(self) -> None:
+        """Enter the toolsets, the first time. Raises what a toolset raises."""
         self._times += 1
         if self._times == 1 and self._registry.toolsets:
+            from toolcrib.toolbox.foreign import ForeignCall
+
             async with AsyncExitStack() as stack:
                 for toolset in self._registry.toolsets:
-                    await stack.enter_async_context(toolset)
+                    entering = stack.enter_async_context(toolset)
+                    await ForeignCall(entering, None, self._registry.grace)
                 self._stack = stack.pop_all()
 
     async def leave(self) -> None:
+        """Leave the toolsets, the last time. A toolset that fails or hangs is logged."""
         self._times -= 1
         if self._times == 0 and self._stack is not None:
+            from toolcrib.toolbox.foreign import ForeignCall
+
             stack, self._stack = self._stack, None
-            await stack.aclose()
+            grace = self._registry.grace
+            try:
+                await ForeignCall(stack.aclose(), grace, grace)
+            except Exception:
+                import logging
+
+                logging.getLogger("toolcrib").exception("leaving a toolset failed")

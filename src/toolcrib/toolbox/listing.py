@@ -12,10 +12,11 @@ from toolcrib.compiling.schema_params import SchemaParams
 from toolcrib.context import Context, Host
 from toolcrib.errors import ToolDefinitionError
 from toolcrib.spec import ToolSpec
+from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.policy import Policy
-from toolcrib.toolbox.registry import Entry, Registry, close_tool, made
+from toolcrib.toolbox.registry import Entry, Registry, made
 from toolcrib.toolbox.runs import Runs
 from toolcrib.toolbox.tool_list import ToolList
 
@@ -110,7 +111,7 @@ async def _described_now(
         return None
     finally:
         if entry.owned:
-            await close_tool(tool)
+            await close_tool(entry, tool)
 
 
 async def _is_unavailable(
@@ -123,7 +124,7 @@ async def _is_unavailable(
         return bool(definition.unavailable and definition.unavailable(tool))
     finally:
         if entry.owned:
-            await close_tool(tool)
+            await close_tool(entry, tool)
 
 
 async def _as_the_world_is(

@@ -35,12 +35,12 @@ from toolcrib.question import Answer
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.ask import AskAgain, Questions
+from toolcrib.toolbox.closing import close_all, close_tool
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.policy import Policy
 from toolcrib.toolbox.prepare import Preparation
 from toolcrib.toolbox.provenance import record_call
-from toolcrib.toolbox.registry import close_tool
 from toolcrib.toolbox.report import Record, Report
 from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.runs import Runs
@@ -195,7 +195,7 @@ class CallPath:
             for question in suspension.waits(prepared):
                 self.questions.approving.tell_asked(question)
             if prepared.tool.entry.owned:
-                await close_tool(prepared.tool.instance)
+                await close_tool(prepared.tool.entry, prepared.tool.instance)
         result = model_messages.waiting(prepared.call.name)
         prepared.execution.end(result)
         if record is not None:
@@ -218,7 +218,7 @@ class CallPath:
         refused = Refused(prepared.call, prepared.key, result, execution=prepared.execution)
         result = self.report.refused(refused, record)
         if prepared.tool.entry.owned:
-            await close_tool(prepared.tool.instance)
+            await close_tool(prepared.tool.entry, prepared.tool.instance)
         return result
 
     async def _run(self, ready: Ready, deps: Any, timeout: float | None, record: Record | None) -> ToolResult:
@@ -235,24 +235,24 @@ class CallPath:
             work = self._through_steps(executor, ready, deps, timeout)
         result = await work
         to_raise, ready, inside = work.to_raise, work.ready, work.inner_calls
-        if ready.tool.entry.owned or work.others:
-            for executed in (ready, *work.others):
-                if executed.tool.entry.owned and executed not in self.runaway:
-                    try:
-                        await close_tool(executed.tool.instance)
-                    except BaseException as cancelled:  # the result is recorded all the same
-                        to_raise = to_raise or cancelled
         if inside:
             self.runs.close_inner(ready.key)
+        waits = False
         if self.runs.suspensions:
             suspension = self.runs.suspension(ready.key.run)
-            if suspension is not None and suspension.waits_inside(
+            waits = suspension is not None and suspension.waits_inside(
                 ready, result, cancelled=to_raise is not None
-            ):
-                return await self.wait(ready, record)
-        if self._took_in(ready) or work.outside:
-            result.outside = True
-        self.report.ended(ready, result, self.timer() - started, work.problem, record)
+            )
+        if not waits:
+            if self._took_in(ready) or work.outside:
+                result.outside = True
+            self.report.ended(ready, result, self.timer() - started, work.problem, record)
+        # Whatever closing does, what was done is recorded by now.
+        if ready.tool.entry.owned or work.others:
+            ended = [one for one in (ready, *work.others) if one not in self.runaway]
+            to_raise = await close_all(ended) or to_raise
+        if waits:
+            return await self.wait(ready, record)
         if to_raise is not None:
             raise to_raise
         return result

@@ -14,9 +14,9 @@ from toolcrib.prepared import Prepared, Refused, ResolvedTool
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.decode import Arguments, decode
-from toolcrib.toolbox.registry import close_tool
 from toolcrib.toolbox.resolve import PartialCall, Resolver
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Preparation:
         if tool.entry.steps is None:
             prepared = self._decided(call, key, tool, tool_list)
             if tool.entry.owned and type(prepared) is Refused:
-                await close_tool(tool.instance)
+                await close_tool(tool.entry, tool.instance)
             return prepared
 
         async def decided(changed: ToolCall) -> Prepared:

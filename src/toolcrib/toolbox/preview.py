@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from toolcrib.errors import cancelled_from_within, traceback_text
+from toolcrib.errors import belongs_to_caller, traceback_text
 from toolcrib.prepared import Pending
 from toolcrib.question import Preview
 from toolcrib.toolbox.operator_log import Mask, OperatorLog
@@ -58,9 +58,7 @@ class Previews:
             return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
         except BaseException as problem:
             job.withdraw()
-            if isinstance(problem, KeyboardInterrupt | asyncio.CancelledError) and not cancelled_from_within(
-                problem
-            ):
+            if belongs_to_caller(problem):
                 raise
             self._operator.problem(f"the preview of tool {pending.call.name} failed", traceback_text(problem))
             return None

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from toolcrib.compiling.definition import Definition
 from toolcrib.context import Context
-from toolcrib.errors import ToolDefinitionError, cancelled_from_within
+from toolcrib.errors import ToolDefinitionError
 from toolcrib.facts import Facts
 from toolcrib.prepared import ResolvedTool
 from toolcrib.tool import Tool
 from toolcrib.toolset import ToolFactory, ToolLike, Toolset, name_of, unwrapped
 
-__all__ = ["Entry", "Registry", "close_tool", "made"]
+__all__ = ["Entry", "Registry", "made"]
+
+T = TypeVar("T")
+
+MAKING = 60.0  # seconds that a factory may take to make the object of a call
 
 
 class Entry:
@@ -24,10 +28,11 @@ class Entry:
     the toolsets that the tool comes from.
     """
 
-    __slots__ = ("brief", "compiled", "make", "name", "owned", "resolved", "steps", "supplied")
+    __slots__ = ("brief", "compiled", "grace", "make", "name", "owned", "resolved", "steps", "supplied")
 
-    def __init__(self, name: str, supplied: ToolLike) -> None:
+    def __init__(self, name: str, supplied: ToolLike, grace: float) -> None:
         self.name = name
+        self.grace = grace  # seconds that making or closing an object may go on after it was cancelled
         inner, self.steps = unwrapped(supplied)
         self.supplied = inner
         self.compiled: Definition | None = None
@@ -53,28 +58,13 @@ async def made(entry: Entry, ctx: Context[Any]) -> tuple[Any, Definition]:
         return entry.supplied, entry.definition()  # type: ignore[return-value]
     tool = entry.make(ctx)
     if inspect.isawaitable(tool):
-        tool = await tool
+        from toolcrib.toolbox.foreign import ForeignCall
+
+        tool = await ForeignCall(tool, MAKING, entry.grace)
     definition = getattr(tool, "definition", None)
     if definition is None:
         raise ToolDefinitionError(f"tool {entry.name!r}: its factory gave {tool!r}, which is not a tool")
     return tool, definition()
-
-
-async def close_tool(tool: Any) -> None:
-    """Close an object that was made for one call; what goes wrong is logged, the call has its result."""
-    closing = getattr(tool, "aclose", None)
-    if closing is None:
-        return
-    try:
-        ended = closing()
-        if inspect.isawaitable(ended):
-            await ended
-    except BaseException as problem:
-        if not isinstance(problem, Exception) and not cancelled_from_within(problem):
-            raise
-        import logging
-
-        logging.getLogger("toolcrib").exception("closing a tool failed")
 
 
 class Registry:
@@ -84,8 +74,9 @@ class Registry:
     a call nothing.
     """
 
-    def __init__(self, *, override: bool) -> None:
+    def __init__(self, *, override: bool, grace: float) -> None:
         self._override = override
+        self.grace = grace
         self._tools: dict[str, Entry] = {}
         self._builtin: dict[str, Entry] = {}
         self._toolsets: list[Toolset] = []
@@ -98,7 +89,7 @@ class Registry:
         place = self._builtin if builtin else self._tools
         if name in place and not (override or self._override):
             raise ValueError(f"two tools are named {name!r}; rename one or pass override=True")
-        place[name] = Entry(name, supplied)
+        place[name] = Entry(name, supplied, self.grace)
         self._changes += 1
 
     def add_toolset(self, toolset: Toolset) -> None:
@@ -143,7 +134,7 @@ class Registry:
         names = dict.fromkeys(self._tools)
         for toolset in self._toolsets:
             try:
-                listed = await toolset.names()
+                listed = await self._asked(toolset.names())
             except Exception as problem:
                 if broken is not None:
                     broken[f"toolset {type(toolset).__name__}"] = f"it cannot be listed: {problem}"
@@ -155,6 +146,12 @@ class Registry:
                     )
                 names[name] = None
         return sorted({**names, **dict.fromkeys(self._builtin)})
+
+    async def _asked(self, answer: Awaitable[T]) -> T:
+        """What a toolset answers. Raises its errors, and only the caller's own cancellation."""
+        from toolcrib.toolbox.foreign import ForeignCall
+
+        return await ForeignCall(answer, None, self.grace)
 
     async def all_names(self) -> list[str]:
         """All names for suggestions; name clashes and failing toolsets are ignored."""
@@ -175,12 +172,12 @@ class Registry:
         if known is not None:
             return known
         for toolset in reversed(self._toolsets):
-            supplied = await toolset.get(name)
+            supplied = await self._asked(toolset.get(name))
             if supplied is not None:
                 entry = self._lent.get(name)
                 inner, steps = unwrapped(supplied)
                 if entry is None or entry.supplied is not inner or entry.steps != steps:
-                    entry = self._lent[name] = Entry(name, supplied)
+                    entry = self._lent[name] = Entry(name, supplied, self.grace)
                 return entry
         self._lent.pop(name, None)
         return self._tools.get(name) or self._builtin.get(name)

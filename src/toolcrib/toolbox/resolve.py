@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.context import Context, Host
-from toolcrib.errors import ToolDefinitionError, cancelled_from_within, traceback_text
+from toolcrib.errors import ToolDefinitionError, belongs_to_caller, traceback_text
 from toolcrib.prepared import Refused, ResolvedTool
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.operator_log import OperatorLog
@@ -56,7 +56,7 @@ class Resolver:
             self.operator.set_aside(key.run, name, str(problem))
             return Refused(call, key, model_messages.tool_broken(name), str(problem))
         except BaseException as problem:  # a factory that raised, or that awaited what was cancelled
-            if not isinstance(problem, Exception) and not cancelled_from_within(problem):
+            if belongs_to_caller(problem):
                 raise
             return Refused(call, key, model_messages.failed(name), traceback_text(problem))
 

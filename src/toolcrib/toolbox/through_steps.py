@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.context import Context
-from toolcrib.errors import cancelled_from_within, traceback_text
+from toolcrib.errors import belongs_to_caller, traceback_text
 from toolcrib.middleware import ExecuteStep, NextPrepare, PrepareStep
 from toolcrib.prepared import Lookups, Pending, Prepared, Ready, Refused, ResolvedTool
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.registry import close_tool
+from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.sendable import result_of
 
 __all__ = ["ExecutionThroughSteps", "prepare_through"]
@@ -63,8 +63,7 @@ async def prepare_through(
     try:
         answer = await rest(0, call)
     except BaseException as problem:
-        callers = isinstance(problem, asyncio.CancelledError) and not cancelled_from_within(problem)
-        if callers or isinstance(problem, KeyboardInterrupt):
+        if belongs_to_caller(problem):
             raise
         answer = Refused(call, key, model_messages.failed(call.name), traceback_text(problem))
     finally:
@@ -79,7 +78,7 @@ async def _close_tools(tools: Iterable[ResolvedTool], used: ResolvedTool | None)
     """Close the tools that were made for a call, but for the one that is used."""
     for tool in {id(tool): tool for tool in tools}.values():
         if tool is not used and tool.entry.owned:
-            await close_tool(tool.instance)
+            await close_tool(tool.entry, tool.instance)
 
 
 def _own_copy(call: ToolCall) -> ToolCall:

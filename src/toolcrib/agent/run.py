@@ -243,6 +243,8 @@ class Run:
         if self._within is not None and self._suspension is not None:
             inside = self._suspension.inside(self._within)
         try:
+            if self.settings.read_result is not None:
+                self.settings.read_result.conversations[self.id] = self.messages
             with inside:
                 async with deadline, self.box:
                     return await self._loop()
@@ -332,10 +334,9 @@ class Run:
             early_start = partial(box.early_start, self.id, tool_list=tool_list, deps=self.deps)
         streaming = StreamingTurn(self.id, self.turns, box.open_call, self._restarted, early_start)
         try:
-            if self._cleared is None or settings.read_result is None:
+            if self._cleared is None:
                 response = await self._read(request, streaming)
             else:
-                settings.read_result.conversations[self.id] = self.messages
                 read = partial(self._read, streaming=streaming)
                 response = await self._cleared.ask(request, read, self._note)
         except BaseException:
@@ -421,8 +422,6 @@ class Run:
         self.box.begin(self.id, self.messages, self.account)
         if self._within is None:
             await self.box.suspensions.restore(self.id, saved.box)
-        if self.settings.read_result is not None:
-            self.settings.read_result.conversations[self.id] = self.messages
         if self._transcript is not None:
             self._transcript.catch_up(self.messages)
         if self.box.sink:

@@ -34,7 +34,6 @@ from toolcrib.events import Notice
 from toolcrib.mending import told
 from toolcrib.messages import Message
 from toolcrib.models import resolve_model
-from toolcrib.sink import EventLog
 from toolcrib.toolset import is_toolset
 
 if TYPE_CHECKING:
@@ -197,7 +196,8 @@ async def _work(
     async with dependencies(factory) as deps:
         run = agent.start(task, messages=messages, transcript=transcript, deps=deps)
         if isinstance(display, JsonLines):
-            _emit_first(notices, box, run.id, display)
+            for line in notices:  # the first events of the run
+                box.emit(run.id, Notice(line))
         else:
             for line in notices:
                 say(line)
@@ -206,17 +206,6 @@ async def _work(
         if not ended.reader_gone:
             display.finish(ended)
         return ended.exit_code
-
-
-def _emit_first(notices: Sequence[str], box: Toolbox, run_id: str, display: Display) -> None:
-    """Show notices as the first events of the run."""
-    log = EventLog()
-    box.subscribe(log)
-    for line in notices:
-        box.emit(run_id, Notice(line))
-    box.unsubscribe(log)
-    for event in log.events:
-        display.take(event)
 
 
 def _load_tools(

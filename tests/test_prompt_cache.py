@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.cases import each
 from tests.legal_bodies import CHECKERS
 from tests.properties import examples
+from tests.test_clear_results import Recording
 from tests.test_codec_journeys import (
     PICTURE,
     ROUTES,
@@ -25,6 +26,7 @@ from tests.test_codec_journeys import (
     marks,
     results,
 )
+from toolcrib import Agent, Effect, tool
 from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_messages import AnthropicMessagesCodec
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
@@ -142,6 +144,31 @@ def test_any_request_of_an_agent_begins_with_the_one_before_it(
     route: str, conversation: list[Message]
 ) -> None:
     check_prefixes(bodies_of(route, conversation, SPECS))
+
+
+def test_an_agent_sends_the_same_beginning_also_after_repairs_refusals_and_failures() -> None:
+    @tool(effect=Effect.READ, secrets=())
+    def page(number: int) -> str:
+        """Read a page."""
+        if number > 5:
+            raise ValueError("no such page")
+        return f"page {number}"
+
+    written = [
+        '{"number": 1}',
+        '{"number": "2"}',
+        '{"number": 3',
+        '{"numbr": 4}',
+        '{"number": 9}',
+        '{ "number":5 }',
+    ]
+    turns = [{"calls": [{"name": "page", "arguments": arguments}] * 2} for arguments in written]
+    model = Recording([*turns, {"calls": [{"name": "nothing", "arguments": {}}]}, {"text": "done"}])
+    Agent(model, [page], instructions=lambda: "Be brief.", max_failures=9).run_sync("go")
+    assert len(model.seen) == 8
+    for codec, name, extras in ROUTES.values():
+        requests = [Request(seen.messages, seen.tools, extras=extras) for seen in model.seen]
+        check_prefixes([codec.request(request, model=name, stream=True) for request in requests])
 
 
 # -- the marks of Anthropic and Bedrock

@@ -126,5 +126,5 @@ async def test_fifty_runs_at_once_end_once_each_also_where_the_reader_leaves(ver
         assert {event["run"] for event in reader.events} == {reader.events[0]["run"]}
     assert Counter(reasons.values())["cancelled"] >= 5  # those that left early
     assert not +running
-    assert agent.toolbox.sink.listeners == (log,)
+    assert agent.toolbox.sink.listeners == [log]
     assert agent.toolbox.sink.parents == {}

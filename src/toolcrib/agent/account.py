@@ -38,9 +38,10 @@ class Account:
         self.outer = outer
         self.usage = Usage()
         self.nested: list[Outcome] = []
-        self._conversation = conversation
+        self._limited = budget != UNLIMITED
+        self._conversation = None if conversation == UNLIMITED else conversation
         self.earlier = Usage()
-        if conversation != UNLIMITED:
+        if self._conversation is not None:
             self.earlier = sum((m.usage for m in messages if m.usage is not None), Usage())
         self._answer: Message | None = None
         self._started = time.monotonic()
@@ -61,32 +62,29 @@ class Account:
 
     def answered(self, answer: Message, usage: Usage) -> None:
         """Count what a request used. It is noted in the answer, with what runs within its calls use."""
-        calls = sum(call.name != COMPLETION for call in answer.calls)
-        answer.usage, self._answer = Usage(), answer
-        self.add(replace(usage, calls=calls))
+        asked = answer.calls
+        calls = sum(call.name != COMPLETION for call in asked) if asked else 0
+        answer.usage = used = replace(usage, calls=calls) if calls else usage
+        self._answer = answer
+        self.usage = self.usage + used
+        if self.outer is not None:
+            self.outer.add(used)
 
     def add(self, usage: Usage) -> None:
-        """Count what was used, here and in the runs that this one belongs to; it is noted in their last answers."""
-        for account in self._with_outer():
-            account.usage = account.usage + usage
-            answer = account._answer
-            if answer is not None and answer.usage is not None:
-                answer.usage = answer.usage + usage
+        """Count what a run within a call used, here and in the runs that this one belongs to."""
+        self.usage = self.usage + usage
+        if self._answer is not None and self._answer.usage is not None:
+            self._answer.usage = self._answer.usage + usage
+        if self.outer is not None:
+            self.outer.add(usage)
 
     def spent(self) -> str:
         """A sentence that says which limit is reached, of this run or of one that it belongs to; "" if none is."""
-        spent = self.budget.spent(self.usage, self.seconds)
-        if not spent:
-            spent = self._conversation.spent(self.earlier + self.usage)
-            spent = f"in this conversation {spent}" if spent else ""
-        if spent or self.outer is None:
+        if self._limited and (spent := self.budget.spent(self.usage, self.seconds)):
             return spent
-        above = self.outer.spent().removeprefix(WHOLE)
+        if self._conversation is not None:
+            spent = self._conversation.spent(self.earlier + self.usage)
+            if spent:
+                return f"in this conversation {spent}"
+        above = "" if self.outer is None else self.outer.spent().removeprefix(WHOLE)
         return f"{WHOLE}{above}" if above else ""
-
-    def _with_outer(self) -> list[Account]:
-        accounts, account = [self], self.outer
-        while account is not None:
-            accounts.append(account)
-            account = account.outer
-        return accounts

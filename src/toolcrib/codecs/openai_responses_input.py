@@ -90,7 +90,7 @@ class InputWriter:
                 items.extend(self.result(answer) for answer in step.answers)
             else:
                 items.extend(self._given(step.message, step.parts))
-        return _without_loose_thoughts(items)
+        return _without_loose_thoughts(_with_each_id_once(items))
 
     def result(self, answer: Answered) -> dict[str, Any]:
         """The item that answers a call."""
@@ -232,6 +232,26 @@ class InputWriter:
         """The item of an image that this provider's model generated."""
         item = own_extras(part, self._key).get("item") if isinstance(part, Image) else None
         return {**item, "result": part.data or part.url} if isinstance(item, dict) else None
+
+
+def _with_each_id_once(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The items of a conversation in which an answer may stand twice: the API refuses an id that is used again."""
+    used: set[str] = set()
+    kept: list[dict[str, Any]] = []
+    for item in items:
+        id = as_str(item.get("id"))
+        if id in used:
+            blocks = [as_dict(block) for block in as_list(item.get("content"))]
+            says_nothing = item.get("type") == "message" and not any(
+                block.get("text", True) for block in blocks
+            )
+            if says_nothing or item.get("type") not in ("message", *OUTPUTS):  # known by its id alone
+                continue
+            item = {name: value for name, value in item.items() if name not in ("id", "status")}
+        if id:
+            used.add(id)
+        kept.append(item)
+    return kept
 
 
 def _without_loose_thoughts(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from toolcrib.events import (
     event_to_dict,
 )
 from toolcrib.function import tool
+from toolcrib.question import Question
 from toolcrib.sink import EventLog, EventSink, Subscription
 
 READ, WRITE = Effect.READ, Effect.WRITE
@@ -477,3 +478,25 @@ def test_a_refused_call_has_its_span_too(spans: Any) -> None:
     """Not required; it says what is so, for those who count errors by span."""
     Toolbox([], tracer=spans.tracer).call_sync("nope", {})
     assert len(spans.get_finished_spans()) in (0, 1)
+
+
+async def test_the_title_of_a_tool_reaches_statuses_questions_and_what_is_saved() -> None:
+    def weigh(item: str) -> str:
+        return "3 kg"
+
+    asked: list[Question] = []
+
+    def yes(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(Verdict.YES)
+
+    titled = tool(weigh, effect=Effect.WRITE, secrets=(), title="Weigh an item")
+    plain = tool(weigh, effect=Effect.WRITE, secrets=(), name="plain")
+    board = StatusBoard()
+    box = Toolbox([titled, plain], approver=yes, on_event=board.apply)
+    for name in ("weigh", "plain"):
+        assert not (await box.call(name, {"item": "saw"})).is_error
+    assert [status.title for status in board.statuses.values()] == ["Weigh an item", ""]
+    assert [question.title for question in asked] == ["Weigh an item", ""]
+    assert [question.heading for question in asked] == ['run weigh "Weigh an item"', "run plain"]
+    assert asked[0].to_dict()["title"] == "Weigh an item"

@@ -165,8 +165,12 @@ class CallEvent(Event):
 
 @dataclass(slots=True)
 class StatusChanged(CallEvent):
-    """A call changed its state, or its tool reported something. The end of a call is a CallFinished instead."""
+    """A call changed its state, or its tool reported something. The end of a call is a CallFinished instead.
 
+    `title` is the tool's name for people; it comes with the first event of a call whose tool is known.
+    """
+
+    title: str = ""
     kind = "status"
 
 
@@ -263,7 +267,7 @@ class ToolStatus:
     """What a person is shown of one call, built from its events.
 
     New params are merged by key; a new result replaces the last. Times are seconds since the epoch; `duration`
-    is known once the call has ended.
+    is known once the call has ended. `title` is the tool's name for people, if its author gave one.
     """
 
     key: CallKey
@@ -275,6 +279,7 @@ class ToolStatus:
     result: Any = None
     started: float = 0.0
     ended: float | None = None
+    title: str = ""
 
     @property
     def duration(self) -> float | None:
@@ -288,6 +293,7 @@ class ToolStatus:
         time = getattr(event, "time", 0.0)
         self.started = self.started or time
         self.state = event.state
+        self.title = getattr(event, "title", "") or self.title
         if event.tip is not None:
             self.tip = event.tip
         if event.progress is not None:
@@ -325,3 +331,5 @@ class StatusBoard:
             if status is None:
                 status = self.statuses[event.key] = ToolStatus(event.key, event.tool)
             status.apply(event)
+        elif isinstance(event, QuestionAsked) and event.question.key in self.statuses:
+            self.statuses[event.question.key].title = event.question.title

@@ -36,6 +36,7 @@ class Question:
         folders: The folders below which an answer of scope "folder" would allow the tool to read and write files; empty
             where it is not offered.
         strict: No answer is remembered.
+        title: The tool's name for people; empty where its author gave none.
     """
 
     key: CallKey
@@ -52,6 +53,16 @@ class Question:
     prefixes: tuple[tuple[str, ...], ...] = ()
     folders: tuple[str, ...] = ()
     strict: bool = False
+    title: str = ""
+
+    @property
+    def heading(self) -> str:
+        """What would be done, with the tool's title."""
+        return (
+            f'{self.action} "{self.title}"'
+            if self.title and self.action == f"run {self.tool}"
+            else self.action
+        )
 
     @property
     def id(self) -> str:
@@ -76,6 +87,7 @@ class Question:
             "prefixes": [list(prefix) for prefix in self.prefixes],
             "folders": list(self.folders),
             "strict": self.strict,
+            "title": self.title,
         }
 
 

@@ -58,6 +58,15 @@ def escape_invisible(text: str) -> str:
     return INVISIBLE.sub(_code, text.replace("\r\n", "\n"))
 
 
+def with_title(words: str, tool: str, title: str) -> str:
+    """Words about a tool with its title behind them, unless the title only says the tool's name again.
+
+    A title may be a stranger's, so that it never stands instead of the name.
+    """
+    says_more = title and title.lower().replace(" ", "_") != tool.lower()
+    return f'{words} "{title}"' if says_more else words
+
+
 def on_one_line(text: str, limit: int = 0) -> str:
     """The same on one line, cut with an ellipsis after `limit` characters (0: not cut)."""
     text = text if not limit else text[: limit * 4]

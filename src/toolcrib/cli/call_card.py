@@ -27,6 +27,7 @@ HEAD_LINES = 3  # lines of a result that stay on the screen
 TAIL_LINES = 8  # lines of a command's output
 DIFF_LINES = 40
 LIVE_LINES = 5  # lines of output in the card of a running call
+TITLE = 60  # characters of a tool's title
 ARGUMENT = 40  # characters of one argument
 BAR = 20
 ECHO = 4  # columns left free for the ^C that a terminal echoes, so that it starts no new row
@@ -111,6 +112,8 @@ class Card:
             word, style = f"exit code {self.exit_code}", "yellow"
         line = Text(word, f"bold {style}", **ONE_ROW)
         line.append(f" {on_one_line(self.status.tool)}", "bold")
+        if self.status.title:
+            line.append(f' "{on_one_line(self.status.title, TITLE)}"')
         if seconds:
             line.append(f"  {seconds}", "dim")
         if arguments:

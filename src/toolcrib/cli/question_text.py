@@ -36,7 +36,7 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[S
 
     The second value says whether something longer than `limit` lines was cut.
     """
-    action, reason = on_one_line(question.action), on_one_line(question.reason)
+    action, reason = on_one_line(question.heading), on_one_line(question.reason)
     lines: list[StyledLine] = [("bold yellow", f"? {action}  ({question.effect}: {reason})")]
     arguments = question.arguments
     if not isinstance(arguments, dict):

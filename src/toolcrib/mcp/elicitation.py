@@ -133,7 +133,7 @@ def _label(question: Question, decision: str) -> str:
 
 def _message(question: Question) -> str:
     """What would run, every argument, repairs, and what would change. Continuation lines are indented."""
-    lines = [f"{on_one_line(question.action)}  ({question.effect}: {on_one_line(question.reason)})"]
+    lines = [f"{on_one_line(question.heading)}  ({question.effect}: {on_one_line(question.reason)})"]
     arguments = without_credentials(question.arguments)
     given = arguments if isinstance(arguments, dict) else {"arguments": arguments}
     for name, value in given.items():

@@ -115,6 +115,7 @@ class Masking:
             arguments=self.mask(question.arguments),
             edits=self.mask_edits(question.edits),
             action=self.mask(question.action),
+            title=self.mask(question.title),
             reason=self.mask(question.reason),
             patterns=tuple(self.mask(list(question.patterns))),
             folders=tuple(self.mask(list(question.folders))),

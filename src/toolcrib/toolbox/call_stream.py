@@ -38,7 +38,8 @@ class CallStream:
         )
         self._json: JsonStream | None = JsonStream(events=bool(sink))
         if sink:
-            sink.emit(key.run, StatusChanged(key, name, CallState.WAIT))
+            title = resolved.definition.facts.title if resolved is not None else ""
+            sink.emit(key.run, StatusChanged(key, name, CallState.WAIT, title=title))
 
     @property
     def partial(self) -> Any:

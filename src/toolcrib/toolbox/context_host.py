@@ -168,6 +168,7 @@ class ContextHost:
             patterns=patterns,
             preview=details,
             strict=decision.strict,
+            title=definition.facts.title,
         )
         suspension = decider.runs.suspension(ctx.key.run)
         if suspension is not None:

@@ -108,6 +108,7 @@ class Decider:
             prefixes=() if decision.strict else prefixes_of(accesses),
             folders=folders_of(accesses) if by_folder and not decision.strict else (),
             strict=decision.strict,
+            title=ready.tool.definition.facts.title,
         )
         if self._masking is not None:
             question = self._masking.mask_question(question)

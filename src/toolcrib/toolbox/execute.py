@@ -148,7 +148,8 @@ class Execution(Deadline):
             ready.params if executor.masking is None else executor.masking.reveal_params(ready, definition)
         )
         if executor.sink.listeners:
-            event = StatusChanged(ready.key, ready.call.name, DOING, None, None, ready.arguments)
+            title = definition.facts.title
+            event = StatusChanged(ready.key, ready.call.name, DOING, None, None, ready.arguments, title=title)
             executor.sink.emit(ready.key.run, event)
         if definition.mode != "async" or definition.facts.retry is not None:
             return self._work()

@@ -47,7 +47,8 @@ class Preparation:
         if tool is None or self.steps or tool.entry.steps is not None:
             return None
         if self.sink.listeners:
-            self.sink.emit(key.run, StatusChanged(key, call.name, CallState.WAIT))
+            title = tool.definition.facts.title
+            self.sink.emit(key.run, StatusChanged(key, call.name, CallState.WAIT, title=title))
         return self._decided(call, key, tool, tool_list)
 
     async def prepare(

@@ -8,6 +8,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -307,6 +308,12 @@ def test_the_names_are_those_of_the_conventions() -> None:
     assert {telemetry_names.INVOKE_AGENT, telemetry_names.CHAT, telemetry_names.EXECUTE_TOOL} <= operations
     providers = {item.value for item in gen_ai_attributes.GenAiProviderNameValues}
     assert set(telemetry_names.PROVIDERS.values()) <= providers
+
+
+def test_the_names_stand_in_one_module() -> None:
+    source = Path(telemetry_names.__file__).parents[1]
+    elsewhere = [path.name for path in source.rglob("*.py") if '"gen_ai.' in path.read_text()]
+    assert elsewhere == [Path(telemetry_names.__file__).name]
 
 
 def test_nothing_is_loaded_where_nobody_traces() -> None:

@@ -192,6 +192,36 @@ def test_a_transcript_file_brings_the_removed_results_back(tmp_path: Path) -> No
     assert outcome.messages[-2].results[0].text == old.result.text == page(0)
 
 
+@each(
+    "note",
+    [
+        None,
+        "x",
+        [],
+        {},
+        {"whole_results": "x", "asked": None, "tokens": []},
+        {"whole_results": 3, "asked": True},
+    ],
+    ids=str,
+)
+def test_a_note_that_somebody_else_wrote_is_no_note(note: Any) -> None:
+    conversation = conversation_of([long_result(n) for n in range(15)])
+    conversation[-1].extras["toolcrib"] = note
+    model = Recording([{"text": "done"}])
+    outcome = Agent(model, [page], context=ClearOldResults()).run_sync("go", messages=conversation)
+    assert (outcome.text, model.removed()) == ("done", [5])
+
+
+@each("whole", [-5, 0, 10**9, 2.5])
+def test_a_note_that_does_not_fit_the_conversation_does_no_harm(whole: float) -> None:
+    conversation = conversation_of([long_result(n) for n in range(15)])
+    conversation[-1].extras["toolcrib"] = {"whole_results": whole, "asked": 0, "tokens": -1}
+    model = Recording([{"text": "done"}])
+    outcome = Agent(model, [page], context=ClearOldResults()).run_sync("go", messages=conversation)
+    assert outcome.text == "done"
+    assert REMOVED not in model.seen[0].messages[-3].results[0].text
+
+
 # -- what
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ClearOldResults", "ClearedRequests", "tool_in"]
 
 NOTE = "toolcrib"  # our own key among the extras of a message
+NOTED = ("whole_results", "asked", "tokens")
 CACHE_SECONDS = 300.0  # of Anthropic and Bedrock; others keep what was sent at least as long
 CHARACTERS_PER_TOKEN = 4
 MEDIA_TOKENS = 1_500
@@ -88,6 +89,7 @@ class ClearedRequests:
         self._cache_seconds = cache_seconds
         self._clock = clock
         self._limit = settings.tokens
+        self._lines: dict[int, tuple[ToolResult, ToolResult]] = {}  # by result: what stands in its place
 
     async def ask(
         self,
@@ -99,19 +101,19 @@ class ClearedRequests:
         messages, asked = request.messages, self._clock()
         before, start = self._starts(messages, asked)
         if start > before:
-            tell(_told(messages, before, start, self._settings.exclude))
+            tell(self._told(messages, before, start))
         try:
             response = await read(replace(request, messages=self._without_results(messages, start)))
         except ModelError as error:
             harder = _start(messages, 1)
-            if not error.too_long or _freed(messages, start, harder, self._settings.exclude) <= 0:
+            if not error.too_long or self._freed(messages, start, harder) <= 0:
                 raise
             self._limit = min(self._limit, _tokens(self._without_results(messages, start)) * 3 // 4)
-            tell(f"too long for the model; {_told(messages, start, harder, self._settings.exclude)}")
+            tell(f"too long for the model; {self._told(messages, start, harder)}")
             start = harder
             response = await read(replace(request, messages=self._without_results(messages, start)))
         whole = sum(len(message.results) for message in islice(messages, start, None))
-        noted = {"whole_results": whole, "asked": asked, "tokens": response.usage.total_tokens}
+        noted = dict(zip(NOTED, (whole, asked, response.usage.total_tokens), strict=True))
         message = response.message
         response.message = replace(message, extras={**message.extras, NOTE: noted})
         return response
@@ -119,16 +121,15 @@ class ClearedRequests:
     def _starts(self, messages: Sequence[Message], now: float) -> tuple[int, int]:
         """The first message whose results were whole in the last request, and the first one in this request."""
         last, note = _last_note(messages)
-        before = _start(messages[:last], int(note["whole_results"])) if note else 0
+        before = _start(messages[:last], note["whole_results"]) if note else 0
         start = _start(messages, self._settings.keep)
-        exclude = self._settings.exclude
-        freed = _freed(messages, before, start, exclude)
+        freed = self._freed(messages, before, start)
         if freed < LEAST:
             return before, before
-        if not note or now - float(note["asked"]) > self._cache_seconds:
+        if not note or now - note["asked"] > self._cache_seconds:
             return before, start
         size = (
-            int(note["tokens"]) + _tokens(messages[last + 1 :])
+            note["tokens"] + _tokens(messages[last + 1 :])
             if note["tokens"]
             else _tokens(self._without_results(messages, before))
         )
@@ -137,25 +138,57 @@ class ClearedRequests:
         return before, start if size > self._limit and 2 * freed >= read_again else before
 
     def _without_results(self, messages: Sequence[Message], start: int) -> list[Message]:
-        shown: list[Message] = []
-        for index, message in enumerate(messages):
-            if index < start and any(_removable(part, self._settings.exclude) for part in message.parts):
+        shown = list(messages)
+        for index in range(start):
+            message = messages[index]
+            if any(self._removable(part) for part in message.parts):
                 parts = [
-                    ResultPart(part.call, _line(part))
-                    if isinstance(part, ResultPart) and _removable(part, self._settings.exclude)
+                    ResultPart(part.call, self._line(part))
+                    if isinstance(part, ResultPart) and self._removable(part)
                     else part
                     for part in message.parts
                 ]
-                message = Message(message.role, parts, message.extras)
-            shown.append(message)
+                shown[index] = Message(message.role, parts, message.extras)
         return shown
+
+    def _removable(self, part: Any) -> bool:
+        if not isinstance(part, ResultPart) or part.call.name in self._settings.exclude:
+            return False
+        result = part.result
+        if result.code in STAYING:
+            return False
+        return len(result.text) > SHORT or any(isinstance(item, Media) for item in result.parts)
+
+    def _line(self, part: ResultPart) -> ToolResult:
+        """What stands in place of a result."""
+        result, line = self._lines.get(id(part.result), (None, None))
+        if result is not part.result or line is None:
+            line = _line(part)
+            self._lines[id(part.result)] = part.result, line
+        return line
+
+    def _freed(self, messages: Sequence[Message], start: int, end: int) -> int:
+        """The tokens that are saved when the results of these messages are removed too."""
+        return sum(
+            _tokens_of(part) - _tokens_of(ResultPart(part.call, self._line(part)))
+            for message in islice(messages, start, max(start, end))
+            for part in message.parts
+            if isinstance(part, ResultPart) and self._removable(part)
+        )
+
+    def _told(self, messages: Sequence[Message], start: int, end: int) -> str:
+        count = sum(self._removable(part) for message in messages[start:end] for part in message.parts)
+        tokens = self._freed(messages, start, end)
+        return (
+            f"{count} old results are sent as one line each from now on, which saves about {tokens:,} tokens"
+        )
 
 
 def _last_note(messages: Sequence[Message]) -> tuple[int, dict[str, Any]]:
     """The last answer to a request of ours, and what is noted on it; an empty note where there is none."""
     for index in range(len(messages) - 1, -1, -1):
         note = messages[index].extras.get(NOTE)
-        if isinstance(note, dict) and {"whole_results", "asked", "tokens"} <= note.keys():
+        if isinstance(note, dict) and all(type(note.get(name)) in (int, float) for name in NOTED):
             return index, note
     return len(messages), {}
 
@@ -172,12 +205,6 @@ def _start(messages: Sequence[Message], keep: int) -> int:
         if count >= keep and not newest and messages[index].calls:
             return index
     return 0
-
-
-def _removable(part: Any, exclude: tuple[str, ...]) -> bool:
-    if not isinstance(part, ResultPart) or part.call.name in exclude or part.result.code in STAYING:
-        return False
-    return len(part.result.text) > SHORT or any(isinstance(item, Media) for item in part.result.parts)
 
 
 def _line(part: ResultPart) -> ToolResult:
@@ -197,22 +224,6 @@ def _line(part: ResultPart) -> ToolResult:
         extras=result.extras,
         outside=result.outside,
     )
-
-
-def _freed(messages: Sequence[Message], start: int, end: int, exclude: tuple[str, ...]) -> int:
-    """The tokens that are saved when the results of these messages are removed too."""
-    return sum(
-        _tokens_of(part) - _tokens_of(ResultPart(part.call, _line(part)))
-        for message in islice(messages, start, max(start, end))
-        for part in message.parts
-        if isinstance(part, ResultPart) and _removable(part, exclude)
-    )
-
-
-def _told(messages: Sequence[Message], start: int, end: int, exclude: tuple[str, ...]) -> str:
-    count = sum(_removable(part, exclude) for message in messages[start:end] for part in message.parts)
-    tokens = _freed(messages, start, end, exclude)
-    return f"{count} old results are sent as one line each from now on, which saves about {tokens:,} tokens"
 
 
 def _tokens(messages: Sequence[Message]) -> int:

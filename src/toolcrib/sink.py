@@ -45,12 +45,15 @@ class Subscription:
     def put(self, event: Event) -> None:
         """Add an event. Called by the sink, from any thread."""
         with self._lock:
-            if len(self._events) >= self._limit and _continues(self._events[-1], event):
-                self._joined.append(event)
-                return
-            self._settle()
-            self._events.append(event)
-            self._wake()
+            events = self._events
+            if len(events) >= self._limit or self._joined:
+                if _continues(events[-1], event):
+                    self._joined.append(event)
+                    return
+                self._settle()
+            events.append(event)
+            if self._waiting:
+                self._wake()
 
     def _settle(self) -> None:
         """Replace the last event by one with all joined deltas; once, so that the cost is linear."""
@@ -66,12 +69,11 @@ class Subscription:
         """End the iteration after the events that wait now."""
         with self._lock:
             self._closed = True
-            self._wake()
+            if self._waiting:
+                self._wake()
 
     def _wake(self) -> None:
-        """Wake the reader if it waits. From its own thread that takes no message to its loop."""
-        if not self._waiting:
-            return
+        """Wake the waiting reader. From its own thread that takes no message to its loop."""
         self._waiting = False
         assert self._waiter is not None and self._loop is not None
         if threading.get_ident() == self._thread:

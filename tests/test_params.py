@@ -577,3 +577,35 @@ async def test_a_number_in_an_object_that_a_provider_sends_is_refused_where_it_l
     text: str,
 ) -> None:
     assert (await NUMBERS.call("numbers", wire_value(text))).code == "invalid_arguments"
+
+
+KEYS: list[tuple[Any, Any, str | None]] = [
+    # (type of the keys, the keys, what the tool runs with; None where they are refused)
+    (int, ["1", "-20"], "[1, -20]"),
+    (int, ["1", "01"], None),
+    (int, ["1", "1.0"], None),
+    (int, ["0", "-0"], None),
+    (int, [" 1"], None),
+    (int, ["9007199254740993"], "[9007199254740993]"),
+    (float, ["1", "2.5"], "[1.0, 2.5]"),
+    (float, ["1", "1.0"], None),
+    (float, ["0.1000000000000000055"], None),
+    (float, ["123456789012345.12345678"], None),
+    (decimal.Decimal, ["1.05"], "[Decimal('1.05')]"),
+    (decimal.Decimal, ["1", "1.00"], None),
+    (bool, ["true", "false"], "[True, False]"),
+    (bool, ["true", "1"], None),
+    (str, ["1", "01"], "['1', '01']"),
+]
+
+
+@each(("kind", "keys", "runs_with"), KEYS, ids=str)
+async def test_no_key_takes_the_place_of_another(kind: Any, keys: list[str], runs_with: str | None) -> None:
+    def take(given: dict[kind, int]) -> str:
+        return repr([*given])
+
+    result = await Toolbox([tool(take, effect=READ, secrets=())]).call(
+        "take", {"given": dict.fromkeys(keys, 1)}
+    )
+    assert result.text == runs_with if runs_with else result.code == "invalid_arguments"
+    assert runs_with or "expected a key that is" in result.text

@@ -8,8 +8,9 @@ from decimal import Decimal
 from typing import Any, cast
 
 from pydantic import TypeAdapter
-from pydantic_core import PydanticCustomError, SchemaValidator, core_schema, to_json
+from pydantic_core import PydanticCustomError, PydanticKnownError, SchemaValidator, core_schema, to_json
 
+from toolcrib.json_text.lenient_grammar import exact_number
 from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, same_json
 
 __all__ = ["core_schema_of", "exact_floats", "has_reference", "has_type", "strict"]
@@ -87,6 +88,8 @@ def strict(core: Any) -> Any:
                 new["required"] = False
     elif kind in SPELLED:
         return SPELLED[kind](new)
+    elif kind == "dict" and (keys := core.get("keys_schema", {})).get("type") in KEYS:
+        new["keys_schema"] = _key(keys)
     elif kind == "time":
         new["microseconds_precision"] = "error"
     elif kind == "float" and "allow_inf_nan" not in new:
@@ -135,6 +138,26 @@ def _text_form(core: Any, form: re.Pattern[str], words: str) -> Any:
         return read(to_json(given), strict=True)
 
     return _shown_as(core, check)
+
+
+def _key(core: Any) -> Any:
+    """A key that is a number or a boolean, in one spelling: of "1" and "01", one would take the other's place."""
+    form, make = KEYS[core["type"]]
+    error = PydanticKnownError(cast("Any", f"{core['type']}_parsing"))
+    read = SchemaValidator(core).validate_python
+
+    def check(given: Any) -> Any:
+        if not form.fullmatch(given) or given == "-0":
+            raise error
+        try:
+            key = make(given)
+        except ValueError:
+            raise error from None
+        return read(key)
+
+    made = _shown_as(core, check)
+    made["metadata"]["key_type"] = core["type"]
+    return made
 
 
 def _decimal(core: Any) -> Any:
@@ -197,6 +220,12 @@ def _shown_as(core: Any, check: Any) -> Any:
     return core_schema.no_info_plain_validator_function(check, metadata=shown)
 
 
+KEYS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
+    "int": (re.compile(r"-?(0|[1-9][0-9]*)"), int),
+    "float": (re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]*[1-9])?"), lambda text: float(exact_number(text))),
+    "decimal": (re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?"), Decimal),
+    "bool": (re.compile("true|false"), "true".__eq__),
+}
 SPELLED: dict[str, Callable[[Any], Any]] = {
     "date": lambda core: _text_form(
         core, re.compile(r"\d{4}-\d\d-\d\d"), "a date in the form 2024-12-31"

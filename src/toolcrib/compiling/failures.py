@@ -135,8 +135,8 @@ def failure(error: ErrorDetails) -> Failure:
 # Keys of a map that are no texts in Python, and of which a JSON Schema therefore says nothing.
 KEY_WORDS: Final[Mapping[str, str]] = {
     "int": 'an integer such as "3"',
-    "float": 'a number such as "1.5"',
-    "decimal": 'a number such as "1.5"',
+    "float": 'a number such as "1.5", without zeros at its end',
+    "decimal": 'a number such as "1.5", without zeros at its end',
     "bool": '"true" or "false"',
     "date": 'a date such as "2024-12-31"',
     "datetime": 'a date and time such as "2024-12-31T23:59:59"',

@@ -49,7 +49,8 @@ def unsaid(core: Mapping[str, Any]) -> list[str]:
         said.append(f"Begins with {' or '.join(f'{name}://' for name in core['allowed_schemes'])}.")
     if kind == "complex":
         said.append('A complex number such as "1+2j".')
-    keys = str(core.get("keys_schema", {}).get("type")) if kind == "dict" else ""
+    of_keys = core.get("keys_schema", {}) if kind == "dict" else {}
+    keys = str(of_keys.get("metadata", {}).get("key_type", of_keys.get("type")))
     if keys in KEY_WORDS:
         said.append(f"Each key is {KEY_WORDS[keys]}.")
     return said

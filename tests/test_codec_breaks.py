@@ -10,7 +10,7 @@ from tests.cases import each
 from toolcrib.codecs.catalog import codec_named
 from toolcrib.codecs.codec import ModelError, last_chunks
 from toolcrib.codecs.sse import END
-from toolcrib.messages import Response
+from toolcrib.messages import CallChunk, Response, TextChunk
 
 SAID = "Hel"
 
@@ -193,3 +193,98 @@ def test_every_reason_to_stop_has_a_word(name: str, reason: str) -> None:
         return
     assert response.raw_stop_reason == reason
     assert (response.stop_reason == "other") is (reason in WITHOUT_A_WORD)
+
+
+# Streams that say something twice, too late or without its index, as proxies and careless servers do: the calls that
+# they mean, and the text.
+def start(index: int | None, name: str) -> dict[str, Any]:
+    return {
+        "contentBlockStart": {
+            "contentBlockIndex": index,
+            "start": {"toolUse": {"name": name, "toolUseId": "a"}},
+        }
+    }
+
+
+def input_(index: int | None, piece: str) -> dict[str, Any]:
+    return {"contentBlockDelta": {"contentBlockIndex": index, "delta": {"toolUse": {"input": piece}}}}
+
+
+def said(index: int | None, text: str) -> dict[str, Any]:
+    return {"contentBlockDelta": {"contentBlockIndex": index, "delta": {"text": text}}}
+
+
+def wrote(index: int | None, text: str) -> dict[str, Any]:
+    delta = {"type": "text_delta", "text": text}
+    return {"type": "content_block_delta", "index": index, "delta": delta}
+
+
+def arguments(step: str, **fields: Any) -> dict[str, Any]:
+    return {"type": f"response.function_call_arguments.{step}", "item_id": "i", "output_index": 0, **fields}
+
+
+def call_of(index: int | None, **function: str) -> dict[str, Any]:
+    head = {"id": "c"} if "name" in function else {}
+    call = {**head, **({} if index is None else {"index": index}), "function": function}
+    return {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+
+
+STOP = {"messageStop": {"stopReason": "tool_use"}}
+ITEM = {"type": "function_call", "id": "i", "call_id": "c", "name": "f", "arguments": ""}
+ADDED = {"type": "response.output_item.added", "output_index": 0, "item": ITEM}
+FULL = '{"a":1}'
+
+
+def finished(**fields: Any) -> list[dict[str, Any]]:
+    item = {**ITEM, "arguments": FULL, **fields}
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    return [done, {"type": "response.completed", "response": {"status": "completed", "output": [item]}}]
+
+
+ODD: dict[str, tuple[str, list[dict[str, Any]], list[tuple[str, str]], str]] = {
+    "a call that begins behind its first piece": (
+        "bedrock_converse", [input_(0, ""), start(0, "f"), input_(0, FULL), STOP], [("f", FULL)], "",
+    ),
+    "a call whose name comes behind a piece": (
+        "bedrock_converse", [input_(0, FULL), start(0, "f"), STOP], [("f", FULL)], "",
+    ),
+    "a call that begins without its index": (
+        "bedrock_converse", [start(None, "f"), input_(0, FULL), STOP], [("f", FULL)], "",
+    ),
+    "pieces without their index": (
+        "bedrock_converse", [said(0, "Hel"), said(None, "lo"), start(1, "f"), input_(None, FULL), STOP],
+        [("f", FULL)], "Hello",
+    ),
+    "pieces of Anthropic without their index": (
+        "anthropic_messages", [*BEGUN["anthropic_messages"], wrote(None, "l"), wrote(0, "o"), {"type": "message_stop"}],
+        [], "Hello",
+    ),
+    "a call of Chat that begins without its index": (
+        "openai_chat", [call_of(None, name="f", arguments=""), call_of(1, arguments=FULL), chat(finish="tool_calls")],
+        [("f", FULL)], SAID,
+    ),
+    "a piece behind the whole arguments": (
+        "openai_responses", [ADDED, arguments("done", arguments=FULL), arguments("delta", delta=FULL), *finished()],
+        [("f", FULL)], "",
+    ),
+    "a finished call without its name": (
+        "openai_responses", [ADDED, arguments("delta", delta=FULL), *finished(name=None, call_id="")],
+        [("f", FULL)], "",
+    ),
+    "a finished call whose arguments are a number": (
+        "openai_responses", [ADDED, arguments("delta", delta=FULL), *finished(arguments=1)], [("f", FULL)], "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("codec", "events", "calls", "text"), ODD.values(), ids=ODD)
+def test_what_an_odd_stream_means(
+    codec: str, events: list[dict[str, Any]], calls: list[tuple[str, str]], text: str
+) -> None:
+    decoder = codec_named(codec).decoder()
+    chunks = [chunk for event in events for chunk in decoder.feed(event)] + last_chunks(decoder)
+    response = decoder.finish()
+    assert [(call.name, call.arguments) for call in response.message.calls] == calls
+    assert response.message.text == text == "".join(c.text for c in chunks if isinstance(c, TextChunk))
+    assert "".join(c.arguments for c in chunks if isinstance(c, CallChunk)) == "".join(a for _, a in calls)
+    assert "".join(c.name for c in chunks if isinstance(c, CallChunk)) == "".join(name for name, _ in calls)

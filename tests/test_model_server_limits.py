@@ -278,3 +278,13 @@ async def test_a_model_that_streams_no_tools_answers_whole() -> None:
     assert [type(item).__name__ for item in second] == ["TextChunk", "Response"]
     assert ["stream" in body and body["stream"] for body in peer.bodies] == [True, False, False]
     assert all("tools" in body for body in peer.bodies)
+
+
+async def test_calls_without_a_name_do_not_go_on_for_ever() -> None:
+    nameless = {"index": 0, "id": "x", "function": {"name": "", "arguments": "{}"}}
+    event = {"choices": [{"index": 0, "delta": {"tool_calls": [nameless]}, "finish_reason": "tool_calls"}]}
+    stream = f"data: {json.dumps(event)}\n\ndata: [DONE]\n\n".encode()
+    async with serving(Answer(stream, kind="text/event-stream")) as peer:
+        outcome = await Agent(model(peer), [look_up], max_failures=3).run("Look a up.")
+    assert outcome.reason is Reason.PAUSED
+    assert len(peer.asked) == 3

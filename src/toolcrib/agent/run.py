@@ -553,7 +553,7 @@ class Run:
         for call, result in zip(calls, results, strict=True):
             if not result.is_error:
                 self._failures.pop(call.name, None)
-            elif result.code in COUNTED or result.code is None:
+            elif result.code in COUNTED or result.code is None or not call.name:
                 count = self._failures[call.name] = self._failures.get(call.name, 0) + 1
                 if count >= self.settings.max_failures:
                     which = f"tool {call.name}" if call.name else "a call without a readable name"

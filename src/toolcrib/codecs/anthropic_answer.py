@@ -141,6 +141,8 @@ class MessagesDecoder:
         index, delta = as_index(event.get("index")), as_dict(event.get("delta"))
         kind = as_str(delta.get("type"))
         block = self._open.get(index)
+        if index is None and block is None and self._blocks and not self._blocks[-1].closed:
+            block = self._blocks[-1]
         chunks: list[Chunk] = []
         if block is None:
             if kind not in IMPLIED_BLOCKS:

@@ -60,7 +60,12 @@ class ConverseDecoder:
         kind = next(iter(start), "")
         if not kind:  # a text says so in its first delta
             return []
-        return self._begin(as_index(data.get("contentBlockIndex")), kind, as_dict(start[kind]))
+        index, about = as_index(data.get("contentBlockIndex")), as_dict(start[kind])
+        block = self._open.get(index)
+        if block is None or block.start or block.kind != kind:
+            return self._begin(index, kind, about)
+        block.start = dict(about)  # its first delta came before its start
+        return [self._named(block)] if block.is_call else []
 
     def _begin(self, index: int | None, kind: str, start: dict[str, Any]) -> list[Chunk]:
         before = self._open.get(index)
@@ -70,14 +75,15 @@ class ConverseDecoder:
         if block.is_call:
             block.number = self._calls
             self._calls += 1
-            name = as_str(start.get("name"))
-            chunks.append(
-                CallChunk(block.number, self._names.get(name, name), known_id(start.get("toolUseId")))
-            )
+            chunks.append(self._named(block))
         return chunks
 
+    def _named(self, block: _Block) -> CallChunk:
+        name = as_str(block.start.get("name"))
+        return CallChunk(block.number, self._names.get(name, name), known_id(block.start.get("toolUseId")))
+
     def _block_delta(self, data: dict[str, Any]) -> list[Chunk]:
-        index = as_index(data.get("contentBlockIndex"))
+        index = self._index(data)
         return [
             chunk
             for name, value in as_dict(data.get("delta")).items()
@@ -85,9 +91,18 @@ class ConverseDecoder:
             for chunk in self._take(index, kind, field, piece)
         ]
 
+    def _index(self, data: dict[str, Any]) -> int | None:
+        """The index of a block; without one the last block that is open is meant."""
+        index = as_index(data.get("contentBlockIndex"))
+        return next(reversed(self._open), None) if index is None and None not in self._open else index
+
     def _take(self, index: int | None, kind: str, field: str, piece: Any) -> list[Chunk]:
+        if index not in self._open and None in self._open and self._open[None].kind == kind:
+            self._open[index] = self._open.pop(None)  # it began without its index
         block = self._open.get(index)
         chunks: list[Chunk] = []
+        if block is None and kind == "toolUse" and not piece:
+            return chunks
         if block is None or block.kind != kind:
             chunks = self._begin(index, kind, {})
             block = self._open[index]
@@ -103,7 +118,7 @@ class ConverseDecoder:
         return chunks
 
     def _block_stop(self, data: dict[str, Any]) -> list[Chunk]:
-        block = self._open.pop(as_index(data.get("contentBlockIndex")), None)
+        block = self._open.pop(self._index(data), None)
         return self._close(block) if block is not None else []
 
     def _message_stop(self, data: dict[str, Any]) -> list[Chunk]:

@@ -136,6 +136,9 @@ class CallSlots:
         """The slot that a delta continues; None when the delta opens a new call."""
         if index is not None:
             slot = self._by_index.get(index)
+            last = self._slots[-1] if self._slots else None
+            if slot is None and last is not None and not (id or name) and last not in self._by_index.values():
+                slot = last  # which began without its index
         elif id:
             slot = self._by_id.get(id)
         else:

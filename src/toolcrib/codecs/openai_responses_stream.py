@@ -39,6 +39,8 @@ DELTAS = {
 }
 # The field of the whole text in the event that ends it.
 WHOLES = {"refusal": "refusal", "arguments": "arguments", "input": "input"}
+# What a finished call keeps of its beginning, where a server leaves it out at its end.
+IDENTITY = ("name", "call_id")
 # What a careless server still calls the answer in the event that ends it.
 UNTOLD = ("queued", "in_progress")
 SPOKEN = frozenset({"output_text", "refusal"})
@@ -130,7 +132,8 @@ class _Slot:
         for place in sorted(self.pieces):
             (kind, index), text = place, joined(self.pieces[place])
             if kind in CALLS.values():
-                item[kind] = item.get(kind) or text
+                given = item.get(kind)
+                item[kind] = given if given and isinstance(given, str | dict) else text
                 continue
             holder, field = TEXTS[kind]
             if holder not in blocks:
@@ -217,12 +220,13 @@ class ResponsesDecoder:
         id, index = as_str(event.get("item_id")), as_index(event.get("output_index"))
         slot = self._find(kind, id, index) or self._open({"type": kind, "id": id}, kind, index)
         place = (text, (as_index(event.get(counter)) or 0) if counter else 0)
-        if slot.done:
+        if slot.done or place in slot.ended:
             return []
         if step == "done":
             whole = as_str(event.get(WHOLES.get(text, "text")))
             place = slot.came_at(place, whole)
-            slot.ended.add(place)
+            if whole:
+                slot.ended.add(place)
             return self._piece(slot, place, slot.rest(place, whole))
         return self._piece(slot, place, as_str(event.get("delta")))
 
@@ -262,7 +266,8 @@ class ResponsesDecoder:
 
     def _settle(self, slot: _Slot, item: dict[str, Any]) -> list[Chunk]:
         """Takes a finished item and hands out the text that its pieces did not contain."""
-        slot.item = item
+        known = {name: slot.item[name] for name in IDENTITY if slot.item.get(name) and not item.get(name)}
+        slot.item = {**item, **known} if slot.kind in CALLS else item
         slot.done = True
         slot.recount()
         self._register(slot)

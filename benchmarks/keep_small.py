@@ -3,8 +3,8 @@
 ATTEMPTS is a folder with `tasks.jsonl` and `attempts.jsonl`: edits that models attempted and a tool refused. One
 session is made of the attempts of one model: for each task its prompt, a read of the file, the attempts with what the
 tool answered, and an edit that succeeds. With old results removed, an edit of a file whose text is no longer in the
-request is preceded by a call of read_result, which is counted. One more session reads the sources of toolcrib itself, a
-search and a whole file in turn: there nearly everything is results. Nothing is sent anywhere.
+request is preceded by a call of read_result, which is counted. One more session reads sources of Python's own library,
+a search and a whole file in turn: there nearly everything is results. Nothing is sent anywhere.
 
 Tokens are estimated at four characters each. A cache holds what the request before it sent, for as long as it lasts;
 only a beginning that is the same byte for byte is read from it.
@@ -13,6 +13,7 @@ only a beginning that is the same byte for byte is read from it.
 from __future__ import annotations
 
 import asyncio
+import email
 import json
 import sys
 from collections import Counter
@@ -32,7 +33,7 @@ from toolcrib.result import ToolResult
 
 HEAD = 3_000  # tokens of instructions and tools, which every request begins with
 ATTEMPTS = 20  # of a model, at least
-ROOT, FILES = Path(__file__).parents[1], 75  # sources that the last session reads
+READ = (asyncio, email)  # packages whose sources the last session reads
 LIFETIME = 300.0
 PAUSE_EVERY, PAUSE = 20, 3_600.0  # a person answers an hour later, once in so many requests
 
@@ -166,8 +167,9 @@ async def bill_of(
 
 async def bill_of_reading(removing: Removing, pauses: bool) -> Bill:
     session = Session(removing, pauses)
-    session.messages.append(Message.user("Explain how a call runs."))
-    for path in sorted((ROOT / "src" / "toolcrib").rglob("*.py"))[:FILES]:
+    session.messages.append(Message.user("Explain how these packages work."))
+    folders = [Path(package.__path__[0]) for package in READ]
+    for path in [path for folder in folders for path in sorted(folder.glob("*.py"))]:
         text = path.read_text(encoding="utf-8")
         found = [f"{number}: {line}" for number, line in enumerate(text.splitlines(), 1) if "def " in line]
         await session.call("grep", json.dumps({"pattern": "def ", "path": path.name}), "\n".join(found))
@@ -179,7 +181,7 @@ def main() -> None:
     work: dict[str, Callable[[Removing, bool], Coroutine[Any, Any, Bill]]] = {
         name: partial(bill_of, tried) for name, tried in sessions(Path(sys.argv[1]))
     }
-    work["reading the sources of toolcrib"] = bill_of_reading
+    work["reading sources"] = bill_of_reading
     settings = ClearOldResults()
     if limits := sys.argv[2:]:
         settings = replace(settings, tokens=int(limits[0]))

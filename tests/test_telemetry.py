@@ -21,8 +21,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from tests.test_model_waits import Failing, busy
 from tests.virtual_time import run_virtually
 from toolcrib import Agent, Context, Effect, Retry, Toolbox, tool
+from toolcrib.call import ToolCall
 from toolcrib.content import Text
-from toolcrib.messages import Message, ReasoningChunk, Request, Response, TextChunk, Usage
+from toolcrib.messages import CallChunk, Message, ReasoningChunk, Request, Response, TextChunk, Usage
 from toolcrib.models import Fallback, ModelError, OpenAIChat, Scripted
 from toolcrib.secrets import Environment
 from toolcrib.toolbox import telemetry_names
@@ -234,6 +235,22 @@ def test_an_agent_within_a_call_and_calls_within_calls_are_children() -> None:
         *("    invoke_agent sums", "      chat inner", "      execute_tool add", "      chat inner"),
         *("  chat outer", "  execute_tool twice", "    execute_tool add", "  chat outer"),
     ]
+
+
+def test_what_a_model_traces_itself_is_below_its_request_alone() -> None:
+    watch = Watch()
+
+    class Instrumented(Thinking):
+        async def stream(self, request: Request) -> AsyncGenerator[Any, None]:
+            with watch.options["tracer"].start_as_current_span("POST"):
+                await asyncio.sleep(1)
+            yield CallChunk(0, "add", "c", '{"a": 1, "b": 2}', done=True)
+            with watch.options["tracer"].start_as_current_span("read"):
+                await asyncio.sleep(1)
+            yield Response(Message("assistant", [ToolCall("add", '{"a": 1, "b": 2}', "c")]), "tool_calls")
+
+    run_virtually(Agent(Instrumented(), [add], max_turns=1, early_start=True, **watch.options).run("Hi"))
+    assert {"    POST", "    read", "  execute_tool add"} <= set(watch.tree())
 
 
 def test_a_call_that_starts_early_is_no_child_of_the_request() -> None:

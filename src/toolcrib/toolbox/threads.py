@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 MAX_WORKERS = 64
 IDLE = 10.0  # seconds after which a thread without work ends
-CLOSING = 5.0  # seconds that the end of a portal is waited for
+CLOSING = 1.0  # seconds that the end of a portal is waited for: a thread that does not end may hold it up
 BRIEF_WAIT = 100e-6  # seconds in which a quick function's result is taken without a round through the loop
 
 

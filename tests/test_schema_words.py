@@ -87,6 +87,8 @@ def test_no_tools_and_no_parameters_are_said() -> None:
 
 DOCUMENTED = {"type": "string", "description": "What to look for"}
 ACTIONS = {"enum": ["list", "move", "copy"], "description": "What to do with it"}
+DAYS = {"type": "integer", "description": "How many of them"}
+BY_HOUR = {"type": "boolean", "description": "One line for each hour"}
 FINDINGS: list[tuple[Spec, list[tuple[str, str]]]] = [
     (with_fields(q=DOCUMENTED), []),
     (Spec(name="a.b"), [("", "name-refused")]),
@@ -103,6 +105,29 @@ FINDINGS: list[tuple[Spec, list[tuple[str, str]]]] = [
     (with_fields(to={"type": "string", "description": "Target, used with action=move"}, action=ACTIONS),
      [("/properties/to", "conditional-parameter")]),
     (with_fields(to={"type": "string", "description": "Needed if files are large"}, action=ACTIONS), []),
+    *(
+        (with_fields(unit={"type": "string", "description": said}, days=DAYS, by_hour=BY_HOUR), found)
+        for said, found in (
+            *((said, [("/properties/unit", "conditional-parameter")]) for said in (
+                "Celsius or Fahrenheit. Only with days.",
+                "The unit (only together with `days`).",
+                "The unit; ignored without by_hour",
+                "The unit. Requires days.",
+                "The unit. Only valid in combination with the by_hour parameter",
+                "Used only when by_hour is given",
+                "Has no effect unless `by_hour` is true",
+                "Depends on 'days'",
+            )),
+            *((said, []) for said in (
+                "The unit of the forecast for the days that are asked for",
+                "Used to convert the temperatures of all days",
+                "Only Celsius or Fahrenheit. Days are counted from today.",
+                "Requires days of practice to be understood",
+                "Replaced with by hour values",
+                "Cannot be combined with days",
+            )),
+        )
+    ),
     (with_fields(action=ACTIONS, a=DOCUMENTED, b=DOCUMENTED, c=DOCUMENTED, d=DOCUMENTED),
      [("/properties/action", "action-switch")]),
     (with_fields(o={"type": "object", "description": "More of these"}),
@@ -118,3 +143,11 @@ def test_advice(spec: Spec, expected: list[tuple[str, str]]) -> None:
     findings = lint(spec)
     assert [(finding.path, finding.code) for finding in findings] == expected
     assert all(finding.tool == spec.name and finding.message for finding in findings)
+
+
+def test_a_parameter_that_the_schema_ties_to_another_is_found() -> None:
+    fields = {name: {"type": "string", "description": "Part of it"} for name in ("street", "city")}
+    schema = {"type": "object", "properties": fields, "dependentRequired": {"street": ["city"]}}
+    assert [(found.path, found.code) for found in lint(Spec(input_schema=schema))] == [
+        ("/properties/street", "conditional-parameter")
+    ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey
 from toolcrib.fingerprint import fingerprint
+from toolcrib.visible import with_title
 
 if TYPE_CHECKING:
     from toolcrib.repair import Edit
@@ -58,11 +59,8 @@ class Question:
     @property
     def heading(self) -> str:
         """What would be done, with the tool's title."""
-        return (
-            f'{self.action} "{self.title}"'
-            if self.title and self.action == f"run {self.tool}"
-            else self.action
-        )
+        asks_to_run = self.action == f"run {self.tool}"
+        return with_title(self.action, self.tool, self.title) if asks_to_run else self.action
 
     @property
     def id(self) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "escape_invisible",
     "on_one_line",
     "spelled_out",
+    "with_title",
     "without_controls",
 ]
 

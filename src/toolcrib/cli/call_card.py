@@ -11,7 +11,7 @@ from rich.text import Text
 from toolcrib.call import CallState
 from toolcrib.cli.question_text import repair_lines
 from toolcrib.cli.wording import arguments_on_one_line
-from toolcrib.visible import escape_invisible, on_one_line
+from toolcrib.visible import escape_invisible, on_one_line, with_title
 
 if TYPE_CHECKING:
     from toolcrib.events import ArgumentsDelta, CallFinished, ToolStatus
@@ -111,9 +111,9 @@ class Card:
         if self.exit_code and state is CallState.SUCCESS:  # the tool succeeded, its command did not
             word, style = f"exit code {self.exit_code}", "yellow"
         line = Text(word, f"bold {style}", **ONE_ROW)
-        line.append(f" {on_one_line(self.status.tool)}", "bold")
-        if self.status.title:
-            line.append(f' "{on_one_line(self.status.title, TITLE)}"')
+        tool = on_one_line(self.status.tool)
+        line.append(f" {tool}", "bold")
+        line.append(with_title("", tool, on_one_line(self.status.title, TITLE)))
         if seconds:
             line.append(f"  {seconds}", "dim")
         if arguments:

@@ -26,6 +26,21 @@ _CONDITION: Final = re.compile(
     re.IGNORECASE,
 )
 _COMPARISON: Final = re.compile(r"\s*(?:=|==|\bis\b|\bequals\b|\bset to\b|['\"`])", re.IGNORECASE)
+# "only with X", "ignored without `x`", "used together with X", "only applies if x is given", "requires `x`"
+_NOT: Final = re.compile(r"\b(?:not|never|cannot)(?: be)? ?$", re.IGNORECASE)
+_BESIDE: Final = re.compile(
+    r"""
+    \b(?:only|solely|ignored|used|valid|applie[sd]|applicable|allowed|needed|required|relevant|meaningful|effect|
+       meant|together|combined|combination|conjunction)\b
+    [^.;]{0,40}?
+    (?:\b(?:with(?:out)?|alongside|beside)\s+(?:the\s+|an?\s+)?[`'"]?(?P<with>[\w-]+)
+     |\b(?:when|if|unless)\s+(?:the\s+)?[`'"]?(?P<when>[\w-]+)[`'"]?\s+(?:is|are|was)?\s*
+      (?:also\s+|not\s+)?(?:given|set|present|provided|passed|specified|used|true|false|enabled|disabled)\b)
+    |\b(?:requires?|needs|depends\s+on)\s+(?:the\s+)?
+     (?:[`'"](?P<quoted>[\w-]+)[`'"]|(?P<needs>[\w-]+)(?=\s+(?:parameter|argument|field|option|to\s+be)\b|\s*(?:[.,;)]|$)))
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +105,9 @@ def _documented(spec: Described, schema: Mapping[str, Any]) -> _Advice:
 def _conditional(spec: Described, schema: Mapping[str, Any]) -> _Advice:
     fields: Mapping[str, Any] = schema.get("properties", {})
     for name, field in fields.items():
-        other = _depends_on(name, str(field.get("description", "")), fields)
-        if other:
-            path = f"/properties/{escape(name)}"
+        said = str(field.get("description", ""))
+        path = f"/properties/{escape(name)}"
+        if other := _depends_on(name, said, fields):
             yield (
                 path,
                 "conditional-parameter",
@@ -101,6 +116,30 @@ def _conditional(spec: Described, schema: Mapping[str, Any]) -> _Advice:
                     "models send it anyway; make two tools, or a union of objects"
                 ),
             )
+        elif other := _beside(name, said, schema):
+            yield (
+                path,
+                "conditional-parameter",
+                (
+                    f"{name!r} means something only beside {other!r}: models send it alone; "
+                    "put both into one object, or make two tools"
+                ),
+            )
+
+
+def _beside(name: str, said: str, schema: Mapping[str, Any]) -> str | None:
+    """Another parameter without which this one means nothing, as the schema or the description says."""
+    needed = schema.get("dependentRequired", {}).get(name, ())
+    named = (
+        word
+        for match in _BESIDE.finditer(said)
+        if not _NOT.search(said[: match.start()])  # "cannot be combined with x"
+        for word in match.groups()
+        if word
+    )
+    return next(
+        (other for other in (*needed, *named) if other != name and other in schema["properties"]), None
+    )
 
 
 def _depends_on(name: str, said: str, fields: Mapping[str, Any]) -> str | None:

@@ -17,7 +17,7 @@ import secrets
 import socket
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
@@ -73,7 +73,7 @@ def make_app(database: Path, reports: Path) -> tuple[FastAPI, str]:
     agent = Agent(Scripted(script), [delete_report], deps=reports, on_question="suspend")
 
     @contextmanager
-    def opened() -> Iterator[sqlite3.Connection]:
+    def opened() -> Generator[sqlite3.Connection]:
         db = sqlite3.connect(database)
         try:
             with db:  # a transaction

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import toolcrib
-from toolcrib.agent import read_transcript
+from toolcrib.agent import Reason, read_transcript
+from toolcrib.cli.run_summary import REASONS
 from toolcrib.messages import Message, ResultPart
 from toolcrib.models.providers import PROVIDERS
 
@@ -345,3 +346,7 @@ def test_a_reader_that_leaves_early_ends_the_run_quietly(folder: Path) -> None:
         check=False,
     )
     assert done.returncode == 141 and len(done.stderr.splitlines()) == 1
+
+
+def test_every_way_to_end_has_words() -> None:
+    assert set(REASONS) == set(Reason)

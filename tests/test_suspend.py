@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from tests.properties import examples
 from toolcrib import Agent, Answer, Context, Effect, Question, ToolCall, ToolError, Verdict
 from toolcrib.agent import Budget, Outcome, Reason, TranscriptFile, read_transcript
+from toolcrib.audit import AuditLog
 from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished, QuestionAnswered, QuestionAsked, RunFinished, RunStarted
 from toolcrib.function import tool
@@ -92,7 +94,7 @@ class World:
                 await ctx.ask(action, [str(n)])
             return f"asked {n}"
 
-        return [
+        own_tools = [
             tool(look, effect=READ, secrets=()),
             tool(plain, effect=READ, secrets=()),
             tool(drop, effect=DESTRUCTIVE, secrets=()),
@@ -100,9 +102,14 @@ class World:
             *(tool(function, effect=READ, secrets=()) for function in (after, beside, thread, deep)),
             tool(twice, effect=WRITE, idempotent=True, secrets=()),
         ]
+        turns: list[Turn] = [[("drop", 900), ("look", 900)], [("after", 90), ("beside", 91)]]
+        return [
+            Agent(model_of(turns), own_tools).as_tool("helper", "An agent that drops and puts."),
+            *own_tools,
+        ]
 
 
-NAMES = ["look", "drop", "put", "after", "beside", "thread", "deep", "twice"]
+NAMES = ["helper", "look", "drop", "put", "after", "beside", "thread", "deep", "twice"]
 Turn = list[tuple[str, int]]
 Decide = Callable[[Question], Any]
 
@@ -115,7 +122,10 @@ def model_of(turns: list[Turn]) -> Scripted:
         at = sum(message.role == "assistant" for message in request.messages)
         if at >= len(turns):
             return "That is all."
-        calls = [ToolCall(name, {"n": n}, f"c{at}.{place}") for place, (name, n) in enumerate(turns[at])]
+        calls = [
+            ToolCall(name, {"task": f"{n}"} if name == "helper" else {"n": n}, f"c{at}.{place}")
+            for place, (name, n) in enumerate(turns[at])
+        ]
         return {"text": f"turn {at}", "calls": calls, "usage": {"input_tokens": 7, "output_tokens": 3}}
 
     return Scripted(next_turn)
@@ -185,6 +195,7 @@ TURNS: dict[str, list[Turn]] = {
     "one after the other": [[("look", 1), ("drop", 1), ("look", 2), ("drop", 2), ("look", 3)]],
     "side by side": [[("put", 1), ("look", 5), ("put", 2), ("put", 3)]],
     "the same twice": [[("drop", 1), ("drop", 1)], [("drop", 1)]],
+    "in an agent in a call": [[("helper", 1), ("drop", 1)], [("helper", 2)]],
     "in a tool": [[("after", 1)], [("after", 1)]],
     "side by side in a tool": [[("beside", 1), ("look", 1)]],
     "in a tool on a thread": [[("thread", 1), ("drop", 1)]],
@@ -216,9 +227,12 @@ async def test_a_run_that_waited_is_what_it_would_have_been(turns: str, answer: 
     ),
     st.dictionaries(st.tuples(st.sampled_from(NAMES), st.integers(0, 12)), st.sampled_from(["no", "always"])),
     st.randoms(use_true_random=False),
+    st.booleans(),
 )
 @examples(60)
-def test_wherever_it_waited_a_run_ends_in_the_same_transcript(turns: Any, said: Any, chance: Any) -> None:
+def test_wherever_it_waited_a_run_ends_in_the_same_transcript(
+    turns: Any, said: Any, chance: Any, early: bool
+) -> None:
     def decide(question: Question) -> Any:
         return said.get((question.tool, question.arguments.get("n", 0) % 13), "yes")
 
@@ -226,10 +240,11 @@ def test_wherever_it_waited_a_run_ends_in_the_same_transcript(turns: Any, said: 
         return list(chance.sample(questions, chance.randint(1, len(questions))))
 
     async def compare() -> None:
-        live, there = await answered_live(turns, decide)
-        later, here = await answered_later(turns, decide, choose)
+        live, there = await answered_live(turns, decide, early_start=early)
+        later, here = await answered_later(turns, decide, choose, early_start=early)
         assert shown(later) == shown(live)
         assert sorted(here.done) == sorted(there.done)
+        assert (later.turns, later.usage) == (live.turns, live.usage)
 
     asyncio.run(compare())
 
@@ -407,6 +422,18 @@ async def test_limits_of_a_run_go_on() -> None:
     turns: list[Turn] = [[("drop", n)] for n in range(4)]
     _, world = await answered_later(turns, lambda question: "yes", limits=[Limit(2, ("drop",))])
     assert world.done == ["drop 0", "drop 1"]
+
+
+async def test_the_audit_log_has_one_end_of_each_call(tmp_path: Path) -> None:
+    turns: list[Turn] = [[("after", 1), ("drop", 2)], [("twice", 1)]]
+    ended = []
+    for answered in (answered_live, answered_later):
+        log = AuditLog(tmp_path / answered.__name__, key=b"k" * 32)
+        await answered(turns, lambda question: "yes", audit=log)
+        log.flush()
+        noted = [json.loads(line) for line in log.path.read_text().splitlines()]
+        ended.append([(line["tool"], line["outcome"]) for line in noted if line["event"] == "ended"])
+    assert ended[0] == ended[1]
 
 
 async def test_no_key_is_used_twice_but_by_a_call_that_is_made_again() -> None:
@@ -635,12 +662,12 @@ async def test_a_run_that_is_cancelled_while_others_wait_has_a_result_for_each_c
 def nested_agents(world: World, **options: Any) -> Agent:
     """An agent whose tool is an agent that looks, drops and puts; both begin anew in each process."""
     inner = agent_of([[("look", 1), ("drop", 1)], [("put", 1)]], world, on_question="ask")
-    helper = inner.as_tool("helper", "It helps.")
+    helper = inner.as_tool("another", "It helps.")
 
     def outer(request: Request) -> Any:
         if request.messages[-1].role == "tool":
             return request.messages[-1].results[0].text
-        call = {"name": "helper", "arguments": {"task": "help"}}
+        call = {"name": "another", "arguments": {"task": "help"}}
         return {"calls": [call, {"name": "plain", "arguments": {"n": 1}}], "usage": {"input_tokens": 1}}
 
     return Agent(Scripted(outer), [helper, *world.tools()], **options)

@@ -16,7 +16,9 @@ REASONS = {
     Reason.PAUSED: "Paused",
     Reason.CANCELLED: "Cancelled",
     Reason.MODEL_ERROR: "The model failed",
+    Reason.TOO_LONG: "Not finished",
     Reason.FAILED: "Failed",
+    Reason.WAITING: "Waiting",
     Reason.REFUSED: "The model did not answer",
 }
 

@@ -95,9 +95,12 @@ class Suspensions:
         return await self.path.wait(prepared, record)
 
 
+KINDS = ((Entry, "call"), (Definition, "ask"), (Facts, "permission"))
+
+
 def _kind_of(tool: object) -> str:
     """What an approval was given for: a call, a tool's question, or a permission that only a person gives."""
-    return {Entry: "call", Definition: "ask", Facts: "permission"}[type(tool)]
+    return next(kind for form, kind in KINDS if isinstance(tool, form))
 
 
 def _subject(entry: Entry | None, kind: str) -> tuple[Any, str]:

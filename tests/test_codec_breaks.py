@@ -263,12 +263,22 @@ ODD: dict[str, tuple[str, list[dict[str, Any]], list[tuple[str, str]], str]] = {
         "openai_chat", [call_of(None, name="f", arguments=""), call_of(1, arguments=FULL), chat(finish="tool_calls")],
         [("f", FULL)], SAID,
     ),
+    "a last piece of Chat with another id": (
+        "openai_chat",
+        [
+            call_of(0, name="f", arguments=FULL),
+            {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": 7, "function": {}}]}}]},
+            chat(finish="tool_calls"),
+        ],
+        [("f", FULL)],
+        SAID,
+    ),
     "a piece behind the whole arguments": (
         "openai_responses", [ADDED, arguments("done", arguments=FULL), arguments("delta", delta=FULL), *finished()],
         [("f", FULL)], "",
     ),
     "a finished call without its name": (
-        "openai_responses", [ADDED, arguments("delta", delta=FULL), *finished(name=None, call_id="")],
+        "openai_responses", [ADDED, arguments("delta", delta=FULL), *finished(name=True, call_id="")],
         [("f", FULL)], "",
     ),
     "a finished call whose arguments are a number": (

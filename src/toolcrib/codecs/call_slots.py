@@ -145,7 +145,7 @@ class CallSlots:
             slot = self._slots[-1] if self._slots else None
         if slot is None:
             return None
-        if id and slot.id and id != slot.id:  # one index for several calls: their ids tell them apart
+        if id and slot.id and id != slot.id and (name or piece):  # their ids tell calls apart
             return self._by_id.get(id)
         if name and slot.name and name != slot.name:
             return None

@@ -266,7 +266,8 @@ class ResponsesDecoder:
 
     def _settle(self, slot: _Slot, item: dict[str, Any]) -> list[Chunk]:
         """Takes a finished item and hands out the text that its pieces did not contain."""
-        known = {name: slot.item[name] for name in IDENTITY if slot.item.get(name) and not item.get(name)}
+        begun = {name: slot.item[name] for name in IDENTITY if as_str(slot.item.get(name))}
+        known = {name: value for name, value in begun.items() if not as_str(item.get(name))}
         slot.item = {**item, **known} if slot.kind in CALLS else item
         slot.done = True
         slot.recount()

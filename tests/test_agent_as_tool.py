@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolcrib import Agent, Answer, Context, Effect, Question, Toolbox, ToolFactory, Verdict, tool
 from toolcrib.agent import Budget, Outcome, Reason
@@ -15,7 +18,8 @@ from toolcrib.events import Event, RunFinished, RunStarted
 from toolcrib.models import Scripted
 from toolcrib.rules import Limit, Rule, RulePolicy, read_rules
 from toolcrib.sink import EventLog
-from toolcrib.toolbox.policy import Verb
+from toolcrib.toolbox.nested import BothPolicies
+from toolcrib.toolbox.policy import Autonomy, PolicyRequest, Verb
 from toolcrib.toolset import StaticToolset
 
 USED = {"input_tokens": 10, "output_tokens": 5}
@@ -286,6 +290,34 @@ async def test_rules_of_either_hold() -> None:
         helper = helper_of(calling("look", path="a"), saying("b"), **options)
         outcome = await outer_of(helper, **other).run("go")
         assert "saw" not in told(outcome.nested[0])
+
+
+RULES = st.lists(
+    st.builds(
+        Rule, verb=st.sampled_from(list(Verb)), tools=st.sampled_from([("look",), ("save",), ("wipe",), ()]),
+        effects=st.sampled_from([frozenset(), frozenset({Effect.WRITE}), frozenset({Effect.DESTRUCTIVE})]),
+    ).filter(lambda rule: rule.tools or rule.effects),
+    max_size=3,
+)  # fmt: skip
+POLICIES = st.builds(RulePolicy, st.sampled_from(list(Autonomy)), RULES)
+
+
+@given(own=POLICIES, outer=POLICIES, most=st.sampled_from(list(Effect)))
+def test_no_call_may_do_more_than_either_policy_allows(
+    own: RulePolicy, outer: RulePolicy, most: Effect
+) -> None:
+    both = BothPolicies(own, SimpleNamespace(policy=outer), most)
+    for used in (look, save, wipe):
+        request = PolicyRequest(used.facts, used.facts.effect)
+        decision, parts = both.decide(request), [policy.decide(request) for policy in (own, outer)]
+        order = [Verb.ALLOW, Verb.ASK, Verb.DENY]
+        if used.facts.effect > most:
+            assert decision.verb is Verb.DENY
+            continue
+        assert order.index(decision.verb) == max(order.index(part.verb) for part in parts)
+        if decision.verb is Verb.ASK:
+            assert decision.strict == any(part.strict for part in parts if part.verb is Verb.ASK)
+        assert both.shows(used.facts) == all(policy.shows(used.facts) for policy in (own, outer))
 
 
 async def test_a_tool_of_ones_own_may_begin_a_run_within_its_call_and_lends_its_effect() -> None:

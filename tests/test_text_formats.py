@@ -410,3 +410,14 @@ def test_a_format_whose_own_calls_are_not_read_back_is_refused_where_it_is_used(
 def test_an_unknown_name_is_told_with_those_that_there_are() -> None:
     with pytest.raises(ValueError, match="hermes"):
         format_named("morse")
+
+
+@each("name", formats)
+def test_a_number_keeps_its_digits_in_every_format(name: str) -> None:
+    properties = {"d": {"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^-?[0-9.]+$"}]}}
+    spec = ToolSpec("price", "Sets a price.", {"type": "object", "properties": properties})
+    written = format_named(name).write_calls([ToolCall("price", '{"d": 777.125}', "functions.price:0")])
+    assert "777.125" in written
+    for number in ("1.10", "0.1000000000000000055"):
+        parsed = parse_text(written.replace("777.125", number), name, [spec])
+        assert [number in str(call.arguments) for call in parsed.calls] == [True], parsed

@@ -7,8 +7,9 @@ literals; nothing is ever evaluated.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 
 from toolcrib.call import ToolCall
@@ -28,6 +29,9 @@ NAME_RUN: Final = re.compile(r"[\w.-]+")
 KEYWORD: Final = re.compile(r"[^\W\d]\w*")
 KEYWORD_RUN: Final = re.compile(r"\w+")
 NAMED: Final = re.compile(r"\s*(\w+)\s*=(?!=)")
+
+JSON_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+LONGEST_NUMBER: Final = 4000
 
 NO_LITERAL: Final = (
     "the value of {} is no Python literal; write the call again with numbers, strings, lists or dicts"
@@ -268,20 +272,21 @@ def _scalar(scan: Scanner, into: Into, mark: str) -> Steps[bool]:
 
 
 def _number(word: str) -> str | None:
-    """A Python number as JSON."""
-    for read in _READERS:
-        try:
-            number = read(word)
-        except ValueError:
-            continue
-        return json.dumps(number) if abs(number) < float("inf") else None
-    return None
-
-
-_READERS: tuple[Callable[[str], int | float], ...] = (
-    lambda word: int(word, 0) if len(word) < 4000 else float("inf"),
-    float,
-)
+    """A Python number as JSON: as it is written where JSON writes it alike, so that it keeps its digits."""
+    if len(word) >= LONGEST_NUMBER:
+        return None
+    if JSON_NUMBER.fullmatch(word):
+        return word
+    try:
+        return str(int(word, 0))
+    except ValueError:
+        pass
+    try:
+        number = float(word)
+        exact = math.isfinite(number) and Decimal(word) == Decimal(repr(number))
+        return json.dumps(number) if exact else None
+    except (ValueError, ArithmeticError):
+        return None
 
 
 def _strings(scan: Scanner, into: Into, *, raw: bool = False) -> Steps[bool]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 import random
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +40,11 @@ def agent_of(*turns: Any, **options: Any) -> Agent:
 
 
 async def written(path: Path) -> list[Message]:
-    file = TranscriptFile(path)
+    """A conversation in a file, its results in the order of the calls; a run writes them as they come."""
     agent = agent_of(calls((1, 2), (3, 4), (5, 6)), calls((7, 8)), "Sums.", instructions="Be brief.")
-    outcome = await agent.run("Add all.", transcript=file)
+    outcome = await agent.run("Add all.")
+    file = TranscriptFile(path)
+    file.conversation(outcome.messages)
     file.close()
     return outcome.messages
 
@@ -235,9 +239,10 @@ def test_what_was_skipped_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 
 def test_a_last_line_without_its_newline_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    TranscriptFile(path).conversation([Message.user("a")])
-    path.write_bytes(path.read_bytes()[:-1])
-    TranscriptFile(path).conversation([Message.user("b")])
+    for text in ("a", "b"):
+        with closing(TranscriptFile(path)) as file:
+            file.conversation([Message.user(text)])
+        path.write_bytes(path.read_bytes()[:-1])
     assert [message.text for message in read_transcript(path)] == ["a", "b"]
 
 
@@ -414,3 +419,21 @@ def test_a_result_that_waited_is_replaced_by_the_one_that_came(tmp_path: Path) -
     file.close()
     assert texts_of(read_transcript(path)) == ["3"]
     assert scan_transcript(path).problems == []
+
+
+async def test_a_line_that_was_put_together_of_two_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    await written(path)
+    text = path.read_text()
+    first, second = (text.index(f'"text": "{sum}"') for sum in (3, 7))
+    begins, ends = text.index('"tool"', first), text.index('"parts"', second)
+    path.write_text(text[:begins] + text[ends:])  # the result 3, with the call of the result 7
+    placed = [
+        (call.arguments, result.text)
+        for message, after in itertools.pairwise(read_transcript(path))
+        for call, result in zip(message.calls, after.results, strict=False)
+    ]
+    assert [text for arguments, text in placed if arguments in ({"a": 1, "b": 2}, {"a": 3, "b": 4})] == [
+        NO_RESULT
+    ] * 2
+    assert ({"a": 7, "b": 8}, "15") in placed

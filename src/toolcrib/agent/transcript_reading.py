@@ -82,18 +82,18 @@ class _Reader:
         self.records = 0
         self._calls: list[ToolCall] = []  # that results belong to, by their index
         self._answered: dict[Any, ResultPart] = {}
-        self._certain = True  # no line is lost that may have had the calls of the results that follow
+        self._certain = True  # no line was lost that may have held the calls of the results that follow
 
     def problem(self, number: int, text: str) -> None:
         self.problems.append(TranscriptProblem(number, text))
 
     def take(self, number: int, line: bytes, *, is_last: bool) -> None:
         try:
-            record = json.loads(line)
+            record = json.loads(line, object_pairs_hook=_with_each_key_once)
         except (ValueError, RecursionError):
             what = "the end is cut off" if is_last and is_cut(line) else "not JSON"
             self.problem(number, f"{what}; the line is left out")
-            self._certain &= line.startswith((b'{"result"', b'{"usage"', b'{"format"'))
+            self._certain = False
             return
         kind = next((name for name in RECORDS if name in record), "") if isinstance(record, dict) else ""
         if not kind:
@@ -164,6 +164,14 @@ class _Reader:
     def _append(self, number: int, message: Message) -> None:
         self.messages.append(message)
         self.lines.append(number)
+
+
+def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of a line. A key that stands twice shows that the line was put together of two."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
 
 
 def _messages(items: Any, where: str) -> list[Message]:

@@ -153,7 +153,7 @@ def test_results_are_removed_in_batches_and_the_last_ten_stay_whole() -> None:
 
 def test_a_cold_cache_removes_old_results_at_once_and_a_warm_one_does_not() -> None:
     conversation, clock = conversation_of([long_result(n) for n in range(20)]), Clock()
-    warm = requests_of(conversation, ClearOldResults(), clock)
+    warm = requests_of(conversation, ClearOldResults(tokens=50_000), clock)
     assert not any(REMOVED in r.text for messages in warm for m in messages for r in m.results)
     cold = requests_of(conversation, ClearOldResults(), clock, pause=301.0)
     assert sum(REMOVED in r.text for m in cold[-1] for r in m.results) == 10

@@ -53,7 +53,7 @@ class ClearOldResults:
     """
 
     keep: int = 10
-    tokens: int = 30_000
+    tokens: int = 15_000
     exclude: tuple[str, ...] = ()
     cache_seconds: float | None = None
 

@@ -111,6 +111,33 @@ def test_no_transport_leaves_a_socket_or_a_loop() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+TOOLS = """
+import logging, sys
+from pathlib import Path
+from toolcrib import Toolbox
+from toolcrib.tools import Workspace
+from toolcrib.tools.builtin import workspace_tools
+
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # on a slow machine it remarks on slow steps
+folder = Path(sys.argv[1])
+(folder / "a.txt").write_text("one")
+box = Toolbox(workspace_tools(Workspace(folder)), autonomy="full")
+for name, arguments in {
+    "read_file": {"path": "a.txt"}, "list_dir": {"path": "."}, "glob": {"pattern": "*"}, "grep": {"pattern": "o"},
+    "write_file": {"path": "b.txt", "content": "two"}, "shell": {"command": "echo three | cat"},
+}.items():
+    result = box.call_sync(name, arguments)
+    assert not result.is_error, result.text
+"""
+
+
+@pytest.mark.slow
+def test_no_built_in_tool_leaves_a_file_or_a_loop(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error::ResourceWarning", "-X", "dev", "-c", TOOLS, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_a_portal_ends_with_its_box_and_can_be_ended_before() -> None:
     @tool(effect=Effect.READ, secrets=())
     async def where() -> str:

@@ -138,7 +138,7 @@ class RegexSearcher:
     def _read(self) -> None:
         stdout = self._child.stdout
         assert stdout is not None
-        with stdout:
-            for line in io.BufferedReader(stdout):  # type: ignore[type-var] # unbuffered, as it was opened
+        with io.BufferedReader(stdout) as lines:  # type: ignore[type-var] # unbuffered, as it was opened
+            for line in lines:
                 self._lines.put(line)
         self._lines.put(b"")

@@ -287,6 +287,16 @@ async def test_a_question_is_answered_once() -> None:
     assert world.done == ["drop 2"]
 
 
+async def test_a_run_does_not_go_on_twice_at_the_same_time() -> None:
+    saved, world, [question] = await waiting([[("drop", 1)]])
+    agent = agent_of([], world)
+    run = agent.resume(saved, {question.id: "yes"})
+    with pytest.raises(RuntimeError, match="goes on already"):
+        agent.resume(saved, {question.id: "yes"})
+    assert (await run).reason is Reason.ANSWERED
+    assert world.done == ["drop 1"]
+
+
 @pytest.mark.parametrize("answers", [{}, {"missing": None}])
 async def test_a_run_without_answers_waits_again(answers: dict[str, None]) -> None:
     saved, world, [question] = await waiting([[("drop", 1)]])

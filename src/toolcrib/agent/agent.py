@@ -263,12 +263,17 @@ class Agent(Generic[Deps]):
 
         `saved` is what `outcome.to_json()` gave, perhaps in another process; `answers` are by `question.id`. The policy
         decides again on each call. Where answers are missing, the run waits again for the rest. ValueError for an
-        answer to a question that does not wait (any more), and for what is no saved run.
+        answer to a question that does not wait (any more), and for what is no saved run; RuntimeError where the run
+        goes on already in this process.
         """
         if not self._settings.suspends:
             raise TypeError("only an agent with on_question='suspend' resumes runs")
-        run = Run(self._settings, "", (), deps, transcript, saved=SavedRun.resumed(saved, answers))
+        going = SavedRun.resumed(saved, answers)
+        if self.toolbox.suspensions.of(going.run) is not None:
+            raise RuntimeError(f"the run {going.run} goes on already")
+        run = Run(self._settings, "", (), deps, transcript, saved=going)
         run.begin()
+        self.toolbox.suspensions.begin(run.id, going.suspension)
         return run
 
     def resume_sync(

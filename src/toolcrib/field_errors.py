@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from toolcrib.errors import FieldError
-from toolcrib.json_text.values import kind_of
+from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, kind_of
 
 __all__ = ["Failure", "Member", "expectation", "field_errors", "resolve", "step", "variants"]
 
@@ -25,6 +25,7 @@ LIMITS = {
     *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
     *("minProperties", "maxProperties", "contains", "not", "dependentRequired"),
 }
+SPELLINGS: Final = (DECIMAL_TEXT, DURATION_TEXT)  # patterns for which there are plain words
 FORMATS: Final[Mapping[str, str]] = {
     "date": 'a date such as "2024-12-31"',
     "date-time": 'a date and time such as "2024-12-31T23:59:59Z"',
@@ -374,12 +375,18 @@ def expectation(node: Any, root: Mapping[str, Any], depth: int = 0) -> str:
     for union in ("anyOf", "oneOf"):
         members = node.get(union)
         if isinstance(members, list) and members:
-            forms = list(dict.fromkeys(expectation(member, root, depth + 1) for member in members))
+            told = (expectation(member, root, depth + 1) for member in members)
+            forms = list(dict.fromkeys(told))
+            forms = [_apart(form) for form in forms] if len(forms) > 1 else forms
             return " or ".join(forms[:MAX_FIELDS]) + (" or …" if len(forms) > MAX_FIELDS else "")
     kinds = node.get("type", "value")
     kinds = kinds if isinstance(kinds, list) else [kinds]
     words = [" or ".join(_kind(str(kind), node, root, depth) for kind in kinds)]
-    limits = [sentence(keyword, value) for keyword, value in node.items() if keyword in LIMITS]
+    limits = [
+        sentence(keyword, value)
+        for keyword, value in node.items()
+        if keyword in LIMITS and value not in SPELLINGS
+    ]
     words += (said[0].lower() + said[1:-1] for said in limits if said)
     if isinstance(node.get("propertyNames"), Mapping):
         words.append(f"keys that are {expectation(node['propertyNames'], root, depth + 1)}")
@@ -388,22 +395,32 @@ def expectation(node: Any, root: Mapping[str, Any], depth: int = 0) -> str:
 
 def _kind(kind: str, node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
     """A type in a few words, with what the schema says of its parts."""
+    if kind == "string" and node.get("pattern") == DECIMAL_TEXT:
+        return 'a number as text such as "12.50"'
     if kind == "string" and isinstance(node.get("format"), str):
         words = FORMATS.get(node["format"], f"format: {node['format']}")
         return f"string, {words}" if words else kind
     if kind == "string" and isinstance(node.get("contentSchema"), Mapping):
         return f"string, the JSON text of {expectation(node['contentSchema'], root, depth + 1)}"
     if kind == "array" and isinstance(node.get("prefixItems"), list):
-        items = ", ".join(expectation(item, root, depth + 1) for item in node["prefixItems"][:MAX_FIELDS])
+        items = ", ".join(
+            _apart(expectation(item, root, depth + 1)) for item in node["prefixItems"][:MAX_FIELDS]
+        )
         return f"array of {items}, in this order"
     if kind == "array" and isinstance(node.get("items"), Mapping):
-        return f"array of {expectation(node['items'], root, depth + 1)}"
+        return f"array of {_apart(expectation(node['items'], root, depth + 1))}"
     if kind == "object":
         if node.get("properties") or node.get("required"):
             return f"object with {_fields(node)}"
         if isinstance(node.get("additionalProperties"), Mapping):
-            return f"object whose values are {expectation(node['additionalProperties'], root, depth + 1)}"
+            values = expectation(node["additionalProperties"], root, depth + 1)
+            return f"object whose values are {_apart(values)}"
     return kind
+
+
+def _apart(words: str) -> str:
+    """Words as a part of others: in brackets where they would run into those."""
+    return f"({words})" if ", " in words or " or " in words else words
 
 
 def _literal(value: Any) -> str:

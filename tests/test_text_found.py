@@ -123,6 +123,12 @@ def test_a_line_that_is_no_call_lets_the_next_one_run(line: str) -> None:
     )
 
 
+def test_a_call_behind_a_first_line_that_is_none_is_reported() -> None:
+    text = '<tool_calls>\nbroken\n{"name": "alpha", "arguments": {"words": "x"}}\n</tool_calls>'
+    calls = parse_text(text, "minimax_m1", THREE).calls
+    assert [(call.name, bool(call.problem)) for call in calls] == [("", True), ("alpha", True)]
+
+
 def test_what_may_be_a_part_of_a_broken_call_does_not_run() -> None:
     for line in ('{"name": "write", "arguments": {"content": "a " b', '{"name": "write" "', "{oops"):
         text = f'<tool_calls>\n{line}\n{{"name": "shell", "arguments": {{"command": "id"}}}}\n</tool_calls>'

@@ -13,7 +13,7 @@ from typing import Final
 from toolcrib.codecs.text.answer import UNCLEAR, AnswerBuilder
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
 
-__all__ = ["call_begins", "names_in", "past_broken_call", "report_unclear"]
+__all__ = ["MOST_REPORTED", "call_begins", "names_in", "past_broken_call", "report_unclear"]
 
 MARKS: Final = ("{", "[", "}", "]", '"')
 STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')

@@ -9,8 +9,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolcrib.codecs.text.after_failures import call_begins, past_broken_call, report_unclear
-from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
+from toolcrib.codecs.text.after_failures import (
+    MOST_REPORTED,
+    call_begins,
+    names_in,
+    past_broken_call,
+    report_unclear,
+)
+from toolcrib.codecs.text.answer import CUT_OFF, UNCLEAR, AnswerBuilder
 from toolcrib.codecs.text.call_objects import NO_JSON, NO_NAME, CallObject, Found, read_keyed_calls
 from toolcrib.codecs.text.delimiters import Delimiters
 from toolcrib.codecs.text.form import Callee, Form, Tools
@@ -209,6 +215,9 @@ class Engine:
         self.answer.open_call("")
         self.answer.arguments((text[: -len(found)] if found else text).strip())
         self.answer.fail_call(CUT_OFF if found is None and not text.strip() else self.unreadable)
+        for name in names_in(text, self.form.keys[0])[:MOST_REPORTED] if self.form.keys else ():
+            self.answer.open_call(name)
+            self.answer.fail_call(UNCLEAR)
 
     def _unmarked(self) -> Steps[None]:
         """Reads calls with which an answer begins and that nothing announces; what is no call is text."""

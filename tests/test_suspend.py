@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties import examples
-from toolcrib import Agent, Answer, Context, Effect, Question, ToolCall, ToolError, Verdict
+from toolcrib import Agent, Answer, Context, Effect, Question, Tool, ToolCall, ToolError, Verdict
 from toolcrib.agent import Budget, Outcome, Reason, TranscriptFile, read_transcript
 from toolcrib.audit import AuditLog
 from toolcrib.errors import ErrorCode
@@ -21,7 +22,7 @@ from toolcrib.events import CallFinished, QuestionAnswered, QuestionAsked, RunFi
 from toolcrib.function import tool
 from toolcrib.messages import Message, Request, ResultPart, messages_to_json
 from toolcrib.models import Scripted
-from toolcrib.question import Scope
+from toolcrib.question import Preview, Scope
 from toolcrib.rules import Limit, read_rules
 from toolcrib.secrets import Environment
 from toolcrib.toolbox import Decision, PolicyRequest, Verb
@@ -720,3 +721,85 @@ async def test_a_run_in_a_call_that_ended_is_not_made_again() -> None:
     tools = [*world.tools(), tool(ask_and_drop, effect=READ, secrets=())]
     outcome, _ = await answered_later([[("ask_and_drop", 1)]], lambda question: "yes", tools=tools)
     assert (outcome.messages[-2].results[0].text, asked) == ("found it: drop 1: ['drop 1']", 1)
+
+
+# -- what else a turn may hold
+
+
+class Closing(Tool[dict[str, int], str], name="closing", effect=DESTRUCTIVE, secrets=()):
+    """Made for each call, and closed after it."""
+
+    open = 0
+
+    def __init__(self) -> None:
+        Closing.open += 1
+
+    async def execute(self, params: dict[str, int], ctx: Context) -> str:
+        return "closing"
+
+    async def aclose(self) -> None:
+        Closing.open -= 1
+
+
+DROP = {"name": "drop", "arguments": {"n": 1}, "id": "a"}
+ODD_TURNS: dict[str, dict[str, Any]] = {
+    "the same call twice, with its id": {"calls": [DROP, DROP]},
+    "a call that was cut off": {"calls": [DROP, {**DROP, "id": "b"}], "stop_reason": "length"},
+    "a completion": {"calls": [DROP, {"name": "attempt_completion", "arguments": {"result": "all"}}]},
+    "a tool made for each call": {"calls": [{"name": "closing", "arguments": {"n": 1}}, DROP]},
+    "repaired arguments": {"calls": [{"name": "put", "arguments": "{'n': '1'}"}]},
+    "calls that are refused": {"calls": [{"name": "nope"}, DROP, {"name": "drop", "arguments": {"m": 1}}]},
+    "arguments that are no JSON": {"calls": [{"name": "at", "arguments": {"n": 1}}]},
+}
+
+
+@pytest.mark.parametrize("turn", ODD_TURNS)
+async def test_a_turn_with(turn: str) -> None:
+    def model() -> Scripted:
+        return Scripted(lambda request: "End." if request.messages[-1].role == "tool" else ODD_TURNS[turn])
+
+    async def on_day(day: date) -> str:
+        "Do it on a day."
+        return f"on {day}"
+
+    async def at(n: int, ctx: Context) -> str:
+        "Do it on the first day."
+        return (await ctx.call("on_day", day=date(2030, 1, n))).text
+
+    def tools(world: World) -> list[Any]:
+        made = [tool(on_day, effect=WRITE, secrets=()), tool(at, effect=READ, secrets=())]
+        return [*world.tools(), *made, Closing]
+
+    there, here = World(), World()
+    live = await Agent(model(), tools(there), approver=lambda question: "yes").run("go")
+    outcome = await Agent(model(), tools(here), on_question="suspend").run("go")
+    assert outcome.reason is Reason.WAITING
+    while outcome.reason is Reason.WAITING:
+        saved = json.loads(json.dumps(outcome.to_json()))
+        answers = {question.id: True for question in outcome.questions}
+        outcome = await Agent(model(), tools(here), on_question="suspend").resume(saved, answers)
+    assert shown(outcome) == shown(live)
+    assert (outcome.reason, here.done, Closing.open) == (live.reason, there.done, 0)
+
+
+@pytest.mark.parametrize(("answer", "times"), [("yes", 2), ("no", 1)])
+async def test_a_yes_to_a_preview_that_has_changed_is_asked_for_again(answer: str, times: int) -> None:
+    state = "one"
+
+    async def save(n: int) -> str:
+        "Save."
+        return f"saved over {state}"
+
+    def preview(params: Any) -> Preview:
+        return Preview(f"it is {state}", state)
+
+    tools = [tool(save, effect=WRITE, secrets=(), preview=preview)]
+    outcome = await agent_of([[("save", 1)]], World(), tools=tools).run("go")
+    previews = []
+    while outcome.reason is Reason.WAITING:
+        [question] = outcome.questions
+        previews.append(question.preview)
+        state = "two"
+        outcome = await agent_of([[("save", 1)]], World(), tools=tools).resume(outcome, {question.id: answer})
+    assert previews == ["it is one", "it is two"][:times]
+    assert outcome.messages[2].results[0].is_error == (answer == "no")

@@ -100,6 +100,7 @@ def test_a_call_that_the_server_could_not_read_is_a_call(
         ({"error": {"message": "Failed to parse tool call arguments as JSON", "code": 500}}, 500),
         ({"error": {"message": "tool call validation failed", "code": "tool_use_failed"}}, 429),
         ({"error": {"message": "tool_call_id is missing"}}, 400),
+        ({"error": {"message": ["odd"], "code": ["tool_use_failed"], "failed_generation": 1}}, 400),
     ],
 )
 def test_other_errors_are_errors(body: Any, status: int) -> None:

@@ -196,6 +196,52 @@ def test_a_foreign_union_is_told_by_its_nearest_variant() -> None:
     assert "at most 2 characters" in box.call_sync("given", {"x": "long"}).text
 
 
+@pytest.mark.parametrize(
+    ("schema", "value", "words"),
+    [
+        (
+            {"oneOf": [{"type": "integer"}, {"type": "number"}]},
+            1,
+            "x: expected integer or number, that fits one of these alone, not several, got integer 1",
+        ),
+        (
+            {"prefixItems": [{"type": "integer"}], "items": False},
+            [1, 2],
+            "x[1]: expected nothing at this place",
+        ),
+        (
+            {"type": "string", "not": {"const": "root"}},
+            "root",
+            'x: expected string, not {"const": "root"}, got',
+        ),
+        ({"type": "array", "contains": {"const": 1}}, [2], "x: expected array, with an item that is 1, got"),
+        (
+            {"type": "object", "propertyNames": {"pattern": "^a"}},
+            {"b": 1},
+            "keys that are string, matches ^a",
+        ),
+        (
+            {"type": "object", "dependentRequired": {"a": ["b"]}},
+            {"a": 1},
+            "x.b: expected any value, got nothing",
+        ),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {}, "b": {}},
+                "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+            },
+            {},
+            "x: expected object with a or object with b, got object {}",
+        ),
+    ],
+)
+def test_a_foreign_schema_is_told_without_its_keywords(schema: Any, value: Any, words: str) -> None:
+    params = {"type": "object", "properties": {"x": schema}}
+    given = tool(lambda params: "done", name="given", effect=Effect.READ, secrets=(), params=params)
+    assert words in Toolbox([given]).call_sync("given", {"x": value}).text
+
+
 # -- whatever is refused ------------------------------------------------------------------------------------------
 
 WHOLE = st.integers(-5, 5)

@@ -23,7 +23,7 @@ MAX_FIELDS = 8  # fields of an object, or forms of a union, that are listed
 LIMITS = {
     *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
     *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
-    *("minProperties", "maxProperties", "contains", "not", "dependentRequired"),
+    *("minProperties", "maxProperties", "not", "dependentRequired"),
 }
 SPELLINGS: Final = (DECIMAL_TEXT, DURATION_TEXT)  # patterns for which there are plain words
 FORMATS: Final[Mapping[str, str]] = {
@@ -363,6 +363,7 @@ def allowed_values(node: Any, root: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def expectation(node: Any, root: Mapping[str, Any], depth: int = 0) -> str:
     """What a schema expects, in a few words: "integer, at least 1, at most 14"."""
+    from toolcrib.schema.variants import inferred
     from toolcrib.schema.words import sentence
 
     node = resolve(node, root)
@@ -379,7 +380,7 @@ def expectation(node: Any, root: Mapping[str, Any], depth: int = 0) -> str:
             forms = list(dict.fromkeys(told))
             forms = [_apart(form) for form in forms] if len(forms) > 1 else forms
             return " or ".join(forms[:MAX_FIELDS]) + (" or …" if len(forms) > MAX_FIELDS else "")
-    kinds = node.get("type", "value")
+    kinds = node.get("type") or inferred(node) or "value"
     kinds = kinds if isinstance(kinds, list) else [kinds]
     words = [" or ".join(_kind(str(kind), node, root, depth) for kind in kinds)]
     limits = [
@@ -388,6 +389,8 @@ def expectation(node: Any, root: Mapping[str, Any], depth: int = 0) -> str:
         if keyword in LIMITS and value not in SPELLINGS
     ]
     words += (said[0].lower() + said[1:-1] for said in limits if said)
+    if isinstance(node.get("contains"), Mapping):
+        words.append(f"with an item that is {_apart(expectation(node['contains'], root, depth + 1))}")
     if isinstance(node.get("propertyNames"), Mapping):
         words.append(f"keys that are {expectation(node['propertyNames'], root, depth + 1)}")
     return ", ".join(words)

@@ -63,6 +63,12 @@ LIMITS = (
 )
 
 
+WORDS = {  # of errors that no keyword at their place explains
+    "OneOfMultipleValid": "that fits one of these alone, not several",
+    "FalseSchema": "nothing at this place",
+}
+
+
 def _failures(errors: Iterable[Any], above: tuple[Any, ...]) -> Iterator[Failure]:
     """The errors of jsonschema-rs; those inside of a union say which variant they are about."""
     for error in errors:
@@ -79,4 +85,4 @@ def _failures(errors: Iterable[Any], above: tuple[Any, ...]) -> Iterator[Failure
         elif kind == "PropertyNames":
             yield Failure(path, "limit")
         else:
-            yield Failure(path, "limit" if kind in LIMITS else "type")
+            yield Failure(path, "limit" if kind in LIMITS else "type", WORDS.get(kind, ""))

@@ -40,7 +40,7 @@ class TypedParams:
         self.unsaid: Mapping[str, Sequence[str]] = {
             name: node[UNSAID] for name, node in named.items() if UNSAID in node
         }
-        self.schema = clean(tell(raw))
+        self.schema = clean(tell(raw) if UNSAID in repr(raw) else raw)
         self.schema.pop("description", None)  # a model's docstring is about the model; the tool has its own
         if self.schema.get("type") != "object":
             raise ToolDefinitionError(

@@ -437,3 +437,12 @@ async def test_a_line_that_was_put_together_of_two_is_left_out(tmp_path: Path) -
         NO_RESULT
     ] * 2
     assert ({"a": 7, "b": 8}, "15") in placed
+
+
+async def test_a_new_file_has_the_conversation_that_goes_on_once(tmp_path: Path) -> None:
+    earlier = [*EARLIER, Message.assistant(ToolCall("add", "{}", "1"))]
+    with closing(TranscriptFile(tmp_path / "t.jsonl")) as file:
+        outcome = await agent_of("On.", instructions="new").run("c", messages=earlier, transcript=file)
+        assert read_transcript(tmp_path / "t.jsonl") == outcome.messages
+        outcome = await agent_of("On.").run("d", messages=outcome.messages, transcript=file)
+    assert read_transcript(tmp_path / "t.jsonl") == outcome.messages

@@ -470,9 +470,11 @@ class Run:
     async def _open(self) -> None:
         goes_on = bool(self.messages)
         head = await self._instructions.place(self.messages)
+        if goes_on and self._transcript is not None:
+            is_new_file = self._transcript.catch_up(self.messages)
+            if self._instructions.are_new and not is_new_file:
+                self._transcript.head(head)
         self.messages.append(self._task_message)
-        if goes_on and self._transcript is not None and self._instructions.are_new:
-            self._transcript.head(head)
         self._write(*([] if goes_on else head), self._task_message)
         self.box.begin(self.id, self.messages, self.account)
         if self.box.sink:

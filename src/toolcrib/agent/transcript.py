@@ -46,6 +46,7 @@ class TranscriptFile:
 
     def message(self, message: Message) -> None:
         """Append a message. A message of role "tool" is written as its results, one by one."""
+        self._fresh = False
         if message.role != "tool":
             self._calls = message.calls
             self._write({"message": messages_to_json([message])["messages"][0]})
@@ -72,11 +73,12 @@ class TranscriptFile:
             for index, result in enumerate(message.results):
                 self.result(CallKey("", number, index), result)
 
-    def catch_up(self, messages: Iterable[Message]) -> None:
-        """Append a conversation that goes on, unless the file has its beginning already."""
-        if self._fresh:
+    def catch_up(self, messages: Iterable[Message]) -> bool:
+        """Append a conversation that goes on, unless the file has its beginning already. Returns whether it was new."""
+        was_fresh = self._fresh
+        if was_fresh:
             self.conversation(messages)
-        self._fresh = False
+        return was_fresh
 
     def _write(self, record: dict[str, Any]) -> None:
         text = json.dumps(self.mask(record), ensure_ascii=False, default=str)

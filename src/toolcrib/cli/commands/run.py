@@ -147,8 +147,6 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
             closing(TranscriptFile(path)) if path is not None else nullcontext() as transcript,
             stdout_reserved() if run.json else nullcontext(sys.stdout) as stdout,
         ):
-            if transcript is not None and path != run.continue_:
-                transcript.conversation(messages)
             display, approver = _display(run, stdout)
             secrets = stored_secrets()
             box = assembly.toolbox(

@@ -210,6 +210,11 @@ async def yes(question: Question) -> Answer:
 
 bare_box: Toolbox = Toolbox([stock])
 bare_agent: Agent = Agent("openai:gpt-5", [stock], deps=Shop(), timeout=3, approver=yes)
+form: dict[str, str] = {}
+bare_agent.resume(bare_agent.run_sync("a task"), form)
+bare_agent.resume({}, {"id": True, "other": Answer(Verdict.NO), "third": None})
+bare_agent.resume({}, {"id": 1})  # WRONG: an answer is an Answer, a verdict or its word
+Agent("openai:gpt-5", on_question="wait")  # WRONG: ask or suspend
 shop_box = Toolbox([stock], autonomy="full", deps=Shop(), around_execute=[timed])
 assert_type(shop_box, Toolbox[Shop])
 shop_agent: Agent[Shop] = Agent("openai:gpt-5", [stock], autonomy="supervised", max_turns=5)

@@ -7,6 +7,7 @@ from toolcrib.agent.clear_results import ClearOldResults
 from toolcrib.agent.completion import attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome, Reason
 from toolcrib.agent.run import Run
+from toolcrib.agent.saved_run import Answers
 from toolcrib.agent.text_stream import NotFinished
 from toolcrib.agent.transcript import TranscriptFile
 from toolcrib.agent.transcript_reading import (
@@ -18,6 +19,7 @@ from toolcrib.agent.transcript_reading import (
 
 __all__ = [
     "Agent",
+    "Answers",
     "Budget",
     "ClearOldResults",
     "NotFinished",

@@ -667,6 +667,37 @@ async def test_a_run_that_is_cancelled_while_others_wait_has_a_result_for_each_c
     assert {result.code for result in outcome.messages[-1].results} == {ErrorCode.CANCELLED}
 
 
+async def test_what_a_tool_did_is_not_done_again_where_it_is_asked_about_later() -> None:
+    """The policy allowed a call, whose tool met a question; by now the policy asks about the call itself."""
+    world = World()
+
+    async def steps(n: int, ctx: Context) -> str:
+        "Put, then drop."
+        return " / ".join([(await ctx.call(name, n=n)).text for name in ("put", "drop")])
+
+    class Names(Rule):
+        asks = ("drop",)
+
+        def decide(self, request: PolicyRequest) -> Decision:
+            return Decision(Verb.ASK if request.facts.name in self.asks else Verb.ALLOW, "so it is")
+
+    stricter = Names()
+    stricter.asks = ("drop", "steps")
+    tools = [*world.tools(), tool(steps, effect=WRITE, idempotent=True, secrets=())]
+    turns: list[Turn] = [[("steps", 1)]]
+    outcome = await agent_of(turns, world, tools=tools, policy=Names()).run("go")
+    asked = []
+    while outcome.reason is Reason.WAITING:
+        [question] = outcome.questions
+        asked.append(question.tool)
+        saved = json.loads(json.dumps(outcome.to_json()))
+        outcome = await agent_of(turns, world, tools=tools, policy=stricter).resume(
+            saved, {question.id: "yes"}
+        )
+    assert asked == ["drop", "steps"]
+    assert world.done == ["put 1", "drop 1"]
+
+
 # -- agents within calls
 
 

@@ -65,11 +65,8 @@ class WaitingCall:
     data: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "key": list(self.key),
-            "questions": [question.to_dict() for question in self.questions],
-            **self.data,
-        }
+        questions = [question.to_dict() for question in self.questions]
+        return {**self.data, "key": list(self.key), "questions": questions}
 
 
 @dataclass(slots=True)
@@ -130,7 +127,14 @@ class Suspension:
         question = prepared.question if isinstance(prepared, Pending) else None
         ready = prepared.ready if isinstance(prepared, Pending) else prepared
         asked = () if question is None or self._answer(question) is not None else (question,)
-        self.waiting[ready.key] = WaitingCall(ready.key, asked, _saved_call(prepared, ready))
+        data = _saved_call(prepared, ready)
+        before = self.saved.get(ready.key, {})
+        if "inside" in before:  # it ran before, and what it did inside stays done
+            data["inside"] = before["inside"]
+            for key, saved in self.saved.items():
+                if _lies_inside(key, ready.key):
+                    self.waiting[key] = WaitingCall(key, (), {**saved})
+        self.waiting[ready.key] = WaitingCall(ready.key, asked, data)
         return asked
 
     def waits_inside(self, ready: Ready, result: ToolResult, *, cancelled: bool) -> bool:
@@ -157,7 +161,7 @@ class Suspension:
         for run in [run for run in self._journals if run.startswith(f"{inside}/")]:
             del self._journals[run]
         for mine in (self.waiting, self.saved):
-            for other in [other for other in mine if f"{other.run}/".startswith(f"{inside}/")]:
+            for other in [other for other in mine if _lies_inside(other, key)]:
                 del mine[other]
         for name in [name for name in self.runs if name.startswith(f"{inside}/")]:
             del self.runs[name]
@@ -304,6 +308,11 @@ class Suspension:
         journal.open = True
         await journal.others()
         raise Suspended
+
+
+def _lies_inside(key: CallKey, outer: CallKey) -> bool:
+    """Whether a call was made within another one, or within one that was."""
+    return f"{key.run}/".startswith(f"{outer}/")
 
 
 def key_of(data: Any) -> CallKey:

@@ -322,3 +322,4 @@ async def test_a_tool_that_calls_itself_without_end_is_stopped_early() -> None:
     box = Toolbox([tool(twice, effect=Effect.READ, secrets=())], timeout=20)
     await box.call("twice", {})
     assert calls[0] < 200_000
+    assert box.sink.parents == {}  # nothing is remembered of the calls that were too deep

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolcrib import Effect, Toolbox, ToolCall, tool
 from toolcrib.errors import ErrorCode
@@ -92,3 +95,52 @@ def test_one_string_is_no_list_of_tools() -> None:
 def test_what_is_no_limit_is_refused_when_the_box_is_made(limits: Any) -> None:
     with pytest.raises(TypeError, match=r"Limit|iterable"):
         Toolbox([look], limits=limits)
+
+
+@given(
+    st.integers(1, 400),
+    st.lists(st.tuples(st.floats(0, 20), st.integers(1, 60), st.booleans()), max_size=60),
+)
+def test_no_window_holds_more_calls_than_the_limit_and_no_call_counts_much_longer(
+    most: int, waits: list[tuple[float, int, bool]]
+) -> None:
+    now, seconds, ran = [0.0], 100.0, []
+    limits = RateLimits(Limit(most, seconds=seconds), clock=lambda: now[0])
+    for wait, calls, given_back in waits:
+        now[0] += wait
+        for _ in range(calls):
+            in_window = [at for at in ran if at > now[0] - seconds]
+            if not limits.take("run", "any"):
+                assert len(in_window) < most
+                ran.append(now[0])
+            else:
+                assert len([at for at in ran if at > now[0] - seconds * 1.01]) >= most
+        if given_back and ran and ran[-1] == now[0]:
+            limits.give_back("run", "any")
+            ran.pop()
+
+
+def test_what_is_remembered_of_a_window_does_not_grow_with_the_calls() -> None:
+    now = [0.0]
+    limits = RateLimits(Limit(10_000_000, seconds=3600), clock=lambda: now[0])
+
+    def kept_after(calls: int) -> int:
+        tracemalloc.start()
+        for _ in range(calls):
+            now[0] += 0.5
+            limits.take("run", "any")
+        kept, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return kept
+
+    assert kept_after(7_200) < 20_000  # each moment once
+    assert kept_after(20_000) < 20_000
+
+
+def test_a_call_that_is_given_back_after_its_run_was_forgotten_leaves_nothing() -> None:
+    limits = RateLimits(Limit(5))
+    limits.take("run", "any")
+    limits.forget("run")
+    limits.give_back("run", "any")
+    limits.resume("run", {"any": 4})
+    assert [limits.take("run", "any") == "" for _ in range(2)] == [True, False]

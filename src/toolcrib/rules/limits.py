@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.errors import as_tuple
@@ -17,6 +17,7 @@ __all__ = ["Limit", "RateLimits", "limit_from"]
 HOUR = 3600.0
 PER = {"run": None, "minute": 60.0, "hour": HOUR, "day": 24 * HOUR}
 KEYS = ("tool", "calls", "per")
+MOMENTS = 100  # that a window is divided into, so that what is remembered does not grow with the calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,9 @@ class Limit:
     """At most `calls` calls of the tools (patterns of names; none: all tools together) in each run, or within
     `seconds`.
 
-    The window slides: a call that ran longer ago than `seconds` no longer counts. TypeError if `tools` is a single
-    text.
+    The window slides: a call that ran longer ago than `seconds` no longer counts. Of a limit above 100 calls, those
+    within a hundredth of the window count as one moment, their last: a call counts up to 1 % longer than `seconds`,
+    never shorter. TypeError if `tools` is a single text.
     """
 
     calls: int
@@ -65,9 +67,56 @@ def limit_from(table: Any, tools: tuple[str, ...] = ()) -> Limit:
 
 
 @dataclass(slots=True)
+class _Moment:
+    """Calls that leave the window together."""
+
+    first: float
+    last: float
+    calls: int = 1
+
+
 class _Counted:
-    runs: dict[str, int] = field(default_factory=dict)
-    times: deque[float] = field(default_factory=deque)
+    """The calls that count to one limit: by run, or by the moment in which they ran."""
+
+    __slots__ = ("_moments", "in_window", "runs", "seconds", "width")
+
+    def __init__(self, limit: Limit) -> None:
+        self.runs: dict[str, int] = {}
+        self.in_window = 0
+        self.seconds = limit.seconds
+        # A limit of a few calls remembers each of them, as it refuses further ones.
+        self.width = 0.0 if self.seconds is None or limit.calls <= MOMENTS else self.seconds / MOMENTS
+        self._moments: deque[_Moment] = deque()
+
+    def add(self, run: str, now: float, calls: int = 1) -> None:
+        if self.seconds is None:
+            self.runs[run] = self.runs.get(run, 0) + calls
+            return
+        self.in_window += calls
+        latest = self._moments[-1] if self._moments else None
+        if latest is not None and now - latest.first < self.width:
+            latest.last, latest.calls = max(latest.last, now), latest.calls + calls
+        else:
+            self._moments.append(_Moment(now, now, calls))
+
+    def take_away(self, run: str) -> None:
+        if self.seconds is None:
+            if self.runs.get(run, 0) > 1:
+                self.runs[run] -= 1
+            else:  # a run that has been forgotten meanwhile is not counted again
+                self.runs.pop(run, None)
+        elif self._moments:
+            self.in_window -= 1
+            self._moments[-1].calls -= 1
+            if not self._moments[-1].calls:
+                self._moments.pop()
+
+    def oldest(self, now: float) -> float | None:
+        """When the oldest call ran that still counts; those before it are forgotten."""
+        assert self.seconds is not None
+        while self._moments and self._moments[0].last <= now - self.seconds:
+            self.in_window -= self._moments.popleft().calls
+        return self._moments[0].last if self._moments else None
 
 
 class RateLimits:
@@ -87,7 +136,7 @@ class RateLimits:
                 raise TypeError(f"limits are a list of Limit, such as [Limit(5)]; got {limit!r} in it")
         self._clock = clock
         self._lock = threading.Lock()
-        self._counted = [_Counted() for _ in self.limits]
+        self._counted = [_Counted(limit) for limit in self.limits]
 
     def take(self, run: str, tool: str) -> str:
         """Count a call that is about to run. If a limit is reached, count nothing and say which limit."""
@@ -97,21 +146,15 @@ class RateLimits:
             for limit, counted in counts:
                 if why := _full(limit, counted, run, now):
                     return why
-            for limit, counted in counts:
-                if limit.seconds is None:
-                    counted.runs[run] = counted.runs.get(run, 0) + 1
-                else:
-                    counted.times.append(now)
+            for _, counted in counts:
+                counted.add(run, now)
         return ""
 
     def give_back(self, run: str, tool: str) -> None:
         """Undo `take` for a call that did not run after all."""
         with self._lock:
-            for limit, counted in self._counts_of(tool):
-                if limit.seconds is None:
-                    counted.runs[run] = max(0, counted.runs.get(run, 0) - 1)
-                elif counted.times:
-                    counted.times.pop()
+            for _, counted in self._counts_of(tool):
+                counted.take_away(run)
 
     def resume(self, run: str, taken: Mapping[str, int]) -> None:
         """Count for the limits of a run what it took before it was saved, by tool."""
@@ -121,7 +164,7 @@ class RateLimits:
             for tool, calls in taken.items():
                 for limit, counted in self._counts_of(tool):
                     if limit.seconds is None:
-                        counted.runs[run] = counted.runs.get(run, 0) + calls
+                        counted.add(run, 0.0, calls)
 
     def _counts_of(self, tool: str) -> list[tuple[Limit, _Counted]]:
         return [
@@ -140,11 +183,10 @@ class RateLimits:
 def _full(limit: Limit, counted: _Counted, run: str, now: float) -> str:
     if limit.seconds is None:
         return str(limit) if counted.runs.get(run, 0) >= limit.calls else ""
-    while counted.times and counted.times[0] <= now - limit.seconds:
-        counted.times.popleft()
-    if len(counted.times) < limit.calls:
+    oldest = counted.oldest(now)
+    if counted.in_window < limit.calls:
         return ""
-    wait = counted.times[0] + limit.seconds - now if counted.times else limit.seconds
+    wait = limit.seconds if oldest is None else oldest + limit.seconds - now
     return f"{limit}; there is room again in {wait:.0f} seconds"
 
 

@@ -214,10 +214,10 @@ class ContextHost:
             self._sink.emit(ctx.key.run, Notice(self._mask(words), tool=ctx.tool))
 
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult:
-        # The inner calls are a run of their own, whose parent is the run of the outer call.
-        run, depth = self._decider.runs.open_inner(ctx.key)
-        if depth > MAX_DEPTH:
+        if self._sink.depth(ctx.key.run) >= MAX_DEPTH:
             return model_messages.too_deep(name, MAX_DEPTH)
+        # The inner calls are a run of their own, whose parent is the run of the outer call. That call closes it.
+        run = self._decider.runs.open_inner(ctx.key)
         ctx._inner += 1
         call, key, runs = ToolCall(name, arguments), CallKey(run, 0, ctx._inner), self._decider.runs
         suspension = runs.suspension(ctx.key.run)
@@ -233,7 +233,7 @@ class ContextHost:
         runs = self._decider.runs
         if self._sink.depth(ctx.key.run) >= 2 * MAX_NESTED:
             raise ToolError(f"Nothing was done: agents may call agents {MAX_NESTED} deep at most.")
-        inner, _ = runs.open_inner(ctx.key)
+        inner = runs.open_inner(ctx.key)
         ctx._inner += 1
         run = runs.open_nested(CallKey(inner, 0, ctx._inner))
         made = self.nested_box(box, run, ctx._definition.facts.effect)

@@ -60,11 +60,11 @@ class Runs:
         """The run that each run of inner calls belongs to."""
         return self._sink.parents
 
-    def open_inner(self, key: CallKey) -> tuple[str, int]:
-        """The run of the calls that a tool makes in its call, and how deep calls within calls are by now."""
+    def open_inner(self, key: CallKey) -> str:
+        """The run of the calls that a tool makes in its call."""
         run = str(key)
         self._sink.parents[run] = key.run
-        return run, self._sink.depth(run)
+        return run
 
     def open_nested(self, key: CallKey) -> str:
         """The run of an agent that a call began; `key` is the agent's place among what the call made."""

@@ -120,6 +120,8 @@ def _direct(words: Sequence[Word], runner: str) -> Recognised:
     name = program_name(argv[0] or "")
     if name in WRAPPERS or name in SHELLS or name in ("find", "git", "tar"):
         raise NotProved(f"{runner}: runs {name}")
+    if any(word.is_glob for word in words):
+        raise NotProved(f"{runner}: a pattern among the arguments of {name}")
     known = recognise(list(words), None, None)
     if known.usage.effect != "read" or not known.usage.runs_unasked:
         raise NotProved(f"{runner}: {known.name} {DOES[known.usage.effect]}")
@@ -178,6 +180,8 @@ def _find(words: Sequence[Word]) -> Recognised:
         root = waiting.pop(0)
         if root.substitutions:
             raise NotProved("find: a folder that is only known when it runs")
+        if root.is_glob and root.prefix[0] in "(!),":
+            raise NotProved("find: a pattern that could become a part of its expression")
         touched.append(TouchedPath(_pattern(root), "read", "subtree", False))
     if not touched:
         touched.append(TouchedPath(".", "read", "subtree", False))
@@ -195,6 +199,10 @@ def _find(words: Sequence[Word]) -> Recognised:
             if not waiting or waiting[0].substitutions:
                 raise NotProved(f"find: the value of {text} is missing or only known when it runs")
             value = waiting.pop(0)
+            if value.is_glob:
+                raise NotProved(
+                    f"find: a pattern as the value of {text} (quote it: the shell may make several words of it)"
+                )
             if text in FIND_PATHS:
                 touched.append(TouchedPath(_pattern(value), "read", "file", False))
     if deletes:  # said as what it is, so that rules about paths hold for it

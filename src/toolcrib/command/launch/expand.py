@@ -8,10 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from toolcrib.command.judge import paths
-from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Glob, Substitution, Word
-from toolcrib.command.programs.table import find_synopsis
 
 MAX_NAMES = 20_000  # to which one pattern expands
 BLANKS = re.compile(r"[ \t\n]+")
@@ -117,25 +114,3 @@ def _written(word: Word) -> str:
     return "".join(
         part if isinstance(part, str) else part.sign if isinstance(part, Glob) else "" for part in word.parts
     )
-
-
-def refused_name(argv: Sequence[str], names: Sequence[str], root: str) -> str | None:
-    """Why a command must not get names that a pattern or a listing gave, or None.
-
-    Nobody saw the names when the command was judged, so each is checked now. `root` is the workspace's absolute path.
-    """
-    contents = True
-    try:
-        _, usage, _ = find_synopsis(argv)
-        contents = usage.contents
-        if usage.inert:
-            return None
-    except NotProved:  # behind a wrapper
-        pass
-    for name in names:
-        if name.startswith("-"):
-            return f"{argv[0]}: not run, for {name} would be an option to it"
-        for path in (name, name.partition(":")[2] or name):
-            if (wrong := paths.objection(paths.relative(path, root), contents=contents)) is not None:
-                return f"{argv[0]}: not run, for {wrong}"
-    return None

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from toolcrib.command.launch.expand import expand, refused_name
+from toolcrib.command.judge.expanded import objection_to_expanded
+from toolcrib.command.launch.expand import expand
 from toolcrib.command.launch.git_options import hardened
 from toolcrib.command.plan import Command, Pipeline, Plan, Redirect, Stage, Subshell, Word
 from toolcrib.command.programs.listing import lists_names
@@ -201,7 +202,7 @@ async def _argv(command: Command, state: _State, streams: Streams) -> list[str]:
         if (word.is_glob or lists_names(word)) and not word.prefix.startswith("-"):
             found += fields
         argv += fields
-    if found and (wrong := refused_name(argv, found, state.host.root)) is not None:
+    if found and (wrong := objection_to_expanded(command.words, argv, found, state.host.root)) is not None:
         raise _Refused(wrong)
     return argv
 

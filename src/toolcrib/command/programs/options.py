@@ -11,6 +11,9 @@ A row of the tables writes a program's options in one string:
 
 and its operands in another: `data read*` is a pattern and then files, `read* write` files and where they go.
 Long options must be written in full: what a program takes an abbreviation for depends on its version.
+
+A pattern may become several words, so it may stand only for operands of which there may be any number (`read*`), or
+touch its option (`--include=*.py`), which it then repeats. The words that it becomes are read again when it runs.
 """
 
 from __future__ import annotations
@@ -107,6 +110,8 @@ def _read(name: str, usage: Synopsis, words: Sequence[Word]) -> Arguments:
     while waiting:
         word = waiting.pop(0)
         if word.literal == "--":
+            if any(after.is_glob and after.prefix.startswith("-") for after in waiting):
+                raise NotProved(f"{name}: a pattern that begins with -")
             rest += ((after, True) for after in waiting)
             break
         if _is_option(name, word):
@@ -186,7 +191,10 @@ def _cluster(name: str, word: Word, waiting: list[Word], listed: dict[str, str],
 def _next(name: str, option: str, waiting: list[Word]) -> Word:
     if not waiting:
         raise NotProved(f"{name}: {option} needs a value")
-    return waiting.pop(0)
+    word = waiting.pop(0)
+    if word.is_glob:
+        raise NotProved(f"{name}: a pattern as the value of {option} (it may become several words)")
+    return word
 
 
 def _value(name: str, option: str, kind: str, word: Word, found: Arguments) -> None:
@@ -208,12 +216,15 @@ def _place(name: str, usage: Synopsis, rest: list[tuple[Word, bool]], found: Arg
     if star is None:
         if len(rest) > len(kinds):
             raise NotProved(f"{name}: more operands than it is known to take")
-        meanings = kinds[: len(rest)]
+        meanings, many = kinds[: len(rest)], 0
     else:
         before, after = kinds[:star], kinds[star + 1 :]
         many = max(len(rest) - len(before) - len(after), 0)
         meanings = [*before, *([kinds[star][:-1]] * many), *after][: len(rest)]
-    for (word, safe), kind in zip(rest, meanings, strict=True):
+    repeats = range(star, star + many) if star is not None else range(0)
+    for at, ((word, safe), kind) in enumerate(zip(rest, meanings, strict=True)):
+        if word.is_glob and at not in repeats:
+            raise NotProved(f"{name}: a pattern where one word belongs (it may become several)")
         listed = kind in ("read", "ref") and star is not None and lists_names(word)
         if word.splits and not listed and not (safe and kind == "data" and star is not None):
             raise NotProved(f"{name}: arguments that are only known when it runs")

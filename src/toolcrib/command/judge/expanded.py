@@ -1,0 +1,63 @@
+"""Judges a command again when its patterns and listings have become words, before it is started.
+
+The names that a pattern matches were chosen by whoever wrote the files. What a proved command becomes must be what was
+proved: the same row of the tables, no option more, and no path that its words did not stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolcrib.command.judge import paths
+from toolcrib.command.judge.recognise import Recognised, recognise
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Word
+
+
+def objection_to_expanded(
+    written: Sequence[Word], argv: Sequence[str], names: Sequence[str], root: str
+) -> str | None:
+    """Why a command must not run with the words that it became, or None.
+
+    `names` are those of them that were unknown when the command was judged; `root` is the workspace's absolute path.
+    """
+    for name in names:
+        if name.startswith("-"):
+            return f"{argv[0]}: not run, for {name} would be an option to it"
+    proved = _recognised(written)
+    if (
+        proved is None
+    ):  # nothing was promised of it: a person said yes, or xargs and find check their own names
+        return _objection_to_names(argv[0], names, root, contents=True)
+    if proved.usage.inert:
+        return None
+    became = _recognised([Word((text,) if text else ()) for text in argv])
+    if became is None or became.name != proved.name:
+        return f"{argv[0]}: not run, for a name that a pattern matched would change what it does"
+    if (wrong := _objection_to_names(argv[0], names, root, contents=proved.usage.contents)) is not None:
+        return wrong
+    before = {(touched.path, touched.access) for touched in proved.operands}
+    may = {touched.access for touched in proved.operands}
+    known = set(names)
+    for path, access, _, contents in became.operands:
+        stands_for = (path, access) in before or (path in known and access in may)
+        wrong = paths.objection(paths.relative(path, root), contents=contents)
+        if not stands_for or (wrong is not None and path in known):
+            return f"{argv[0]}: not run, for {wrong or f'{path} would be touched by it, which nobody judged'}"
+    return None
+
+
+def _recognised(words: Sequence[Word]) -> Recognised | None:
+    try:
+        return recognise(list(words), None, None)
+    except NotProved:
+        return None
+
+
+def _objection_to_names(program: str, names: Sequence[str], root: str, *, contents: bool) -> str | None:
+    """What is wrong with names, each taken for a path and for a path in a revision (`HEAD:path`)."""
+    for name in names:
+        for path in (name, name.partition(":")[2] or name):
+            if (wrong := paths.objection(paths.relative(path, root), contents=contents)) is not None:
+                return f"{program}: not run, for {wrong}"
+    return None

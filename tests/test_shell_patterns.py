@@ -1,0 +1,216 @@
+"""A pattern becomes the names that somebody chose for files. Whatever they are, a command that runs unasked stays what
+it was judged to be.
+
+By hand, for longer:
+
+    python -m tests.test_shell_patterns SEED COUNT
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shlex
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.local_host import Local
+from toolcrib.command.judge import judge
+from toolcrib.command.judge.paths import objection
+from toolcrib.command.launch import PlanProcess, run_plan
+from toolcrib.command.launch.plan_runner import Streams
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Word
+from toolcrib.command.programs.options import _listed, read_arguments
+from toolcrib.command.programs.table import SYNOPSES, find_synopsis
+
+READERS = sorted(name for name, row in SYNOPSES.items() if row.runs_unasked and name not in ("cd", ":"))
+PREFIXES = ["x", "a", "src/x", "(", "!", "HEAD", "-", "--out", "+", "@", "1", "t", "s", "e", "./x", "B"]
+# What the rest of a name may be, so that the whole is an option, a program text, an output, a revision, a secret.
+ENDINGS = [
+    "", "put=pwned", "opwned", "=1", "=FS", "1", "@", "HEAD", ":.env", "EAD:.env", "b.txt", "expire", "how", "tvf", "f",
+    "e touch pwned", "w pwned", "EGIN{system(\"touch pwned\")}", "delete", "exec", ".env", ".key", ":x", "..y", "x", "y", "z",
+]  # fmt: skip
+LITERALS = ["a.txt", "README.md", "1", "x", "-", "--", "HEAD", "src", "n"]
+ENV = {"PATH": "/usr/bin:/bin"}
+
+
+class _Done:
+    async def wait(self) -> int:
+        return 0
+
+    def kill(self) -> None:
+        pass
+
+
+class Recorder(Local):
+    """Starts nothing and notes what would have been started."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.started: list[list[str]] = []
+
+    async def spawn(
+        self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
+    ) -> PlanProcess:
+        self.started.append(list(argv))
+        return _Done()
+
+
+async def started(text: str, work: Path) -> list[list[str]]:
+    """The programs that a plain command would start there, with their arguments."""
+    plan = judge(text).plan
+    assert plan is not None
+    host = Recorder(str(work))
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        await run_plan(plan, host, env=ENV, stdin=null, stdout=null, stderr=null, harden_git=False)
+    finally:
+        os.close(null)
+    return host.started
+
+
+def hostile_tree(source: random.Random, work: Path) -> set[str]:
+    """Makes files whose names look like options, programs, outputs, revisions and secrets."""
+    names = {source.choice(PREFIXES) + source.choice(ENDINGS) for _ in range(14)}
+    names |= {name[2:] if name.startswith("./") else name for name in names}
+    for name in names:
+        path = work / name
+        path.parent.mkdir(exist_ok=True)
+        if "/" not in name.removeprefix("src/").removeprefix("./"):
+            path.touch()
+    return names
+
+
+def command(source: random.Random) -> str:
+    name = source.choice(READERS)
+    options = [option for option in _listed(SYNOPSES[name].options) if option != "#"]
+    words = [name]
+    for _ in range(source.randint(1, 4)):
+        pattern = shlex.quote(source.choice(PREFIXES)) + source.choice(["*", "*", "?*", "*[x]*"])
+        kind = source.random()
+        if kind < 0.25 and options:
+            words.append(source.choice(options))
+        elif kind < 0.35 and options:
+            option = source.choice(options)
+            words.append(f"{option}={pattern}" if option.startswith("--") else f"{option}{pattern}")
+        elif kind < 0.75:
+            words.append(pattern)
+        else:
+            words.append(source.choice(LITERALS))
+    return " ".join(words)
+
+
+def wrong_of(argv: list[str], text: str) -> str | None:
+    """How what a command became differs from what it was judged to be, or None."""
+    name, row, at = find_synopsis(argv)
+    if row.inert:
+        return None
+    literal = set(shlex.split(text))
+    try:
+        found = read_arguments(name, row, [Word((word,) if word else ()) for word in argv[at:]])
+    except NotProved as stopped:
+        return f"became {argv}: {stopped.reason}"
+    for option, value in found.values:
+        touches = any(word[:1] == "-" and word.endswith(value.literal or "") for word in argv)
+        if value.literal not in literal and not touches:
+            return f"became {argv}: {value.literal} is the value of {option}"
+    repeats = {kind.rstrip("*") for kind in row.operands.split() if kind.endswith("*")} | {"read"}
+    for word, kind in found.operands:
+        if word.literal not in literal and kind not in repeats:
+            return f"became {argv}: {word.literal} is taken for {kind}"
+        if row.contents and kind == "read" and objection(word.literal or "") is not None:
+            return f"became {argv}: shows {word.literal}"
+    if not any(kind.endswith("*") for kind in row.operands.split()) and len(argv) > len(shlex.split(text)):
+        return f"became {argv}"
+    again = judge(shlex.join(argv))
+    return None if again.verdict == "plain" else f"became {argv}: {again.reason}"
+
+
+def look(seed: int, count: int) -> tuple[Counter[str], list[str]]:
+    source = random.Random(seed)
+    seen: Counter[str] = Counter()
+    wrong: list[str] = []
+
+    async def trees() -> None:
+        for _ in range(max(count // 100, 1)):
+            with tempfile.TemporaryDirectory() as folder:
+                work = Path(folder)
+                hostile_tree(source, work)
+                for _ in range(100):
+                    text = command(source)
+                    found = judge(text)
+                    seen[found.verdict] += 1
+                    if found.verdict != "plain":
+                        continue
+                    for argv in await started(text, work):
+                        seen["started"] += 1
+                        if (why := wrong_of(argv, text)) is not None:
+                            wrong.append(f"{text!r} {why}")
+
+    asyncio.run(trees())
+    return seen, wrong
+
+
+def test_no_hostile_name_makes_a_command_something_else() -> None:
+    seen, wrong = look(1, 4_000)
+    assert wrong == []
+    assert seen["plain"] > 400, seen
+    assert seen["started"] > 200, seen
+
+
+# A pattern where one word belongs: the names after the first would be an option, a program, an output or a second file.
+ONE_WORD = """awk -F x* 1 a.txt|awk -v x* 1 a.txt|find src -name d*|find src -newer d*|find src -path x* -print|find '('* -print
+xxd -c src/*.py README.md|xxd src/*.py|uniq src/*.py|uniq -f x* a.txt|git rev-list -n --out*|git rev-list HEAD -n o*
+git log -n x* HEAD|git log --author x*|git show -S x*|git diff -G x*|git branch --contains -n x* --sort x*
+git tag -l --sort x*|git tag -n --points-at x*|git grep -e x* HEAD|git config --get x*|git describe --match x*
+iconv -f x* a.txt|iconv -t x* -f utf8 a.txt|jq --arg x* .|jq --arg a x* . b.json|jq --indent x* . a.json|jq x* a.json
+sort -k x* a.txt|sort -t x* a.txt|head -n x* a.txt|tail -c x* a.txt|cut -d x* -f 1 a.txt|cut -f x*|fold -w x* a
+tr x* y|comm src/*|join src/*|cmp src/*|diff src/*|diff a.txt src/*|base64 src/*|base32 src/*|basenc --base16 src/*
+split src/*|grep x* a.txt|grep -e x* a.txt|grep -A x* y a.txt|rg x*|rg -g x* y|rg -e x*|fd x*|ag x*
+sed x* a.txt|sed -e x* a.txt|date -d x*|date x*|ps -p x*|nl -s x* a.txt|od -A x* a.txt|strings -n x* a|tree -L x*
+ls -I x*|du -d x*|df -t x*|stat -c x* a|basename -s x* a|seq -s x* 3|shuf -n x* a.txt|fmt -w x* a|column -s x* a
+test -f x*|[ -f x* ]|[ x* = y ]|[ a = x* ]|cd s*|unzip -l x*|zipinfo x*|tar -tf x*|id x*|timeout 5 uniq src/*
+find src -exec grep x* {} +|find src -exec cat x* {} ';'|find src -print0 | xargs -0 grep x* y|nice -n x* ls
+cargo test x*|go test -run x* ./...|pytest -k x*|pytest -p x*|git blame -L x* a.py""".replace("\n", "|").split("|")  # fmt: skip
+MANY_WORDS = """cat src/*.py|wc -l src/*.py|grep -n foo src/*.py|ls -l src/*|head -n 3 src/*.py|rg foo src/*.py
+git log --oneline src/*.py|git diff HEAD src/*|grep -r --include=*.py foo src|find src/* -name '*.py'|echo src/*
+sort src/*.txt | uniq -c|awk '{print $1}' src/*.txt|sed -n 1,5p src/*.py|jq . src/*.js|pytest tests/test_*.py
+file src/*|stat src/*|md5sum src/*|du -sh src/*|git tag -l 'v1*'|find src -name '*.py'|timeout 5 wc src/*""".replace(
+    "\n", "|"
+).split("|")
+
+
+def test_a_pattern_stands_only_where_any_number_of_words_may() -> None:
+    # `|` between two programs was cut too: a pipe's halves are judged on their own.
+    allowed = [text for text in ONE_WORD if "*" in text and judge(text).verdict == "plain"]
+    assert allowed == []
+    asks = [(text, found.reason) for text in MANY_WORDS if (found := judge(text)).verdict != "plain"]
+    assert asks == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("awk 1 x*", "x=1"), ("git show HEAD*", "HEAD:.env"), ("git reflog exp*", "expire"), ("git reflog s*", "show"),
+        ("cat src/*", "src/server.key"), ("wc -l $(ls)", "-x"), ("tar tf*", "tf"), ("ps a*", "auxe"),
+    ],
+)  # fmt: skip
+async def test_what_a_pattern_became_is_judged_again_before_it_is_started(
+    text: str, name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / name).touch()
+    if judge(text).verdict == "plain":
+        assert [argv for argv in await started(text, tmp_path) if name in argv] == []
+
+
+if __name__ == "__main__":
+    counts, faults = look(int(sys.argv[1]), int(sys.argv[2]))
+    sys.stdout.write(f"{dict(counts)} wrong: {len(faults)}\n" + "\n".join(faults[:30]) + "\n")

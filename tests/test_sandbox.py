@@ -439,8 +439,12 @@ def test_an_outer_sandbox_is_declared_in_words(ws: Path) -> None:
 
 @pytest.mark.parametrize("sandbox", [NoSandbox(), ExternalSandbox("a machine of its own")])
 def test_without_walls_of_ours_a_command_is_what_it_is(sandbox: Sandbox, ws: Path) -> None:
-    launch = sandbox.launch(["echo", "x"], cwd=str(ws), env={"A": "b"})
-    assert (launch.argv, launch.env, launch.pass_fds) == (["echo", "x"], {"A": "b"}, ())
+    with sandbox.launch(["echo", "x"], cwd=str(ws), env={"A": "b"}) as launch:
+        assert launch.env == {"A": "b"}
+    assert run(sandbox, 'echo "$PWD"; exit 3', ws).code == 3
+    for command, code, said in (("kill -KILL $$", -9, ""), ("exec no-such-program", 127, "not found")):
+        done = run(sandbox, command, ws)
+        assert done.code == code and said in done.said
     assert sandbox.explain(1, "cat: /etc/shadow: Permission denied", launch) is None
 
 

@@ -90,7 +90,7 @@ def results(backend: str, who: str) -> dict[str, Any]:
         (lib / "toolcrib" / "command").mkdir(parents=True)
         (lib / "toolcrib" / "__init__.py").touch()
         (lib / "toolcrib" / "command" / "__init__.py").touch()
-        for module in ("errors.py", "lazy_names.py"):
+        for module in ("errors.py", "folder_handles.py", "lazy_names.py"):
             shutil.copy(Path(toolcrib.errors.__file__).with_name(module), lib / "toolcrib")
         shutil.copytree(
             Path(toolcrib.command.sandbox.__file__).parent,

@@ -125,14 +125,16 @@ class Bubblewrap(ConfiningSandbox):
         launch.env |= variables
 
     def _limited(self, launch: Launch, argv: list[str]) -> list[str]:
-        """The command in a control group, and under a supervisor for the limits that no group enforces."""
+        """The command in a control group, and under a supervisor.
+
+        The supervisor enforces the limits that no group does, and ends everything with this process: bwrap cannot do
+        that while it is being started.
+        """
         group = new_control_group(self.limits, launch)
         together = None if "memory" in group.limited else self.limits.together
         # The kernel limits the number of processes in our user namespace, but not for root.
         by_kernel = "pids" in group.limited or (os.geteuid() != 0 and limiter(self.limits))
         processes = None if by_kernel else self.limits.processes
-        if together is None and processes is None:
-            return group.argv_that_joins(argv)
         supervisor = Instructions(
             argv, supervised=True, together=together, processes=processes, groups=group.files
         )

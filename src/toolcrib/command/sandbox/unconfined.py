@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 
 from toolcrib.command.sandbox.interface import Denial, Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.level import Files, Level, Network
+from toolcrib.command.sandbox.process.instructions import Instructions
 
 
 class NoSandbox:
@@ -33,7 +35,7 @@ class NoSandbox:
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
     ) -> Launch:
-        return Launch(list(argv), dict(env), cwd)
+        return _supervised(Launch(list(argv), dict(env), cwd))
 
     def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
         return None
@@ -69,7 +71,24 @@ class ExternalSandbox:
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], level: Level | None = None
     ) -> Launch:
-        return Launch(list(argv), dict(env), cwd)
+        return _supervised(Launch(list(argv), dict(env), cwd))
 
     def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
         return None
+
+
+def _supervised(launch: Launch) -> Launch:
+    """The launch under a supervisor, which ends the command when this process is killed; on Linux alone.
+
+    A program that was made of an application has no interpreter that could run the supervisor.
+    """
+    if sys.platform != "linux" or not sys.executable or getattr(sys, "frozen", False):
+        return launch
+    supervisor = Instructions(launch.argv, supervised=True, spare_detached=True)
+    try:
+        launch.argv = supervisor.argv(launch)
+    except BaseException:
+        launch.close()
+        raise
+    launch.pass_fds = tuple(launch.inherited)
+    return launch

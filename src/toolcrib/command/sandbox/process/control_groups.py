@@ -56,12 +56,6 @@ CONTROLLERS = (
         "the memory of all processes together",
     ),
 )  # fmt: skip
-JOIN = """while [ "$1" != -- ]; do
-  echo 0 >"$1" || { echo 'toolcrib: the sandbox could not be set up: no control group' >&2; exit 125; }
-  shift
-done
-shift
-exec "$@\""""
 # Joins the groups that it is given, tries to start a second process, and then to use more memory than it may.
 TRIAL = """
 import os, sys
@@ -108,12 +102,6 @@ class ControlGroup:
     def files(self) -> list[str]:
         """The files that a process writes "0" into to join the groups."""
         return [f"{folder}/cgroup.procs" for folder in self.folders]
-
-    def argv_that_joins(self, argv: list[str]) -> list[str]:
-        """A command that joins the groups and then becomes the given one."""
-        if not self.folders:
-            return argv
-        return ["/bin/sh", "-c", JOIN, "sh", *self.files, "--", *argv]
 
     def close(self, launch: Launch) -> None:
         """Notes which limits were met, ends the processes that are left, and removes the groups."""

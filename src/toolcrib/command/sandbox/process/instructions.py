@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
 from dataclasses import dataclass, field
@@ -22,7 +23,8 @@ class Instructions:
     `landlock` are the arguments of `kernel.landlock`, `filter` is a program of `seccomp`, `limits` are pairs for
     `setrlimit`, `capabilities` says whether to drop them. `groups` are the files of control groups to join.
     A supervisor (`supervised`) ends all processes with the command, and also when there are more than `processes` of
-    them or when they use more than `together` bytes of memory. `hand_over` is the descriptor over which the proxy's
+    them, when they use more than `together` bytes of memory, or when this process has ended; `spare_detached` leaves
+    alone what still runs when the command has ended by itself. `hand_over` is the descriptor over which the proxy's
     listener is sent out. `env` is added to the launcher's own environment for the command.
     """
 
@@ -32,6 +34,8 @@ class Instructions:
     limits: list[tuple[int, int]] = field(default_factory=list)
     capabilities: bool = False
     supervised: bool = False
+    spare_detached: bool = False
+    application: int | None = None
     together: int | None = None
     processes: int | None = None
     groups: list[str] = field(default_factory=list)
@@ -45,8 +49,26 @@ class Instructions:
 
     def argv(self, launch: Launch) -> list[str]:
         """The launcher's command line; it reads the instructions from a descriptor of the launch."""
+        if self.supervised:
+            self.application = _own_pidfd(launch)
         fields: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         return [python(), "-I", "-S", LAUNCHER, str(inherited_data(launch, marshal.dumps(fields)))]
+
+
+def _own_pidfd(launch: Launch) -> int | None:
+    """A descriptor that tells the launched process when this one has ended; None where the system has no such thing."""
+    try:
+        fd = os.pidfd_open(os.getpid())
+    except OSError as problem:
+        if problem.errno in (
+            errno.ENOSYS,
+            errno.EPERM,
+            errno.EINVAL,
+        ):  # an old kernel, or a container's filter
+            return None
+        raise
+    launch.inherited.append(fd)
+    return fd
 
 
 def inherited_data(launch: Launch, data: bytes) -> int:

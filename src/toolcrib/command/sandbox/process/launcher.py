@@ -38,7 +38,15 @@ def main(fd: int) -> NoReturn:
 def _supervised(given: dict[str, Any]) -> int:
     from toolcrib.command.sandbox.process.supervise import supervise
 
-    return supervise(lambda: become(given), memory=given["together"], processes=given["processes"])
+    if given["application"] is not None:
+        os.set_inheritable(given["application"], False)
+    return supervise(
+        lambda: become(given),
+        application=given["application"],
+        memory=given["together"],
+        processes=given["processes"],
+        spare_detached=given["spare_detached"],
+    )
 
 
 def become(given: dict[str, Any]) -> NoReturn:
@@ -75,6 +83,8 @@ def _confine(given: dict[str, Any]) -> None:
             hard = resource.getrlimit(kind)[1]
             bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(kind, (bound, bound))
+    if given["landlock"] is None and given["filter"] is None:
+        return  # what is executed confines itself, as a bwrap with the set-user-ID bit does, or nothing does
     kernel.no_new_privileges()
     if os.geteuid() == 0 and given["capabilities"]:
         kernel.drop_capabilities()

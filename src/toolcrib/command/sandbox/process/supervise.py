@@ -1,14 +1,20 @@
-"""Supervises one command so that none of its processes outlives it, without a process namespace.
+"""Supervises one command so that none of its processes outlives it or the application, without a process namespace.
 
 The supervisor adopts processes whose parent has ended (PR_SET_CHILD_SUBREAPER), so no daemon can escape, and ends all
 of them with the command. It is a process of its own, so it waits for no children but the command's. Loaded by
 `launcher`: it imports nothing of ours but `kernel`.
+
+The application may be killed at any moment, also while the command is being started. So the supervisor first asks for a
+signal at the end of its parent, and then looks whether the application still runs: if it ended before, no signal comes.
+What the supervisor starts may be in any state by then (bwrap asks for its own signal late), and is looked up as
+descendants.
 """
 
 from __future__ import annotations
 
 import _signal as signal  # type: ignore[import-not-found] # pyright: ignore[reportMissingImports] # see kernel
 import os
+import select
 import time
 
 from toolcrib.command.sandbox.process import kernel
@@ -24,20 +30,34 @@ ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 OVER_A_LIMIT = 137
 
 
-def supervise(become: Callable[[], None], *, memory: int | None = None, processes: int | None = None) -> int:
+def supervise(
+    become: Callable[[], None],
+    *,
+    application: int | None = None,
+    memory: int | None = None,
+    processes: int | None = None,
+    spare_detached: bool = False,
+) -> int:
     """Forks, lets the child `become` the command, waits for it, and ends all processes that are left.
 
-    Returns the exit code, negative for a signal. `memory` limits all processes together, in bytes, and `processes`
-    limits their number; both are checked a few times a second.
+    Returns the exit code, negative for a signal. `application` is the pidfd of the process with which everything ends.
+    `memory` limits all processes together, in bytes, and `processes` limits their number; both are checked a few times
+    a second. With `spare_detached`, what the command leaves running is left to whoever started the supervisor.
     """
+    supervisor = os.getpid()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *ASKED})
     kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.SET_PDEATHSIG, signal.SIGTERM)
+    if has_ended(application):
+        return -signal.SIGTERM
     child = os.fork()
     if child == 0:
-        # Its own session, so that killing "my process group" does not meet the supervisor.
-        os.setsid()
+        if not spare_detached:
+            # Its own session, so that killing "my process group" does not meet the supervisor.
+            os.setsid()
         kernel.prctl(kernel.SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != supervisor:
+            os._exit(OVER_A_LIMIT)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         become()
     code: int | None = None
@@ -45,13 +65,19 @@ def supervise(become: Callable[[], None], *, memory: int | None = None, processe
     while code is None:
         got = signal.sigtimedwait({signal.SIGCHLD, *ASKED}, TICK)
         code = _reaped(child)
+        if has_ended(application):
+            spare_detached = False
+            break
         if got is not None and got.si_signo in ASKED and code is None:
-            deadline = deadline or time.monotonic() + GRACE
-            _signal(descendants(os.getpid()), signal.SIGTERM)
+            if spare_detached:  # whoever started the supervisor ends the rest, after a time of their own
+                _signal([child], got.si_signo)
+            else:
+                deadline = deadline or time.monotonic() + GRACE
+                _signal(descendants(supervisor), signal.SIGTERM)
         if code is None and deadline and time.monotonic() >= deadline:
             break
         if code is None and (memory is not None or processes is not None):
-            found = descendants(os.getpid())
+            found = descendants(supervisor)
             if processes is not None and len(found) > processes:
                 os.write(2, b"toolcrib: the command was ended because it ran too many processes\n")
                 code = OVER_A_LIMIT
@@ -61,8 +87,18 @@ def supervise(become: Callable[[], None], *, memory: int | None = None, processe
                     b"toolcrib: the command was ended because its processes used too much memory together\n",
                 )
                 code = OVER_A_LIMIT
-    sweep()
+    if not spare_detached:
+        sweep()
     return -signal.SIGTERM if code is None else code
+
+
+def has_ended(application: int | None) -> bool:
+    """Whether the process of a pidfd has ended; False without one."""
+    if application is None:
+        return False
+    poll = select.poll()
+    poll.register(application, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def sweep() -> None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.growth import growth
+from toolcrib.access import PATHS
 from toolcrib.command.judge import Operand, Plan, judge
+from toolcrib.command.judge.accesses import accesses_of
 from toolcrib.command.judge.parse import parse
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, commands
@@ -252,3 +254,58 @@ def test_a_program_is_listed_once() -> None:
     assert sorted(listed) == sorted(set(listed))
     checked = [name for names, _ in destructive.ROWS for name in names.split()]
     assert sorted(checked) == sorted(set(checked))
+
+
+# Each opens or writes `given.txt` by an option, or by an argument that is not called a file.
+FILES_BY_OPTIONS = """iconv -f ./given.txt a|iconv --from-code=./given.txt a|iconv -t ./given.txt a|sort --files0-from=given.txt|sort -o given.txt a
+sort -ogiven.txt a|sort --random-source=given.txt a|sort --compress-program=./given.txt a|grep -f given.txt a|grep -fgiven.txt a|grep -nf given.txt a
+grep --file=given.txt a|grep --exclude-from=given.txt x a|wc --files0-from=given.txt|du --files0-from=given.txt|du -X given.txt|tar -tf a -T given.txt
+tar -tf given.txt|tar tf given.txt|tar -tf a -X given.txt|tar --list --file=given.txt|date -f given.txt|date -r given.txt|date -ufgiven.txt|date --file=given.txt
+rsync --files-from=given.txt a b|rsync --exclude-from=given.txt a b|rg -f given.txt a|rg --ignore-file given.txt x|rg --pre ./given.txt x
+jq --slurpfile a given.txt . b|jq --rawfile a given.txt . b|jq -f given.txt b|jq --from-file given.txt b|awk -f given.txt a|sed -f given.txt a
+sed -n 'w given.txt' a|sed 'r given.txt' a|git log -L 1,2:given.txt|git commit -F given.txt|git grep -f given.txt|git diff -O given.txt
+git blame --contents given.txt a|git diff --output=given.txt|git log --output given.txt|strings @given.txt|file -f given.txt|file -m given.txt a
+find . -newer given.txt|find . -samefile given.txt|find . -fprint given.txt|find -files0-from given.txt|xargs -a given.txt cat|touch -r given.txt a
+cp -t given.txt a|cp --target-directory=given.txt a|dd if=given.txt|dd of=given.txt|curl -d @given.txt http://x|curl --data=@given.txt http://x
+curl -o given.txt http://x|curl -K given.txt http://x|curl -T given.txt http://x|wget -O given.txt http://x|wget --post-file=given.txt http://x
+wget -i given.txt|pip install -r given.txt|pip install -c given.txt a|pytest @given.txt|pytest -c given.txt|ruff check @given.txt|mypy @given.txt
+split a given.txt|split given.txt|uniq a given.txt|xxd a given.txt|tee given.txt|time -o given.txt ls|base64 given.txt|patch -i given.txt
+shuf -o given.txt a|shuf --random-source=given.txt a|tree -o given.txt|tree --fromfile given.txt|realpath --relative-to=given.txt a
+[ a -nt given.txt ]|test -f given.txt|diff --from-file=given.txt a|md5sum -c given.txt|zip -@ given.txt|ls --color=auto given.txt
+hexdump -f given.txt a|less -o given.txt a|bat --config-file=given.txt|make -f given.txt|make -fgiven.txt test|go test -o given.txt|cargo test --config given.txt""".replace(
+    "\n", "|"
+).split("|")
+
+
+def test_rules_see_every_file_that_an_option_opens() -> None:
+    unseen = []
+    for text in FILES_BY_OPTIONS:
+        found = judge(text)
+        reached = accesses_of(text, found, ".", unasked=True)
+        if not any(
+            "given.txt" in f"{access.target} {access.pattern}" for access in reached if access.reach in PATHS
+        ):
+            unseen.append(text)
+        elif found.proved and not any("given.txt" in operand.path for operand in found.operands):
+            unseen.append(f"{text} (no operand)")
+    assert unseen == []
+
+
+def test_a_file_of_file_names_may_name_any_file() -> None:
+    for text in (
+        "wc --files0-from=list",
+        "tar -cf a.tar -T list",
+        "rsync --files-from list a b",
+        "git add --pathspec-from-file=list",
+    ):
+        reached = accesses_of(text, judge(text), ".", unasked=True)
+        assert any(
+            access.reach == "read" and access.target == "/" and access.subtree for access in reached
+        ), text
+
+
+def test_a_character_set_that_is_a_path_is_looked_at_like_one() -> None:
+    assert judge("iconv -f latin1 -t UTF-8//TRANSLIT a.txt").verdict == "plain"
+    assert "outside" in judge("iconv -f /etc/passwd a.txt").reason
+    assert "secrets" in judge("iconv -f ./.env a.txt").reason
+    assert "secrets" in judge("iconv -f .ssh//config a.txt").reason

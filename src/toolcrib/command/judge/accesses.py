@@ -39,6 +39,12 @@ EXPANDED = re.compile(r"\$(?![?#$!\s\"']|$)|`|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|(?:
 INSIDE = re.compile(r"[\s;|&()<>{}\"'`=,$@:]+")
 GLOB = re.compile(r"[*?\[]")
 ACCESS = {"read": Reach.READ, "write": Reach.WRITE, "delete": Reach.DELETE}
+CLUSTER = re.compile(r"-[^-]")  # options of one letter; where the value of the last begins is not known
+MAX_CLUSTER = 5
+FILE_LIST = re.compile(  # an option whose file names more files
+    r"--(?:files0?-from|(?:in|ex)clude-from|pathspec-from-file|(?:no-)?(?:from|batch)-file|args?-file)(?:=.*)?|-@",
+    re.DOTALL,
+)
 GITS_OWN = re.compile(r"=!(.+)", re.DOTALL)  # git -c alias.x='!rm x'
 
 
@@ -185,7 +191,8 @@ def _of_unrecognised(words: Sequence[Word], folder: str) -> Iterator[Access]:
     script = _carries_commands(name) and any(EXPANDED.search(text) for text in spelled)
     adds_words = name in WRAPPERS and WRAPPERS[name].adds_words
     from_input = adds_words or (name in SHELLS and all(text[:1] == "-" for text in spelled))
-    if script or from_input or len(spelled) < len(given):
+    listed = any(map(FILE_LIST.fullmatch, spelled)) or (name == "tar" and "-T" in spelled)
+    if script or from_input or listed or len(spelled) < len(given):
         yield from _any_path()
 
 
@@ -220,7 +227,7 @@ def _pieces(word: str, inside: bool) -> Iterator[str]:
     cut = word[7:] if word.startswith("file://") else word
     pieces = [
         cut,
-        word[2:] if word[:1] == "-" else "",
+        *((word[at:] for at in range(2, MAX_CLUSTER)) if CLUSTER.match(word) else ()),
         cut.partition("=")[2],
         cut.lstrip("@"),
         cut.partition("@")[2],

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from toolcrib.command.programs.languages import awk, date, jq, man, printf, ps, sed, tar, test, unzip
+from toolcrib.command.programs.languages import (
+    awk,
+    character_sets,
+    date,
+    jq,
+    man,
+    no_argument_file,
+    printf,
+    ps,
+    sed,
+    tar,
+    test,
+    unzip,
+)  # fmt: skip
 from toolcrib.command.programs.options import Synopsis
 
 SYNOPSES: dict[str, Synopsis] = {
@@ -69,7 +82,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "od": Synopsis("-abcdfhiloxsv -A= -j= -N= -t= -w= --address-radix= --skip-bytes= --read-bytes= --format= --width?"),
     "hexdump": Synopsis("-bcCdovx -n= -s= --canonical --length= --skip= --no-squeezing"),
     "xxd": Synopsis("-abeEipu -c= -g= -l= -s= -o= --bits --plain --cols= --len= --seek=", "read"),
-    "strings": Synopsis("-afwT -n= -t= -e= --all --bytes= --radix= --encoding="),
+    "strings": Synopsis("-afw -n= -t= -e= -T= --all --bytes= --radix= --encoding=", check=no_argument_file),
     "base64": Synopsis("-diD -w= --decode --ignore-garbage --wrap=", "read"),
     "base32": Synopsis("-di -w= --decode --ignore-garbage --wrap=", "read"),
     "basenc": Synopsis("-di -w= --decode --ignore-garbage --wrap= --base64 --base64url --base32 --base16 --base2msbf",
@@ -126,9 +139,9 @@ SYNOPSES: dict[str, Synopsis] = {
     ),
     "diffstat": Synopsis("-bCklmqruv -p= -w= -n="),
     "tsort": Synopsis(""),
-    "iconv": Synopsis("-c -f= -t= --from-code= --to-code="),
+    "iconv": Synopsis("-c -l -s -f= -t= --from-code= --to-code= --list --silent", check=character_sets),
     "shuf": Synopsis("-eirz -i= -n= --echo --input-range= --head-count= --repeat"),
-    "split": Synopsis("-d -a= -b= -l= -n=", "read data", effect="write"),
+    "split": Synopsis("-d -a= -b= -l= -n=", "read write", effect="write"),
     # small languages
     "sed": Synopsis("-nErsuz --quiet --silent --regexp-extended --separate --unbuffered -e= --expression= --posix"
                 " --null-data", "data read*", instead="-e --expression", check=sed),

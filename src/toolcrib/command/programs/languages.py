@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Word
 from toolcrib.command.programs.options import Arguments
 
 # One sed command: an address, another, and a command that neither runs nor writes nor reads a file.
@@ -127,6 +128,30 @@ def no_argument_file(found: Arguments) -> None:
     """`@FILE` among the operands holds more arguments."""
     if any(text.startswith("@") for text in found.of("read")):
         raise NotProved("arguments out of a file (@FILE)")
+
+
+CHARACTER_SETS = re.compile(r"[A-Za-z0-9_.:-]*(?://(?:TRANSLIT|IGNORE|NON_IDENTICAL_DISCARD)?)*")
+
+
+def character_sets(found: Arguments) -> None:
+    """A character set of iconv that is no plain name is a file that describes one."""
+    for _, word in found.values:
+        if word.literal is None or not CHARACTER_SETS.fullmatch(word.literal):
+            found.operands.append((word, "read"))
+
+
+def data_files(found: Arguments) -> None:
+    """`@FILE` as the value of an option of curl is what the file holds."""
+    for _, word in found.values:
+        if (word.literal or "").startswith("@"):
+            found.operands.append((Word(((word.literal or "")[1:],)), "read"))
+
+
+def dd(found: Arguments) -> None:
+    for text in found.of("data"):
+        name, _, path = text.partition("=")
+        if name in ("if", "of"):
+            found.operands.append((Word((path,)), "read" if name == "if" else "write"))
 
 
 MAN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]*")

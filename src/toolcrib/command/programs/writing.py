@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolcrib.command.programs.languages import data_files, dd
 from toolcrib.command.programs.options import Synopsis
 
 SYNOPSES: dict[str, Synopsis] = {
@@ -22,7 +23,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "chmod": Synopsis("-Rvcf --recursive --verbose --changes --quiet --reference=<", "data write*", "write", below="recursive"),
     "chown": Synopsis("-Rvcfh --recursive --verbose --no-dereference", "data write*", "write", below="recursive"),
     "chgrp": Synopsis("-Rvcfh --recursive --verbose", "data write*", "write", below="recursive"),
-    "dd": Synopsis("", "data*", "write"),
+    "dd": Synopsis("", "data*", "write", check=dd),
     "shred": Synopsis("-uvzf -n= -s= --remove? --iterations= --zero", "delete*", "write"),
     "patch": Synopsis("-NRtE -p= -i=< -d=> -s --strip= --dry-run --forward --reverse --input=<", "write read", "write"),
     "gzip": Synopsis("-dfkclqrtv123456789 --decompress --force --keep --stdout --list --test", "write*", "write"),
@@ -31,7 +32,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "rsync": Synopsis("-avzrnPhutplogD --archive --verbose --dry-run --delete --exclude= --include= --progress",
                   "read* write", "network"),
     "curl": Synopsis("-sSLfkIiv -X= -H= -d= -A= -m= -w= -G --silent --show-error --location --fail --head --include"
-                 " --header= --data= --request= --max-time= --compressed --retry= -o=> --output=>", "data*", "network"),
+                 " --header= --data= --request= --max-time= --compressed --retry= -o=> --output=>", "data*", "network", check=data_files),
     "wget": Synopsis("-q -c -S --quiet --spider -T= --timeout= -O=> --output-document=>", "data*", "network"),
     **dict.fromkeys(("ping", "dig", "nslookup", "host", "traceroute"), Synopsis("-c= -W= -4 -6", "data*", "network")),
     **dict.fromkeys(("ssh", "scp", "sftp", "nc", "ncat", "telnet", "ftp"), Synopsis("", "data*", "network")),

@@ -9,6 +9,7 @@ import enum
 import json
 import pathlib
 import stat
+import threading
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, field_serializer
 
 from tests.properties import examples
 from toolcrib import Answer, Context, Effect, File, Image, Text, Tool, Toolbox, ToolCall, ToolResult, Verdict
@@ -25,6 +26,7 @@ from toolcrib.call import CallKey
 from toolcrib.content import Audio, Json
 from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished, StatusChanged
+from toolcrib.facts import MaxOutput
 from toolcrib.function import tool
 from toolcrib.question import Preview
 from toolcrib.sink import EventLog
@@ -480,6 +482,88 @@ async def test_the_object_of_a_call_that_came_twice_is_closed() -> None:
     assert living == []
 
 
+class NotedFolder(type(pathlib.Path())):  # type: ignore[misc]
+    """A folder that notes on which thread something is kept in it, and may hold that up."""
+
+    threads: list[threading.Thread]
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def mkdir(self, *args: Any, **options: Any) -> None:
+        self.threads.append(threading.current_thread())
+        self.begun.set()
+        assert self.may_go_on.wait(10)
+        super().mkdir(*args, **options)
+
+
+def noted_folder(path: pathlib.Path, *, held_up: bool = False) -> Any:
+    folder = NotedFolder(path)
+    folder.threads = []
+    NotedFolder.begun.clear()
+    NotedFolder.may_go_on.clear() if held_up else NotedFolder.may_go_on.set()
+    return folder
+
+
+class Threads(BaseModel):
+    """Its JSON says on which thread it was encoded."""
+
+    padding: str
+
+    @field_serializer("padding")
+    def encode(self, padding: str) -> str:
+        return f"{threading.current_thread().name} {padding}"
+
+
+@pytest.mark.parametrize("steps", [(), [lambda call, next: next(call)]])
+@pytest.mark.parametrize(
+    ("value", "elsewhere"),
+    [
+        ("x" * 60_000, False),
+        ("x" * 300_000, True),
+        (File(data="x" * 300_000), True),
+        ({"a": "x" * 300_000}, True),
+    ],
+)
+async def test_a_large_result_is_masked_and_cut_on_a_thread_of_its_own(
+    value: Any, elsewhere: bool, steps: Any, tmp_path: pathlib.Path
+) -> None:
+    folder = noted_folder(tmp_path)
+    shown = [value, Text("a" * 60_000)] if isinstance(value, File) else value
+    box = box_giving(shown, overflow=folder, around_execute=steps)
+    for _ in range(2):
+        assert (await box.call("give", {})).full_output or elsewhere
+    assert [thread is not threading.main_thread() for thread in folder.threads] == [elsewhere] * 2
+
+
+async def test_a_tool_whose_results_are_large_has_the_next_encoded_on_a_thread_too() -> None:
+    values = iter([Threads(padding="x" * size) for size in (10, 300_000, 300_000, 10, 10)])
+
+    async def give() -> Any:
+        return next(values)
+
+    box = Toolbox([tool(give, effect=READ, secrets=())], max_output=MaxOutput(bytes=10**6))
+    names = [json.loads((await box.call("give", {})).text)["padding"].split()[0] for _ in range(5)]
+    assert names == ["MainThread", "MainThread", "toolcrib-worker", "toolcrib-worker", "MainThread"]
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_caller_that_is_cancelled_while_a_large_result_is_cut_has_the_result_recorded(
+    times: int, tmp_path: pathlib.Path
+) -> None:
+    recorded: list[ToolResult] = []
+    folder = noted_folder(tmp_path, held_up=True)
+    box = box_giving("x" * 300_000, overflow=folder)
+    call = asyncio.ensure_future(box.call("give", {}, record=lambda key, result: recorded.append(result)))
+    await asyncio.to_thread(folder.begun.wait, 10)
+    for _ in range(times):
+        call.cancel()
+        await asyncio.sleep(0)
+    assert not call.done() and not recorded
+    folder.may_go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert [bool(result.full_output) for result in recorded] == [True]
+
+
 def test_the_text_of_a_result_is_that_of_all_its_parts() -> None:
     assert ToolResult(()).text == ""
     assert ToolResult((Text("a"), Text("b"))).text == "a\nb"
@@ -537,14 +621,12 @@ def test_a_given_output_schema_holds_without_an_annotation(
 )
 def test_what_breaks_a_given_output_schema_is_told_to_model_and_operator(schema: Any, value: Any) -> None:
     made = tool(lambda: value, name="look", effect=READ, secrets=(), output_schema=schema)
-    finished: list[CallFinished] = []
-    box = Toolbox(
-        [made], on_event=lambda event: finished.append(event) if type(event) is CallFinished else None
-    )
+    box, log = Toolbox([made]), EventLog()
+    box.subscribe(log)
     result = box.call_sync("look", {})
     assert "does not match the schema" in result.text
     assert result.structured is None and not result.is_error
-    assert finished[0].problem
+    assert [event.problem for event in log.events if isinstance(event, CallFinished)] > [""]
 
 
 def test_a_class_may_give_an_output_schema() -> None:

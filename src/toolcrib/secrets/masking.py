@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -121,8 +121,13 @@ class Masking:
             folders=tuple(self.mask(list(question.folders))),
         )
 
-    def mask_result(self, result: ToolResult) -> ToolResult:
-        """A result without secrets. A note tells the model that something was masked."""
+    def mask_result(
+        self, result: ToolResult, cut: Callable[[ToolResult], ToolResult] = lambda whole: whole
+    ) -> ToolResult:
+        """A result without secrets. A note tells the model that something was masked.
+
+        `cut` makes it fit once its parts are masked. Where it puts an error in its place, the rest is not looked at.
+        """
         redactor = self.redactor
         found: dict[str, None] = {}
         parts: list[Part] = []
@@ -138,18 +143,25 @@ class Masking:
             else:
                 parts.append(_media(redactor, part, found))
         parts = self._joined(parts, found)
-        masked = result.copy()
+        masked = result
+        if found:
+            masked = result.copy()
+            masked.parts = (*parts, _note(found))
+        shown = cut(masked)
+        if shown is not masked:
+            return shown
+        behind: dict[str, None] = {}
         for name in ("_structured", "extras"):
-            value = getattr(result, name)
+            value = getattr(shown, name)
             if value is not None:
                 data = self._data(json.loads(value.text) if isinstance(value, JsonText) else value)
-                found.update(dict.fromkeys(data.found))
-                setattr(masked, name, data.value if data.found else value)
-        if not found:
-            return result
-        note = Text(f"[Masked in this output, because it is secret: {', '.join(found)}.]")
-        masked.parts = (*parts, note)
-        return masked
+                if data.found:
+                    shown = result.copy() if shown is result else shown
+                    setattr(shown, name, data.value)
+                    behind.update(dict.fromkeys(secret for secret in data.found if secret not in found))
+        if behind:
+            shown.parts = (*shown.parts, _note(behind))
+        return shown
 
     def _data(self, value: Any) -> Redacted[Any]:
         """JSON data without secrets; a masked text if a secret is spread over several strings in it."""
@@ -213,6 +225,10 @@ class Masking:
             self._known[f"{name} (before)"] = self._known[name]
         self._known[name] = value
         self._redactor = Redactor(self.values())
+
+
+def _note(found: Iterable[str]) -> Text:
+    return Text(f"[Masked in this output, because it is secret: {', '.join(found)}.]")
 
 
 def _media(redactor: Redactor, part: Image | Audio | File, found: dict[str, None]) -> Part:

@@ -160,7 +160,7 @@ class Toolbox(Watched, Generic[Deps]):
         where = str(project) if project else ""
         self._approvals = Approvals(self._runs, storage=approvals, project=where, clock=clock)
         self._operator = OperatorLog(self.sink, self._mask)
-        self._workers = Workers()
+        self._workers, self._large_results = Workers(), Workers(1)
         self._approving = Approving(approver, answer_timeout, self.sink, self._operator, self._workers, grace)
         self._stats = Statistics()
         self._report = Report(self.sink, self._stats, self._operator, self._mask, self.masking, audit)
@@ -197,8 +197,8 @@ class Toolbox(Watched, Generic[Deps]):
             from toolcrib.toolbox.execute import Executor  # it needs asyncio: loaded for the first call
 
             return Executor(
-                host, decider, sink, masking, self._stats, self._workers, self._runaway,
-                self._max_output, self._overflow, self._grace, self._random,
+                host, decider, sink, masking, self._stats, self._workers, self._large_results,
+                self._runaway, self._max_output, self._overflow, self._grace, self._random,
             )  # fmt: skip
 
         path = self._path = CallPath(

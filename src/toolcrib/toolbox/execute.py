@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,16 @@ from toolcrib.call import CallState
 from toolcrib.content import Text
 from toolcrib.context import Context, Host
 from toolcrib.errors import Cancelled, Suspended, ToolError, traceback_text
-from toolcrib.events import CallRetried, StatusChanged
+from toolcrib.events import StatusChanged
 from toolcrib.facts import MaxOutput
 from toolcrib.prepared import Ready
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
-from toolcrib.toolbox import model_messages, telemetry
+from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.cap import cap
 from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, NotStarted, WillNotStop
 from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.large_results import LARGE, on_thread, size_of
 from toolcrib.toolbox.modes import COROUTINE, MODES, settled
 from toolcrib.toolbox.output import deliver
 from toolcrib.toolbox.runaway import RunawayCalls
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Execution", "Executor"]
 
 DOING = CallState.DOING
-THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
 
 
 @dataclass(slots=True)
@@ -46,6 +47,7 @@ class Executor:
     masking: Masking | None
     stats: Statistics
     workers: Workers
+    large_results: Workers
     runaway: RunawayCalls
     max_output: MaxOutput
     overflow: Path | None
@@ -56,10 +58,10 @@ class Executor:
         """A run of a call, which begins when it is awaited."""
         return Execution(self, ready, deps, seconds)
 
-    def shown_to_model(self, ready: Ready, result: ToolResult) -> ToolResult:
+    def shown_to_model(self, ready: Ready, result: ToolResult, *, masked: bool = False) -> ToolResult:
         """A result as a model may see it: without secrets, and no longer than what is allowed."""
-        if self.masking is not None:
-            result = self.masking.mask_result(result)
+        if self.masking is not None and not masked:
+            return self.masking.mask_result(result, partial(self.shown_to_model, ready, masked=True))
         limit = ready.tool.definition.facts.max_output or self.max_output
         text = result.parts[0].text if len(result.parts) == 1 and type(result.parts[0]) is Text else None
         # What is short and plain fits: no character takes more than 4 bytes, or is more than one line.
@@ -109,7 +111,7 @@ class Execution(Deadline):
         return 0 if self.ctx is None else self.ctx._inner
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
-        closing = False
+        tool, large, closing = self.ready.tool, self.executor.large_results, False
         try:
             coro = self._begin()
             try:
@@ -131,14 +133,23 @@ class Execution(Deadline):
             finally:
                 if self.task is not None:
                     self.disarm()
-            result, self.problem = deliver(value, self.ready.tool.definition)
+            if len(value) > LARGE if type(value) is str else tool.entry.large:
+                result, self.problem = yield from on_thread(large, self, deliver, value, tool.definition)
+            else:
+                result, self.problem = deliver(value, tool.definition)
         except BaseException as error:
             if closing:
                 raise
             result = self._failure(error if self.task is None else self.judged(error))
         if self.interrupted and self.to_raise is None:
             self.to_raise = asyncio.CancelledError()
-        return self.executor.shown_to_model(self.ready, result)
+        shown = self.executor.shown_to_model
+        only = result.parts[0] if len(result.parts) == 1 else None
+        size = len(only.text) if type(only) is Text else size_of(result)
+        tool.entry.large = size > LARGE
+        if size > LARGE:
+            return (yield from on_thread(large, self, shown, self.ready, result))
+        return shown(self.ready, result)
 
     def _begin(self) -> Any:
         """Reveal the secrets, say that the call begins, and start it: the coroutine that does the work."""
@@ -189,31 +200,11 @@ class Execution(Deadline):
     def _work(self) -> Any:
         """The coroutine that does the work: one attempt, or as many as the tool's retry allows."""
         if self.ready.tool.definition.facts.retry is not None:
-            return self._with_retries()
+            from toolcrib.toolbox.retrying import with_retries
+
+            return with_retries(self._attempt, self.ready, self.executor)
         return self._attempt()
 
     def _attempt(self) -> Any:
         mode = MODES[self.ready.tool.definition.mode]
         return mode(self.executor.workers, self.executor.grace, self.ready.tool, self.params, self.ctx)
-
-    async def _with_retries(self) -> Any:
-        """Run again after transient failures, as the tool declared; the deadline is the same for all attempts."""
-        executor, name = self.executor, self.ready.call.name
-        retry = self.ready.tool.definition.facts.retry
-        attempt = 1
-        while True:
-            try:
-                return await self._attempt()
-            except Exception as error:
-                if attempt >= retry.attempts or not retry.is_transient(error):
-                    raise
-                delay = retry.delay_after(attempt, error, executor.random())
-                executor.stats[name].retries += 1
-                telemetry.retried(attempt, delay)
-                if executor.sink.listeners:
-                    key = self.ready.key
-                    tip = f"attempt {attempt} failed, trying again in {delay:.1f} s"
-                    executor.sink.emit(key.run, CallRetried(key, name, attempt, delay, traceback_text(error)))
-                    executor.sink.emit(key.run, StatusChanged(key, name, DOING, tip))
-            await asyncio.sleep(delay)
-            attempt += 1

@@ -21,6 +21,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
@@ -265,9 +266,11 @@ class CallPath:
         self, executor: Executor, ready: Ready, deps: Any, timeout: float | None
     ) -> ExecutionThroughSteps:
         """The steps of the box, then those of the tool's toolsets, then our own: telemetry, limits, audit log."""
+        from toolcrib.toolbox.large_results import shown_result
         from toolcrib.toolbox.through_steps import ExecutionThroughSteps
 
         traced = self.traced_always or SDK in sys.modules
+        shown = partial(shown_result, executor.large_results, executor.shown_to_model)
         own = (self.telemetry, *self.own_steps) if traced else self.own_steps
 
         def execution_of(ready: Ready) -> Execution:
@@ -281,6 +284,4 @@ class CallPath:
                 self.report.note_refused(Refused(prepared.call, key, settled))
             return settled
 
-        return ExecutionThroughSteps(
-            ready, self.steps, own, execution_of, prepare_anew, executor.shown_to_model, self._took_in
-        )
+        return ExecutionThroughSteps(ready, self.steps, own, execution_of, prepare_anew, shown, self._took_in)

@@ -28,7 +28,18 @@ class Entry:
     the toolsets that the tool comes from.
     """
 
-    __slots__ = ("brief", "compiled", "grace", "make", "name", "owned", "resolved", "steps", "supplied")
+    __slots__ = (
+        "brief",
+        "compiled",
+        "grace",
+        "large",
+        "make",
+        "name",
+        "owned",
+        "resolved",
+        "steps",
+        "supplied",
+    )
 
     def __init__(self, name: str, supplied: ToolLike, grace: float) -> None:
         self.name = name
@@ -40,6 +51,7 @@ class Entry:
         self.make: Callable[[Context[Any]], Any] | None = None
         self.owned = False
         self.brief = True  # whether its last run on a worker thread ended at once
+        self.large = False  # whether its last result was a large one
         if isinstance(inner, ToolFactory):
             self.make, self.owned = inner.build, True
         elif isinstance(inner, type) and issubclass(inner, Tool):

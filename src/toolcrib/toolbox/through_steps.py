@@ -139,7 +139,7 @@ class ExecutionThroughSteps:
         own_steps: tuple[ExecuteStep, ...],
         execution_of: Callable[[Ready], OneRun],
         prepare_anew: Callable[[ToolCall, CallKey], Awaitable[Ready | ToolResult]],
-        shown_to_model: Callable[[Ready, ToolResult], ToolResult],
+        shown_to_model: Callable[[Ready, ToolResult], Awaitable[ToolResult]],
         took_in: Callable[[Ready], bool],
     ) -> None:
         self.ready = ready
@@ -178,7 +178,7 @@ class ExecutionThroughSteps:
             if last is not None and (given is last or _same(given, last)):
                 result = last
             else:  # a step's own, which it may keep and give again
-                result = self._shown_to_model(self.ready, result_of(given))
+                result = await self._shown_to_model(self.ready, result_of(given))
         except asyncio.CancelledError:
             result = self._last or model_messages.cancelled(name, started=False)
         except Exception as problem:

@@ -59,6 +59,7 @@ def test_what_a_killed_process_left_is_swept_and_what_a_living_one_uses_is_not(
         assert len(list(tmp_path.iterdir())) == 3
         ended(killed)
         mine = lease.ScratchFolder()
+        assert len(list(tmp_path.iterdir())) == 2  # it is swept when a sandbox is made, before any command
         place = mine.path()
         # That of the living one, our own, and what is only named alike.
         assert len(list(tmp_path.iterdir())) == 3 and (tmp_path / "toolcrib-notes").exists()

@@ -8,7 +8,7 @@ import json
 import os
 import random
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 
 from tests.command_line import toolcrib
 from toolcrib import Agent, Effect, tool
-from toolcrib.agent import Reason, TranscriptFile, read_transcript, scan_transcript
+from toolcrib.agent import Reason, Run, TranscriptFile, read_transcript, scan_transcript
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.events import Notice
 from toolcrib.mending import NO_RESULT, mend
@@ -317,6 +317,98 @@ async def test_a_full_disk_leaves_conversation_and_file_valid(
         assert outcome.text == "On."
         assert mend(read_transcript(path))[1] == []
     assert failed == 9
+
+
+async def run_with(file: TranscriptFile) -> tuple[Run, list[str], list[str]]:
+    """A run whose transcript may fail: its calls that were run, and its notices."""
+    ran: list[str] = []
+
+    @tool(effect=Effect.WRITE, secrets=())
+    def put(name: str) -> str:
+        """Put something somewhere."""
+        ran.append(name)
+        return f"put {name}"
+
+    turns = [
+        {"calls": [{"name": "put", "arguments": {"name": name}} for name in names]} for names in ("ab", "c")
+    ]
+    run = Agent(Scripted([*turns, "Done."]), [put], autonomy="full").start("Put.", transcript=file)
+    with suppress(OSError, RuntimeError):
+        await run
+    assert run.outcome is not None
+    assert mend(run.outcome.messages)[1] == []
+    told = texts_of(run.outcome.messages)
+    assert [text for text in told if text.startswith("put ")] == [f"put {name}" for name in ran]
+    return run, ran, [event.message async for event in run if isinstance(event, Notice)]
+
+
+async def test_what_a_disk_that_was_full_for_a_moment_kept_from_the_file_is_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for count in range(8):
+        file = TranscriptFile(tmp_path / f"{count}.jsonl")
+        real, left = os.write, [count]
+
+        def write(
+            descriptor: int, data: Any, real: Callable[[int, Any], int] = real, left: list[int] = left
+        ) -> int:
+            left[0] -= 1
+            if left[0] == -1:
+                raise OSError(errno.EIO, "Input/output error")
+            return real(descriptor, data)
+
+        monkeypatch.setattr("toolcrib.agent.transcript.os.write", write)
+        run, ran, notices = await run_with(file)
+        monkeypatch.undo()
+        file.close()
+        assert run.outcome is not None
+        failed = run.outcome.reason is Reason.FAILED
+        assert failed or (ran == ["a", "b", "c"] and run.outcome.text == "Done.")
+        assert all("Input/output error" in words for words in notices)
+        assert ("Input/output error" in run.outcome.detail) is failed
+        reading = scan_transcript(file.path)
+        assert len(reading.mended) == len(run.outcome.messages)
+        if failed:  # then the calls of a message that was not written were not run
+            assert all("has no result" in problem.text for problem in reading.problems)
+        else:
+            assert reading.problems == []
+            assert messages_to_json(reading.mended) == messages_to_json(run.outcome.messages)
+
+
+async def test_a_file_that_was_removed_is_said_and_not_written_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = TranscriptFile(tmp_path / "gone.jsonl")
+    file.path.unlink()
+    run, _, _ = await run_with(file)
+    assert run.outcome is not None and run.outcome.reason is Reason.FAILED
+    assert "a record is not in gone.jsonl: the file was removed" in run.outcome.detail
+    file.close()
+    assert "the file was removed" in caplog.text and not file.path.exists()
+
+
+async def test_a_mask_that_raises_leaves_a_line_that_says_so(tmp_path: Path) -> None:
+    for fails_at in range(7):
+        file = TranscriptFile(tmp_path / f"{fails_at}.jsonl")
+        seen = itertools.count()
+
+        def mask(record: Any, seen: Any = seen, fails_at: int = fails_at) -> Any:
+            if next(seen) == fails_at:
+                raise RuntimeError("sk-secret")
+            return record
+
+        file.mask = mask
+        run, ran, notices = await run_with(file)
+        file.close()
+        assert run.outcome is not None
+        assert any("is not in" in words for words in [*notices, run.outcome.detail])
+        reading = scan_transcript(file.path)
+        assert any("could not be written here: RuntimeError" in problem.text for problem in reading.problems)
+        assert "sk-secret" not in file.path.read_text()
+        assert mend(reading.mended)[1] == []
+        known = [text for text in texts_of(reading.mended) if text.startswith("put ")]
+        assert len(known) >= len(ran) - 1  # the result of one call at most is unknown, and never false
+        assert set(known) <= {f"put {name}" for name in ran}
 
 
 def test_the_key_of_a_result_may_lie_outside_of_the_calls(tmp_path: Path) -> None:

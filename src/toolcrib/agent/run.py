@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +125,7 @@ class Run:
         if (context := settings.context) is not None:
             lasts = context.cache_seconds or getattr(settings.model, "cache_seconds", None) or CACHE_SECONDS
             self._cleared = ClearedRequests(context, lasts)
+        self._unwritten = ""
         self._failures: dict[str, int] = {} if saved is None else saved.failures
         self._chosen = saved is not None and saved.chosen
         self._task: asyncio.Task[Outcome] | None = None
@@ -400,12 +401,23 @@ class Run:
             )
         finally:
             if self._transcript is not None and self.account.nested:
-                self._transcript.usage(self.messages[-2])
+                with suppress(
+                    Exception
+                ):  # the results count, and what ended the turn; the file says what it lacks
+                    self._transcript.usage(self.messages[-2])
+            self._note_unwritten()
         if cut_off:
             key, call = CallKey(self.id, self.turns, len(whole)), calls[-1]
             refused = Refused(call, key, model_messages.cut_off(call.name))
             results.append(await self.box.execute(refused, record=record))
         return results
+
+    def _note_unwritten(self) -> None:
+        """Say what the transcript file lacks, when that changes. The file gets it later, if it can be written again."""
+        problem = "" if self._transcript is None else self._transcript.problem
+        if problem and problem != self._unwritten:
+            self._note(f"the transcript: {problem}")
+        self._unwritten = problem
 
     async def _refuse(self, calls: list[ToolCall], words: str) -> None:
         """Answer the calls of a turn with words, and run none."""
@@ -571,6 +583,9 @@ class Run:
     def _finished(self, reason: Reason, text: str, detail: str = "") -> Outcome:
         if self.outcome is None:
             account = self.account
+            self._note_unwritten()
+            if self._unwritten:
+                detail = f"{detail}; the transcript: {self._unwritten}".removeprefix("; ")
             self.outcome = Outcome(
                 reason, text, self.messages, account.usage, self.turns, self.id, detail, account.nested
             )

@@ -1,13 +1,15 @@
 """A transcript on disk: one JSON line for each step, appended at once, readable after a crash at any point.
 
 Its lines are `{"format": 1}`, then `{"message": ...}` for each message but those of results, `{"result": ..., "index":
-...}` for each result of the calls before it, `{"usage": ...}` for what the answer before it used by then, and `{"head":
-[...]}` where a run goes on with other instructions.
+...}` for each result of the calls before it, `{"usage": ...}` for what the answer before it used by then, `{"head":
+[...]}` where a run goes on with other instructions, and `{"lost": ...}` in place of a record that could not be made.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -22,27 +24,37 @@ from toolcrib.toolbox.report import Record
 
 __all__ = ["TranscriptFile", "recorder"]
 
-RECORDS = ("format", "message", "result", "usage", "head", "messages")
+RECORDS = ("lost", "format", "message", "result", "usage", "head", "messages")
 
 
 class TranscriptFile:
     """Appends a run's messages and results to a file as they come; linear in their length.
 
     `read_transcript` reads it back; `mask` takes secrets out of what is written. OSError when the file cannot
-    be written, ValueError when there is another file than a transcript.
+    be written, ValueError when there is another file than a transcript. What could not be written is kept, and
+    written before the next record; `problem` says what the file lacks, and is "" while it lacks nothing.
     """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problem = ""
+        self._waiting: list[bytes] = []  # lines that could not be written yet
+        self._lost = False  # whether a line of the file says that a record could not be made
+        self._torn = False  # whether the file ends with a part of a line that could not be cut off
         self.mask: Callable[[Any], Any] = lambda record: record
         self._calls: list[ToolCall] = []  # of the last message
         end = _end_of_records(path)
         self._file = path.open("ab", buffering=0)  # nothing of a write that failed may be written later
         self._file.truncate(end)
         self._fresh = end == 0
-        if self._fresh:
-            self._write({"format": FORMAT})
-        elif end > 0 and _last_byte(path) != b"\n":
-            self._append(b"\n")
+        try:
+            if self._fresh:
+                self._write({"format": FORMAT})
+            elif _last_byte(path) != b"\n":
+                self._append(b"\n")
+        except BaseException:
+            self._file.close()
+            raise
 
     def message(self, message: Message) -> None:
         """Append a message. A message of role "tool" is written as its results, one by one."""
@@ -81,25 +93,62 @@ class TranscriptFile:
         return was_fresh
 
     def _write(self, record: dict[str, Any]) -> None:
-        text = json.dumps(self.mask(record), ensure_ascii=False, default=str)
+        try:
+            text = json.dumps(self.mask(record), ensure_ascii=False, default=str)
+        except Exception as error:  # of the mask, or of a value that says what it is
+            kind, why = next(name for name in RECORDS if name in record), type(error).__name__
+            self._lost, self.problem = True, f"a {kind} is not in {self.path.name}: {why}"
+            self._append(f"{json.dumps({'lost': kind, 'why': why})}\n".encode())
+            raise
         self._append(f"{text}\n".encode("utf-8", "backslashreplace"))  # in JSON, \ud800 is itself
 
     def _append(self, line: bytes) -> None:
+        """Append a line after those that wait. Raises OSError, and then they wait for the next time."""
+        self._waiting.append(line)
+        self._append_waiting()
+
+    def _append_waiting(self) -> None:
+        try:
+            while self._waiting:
+                self._append_one(self._waiting[0])
+                del self._waiting[0]
+        except OSError as error:
+            count = len(self._waiting)
+            records = "a record is" if count == 1 else f"{count} records are"
+            self.problem = f"{records} not in {self.path.name}: {error.strerror or error}"
+            raise
+        if not self._lost:
+            self.problem = ""
+
+    def _append_one(self, line: bytes) -> None:
         """Append a whole line, or, where the disk is full, nothing of it."""
         descriptor = self._file.fileno()
-        before = os.fstat(descriptor).st_size
+        status = os.fstat(descriptor)
+        if not status.st_nlink and not self.path.exists():
+            raise FileNotFoundError(errno.ENOENT, "the file was removed", str(self.path))
         try:
-            rest = memoryview(line)
+            rest = memoryview(b"\n" + line if self._torn else line)
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
             os.fsync(descriptor)
-        except OSError:
+        except BaseException:
+            self._torn = True
             with suppress(OSError):
-                os.ftruncate(descriptor, before)
+                os.ftruncate(descriptor, status.st_size)
+                self._torn = False
             raise
+        self._torn = False
 
     def close(self) -> None:
-        self._file.close()
+        """Close the file. What could not be written yet is tried once more, and else the log says so."""
+        if self._file.closed:
+            return
+        try:
+            self._append_waiting()
+        except OSError:
+            logging.getLogger("toolcrib").error("transcript: %s", self.problem)
+        finally:
+            self._file.close()
 
 
 def recorder(message: Message, transcript: TranscriptFile | None) -> Record:

@@ -113,6 +113,11 @@ class _Reader:
         if "messages" in record:  # all in one line, as messages_to_json makes it
             self._take_messages(number, record)
 
+    def _take_lost(self, number: int, record: dict[str, Any]) -> None:
+        kind = record["lost"]
+        self.problem(number, f"a {kind} could not be written here: {record.get('why')}")
+        self._certain &= kind != "message"
+
     def _take_messages(self, number: int, record: dict[str, Any]) -> None:
         for message in messages_from_json({**record, "format": FORMAT}):
             self._add(number, message)

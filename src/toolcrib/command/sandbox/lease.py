@@ -81,8 +81,8 @@ def _own_folders(place: str, prefix: str) -> Iterator[str]:
 class ScratchFolder:
     """A folder for temporary files that the commands of one sandbox share, and nobody else sees.
 
-    Created when first needed and removed with the sandbox that owns it. Folders that processes left behind are removed
-    when the next one is created.
+    Created when first needed and removed with the sandbox that owns it. Folders that killed processes left behind are
+    removed when the next sandbox is made, whether or not a command is run in it.
     """
 
     __slots__ = ("__weakref__", "_lock", "_path", "_remove")
@@ -91,18 +91,17 @@ class ScratchFolder:
         self._path = ""
         self._lock = threading.Lock()
         self._remove: Callable[[], Any] | None = None
+        if sys.platform != "win32":  # a folder has no lock there: what a killed process leaves behind stays
+            remove_abandoned(os.path.realpath(tempfile.gettempdir()), SCRATCH, remove_folder)
 
     def path(self) -> str:
         with self._lock:
             if not self._path or not os.path.isdir(self._path):
                 place = os.path.realpath(tempfile.gettempdir())
-                if (
-                    sys.platform == "win32"
-                ):  # a folder has no lock there: what a killed process leaves behind stays
+                if sys.platform == "win32":
                     self._path = tempfile.mkdtemp(prefix=SCRATCH)
                     self._remove = weakref.finalize(self, remove_folder, self._path)
                     return self._path
-                remove_abandoned(place, SCRATCH, remove_folder)
                 self._path, lock = lease_new_folder(place, SCRATCH)
                 self._remove = weakref.finalize(self, _end_lease, self._path, lock)
             return self._path

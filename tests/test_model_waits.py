@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -30,7 +30,8 @@ from toolcrib.events import (
 )
 from toolcrib.messages import CallChunk, FallbackChunk, Message, Request, Response, RetryChunk, TextChunk
 from toolcrib.models import Fallback, ModelError, Scripted
-from toolcrib.models.transport import RawResponse, Transport
+from toolcrib.models.answer_body import RawResponse
+from toolcrib.models.transport import Transport
 from toolcrib.secrets import Environment
 from toolcrib.sink import EventLog
 
@@ -44,11 +45,8 @@ class Whole:
     def __init__(self) -> None:
         self.headers: Mapping[str, str] = {"content-type": "application/json"}
 
-    def iter_bytes(self) -> AsyncIterator[bytes]:
-        raise NotImplementedError
-
-    async def read(self) -> bytes:
-        return HELLO
+    async def iter_bytes(self) -> AsyncGenerator[bytes]:
+        yield HELLO
 
 
 class Failing(Transport):

@@ -83,7 +83,7 @@ class MessagesDecoder:
         self._blocks: list[_Block] = []
         self._open: dict[int | None, _Block] = {}
         self._calls = 0
-        self._ended = False
+        self.complete = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
         """Reads one event and returns its chunks; raises ModelError for an error event."""
@@ -91,14 +91,19 @@ class MessagesDecoder:
         if kind == "error" or event.get("error"):
             raise self._broken(read_error(event))
         if kind == "message_stop" or event.get(DONE):
-            self._ended = True
+            self.complete = True
             return self._close_all()
         handle = _EVENTS.get(kind)
         return handle(self, event) if handle is not None else []  # pings, and kinds yet to be invented
 
+    @property
+    def ended(self) -> bool:
+        """Whether the answer has its stop reason."""
+        return self.complete or bool(self._message.get("stop_reason"))
+
     def finish(self) -> Response:
         """The whole answer."""
-        if not (self._ended or self._message.get("stop_reason")):
+        if not self.ended:
             raise self._broken(ModelError("the stream ended before the answer was complete", retryable=True))
         if not self._message:
             raise ModelError("the stream held no message", retryable=True)

@@ -35,7 +35,8 @@ class ConverseDecoder:
         self._blocks: list[_Block] = []
         self._open: dict[int | None, _Block] = {}
         self._calls = 0
-        self._ended = False
+        self.ended = False
+        self.complete = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
         """Reads one event and returns its chunks; raises ModelError for an error event."""
@@ -51,7 +52,7 @@ class ConverseDecoder:
 
     def finish(self) -> Response:
         """The whole answer."""
-        if not self._ended:
+        if not self.ended:
             raise self._broken(ModelError("the stream ended before the answer was complete", retryable=True))
         return finished(self._response())
 
@@ -122,13 +123,14 @@ class ConverseDecoder:
         return self._close(block) if block is not None else []
 
     def _message_stop(self, data: dict[str, Any]) -> list[Chunk]:
-        self._ended = True
+        self.ended = True
         self._fields |= data
         still_open, self._open = self._open, {}
         return [chunk for block in still_open.values() for chunk in self._close(block)]
 
     def _metadata(self, data: dict[str, Any]) -> list[Chunk]:
         self._fields |= data
+        self.complete = self.ended
         return []
 
     def _close(self, block: _Block) -> list[Chunk]:

@@ -11,6 +11,8 @@ from toolcrib.call import ToolCall
 from toolcrib.errors import ToolcribError
 from toolcrib.messages import Chunk, Request, Response
 
+LONGEST_WORDS = 2_000  # characters of an error that a person and a log are shown
+LONGEST_EVENT = 24 * 1024 * 1024  # bytes of one event of a stream, which is parsed at once
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 PERMANENT_STATUS = frozenset({401, 402, 403, 404, 405, 410, 413, 414, 415, 422})
 # Types of a passing failure; servers and proxies send some of them with the status 400.
@@ -93,7 +95,11 @@ class Features:
 
 
 class Decoder(Protocol):
-    """Turns the events of one streamed answer into chunks. It never raises anything but ModelError."""
+    """Turns the events of one streamed answer into chunks. It never raises anything but ModelError.
+
+    Two attributes are optional. `ended` says that the answer has its stop reason: if the stream breaks off now, it is
+    complete. `complete` says that the last event of the format has come: nothing that follows is read.
+    """
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
         """The chunks that one event (the parsed JSON of its data) brings."""
@@ -130,6 +136,22 @@ class Codec(Protocol):
     def error(self, body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
         """The error that a body describes."""
         ...
+
+
+def has_ended(decoder: Decoder) -> bool:
+    """Whether the answer is complete if nothing more of it comes."""
+    return getattr(decoder, "ended", False) is True
+
+
+def is_complete(decoder: Decoder) -> bool:
+    """Whether nothing of the answer can follow."""
+    return getattr(decoder, "complete", False) is True
+
+
+def shortened(words: str) -> str:
+    """What a person and a log are shown of a provider's words."""
+    cut = len(words) - LONGEST_WORDS
+    return words if cut <= 0 else f"{words[:LONGEST_WORDS]}… ({cut:,} more characters)"
 
 
 def last_chunks(decoder: Decoder) -> list[Chunk]:

@@ -71,13 +71,13 @@ class CohereDecoder:
         self._answer = _Answer(provider)
         self._slots = CallSlots(provider, names or {})
         self._open: set[int | None] = set()
-        self._ended = False
+        self.complete = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
         """Reads one event and returns its chunks; raises ModelError for an error event."""
         kind, delta = as_str(event.get("type")), as_dict(event.get("delta"))
         if event.get(DONE):
-            self._ended = True
+            self.complete = True
             return [*self._slots.done()]
         if kind == "error" or event.get("error") or (not kind and as_str(event.get("message"))):
             error = read_error(event)
@@ -92,14 +92,14 @@ class CohereDecoder:
         if chunks and any(isinstance(chunk, TextChunk) for chunk in chunks):
             self._answer.add_logprob(as_dict(event.get("logprobs")))
         if kind == "message-end":
-            self._ended = True
+            self.complete = True
             self._answer.end(delta)
             chunks.extend(self._slots.done())
         return chunks
 
     def finish(self) -> Response:
         """The whole answer."""
-        if not self._ended:
+        if not self.complete:
             raise ModelError(
                 "the stream ended before the answer was complete", retryable=True, partial=self._partial()
             )

@@ -64,7 +64,7 @@ class InteractionsDecoder:
         self._steps: list[_Step] = []
         self._open: dict[int | None, _Step] = {}
         self._calls = 0
-        self._ended = False
+        self.complete = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
         """Reads one event and returns its chunks; raises ModelError for an error event."""
@@ -76,7 +76,7 @@ class InteractionsDecoder:
         told = as_dict(event.get("interaction"))
         self._interaction |= {name: value for name, value in told.items() if value is not None}
         if kind == "interaction.completed" or event.get(DONE):
-            self._ended = True
+            self.complete = True
             return []
         index = as_index(event.get("index"))
         if kind == "step.start":
@@ -90,7 +90,7 @@ class InteractionsDecoder:
 
     def finish(self) -> Response:
         """The whole answer."""
-        if not self._ended:
+        if not self.complete:
             raise ModelError(
                 "the stream ended before the answer was complete", retryable=True, partial=self._partial()
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.codec import LONGEST_EVENT, ModelError
 from toolcrib.codecs.wire_json import wire_value
 
 BOM = b"\xef\xbb\xbf"
@@ -23,6 +23,7 @@ class JSONLines:
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
+        self._size = 0  # of the line that is not complete
         self._first = True
         self._broken: ModelError | None = None
 
@@ -33,6 +34,9 @@ class JSONLines:
         if self._broken is not None:
             raise self._broken
         *lines, rest = data.split(b"\n")
+        self._size = len(rest) if lines else self._size + len(rest)
+        if self._size > LONGEST_EVENT:
+            raise ModelError(f"the stream holds a line of more than {LONGEST_EVENT // 1024**2} MiB")
         objects: list[dict[str, Any]] = []
         for line in lines:
             if self._line:

@@ -64,12 +64,12 @@ class OllamaDecoder:
         self._last: dict[str, Any] = {}
         self._model = ""
         self._spoke = False
-        self._ended = False
+        self.complete = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
         """Reads one line and returns its chunks; raises ModelError for an error line."""
         if event.get(DONE):
-            self._ended = True
+            self.complete = True
             return []
         if _error_in(event):
             error = read_error(event)
@@ -82,14 +82,14 @@ class OllamaDecoder:
         self._logprobs += [read for item in dicts(event.get("logprobs")) if (read := _logprob(item))]
         if event.get("done"):
             self._last = event
-            self._ended = True
+            self.complete = True
         return chunks
 
     def finish(self) -> Response:
         """The whole answer."""
-        if not (self._ended and self._spoke):
+        if not (self.complete and self._spoke):
             words = "the stream ended before the answer was complete"
-            if self._ended:
+            if self.complete:
                 words = "the answer holds no message: it is not a chat answer"
             raise ModelError(words, retryable=True, partial=self._response("other"))
         stop = as_str(self._last.get("done_reason"))

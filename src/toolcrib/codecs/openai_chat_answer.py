@@ -104,6 +104,11 @@ class ChatDecoder:
         self._ended = bool(self._answer.stop) or (bool(event.get("usage")) and not chunks)
         return chunks
 
+    @property
+    def ended(self) -> bool:
+        """Whether the answer has its stop reason."""
+        return bool(self._answer.stop)
+
     def finish(self) -> Response:
         """The whole answer."""
         if not self._ended:

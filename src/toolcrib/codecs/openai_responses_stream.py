@@ -158,7 +158,7 @@ class ResponsesDecoder:
         self._by_id: dict[str, _Slot] = {}
         self._by_call: dict[str, _Slot] = {}
         self._calls: list[_Slot] = []
-        self._ended = False
+        self.complete = False
 
     def feed(self, event: dict[str, Any]) -> list[Chunk]:
         """Reads one event and returns its chunks; raises ModelError for an error event."""
@@ -177,7 +177,7 @@ class ResponsesDecoder:
 
     def finish(self) -> Response:
         """The whole answer."""
-        if not self._ended:
+        if not self.complete:
             early = ModelError("the stream ended before the answer was complete", retryable=True)
             raise self._broken(early)
         if not self._body and not self._slots:
@@ -186,8 +186,8 @@ class ResponsesDecoder:
 
     def _end_mark(self) -> list[Chunk]:
         """Handles the end mark `[DONE]`: servers that send it may omit the final event."""
-        if not self._ended and self._slots and all(slot.done for slot in self._slots):
-            self._ended = True
+        if not self.complete and self._slots and all(slot.done for slot in self._slots):
+            self.complete = True
             self._body = {**self._body, "status": ""}
         return []
 
@@ -307,7 +307,7 @@ class ResponsesDecoder:
         self._body = {**self._body, **body}
         if (error := failure(body)) is not None:
             raise self._broken(error)
-        self._ended = True
+        self.complete = True
         items = dicts(body.get("output"))
         # Where nothing tells items apart, their number does: what was streamed is not taken for more.
         missing = Counter(map(kind_of, items))

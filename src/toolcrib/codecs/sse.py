@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.codec import LONGEST_EVENT, ModelError
 from toolcrib.codecs.wire_json import wire_value
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -38,6 +38,8 @@ class SSEReader:
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
+        self._held = 0  # bytes of the line that is not complete
+        self._size = 0  # characters of the data of the event that is not complete
         self._after_cr = False
         self._first = True
         self._data: list[str] = []
@@ -57,11 +59,14 @@ class SSEReader:
             if self._line:
                 self._line.append(line)
                 line = b"".join(self._line)
-                self._line = []
+                self._line, self._held = [], 0
             if (event := self._take(line)) is not None:
                 events.append(event)
         if rest:
             self._line.append(rest)
+            self._held += len(rest)
+        if self._held + self._size > LONGEST_EVENT:
+            raise ModelError(f"the stream holds an event of more than {LONGEST_EVENT // 1024**2} MiB")
         return events
 
     def finish(self) -> list[ServerEvent]:
@@ -81,6 +86,7 @@ class SSEReader:
         value = value.removeprefix(" ")
         if name == "data":
             self._data.append(value)
+            self._size += len(value)
         elif name == "event":
             self._event = value
         elif name == "id":
@@ -89,7 +95,7 @@ class SSEReader:
 
     def _dispatch(self) -> ServerEvent | None:
         event = ServerEvent("\n".join(self._data), self._event, self._id) if self._data else None
-        self._data, self._event = [], ""
+        self._data, self._event, self._size = [], "", 0
         return event
 
 

@@ -11,9 +11,10 @@ from typing import Any, Literal
 from toolcrib.codecs.anthropic_messages import MAX_TOKENS, AnthropicMessagesCodec
 from toolcrib.codecs.cache_breakpoints import CACHE_SECONDS, CacheLifetime
 from toolcrib.codecs.codec import ModelError
+from toolcrib.models.answer_body import RawResponse, refuse_errors
 from toolcrib.models.openai import headers_in
 from toolcrib.models.providers import PROVIDERS, Missing, key_variables
-from toolcrib.models.transport import RawResponse, Transport, host_of
+from toolcrib.models.transport import Transport, host_of
 
 OFFICIAL = "https://api.anthropic.com"
 NO_KEY = "none"
@@ -84,7 +85,7 @@ class AnthropicMessages(Transport):
         client = AsyncAnthropic(
             api_key=self._api_key,
             base_url=self.base_url,
-            http_client=DefaultAsyncHttpxClient(),
+            http_client=DefaultAsyncHttpxClient(event_hooks={"response": [refuse_errors]}),
             **self._options,
         )
         if not any(getattr(client, name, None) for name in ("api_key", "auth_token", "credentials")):

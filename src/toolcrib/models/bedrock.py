@@ -21,10 +21,11 @@ from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
 from toolcrib.codecs.cache_breakpoints import CACHE_SECONDS, CacheLifetime
 from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.messages import Request
+from toolcrib.models.answer_body import EventReader, RawResponse
 from toolcrib.models.bedrock_frames import ConverseFrames, MessagesFrames
 from toolcrib.models.http import HttpTransport
 from toolcrib.models.providers import Missing
-from toolcrib.models.transport import SHORTEST_KEY, EventReader, RawResponse
+from toolcrib.models.transport import SHORTEST_KEY
 
 SERVICE = "bedrock-runtime"
 SIGNED_AS = "bedrock"

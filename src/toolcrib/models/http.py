@@ -6,8 +6,7 @@ codec are `Transport`'s; `httpx2` is imported when the first request is sent.
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,12 +14,12 @@ from urllib.parse import urlsplit
 from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.codecs.wire_json import compact
 from toolcrib.messages import Request
-from toolcrib.models.transport import SHORTEST_KEY, RawResponse, Transport
+from toolcrib.models.answer_body import RawResponse, refuse_errors
+from toolcrib.models.transport import SHORTEST_KEY, Transport
 
 # A model may think for minutes before its first byte; a host that answers at all is connected to in seconds.
 TIMEOUT = 600.0
 CONNECT_TIMEOUT = 10.0
-LONGEST_ERROR = 65_536  # bytes of an error's body that are read: what fails may be a page, or never end
 
 
 class HttpTransport(Transport):
@@ -87,8 +86,7 @@ class HttpTransport(Transport):
         request = client.build_request("POST", url, content=content, headers=signed)
         response = await client.send(request, stream=True)
         try:
-            if response.status_code >= 300:  # redirects too: a key is for the host that it was given for
-                raise await _refusal(response)
+            await refuse_errors(response)
             yield _Answer(response)
         finally:
             await response.aclose()
@@ -113,31 +111,6 @@ class _Answer:
         self.headers: Mapping[str, str] = response.headers
         self._response = response
 
-    def iter_bytes(self) -> AsyncIterator[bytes]:
-        pieces: AsyncIterator[bytes] = self._response.aiter_bytes()
+    def iter_bytes(self) -> AsyncGenerator[bytes]:
+        pieces: AsyncGenerator[bytes] = self._response.aiter_bytes()
         return pieces
-
-    async def read(self) -> bytes:
-        data: bytes = await self._response.aread()
-        return data
-
-
-async def _refusal(response: Any) -> Exception:
-    """An error response as an exception of the shape that the SDKs raise and `Transport` reads."""
-    import httpx2
-
-    data = b""
-    async for piece in response.aiter_bytes():
-        data += piece
-        if len(data) > LONGEST_ERROR:
-            break
-    try:
-        said = json.loads(data)
-    except (ValueError, RecursionError):
-        said = data[:500].decode("utf-8", "replace").strip()
-    words = said or response.reason_phrase or "no words"
-    problem: Any = httpx2.HTTPStatusError(str(words), request=response.request, response=response)
-    problem.status_code = response.status_code
-    problem.body = words
-    refusal: Exception = problem
-    return refusal

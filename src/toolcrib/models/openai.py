@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from toolcrib.codecs.codec import Codec
 from toolcrib.codecs.openai_chat import OpenAIChatCodec
+from toolcrib.models.answer_body import RawResponse, refuse_errors
 from toolcrib.models.providers import (
     OPENAI_URL,
     PROVIDERS,
@@ -19,7 +20,7 @@ from toolcrib.models.providers import (
     missing_key,
     provider_at,
 )
-from toolcrib.models.transport import RawResponse, Transport
+from toolcrib.models.transport import Transport
 
 NO_KEY = "none"  # local servers ask for no key, the SDK insists on one
 
@@ -71,7 +72,7 @@ class OpenAITransport(Transport):
         return AsyncOpenAI(
             api_key=self._api_key or NO_KEY,
             base_url=self.base_url,
-            http_client=DefaultAsyncHttpxClient(),
+            http_client=DefaultAsyncHttpxClient(event_hooks={"response": [refuse_errors]}),
             **self._options,
         )
 

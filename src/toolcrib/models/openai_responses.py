@@ -7,8 +7,8 @@ from typing import Any
 
 from toolcrib.codecs.codec import Codec
 from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
+from toolcrib.models.answer_body import RawResponse
 from toolcrib.models.openai import OpenAITransport, headers_in
-from toolcrib.models.transport import RawResponse
 
 
 class OpenAIResponses(OpenAITransport):

@@ -10,17 +10,17 @@ import logging
 import random
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from toolcrib.codecs.codec import Codec, Decoder, ModelError, last_chunks
+from toolcrib.codecs.codec import Codec, Decoder, ModelError, last_chunks, shortened
 from toolcrib.codecs.left_out import left_out
 from toolcrib.codecs.pairing import CONTINUES
 from toolcrib.codecs.sse import JSONEvents
@@ -28,6 +28,7 @@ from toolcrib.codecs.unread_calls import answer_to
 from toolcrib.codecs.wire_json import encodable, own_extras, wire_value, with_extras
 from toolcrib.mending import mend, told
 from toolcrib.messages import Chunk, Message, NoticeChunk, Request, Response, RestartChunk, RetryChunk
+from toolcrib.models.answer_body import ErrorResponse, EventReader, RawResponse, StreamedBody, read_body
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced
 from toolcrib.models.providers import Missing
@@ -40,22 +41,6 @@ MAX_TOLD = 10_000  # notes on conversations that are remembered, so that each is
 SHORTEST_KEY = 8  # characters; what is shorter is a placeholder, and may be a word
 log = logging.getLogger("toolcrib")
 HTTP_MODULES = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "ssl"})
-
-
-class RawResponse(Protocol):
-    """The part of an SDK's streamed response that is used."""
-
-    headers: Mapping[str, str]
-
-    def iter_bytes(self) -> AsyncIterator[bytes]: ...
-    async def read(self) -> bytes: ...
-
-
-class EventReader(Protocol):
-    """Takes the bytes of a stream and gives its parsed events."""
-
-    def feed(self, data: bytes) -> list[dict[str, Any]]: ...
-    def finish(self) -> list[dict[str, Any]]: ...
 
 
 class Opened(NamedTuple):
@@ -229,40 +214,33 @@ class Transport:
             yield response
             return
         body = self._request(request, stream=True)
-        decoder, events = self.codec.decoder(request), self._events()
-        unread: list[bytes] | None = []  # until the first event: what is none may be an error's plain words
+        decoder, given = self.codec.decoder(request), False
         try:
-            async with self._send(client, body) as raw:
+            async with (
+                self._send(client, body) as raw,
+                aclosing(StreamedBody(raw, self._events(), decoder)) as answer,
+            ):
                 # A server that does not stream, or whose status hides a failure, answers in one piece.
                 if raw.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
-                    response = self._whole(await raw.read(), request)
-                    for chunk in chunks_of(response):
-                        yield chunk
-                    yield response
-                    return
-                async for data in raw.iter_bytes():
-                    if unread is not None:
-                        unread.append(data)
-                    for event in events.feed(data):
-                        unread = None
-                        for chunk in decoder.feed(event):
-                            yield chunk
-            for event in events.finish():
-                unread = None
-                for chunk in decoder.feed(event):
+                    plain: bytes | None = await read_body(raw)
+                else:
+                    async with aclosing(answer.events()) as events:
+                        async for event in events:
+                            for chunk in decoder.feed(event):
+                                yield chunk
+                    plain = answer.plain
+                whole = None if plain is None else self._whole(plain, request)
+                for chunk in last_chunks(decoder) if whole is None else chunks_of(whole):
                     yield chunk
-            if unread is not None and (plain := b"".join(unread).strip()):
-                response = self._whole(plain, request)
-                for chunk in chunks_of(response):
-                    yield chunk
+                response = whole or self._priced(decoder.finish())
+                given = True
                 yield response
-                return
-            for chunk in last_chunks(decoder):
-                yield chunk
-            yield self._priced(decoder.finish())
+                await answer.rest()
         except ModelError as known:
-            raise self._named(self._without_keys(known)) from None
+            raise self._named(known) from None
         except Exception as problem:
+            if given:
+                return
             error, cause = self._problem(problem)
             error.partial = _partial(decoder)
             raise error from cause
@@ -272,10 +250,10 @@ class Transport:
         body = self._request(request, stream=False)
         try:
             async with self._send(client, body) as raw:
-                data = await raw.read()
+                data = await read_body(raw)
             return self._whole(data, request)
         except ModelError as known:
-            raise self._named(self._without_keys(known)) from None
+            raise self._named(known) from None
         except Exception as problem:
             error, cause = self._problem(problem)
             raise error from cause
@@ -376,45 +354,50 @@ class Transport:
 
         Any other is raised again.
         """
+        if isinstance(
+            problem.__cause__, ErrorResponse
+        ):  # an SDK takes what a hook raises for a lost connection
+            problem = problem.__cause__
         module = type(problem).__module__.partition(".")[0]
         status = getattr(problem, "status_code", None)
-        if module == self.sdk_name and isinstance(status, int):
+        if isinstance(status, int) and (module == self.sdk_name or isinstance(problem, ErrorResponse)):
             headers = getattr(getattr(problem, "response", None), "headers", {})
             said = self.codec.error(_body_of(problem), status, _retry_after(headers))
-            words = f"{self.name} answered {status}: {said.message}"
-            if advice := self._advice(status):
+            words = f"{self.name} answered {status}: {self._shown(said.message)}"
+            if advice := _elsewhere(status, headers) or self._advice(status):
                 words += f" ({advice})"
             told = {"true": True, "false": False}.get(headers.get("x-should-retry", ""), said.retryable)
             error = ModelError(words, told, status, said.retry_after)
             error.unread = said.unread
-        elif module == self.sdk_name or module in HTTP_MODULES or isinstance(problem, OSError):
+            return error, None
+        if module == self.sdk_name or module in HTTP_MODULES or isinstance(problem, OSError):
             words = str(problem) or type(problem).__name__
             below = str(problem.__cause__ or "")
             cause = f" ({below})" if below and below not in words else ""
             host = host_of(getattr(self, "base_url", ""))
             at = f", at {host}" if host not in self.name else ""
-            error = ModelError(f"the connection to {self.name} failed: {words}{cause}{at}", retryable=True)
-        else:
-            raise problem
-        words = error.message
-        return self._without_keys(error), problem if error.message == words else None
+            shown = self._shown(words + cause)
+            error = ModelError(f"the connection to {self.name} failed: {shown}{at}", retryable=True)
+            return error, problem if shown == words + cause else None
+        raise problem
 
     def _advice(self, status: int) -> str:
         """A hint for the caller about the usual cause of this HTTP status."""
         return ""
 
-    def _without_keys(self, error: ModelError) -> ModelError:
-        """The error without our keys in its message: servers and HTTP clients echo headers."""
+    def _shown(self, words: str) -> str:
+        """A server's words as a person may see them: no more than a few, and without our keys, which servers and
+        HTTP clients echo.
+        """
         for key in self._keys():
-            error.message = error.message.replace(key, "[key]")
-        error.args = (error.message,)
-        return error
+            words = _without(words, key)
+        return shortened(words)
 
     def _named(self, error: ModelError) -> ModelError:
-        """The error with the model's name in its message, which the codec does not know."""
-        if self.name not in error.message:
-            error.message = f"{self.name}: {error.message}"
-            error.args = (error.message,)
+        """A codec's error as a person may see it, with the model's name, which the codec does not know."""
+        words = self._shown(error.message)
+        error.message = words if self.name in words else f"{self.name}: {words}"
+        error.args = (error.message,)
         return error
 
     def _keys(self) -> set[str]:
@@ -461,12 +444,9 @@ async def within(
 ) -> AsyncGenerator[Chunk | Response, None]:
     """The items of a stream; TimeoutError when one has not come by `ends`, on the event loop's clock.
 
-    The time is held around each item alone: the consumer's own work between two of them is not cut short.
+    The time is held around each item alone: the consumer's own work between two of them is not cut short. Nothing is
+    late after the answer.
     """
-    if ends is None:
-        async for item in answer:
-            yield item
-        return
     while True:
         try:
             async with asyncio.timeout_at(ends):
@@ -474,11 +454,35 @@ async def within(
         except StopAsyncIteration:
             return
         yield item
+        if isinstance(item, Response):
+            ends = None
 
 
 def host_of(base_url: str) -> str:
     """Host and port of a URL."""
     return urlsplit(base_url).netloc.rpartition("@")[2]
+
+
+def _without(words: str, key: str) -> str:
+    """The words without a key, also where its end was cut off."""
+    start = key[: max(SHORTEST_KEY, len(key) // 2)]
+    while (place := words.find(start)) >= 0:
+        end = place + len(start)
+        for letter in key[len(start) :]:
+            if words[end : end + 1] != letter:
+                break
+            end += 1
+        words = f"{words[:place]}[key]{words[end:]}"
+    return words
+
+
+def _elsewhere(status: int, headers: Mapping[str, str]) -> str:
+    """A hint about a redirect, which is not followed."""
+    target = urlsplit(headers.get("location", "")) if 300 <= status < 400 else None
+    if target is None or not target.hostname:
+        return ""
+    place = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"
+    return f"it points to {place}, which is not followed: set base_url to where the server is"
 
 
 def _partial(decoder: Decoder) -> Response | None:

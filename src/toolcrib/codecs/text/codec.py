@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.codec import Codec, Decoder, ModelError
+from toolcrib.codecs.codec import Codec, Decoder, ModelError, has_ended, is_complete
 from toolcrib.codecs.text.form import Form
 from toolcrib.codecs.text.formats import format_for, format_named
 from toolcrib.codecs.text.history import conversation_as_text, system_with
@@ -184,6 +184,16 @@ class TextDecoder:
         chunks = self._with_our_names(self._parser.finish())
         native = (replace(chunk, index=self._calls + chunk.index) for chunk in self._native)
         return [*chunks, *(_renamed_chunk(chunk, self._names) for chunk in native)]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the answer has its stop reason."""
+        return has_ended(self._base)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing of the answer can follow."""
+        return is_complete(self._base)
 
     def finish(self) -> Response:
         """The whole answer; ModelError when the stream ended too early."""

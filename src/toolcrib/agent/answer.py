@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 
 from toolcrib.agent.streaming_turn import StreamingTurn
 from toolcrib.agent.waiting import Waiting
+from toolcrib.errors import belongs_to_caller
 from toolcrib.events import Event, Notice, ReasoningDelta, TextDelta
 from toolcrib.messages import (
     CallChunk,
@@ -70,14 +71,22 @@ async def read_answer(
 
 
 async def _chunks(model: Model, request: Request) -> AsyncGenerator[Chunk | Response, None]:
-    """The model's stream. Whatever its client library raises is logged, and becomes a ModelError."""
+    """The model's stream. Whatever its client library raises is logged, and becomes a ModelError.
+
+    Only the caller's own cancellation is raised as it is, and the end of this generator.
+    """
+    handing_on = False
     answer = model.stream(request)
     try:
         async for chunk in answer:
+            handing_on = True
             yield chunk
+            handing_on = False
     except ModelError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if handing_on or belongs_to_caller(error):
+            raise
         import logging
 
         logging.getLogger("toolcrib").exception("the model %s failed", model.name)

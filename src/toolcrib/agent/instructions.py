@@ -13,6 +13,7 @@ from typing import Any
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.messages import Message
 from toolcrib.toolbox import Toolbox
+from toolcrib.toolbox.foreign import ForeignCall
 
 __all__ = ["RunInstructions"]
 
@@ -41,7 +42,8 @@ class RunInstructions:
         given: Any = self._settings.instructions
         text = given() if callable(given) else given
         if isawaitable(text):
-            text = await text
+            grace = self._toolbox.registry.grace
+            text = await ForeignCall(text, None, grace)
         if not isinstance(text, str):
             raise TypeError(f"instructions: expected a text, got {type(text).__name__} {text!r:.80}")
         own = callable(given) or text != ""

@@ -26,7 +26,7 @@ from toolcrib.agent.streaming_turn import StreamingTurn
 from toolcrib.agent.text_stream import text_of
 from toolcrib.agent.transcript import TranscriptFile, recorder
 from toolcrib.call import CallKey, ToolCall
-from toolcrib.errors import ErrorCode
+from toolcrib.errors import ErrorCode, belongs_to_caller
 from toolcrib.events import (
     AnswerRestarted,
     Event,
@@ -49,6 +49,7 @@ from toolcrib.models.model import ModelError
 from toolcrib.prepared import Refused
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import Toolbox, ToolList, model_messages
+from toolcrib.toolbox.foreign import ForeignCall
 from toolcrib.toolbox.operator_log import unmasked
 from toolcrib.toolbox.suspension import Suspension
 
@@ -249,11 +250,6 @@ class Run:
             with inside:
                 async with deadline, self.box:
                     return await self._loop()
-        except asyncio.CancelledError:
-            outcome = self._finished(Reason.CANCELLED, "", "the run was cancelled")
-            if self._stopped:
-                return outcome
-            raise
         except ModelError as error:
             reason = Reason.TOO_LONG if error.too_long else Reason.MODEL_ERROR
             return self._finished(reason, "", str(error))
@@ -263,6 +259,14 @@ class Run:
                     Reason.BUDGET, "", f"{self.settings.budget.seconds:g} seconds have passed"
                 )
             self._finished(Reason.FAILED, "", f"{type(error).__name__}: {error}")
+            raise
+        except BaseException as error:
+            if not isinstance(error, asyncio.CancelledError) or not belongs_to_caller(error):
+                self._finished(Reason.FAILED, "", f"{type(error).__name__}: {error}".rstrip(": "))
+                raise
+            outcome = self._finished(Reason.CANCELLED, "", "the run was cancelled")
+            if self._stopped:
+                return outcome
             raise
         finally:
             self.box.forget(self.id)
@@ -336,9 +340,9 @@ class Run:
         streaming = StreamingTurn(self.id, self.turns, box.open_call, self._restarted, early_start)
         try:
             if self._cleared is None:
-                response = await self._read(request, streaming)
+                response = await self._read(request, streaming, tool_list)
             else:
-                read = partial(self._read, streaming=streaming)
+                read = partial(self._read, streaming=streaming, tool_list=tool_list)
                 response = await self._cleared.ask(request, read, self._note)
         except BaseException:
             await streaming.discard()
@@ -500,18 +504,17 @@ class Run:
         tool_list = await self.box.tool_list(run=self.id, deps=self.deps)
         return tool_list if self.settings.completion_tool else without_completion(tool_list)
 
-    async def _read(self, request: Request, streaming: StreamingTurn) -> Response:
+    async def _read(self, request: Request, streaming: StreamingTurn, tool_list: ToolList) -> Response:
         """Read the model's answer while it streams, with the partial arguments of its calls."""
-        partial_calls = streaming.early is not None or any(
-            self._wants_partials(spec.name) for spec in request.tools
-        )
+        partial_calls = streaming.early is not None or tool_list.takes_partials
         tell = self._tell if self.box.sink else None
         model = self.settings.model
         if self.box.telemetry.on:
             from toolcrib.agent.telemetry import traced_model
 
             model = traced_model(model, self.box)
-        return await read_answer(model, request, streaming, partial_calls, tell)
+        answer = read_answer(model, request, streaming, partial_calls, tell)
+        return await ForeignCall(answer, None, self.box.registry.grace)
 
     def _note(self, words: str) -> None:
         if self.box.sink:
@@ -532,11 +535,6 @@ class Run:
             if self.box.sink:
                 self.box.emit(self.id, TurnStarted(turn=self.turns))
         return self.turns
-
-    def _wants_partials(self, name: str) -> bool:
-        entry = self.box.registry.known(name)
-        definition = entry.definition() if entry is not None else None
-        return definition is not None and "on_partial" in definition.hooks
 
     def _answered(self, response: Response) -> Outcome:
         text = response.message.text

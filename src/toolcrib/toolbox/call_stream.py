@@ -94,16 +94,15 @@ async def open_call_stream(
 
     A name that is unknown, or a tool that cannot be made, is answered when the call is prepared.
     """
-    entry = await registry.entry(name)
     resolved: ResolvedTool | None = None
-    if entry is not None:
-        try:
+    try:
+        entry = await registry.entry(name)
+        if entry is not None:
             known = entry.definition()
             if known is None or "on_partial" in known.hooks:
                 instance, definition = await made(entry, PartialContext(key=key, tool=name, host=host))
                 resolved = ResolvedTool(entry, instance, definition)
-        except BaseException as problem:
-            if belongs_to_caller(problem):
-                raise
-            resolved = None
+    except BaseException as problem:
+        if belongs_to_caller(problem):
+            raise
     return CallStream(name, key, sink, host, resolved)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from toolcrib.errors import Cancelled
+from toolcrib.toolbox.task_groups import cancelled_by_task_group
 
 __all__ = ["Deadline", "DeadlinePassed", "NotStarted", "WillNotStop"]
 
@@ -90,6 +91,9 @@ class Deadline:
         task = self.task
         assert task is not None
         if isinstance(error, asyncio.CancelledError):
+            if not (self.expired or self.over) and cancelled_by_task_group(self.coro):
+                task.uncancel()  # nobody but the code itself asked for it
+                return self.coro.throw(error)
             if self.over:
                 raise WillNotStop(task.get_loop().create_task(_finish(self.coro, error)).done)
             if self.ctx is not None:

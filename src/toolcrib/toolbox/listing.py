@@ -10,7 +10,7 @@ from toolcrib.call import CallKey
 from toolcrib.compiling.definition import Definition
 from toolcrib.compiling.schema_params import SchemaParams
 from toolcrib.context import Context, Host
-from toolcrib.errors import ToolDefinitionError
+from toolcrib.errors import ToolDefinitionError, belongs_to_caller
 from toolcrib.spec import ToolSpec
 from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.decide import Decider
@@ -21,6 +21,8 @@ from toolcrib.toolbox.runs import Runs
 from toolcrib.toolbox.tool_list import ToolList
 
 __all__ = ["ToolLists"]
+
+DESCRIBING = 30.0  # seconds that a tool may take to say how it is described now
 
 
 class ToolLists:
@@ -64,10 +66,10 @@ async def _made(
     tool_list.dynamic = bool(tool_list.broken)  # a toolset that could not be listed may be there next turn
     entries, specs, known = tool_list.entries, tool_list.specs, registry.known
     for name in names:
-        entry = known(name) or await registry.entry(name)
-        if entry is None:
-            continue
         try:
+            entry = known(name) or await registry.entry(name)
+            if entry is None:
+                continue
             definition = entry.compiled or entry.definition()
             if definition is None:  # a factory, whose tool may be another one in the next run
                 tool_list.dynamic = True
@@ -85,10 +87,13 @@ async def _made(
                 spec = definition.spec if definition.facts.name == name else definition.spec.renamed(name)
             else:
                 continue
-        except Exception as problem:
-            tool_list.broken[name] = str(problem)
+        except BaseException as problem:
+            if belongs_to_caller(problem):
+                raise
+            tool_list.broken[name] = str(problem) or type(problem).__name__
             continue
         entries[name] = entry
+        tool_list.takes_partials |= entry.compiled is None or "on_partial" in entry.compiled.hooks
         if not spec.deferred:
             specs.append(spec)
     return tool_list
@@ -107,7 +112,7 @@ async def _described_now(
         described[entry] = definition
     try:
         if shows(definition.facts) and not (definition.unavailable and definition.unavailable(tool)):
-            return await _as_the_world_is(tool_list, entry.name, tool, definition, ctx)
+            return await _as_the_world_is(tool_list, entry, tool, definition, ctx)
         return None
     finally:
         if entry.owned:
@@ -128,22 +133,28 @@ async def _is_unavailable(
 
 
 async def _as_the_world_is(
-    tool_list: ToolList, name: str, tool: Any, definition: Definition, ctx: Context[Any]
+    tool_list: ToolList, entry: Entry, tool: Any, definition: Definition, ctx: Context[Any]
 ) -> ToolSpec:
     from dataclasses import replace
+
+    from toolcrib.toolbox.foreign import ForeignCall
+
+    name, grace = entry.name, entry.grace
 
     spec = definition.spec
     describe, narrow = definition.hooks.get("dynamic_description"), definition.hooks.get("dynamic_schema")
     description, schema = spec.description, spec.input_schema
     if describe is not None:
         said = describe(tool, ctx)
-        said = await said if inspect.isawaitable(said) else said
+        if inspect.isawaitable(said):
+            said = await ForeignCall(said, DESCRIBING, grace)
         description = said if said is not None else description
     if narrow is not None:
         from copy import deepcopy
 
         shaped = narrow(tool, deepcopy(schema), ctx)
-        shaped = await shaped if inspect.isawaitable(shaped) else shaped
+        if inspect.isawaitable(shaped):
+            shaped = await ForeignCall(shaped, DESCRIBING, grace)
         if shaped != schema:
             from toolcrib.schema.narrower import widening
 

@@ -16,9 +16,12 @@ from toolcrib.prepared import Lookups, Pending, Prepared, Ready, Refused, Resolv
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.closing import close_tool
+from toolcrib.toolbox.foreign import ForeignCall
 from toolcrib.toolbox.sendable import result_of
 
 __all__ = ["ExecutionThroughSteps", "prepare_through"]
+
+GRACE = 5.0  # seconds that a step around preparation may go on after it was cancelled
 
 
 async def prepare_through(
@@ -50,7 +53,9 @@ async def prepare_through(
                     raise RuntimeError(f"the call {key} is prepared already: next came too late")
                 issued.append(prepared)
             return prepared
-        answer: object = await steps[at](call, lambda changed: rest(at + 1, changed))
+        answer: object = await ForeignCall(
+            steps[at](call, lambda changed: rest(at + 1, changed)), None, GRACE
+        )
         if isinstance(answer, ToolResult):
             return Refused(call, key, result_of(answer))
         if isinstance(answer, Refused):  # one that the step keeps, perhaps, and gives again
@@ -263,7 +268,8 @@ class ExecutionThroughSteps:
             self._known.append(anew)
             return await rest(anew)
 
-        answer: object = await step(shown, next)
+        # What runs inside has its own grace; the step may take longer, but not for ever.
+        answer: object = await ForeignCall(step(shown, next), None, 3 * ready.tool.entry.grace)
         if not isinstance(answer, ToolResult):
             raise TypeError(f"a step around execution gives a ToolResult; got {answer!r}")
         return answer

@@ -24,3 +24,6 @@ class ToolList:
     turn_schemas: dict[str, SchemaParams] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     dynamic: bool = False
+    takes_partials: bool = (
+        False  # whether a tool, or what a factory may make, looks at arguments as they stream in
+    )

@@ -39,7 +39,6 @@ from toolcrib.toolbox.path import CallPath
 from toolcrib.toolbox.policy import Approver, Policy, PolicyRequest, as_policy
 from toolcrib.toolbox.prepare import Preparation
 from toolcrib.toolbox.preview import Previews
-from toolcrib.toolbox.provenance import of_messages
 from toolcrib.toolbox.registry import Registry
 from toolcrib.toolbox.report import Record, Report
 from toolcrib.toolbox.resolve import Resolver
@@ -51,11 +50,11 @@ from toolcrib.toolbox.telemetry import Telemetry
 from toolcrib.toolbox.threads import Portal, Workers
 from toolcrib.toolbox.tool_list import ToolList
 from toolcrib.toolbox.watching import Watched
+from toolcrib.toolbox.with_runs import WithRuns
 from toolcrib.toolset import ToolLike, Toolset, is_toolset
 
 if TYPE_CHECKING:
     from toolcrib.audit import AuditLog
-    from toolcrib.messages import Message
     from toolcrib.rules.limits import Limit
     from toolcrib.rules.rule import Rule
     from toolcrib.secrets import SecretStore
@@ -70,7 +69,7 @@ T = TypeVar("T")
 TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
 
 
-class Toolbox(Watched, Generic[Deps]):
+class Toolbox(Watched, WithRuns, Generic[Deps]):
     """A registry of tools and the path that their calls take; safe to share between threads and loops.
 
     Args:
@@ -484,36 +483,6 @@ class Toolbox(Watched, Generic[Deps]):
             import asyncio
 
             await asyncio.to_thread(self._portal.close)
-
-    def begin(self, run: str, messages: Iterable[Message], account: Any = None) -> None:
-        """Begin a run with these messages: their taint and the user's texts count for the policy's decisions.
-
-        A run within a call has the provenance of the run that it belongs to: its task is no user's text. `account` is
-        what runs within its calls are counted in.
-        """
-        self._runs.set_account(run, account)
-        if not self._decider.tracks_taint:
-            return
-        provenance = of_messages(messages)
-        if not self._runs.is_nested(run):
-            self._runs.set_provenance(run, provenance)
-        for tool in provenance.taint:
-            self._runs.add_taint(run, tool)
-
-    def forget(self, run: str) -> None:
-        """A run is over: drop what was remembered for it (always-answers, provenance, counts, event numbers)."""
-        self._runs.forget(run)
-        if self._limiter is not None:
-            self._limiter.forget(run)
-
-    @property
-    def tracks_taint(self) -> bool:
-        """Whether the policy looks at what came from outside."""
-        return self._decider.tracks_taint
-
-    def provenance(self, run: str) -> Provenance:
-        """The taint of a run and its user's texts; empty where no rule asks for them."""
-        return self._runs.provenance(run)
 
     def _deps(self, deps: Deps | None) -> Deps | None:
         return deps if deps is not None else self.deps

@@ -33,12 +33,16 @@ class ForeignError(Exception):
 class ForeignCall(Deadline, Generic[T]):
     """Awaits code of a user once. `seconds` is its deadline, None for none; `grace` how long it may take to stop.
 
-    It runs in the task of its caller, so that what was opened in that task can be closed in it.
+    It runs in the task of its caller, so that what was opened in that task can be closed in it. With `keeps_value`, a
+    value counts also while the caller is cancelled, who then has to raise that himself.
     """
 
-    __slots__ = ("seconds", "work")
+    __slots__ = ("keeps_value", "seconds", "work")
 
-    def __init__(self, work: Awaitable[T], seconds: float | None, grace: float) -> None:
+    def __init__(
+        self, work: Awaitable[T], seconds: float | None, grace: float, *, keeps_value: bool = False
+    ) -> None:
+        self.keeps_value = keeps_value
         self.work = work
         self.seconds = seconds
         self.grace = grace
@@ -68,7 +72,7 @@ class ForeignCall(Deadline, Generic[T]):
                 if self.task is not None:
                     self.disarm()
         except StopIteration as stop:
-            if self.interrupted:
+            if self.interrupted and not self.keeps_value:
                 raise asyncio.CancelledError from None
             value: T = stop.value
             return value

@@ -235,9 +235,7 @@ class CallPath:
         else:
             work = self._through_steps(executor, ready, deps, timeout)
         result = await work
-        to_raise, ready, inside = work.to_raise, work.ready, work.inner_calls
-        if inside:
-            self.runs.close_inner(ready.key)
+        to_raise, ready = work.to_raise, work.ready
         waits = False
         if self.runs.suspensions:
             suspension = self.runs.suspension(ready.key.run)
@@ -248,6 +246,8 @@ class CallPath:
             if self._took_in(ready) or work.outside:
                 result.outside = True
             self.report.ended(ready, result, self.timer() - started, work.problem, record)
+        if work.inner_calls:
+            self.runs.close_inner(ready.key)
         # Whatever closing does, what was done is recorded by now.
         if ready.tool.entry.owned or work.others:
             ended = [one for one in (ready, *work.others) if one not in self.runaway]

@@ -269,7 +269,8 @@ class ExecutionThroughSteps:
             return await rest(anew)
 
         # What runs inside has its own grace; the step may take longer, but not for ever.
-        answer: object = await ForeignCall(step(shown, next), None, 3 * ready.tool.entry.grace)
+        grace = 3 * ready.tool.entry.grace
+        answer: object = await ForeignCall(step(shown, next), None, grace, keeps_value=True)
         if not isinstance(answer, ToolResult):
             raise TypeError(f"a step around execution gives a ToolResult; got {answer!r}")
         return answer

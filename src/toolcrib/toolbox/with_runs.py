@@ -1,0 +1,51 @@
+"""The runs of a toolbox, as an agent begins and ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from toolcrib.messages import Message
+from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.provenance import of_messages
+from toolcrib.toolbox.runs import Limiter, Provenance, Runs
+
+__all__ = ["WithRuns"]
+
+
+class WithRuns:
+    """What remembers something of each run until it is over."""
+
+    _runs: Runs
+    _decider: Decider
+    _limiter: Limiter | None
+
+    def begin(self, run: str, messages: Iterable[Message], account: Any = None) -> None:
+        """Begin a run with these messages: their taint and the user's texts count for the policy's decisions.
+
+        A run within a call has the provenance of the run that it belongs to: its task is no user's text. `account` is
+        what runs within its calls are counted in.
+        """
+        self._runs.set_account(run, account)
+        if not self._decider.tracks_taint:
+            return
+        provenance = of_messages(messages)
+        if not self._runs.is_nested(run):
+            self._runs.set_provenance(run, provenance)
+        for tool in provenance.taint:
+            self._runs.add_taint(run, tool)
+
+    def forget(self, run: str) -> None:
+        """A run is over: drop what was remembered for it (always-answers, provenance, counts, event numbers)."""
+        self._runs.forget(run)
+        if self._limiter is not None:
+            self._limiter.forget(run)
+
+    @property
+    def tracks_taint(self) -> bool:
+        """Whether the policy looks at what came from outside."""
+        return self._decider.tracks_taint
+
+    def provenance(self, run: str) -> Provenance:
+        """The taint of a run and its user's texts; empty where no rule asks for them."""
+        return self._runs.provenance(run)

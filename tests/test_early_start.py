@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from toolcrib import Agent, Effect, Toolbox, ToolCall, tool
 from toolcrib.agent import Reason
-from toolcrib.events import AnswerRestarted, CallFinished, Event, TurnStarted
+from toolcrib.events import AnswerRestarted, CallEvent, CallFinished, Event, StatusBoard, TurnStarted
 from toolcrib.messages import (
     CallChunk,
     Chunk,
@@ -23,7 +25,7 @@ from toolcrib.messages import (
 )
 from toolcrib.models import ModelError
 
-Step = Chunk | Response | ModelError | asyncio.Event
+Step = Chunk | Response | Exception | asyncio.Event
 
 
 @dataclass
@@ -36,7 +38,7 @@ class Writing:
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk | Response]:
         for step in self.answers.pop(0):
-            if isinstance(step, ModelError):
+            if isinstance(step, Exception):
                 raise step
             if isinstance(step, asyncio.Event):
                 try:
@@ -246,6 +248,35 @@ async def test_an_answer_that_begins_again_voids_what_came() -> None:
     assert len(keys) == len(set(keys))
     assert [event.turn for event in events if isinstance(event, TurnStarted)] == [1, 2, 3]
     assert [result.text for message in outcome.messages for result in message.results] == ["saw sea"]
+
+
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize(
+    "rest",
+    [
+        [ModelError("overloaded")],
+        [RuntimeError("of the model's own")],
+        [RestartChunk("connection lost"), ModelError("overloaded")],
+        [RestartChunk("connection lost"), answer()],
+        [answer(LOOK, stop="length")],
+        [answer(LOOK)],
+        [answer(ToolCall("write", "{}", "c0"))],
+        [answer()],
+    ],
+)
+async def test_no_call_waits_for_ever_on_a_status_board(early: bool, rest: list[Any]) -> None:
+    watched = Watched()
+    started = [*call(0, "look", '{"at": "sea"}'), *call(1, "write", "{}"), CallChunk(2, "wr", "c2")]
+    model = Writing([[*started, *rest], said("done")])
+    run = Agent(model, watched.tools, early_start=early, autonomy="full").start("go")
+    events: list[Event] = [event async for event in run]
+    with suppress(RuntimeError):
+        await run
+    calls = [event for event in events if isinstance(event, CallEvent)]
+    board = StatusBoard(calls)
+    assert calls and all(status.state.terminal for status in board.statuses.values())
+    ends = Counter(event.key for event in calls if event.state.terminal)
+    assert set(ends.values()) == {1}
 
 
 async def test_the_last_call_of_an_answer_that_was_cut_off_has_no_result_of_its_own() -> None:

@@ -254,18 +254,21 @@ def test_a_board_keeps_calls_apart() -> None:
 # -- listeners
 
 
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit, KeyboardInterrupt, asyncio.CancelledError])
 async def test_a_slow_or_broken_subscriber_never_delays_or_breaks_a_call(
-    caplog: pytest.LogCaptureFixture,
+    kind: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
     release = threading.Event()
     seen: list[Event] = []
+    told: list[Event] = []
 
     def slow(event: Event) -> None:
         release.wait(20)
         seen.append(event)
 
     def broken(event: Event) -> None:
-        raise RuntimeError("broken subscriber")
+        told.append(event)
+        raise kind("broken subscriber")
 
     class Raising:
         def put(self, event: Event) -> None:
@@ -282,6 +285,7 @@ async def test_a_slow_or_broken_subscriber_never_delays_or_breaks_a_call(
         assert (await box.call("good", {})).text == "1"
     assert seen == []  # twenty calls ended while it was stuck on the first event
     assert other.flush(5)
+    assert told == log.events
     release.set()
     for _ in range(500):
         if len(seen) == len(log.events):

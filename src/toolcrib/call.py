@@ -7,6 +7,7 @@ The life of one call, as states of its `ToolStatus` (who moves it is in brackets
 | (none)  | arguments begin to stream, or the call is prepared | WAIT    |
 | WAIT    | more arguments, a question, `report` [tool, box]   | WAIT    |
 | WAIT    | refused, denied, cancelled [box]                   | ERROR   |
+| WAIT    | the answer breaks off: there is no result [box]    | ERROR   |
 | WAIT    | execution starts [box]                             | DOING   |
 | DOING   | `report`, retry [tool, box]                        | DOING   |
 | DOING   | result recorded, not an error [box]                | SUCCESS |

@@ -167,6 +167,8 @@ class CallEvent(Event):
 class StatusChanged(CallEvent):
     """A call changed its state, or its tool reported something. The end of a call is a CallFinished instead.
 
+    Only a call whose answer broke off while it streamed has no result, and ends with the state ERROR here.
+
     `title` is the tool's name for people; it comes with the first event of a call whose tool is known.
     """
 

@@ -297,7 +297,7 @@ class Run:
                 return self._answered(response)
             working = any(call.name != COMPLETION for call in calls)
             if working and (spent := self.account.spent()):
-                await streaming.discard()
+                await streaming.discard(told=True)
                 await self._refuse(calls, f"Not run: {spent}.")
                 return self._finished(Reason.BUDGET, response.message.text, spent)
             results = await self.execute(calls, tool_list, streaming, cut_off=was_cut_off(response))
@@ -391,7 +391,7 @@ class Run:
         whole = calls[:-1] if cut_off else calls
         last = streaming.streams.pop(len(whole), None)
         if last is not None:
-            await last.discard()
+            await last.discard(told=True)
         try:
             results = await self.box.call_turn(
                 whole,

@@ -60,15 +60,16 @@ class StreamingTurn:
             self.early = self._early_start(self.turn)
 
     async def drop_unknown(self, calls: list[ToolCall]) -> None:
-        """Forget streams of calls that are not in the whole answer."""
+        """Forget streams of calls that are not in the whole answer, and what was started of them."""
+        ended = set() if self.early is None else await self.early.discard(but=set(range(len(calls))))
         for index, stream in list(self.streams.items()):
             if index >= len(calls) or calls[index].name != stream.name:
-                await self.streams.pop(index).discard()
+                replaced = index < len(calls)  # by a call of another name, which has the same key
+                await self.streams.pop(index).discard(told=replaced or index in ended)
 
-    async def discard(self) -> None:
-        """Discard all calls: the answer will not come."""
-        streams, self.streams = list(self.streams.values()), {}
-        for stream in streams:
-            await stream.discard()
-        if self.early is not None:
-            await self.early.discard()
+    async def discard(self, *, told: bool = False) -> None:
+        """Discard all calls: the answer will not come. `told` says that each gets a result all the same."""
+        streams, self.streams = self.streams, {}
+        ended = set() if self.early is None else await self.early.discard()
+        for index, stream in streams.items():
+            await stream.discard(told=told or index in ended)

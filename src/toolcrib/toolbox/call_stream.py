@@ -17,6 +17,8 @@ from toolcrib.toolbox.registry import Entry, Registry, made
 
 __all__ = ["CallStream", "open_call_stream"]
 
+BROKE_OFF = "not run: the answer broke off"
+
 
 class CallStream:
     """One call while its arguments are being written; nothing is ever executed from it.
@@ -37,6 +39,7 @@ class CallStream:
             PartialContext(key=key, tool=name, host=host) if self._hook else None
         )
         self._json: JsonStream | None = JsonStream(events=bool(sink))
+        self._discarded = False
         if sink:
             title = resolved.definition.facts.title if resolved is not None else ""
             sink.emit(key.run, StatusChanged(key, name, CallState.WAIT, title=title))
@@ -79,9 +82,15 @@ class CallStream:
         taken, self._resolved = self._resolved, None
         return taken
 
-    async def discard(self) -> None:
-        """The call will not come: close the object that was made for it."""
+    async def discard(self, *, told: bool = False) -> None:
+        """The call will not come: close the object that was made for it, and end its status.
+
+        `told` says that listeners are told of the call's end elsewhere.
+        """
         self._json = self._hook = None
+        if self._sink and not told and not self._discarded:
+            self._sink.emit(self.key.run, StatusChanged(self.key, self.name, CallState.ERROR, BROKE_OFF))
+        self._discarded = True
         resolved, self._resolved = self._resolved, None
         if resolved is not None and resolved.entry.owned:
             await close_tool(resolved.entry, resolved.instance)

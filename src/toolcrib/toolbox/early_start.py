@@ -126,8 +126,12 @@ class EarlyStart:
         await asyncio.gather(*tasks, return_exceptions=True)
         self.release(record)
 
-    async def discard(self, *, but: frozenset[int] | set[int] = frozenset()) -> None:
-        """Discard the calls that were started, except some: cancel those that run, close their tools."""
+    async def discard(self, *, but: frozenset[int] | set[int] = frozenset()) -> set[int]:
+        """Discard the calls that were started, except some: cancel those that run, close their tools.
+
+        Returns which of them had come to a result, so that listeners were told of their end.
+        """
+        ended = set()
         for index in [index for index in self._started if index not in but]:
             _, prepared, task = self._started.pop(index)
             self._unrecorded = [item for item in self._unrecorded if item[0].index != index]
@@ -136,7 +140,10 @@ class EarlyStart:
                 await asyncio.gather(task, return_exceptions=True)
             elif not isinstance(prepared, Refused) and prepared.tool.entry.owned:
                 await close_tool(prepared.tool.entry, prepared.tool.instance)
+            if prepared.execution.result is not None:
+                ended.add(index)
         self._open = False
+        return ended
 
     def _keep(self, key: CallKey, result: ToolResult) -> None:
         if key.index not in self._started:

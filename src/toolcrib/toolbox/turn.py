@@ -80,14 +80,14 @@ class TurnCalls:
                 await early.stop(self._record)
             await self._answer_the_rest()
             for stream in self._streams.values():
-                await stream.discard()
+                await stream.discard(told=True)
             raise
         for index, original in originals.items():
             if self._results[index] is not None:
                 continue
             unused = self._streams.get(index)
             if unused is not None:
-                await unused.discard()
+                await unused.discard(told=True)
             same = self._results[original]
             assert same is not None
             if self._waits(self._keys[original]):  # so does this one, and has no result of its own

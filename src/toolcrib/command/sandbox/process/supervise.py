@@ -49,7 +49,7 @@ def supervise(
     kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.SET_PDEATHSIG, signal.SIGTERM)
     if has_ended(application):
-        return -signal.SIGTERM
+        return -int(signal.SIGTERM)
     child = os.fork()
     if child == 0:
         if not spare_detached:

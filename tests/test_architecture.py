@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -277,6 +278,40 @@ async def test_at_most_six_of_our_frames_stand_before_the_users_function(
     await box.call("made" if kind == "class" else "t", {"n": 1})
     assert len(seen) == 1
     assert len(seen[0]) <= 6, seen[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "most_files", "most_functions"),
+    [
+        ('{"n": 1}', 17, 25),
+        ('{"n": 1, "where": "caf\\u00e9 at 10:30"}', 18, 27),
+        ({"n": 1, "where": "at 10:30"}, 17, 26),
+    ],
+)
+async def test_a_valid_call_enters_few_of_our_functions(
+    given: str | dict[str, object], most_files: int, most_functions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from toolcrib.toolbox.telemetry import SDK
+
+    monkeypatch.delitem(sys.modules, SDK, raising=False)
+
+    async def work(n: int = 0, where: str = "") -> str:
+        return ""
+
+    box, call = Toolbox([tool(work, name="t", effect=Effect.READ, secrets=())]), toolcrib.ToolCall("t", given)
+    await box.call(call)
+    entered: list[tuple[str, str]] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(str(ROOT)):
+            entered.append((code.co_filename, code.co_qualname))
+
+    sys.setprofile(note)
+    await box.call(call)
+    sys.setprofile(None)
+    assert len({file for file, _ in entered}) <= most_files, entered
+    assert len(set(entered)) <= most_functions, entered
 
 
 # -- what importing costs

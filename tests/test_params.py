@@ -18,6 +18,7 @@ from tests.properties import examples
 from toolcrib import Effect, Toolbox
 from toolcrib.codecs.wire_json import wire_value
 from toolcrib.function import tool
+from toolcrib.json_text.lenient_reader import says_no_more
 from toolcrib.json_text.values import same_json
 
 READ = Effect.READ
@@ -356,6 +357,107 @@ async def test_what_would_lose_something_is_refused_for_every_effect(text: str) 
         result = await NUMBERS.call(name, text)
         assert result.code == "invalid_arguments"
         assert "exactly" in result.text or "twice" in result.text or "15 digits" in result.text
+
+
+class Part(BaseModel):
+    size: float = 0.0
+    note: str | None = None
+    inner: list["Part"] = []
+
+
+class Default(BaseModel):
+    part: Part = Part(size=1)
+    other: Part | None = None
+
+
+@tool(effect=READ, secrets=())
+def assemble(
+    count: int,
+    part: Part | None = None,
+    parts: list[Part] | None = None,
+    whole: Default | None = None,
+    ratio: float = 1,
+) -> str:
+    """Assemble parts."""
+    return "done"
+
+
+NUMBER_TEXTS = st.sampled_from(
+    [
+        "0",
+        "1",
+        "-1",
+        "0.5",
+        "1.50",
+        "1e3",
+        "1e-400",
+        "0.1234567890123456789",
+        "1234567890.1234567",
+        "12345678901234567",
+    ]
+)
+STRING_TEXTS = st.sampled_from(
+    ['""', '"a"', '"a:b"', '":"', '"\\u00e9"', '"é"', '"1e-4"', '"12345678901234567"', "null"]
+)
+
+
+def written_objects(fields: dict[str, st.SearchStrategy[str]]) -> st.SearchStrategy[str]:
+    """Objects of these fields as text, some of them with a key that stands twice."""
+    member = st.sampled_from(sorted(fields)).flatmap(
+        lambda name: st.tuples(
+            st.sampled_from([*[name] * 15, f"\\u{ord(name[0]):04x}{name[1:]}"]), fields[name]
+        )
+    )
+    written = st.lists(member, max_size=4).map(
+        lambda members: ", ".join(f'"{name}"{" " * (len(value) % 2)}: {value}' for name, value in members)
+    )
+    return written.map(lambda text: f"{{{text}}}")
+
+
+PART_TEXTS = written_objects({"size": NUMBER_TEXTS, "note": STRING_TEXTS})
+PART_TEXTS |= written_objects({"size": NUMBER_TEXTS, "inner": PART_TEXTS.map(lambda text: f"[{text}]")})
+PART_LISTS = st.lists(PART_TEXTS, max_size=2).map(lambda texts: f"[{', '.join(texts)}]")
+WHOLE_TEXTS = written_objects({"part": PART_TEXTS, "other": PART_TEXTS})
+ASSEMBLE_TEXTS = written_objects(
+    {
+        "count": st.just("1"),
+        "part": PART_TEXTS,
+        "parts": PART_LISTS,
+        "whole": WHOLE_TEXTS,
+        "ratio": NUMBER_TEXTS,
+    }
+).filter(lambda text: '"count"' in text)
+
+
+@examples(500)
+@given(ASSEMBLE_TEXTS)
+def test_what_is_read_without_care_says_no_more_than_was_read(text: str) -> None:
+    params = assemble.definition().params
+    try:
+        params.parse(text)
+    except ValueError:
+        return
+    assert says_no_more(text), text
+
+
+@each(
+    "fields",
+    [
+        '"ratio": 1e-400',
+        '"ratio": 0.1234567890123456789',
+        '"ratio": 12345678901234567',
+        '"part": {"size": 1, "size": 2}',
+        '"parts": [{"note": "a"}, {"note": "b", "note": "a"}]',
+        '"part": {"inner": [{"inner": [{"size": 1, "size": 2}]}]}',
+        '"whole": {"part": {"size": 2, "size": 3}}',
+        '"whole": {"other": {"note": null, "note": "a"}}',
+        '"part": null, "part": {}',
+    ],
+)
+async def test_what_models_of_floats_would_lose_is_refused(fields: str) -> None:
+    result = await Toolbox([assemble]).call("assemble", f'{{"count": 1, {fields}}}')
+    assert result.code == "invalid_arguments"
+    assert "exactly" in result.text or "twice" in result.text or "15 digits" in result.text
 
 
 async def test_a_key_that_stands_twice_with_one_value_is_an_edit() -> None:

@@ -113,4 +113,5 @@ def _needs_care(schema: Mapping[str, Any], tool: str) -> Callable[[str], Any] | 
         signs.append('""')
     if properties and schema.get("additionalProperties") is not False:
         signs += (f'"{re.escape(name)}"' for name in sorted(WRAPPERS | {tool}))
+        signs.append(r"\\u00[0-7]")  # which may be a letter of such a name
     return re.compile("|".join(signs)).search if signs else None

@@ -15,16 +15,18 @@ class Params(Protocol):
     """The source of a tool's arguments, as calls need it; `schema` is their canonical JSON Schema.
 
     `unsaid` has, by parameter, the sentences of its description that come from its type and not from its author.
+    `written_digits` says that the schema takes a decimal number as text, so that 1.50 may mean more than 1.5.
     """
 
     schema: dict[str, Any]
     unsaid: Mapping[str, Sequence[str]]
+    written_digits: bool
 
     def parse(self, text: str | bytes) -> Any:
         """The validated params of a JSON text. Strict: raises ValueError where the text does not fit.
 
-        It also raises ValueError for a str that, written anew, is not the same but for spaces: it may say more
-        than was read, as a key that stands twice does. Bytes are a text that was written anew already.
+        It also raises ValueError for a str that may say more than was read, as a key that stands twice does.
+        Bytes are a text that was written anew already.
         """
         ...
 

@@ -7,8 +7,12 @@ from typing import Any
 
 from toolcrib.errors import FieldError, ToolDefinitionError
 from toolcrib.field_errors import Failure, Member, field_errors
+from toolcrib.json_text.lenient_reader import says_no_more
+from toolcrib.json_text.values import has_decimal_text
 
 __all__ = ["SchemaParams"]
+
+SPACE = b" \n\r\t"
 
 
 class SchemaParams:
@@ -22,6 +26,7 @@ class SchemaParams:
         try:
             self._validator = offline_validator(raw)
             self.schema = clean(raw)
+            self.written_digits = has_decimal_text(self.schema)
         except Exception as problem:
             raise ToolDefinitionError(
                 f"tool {tool!r}: its JSON Schema cannot be used: {problem}"
@@ -37,8 +42,10 @@ class SchemaParams:
 
         value = from_json(text or "{}", allow_inf_nan=False)
         if isinstance(text, str) and text:
-            written = to_json(value).translate(None, b" \n\r\t")
-            if written != text.encode().translate(None, b" \n\r\t"):
+            anew = to_json(value).translate(None, SPACE)
+            if anew != text.encode().translate(None, SPACE) and not says_no_more(
+                text, written_digits=self.written_digits
+            ):
                 raise ValueError("the text may say more than was read")
         self.validate(value)
         return value

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import functools
-import re
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args, get_origin
+from typing import Any, Final, get_args, get_origin
 
 from pydantic import ValidationError
-from pydantic_core import SchemaValidator, core_schema, from_json, to_json
+from pydantic_core import SchemaValidator, core_schema
 
 from toolcrib.compiling.core_schema import core_schema_of, exact_floats, has_reference, has_type, strict
 from toolcrib.compiling.failures import failure
 from toolcrib.compiling.json_schema import json_schema_of, slim
+from toolcrib.compiling.key_count import key_counter
 from toolcrib.compiling.signature import unresolvable
 from toolcrib.compiling.typed_dicts import modern
 from toolcrib.compiling.unsaid import UNSAID, tell
 from toolcrib.errors import FieldError, ToolDefinitionError
 from toolcrib.field_errors import Failure, field_errors
+from toolcrib.json_text.lenient_reader import says_no_more
+from toolcrib.json_text.values import has_decimal_text
 from toolcrib.schema import clean
 
 __all__ = ["TypedParams"]
 
-LONG_NUMBER = re.compile(rb"[0-9]{16}")
+# A text without all but digits, points and exponents, in which each number stands alone between commas.
+PARTED = bytes(ord(",") if byte == ord(":") else byte for byte in range(256))
+OTHERS = bytes(byte for byte in range(256) if chr(byte) not in "0123456789.eE-,:")
+SAFE = 15  # digits that a float holds
+NONE: Final[list[bytes]] = []
 
 
 class TypedParams:
@@ -41,6 +47,8 @@ class TypedParams:
             name: node[UNSAID] for name, node in named.items() if UNSAID in node
         }
         self.schema = clean(tell(raw) if UNSAID in repr(raw) else raw)
+        self.written_digits = has_decimal_text(self.schema)
+        self._count_keys = None if self.written_digits else key_counter(core)
         self.schema.pop("description", None)  # a model's docstring is about the model; the tool has its own
         if self.schema.get("type") != "object":
             raise ToolDefinitionError(
@@ -94,14 +102,23 @@ class TypedParams:
 
     def parse(self, text: str | bytes) -> Any:
         given = self._validate(text or "{}", strict=True)
-        written = b""
-        if not isinstance(text, str):
-            written = text
-        elif text:
-            written = to_json(from_json(text), inf_nan_mode="null")
-            if written.translate(None, b" \n\r\t") != text.encode().translate(None, b" \n\r\t"):
+        tiny, long, integers = False, NONE, NONE  # numbers that a float may not hold, and what looks like one
+        if self._core is not None:
+            numbers = (text.encode() if isinstance(text, str) else text).translate(PARTED, OTHERS)
+            tiny = b"e-" in numbers or b"E-" in numbers  # 1e-400 is read as 0
+            long = [part for part in numbers.split(b",") if len(part) > SAFE]
+            integers = [part for part in long if b"." not in part] if long else NONE
+        if isinstance(text, str) and text:
+            plain = (
+                self._count_keys is not None
+                and "\\" not in text
+                and text.count(":") == self._count_keys(given)  # a colon in a string makes it more
+                and not tiny
+                and (not long or all(repr(float(part)).encode() == part for part in long if b"." in part))
+            )
+            if not plain and not says_no_more(text, written_digits=self.written_digits):
                 raise ValueError("the text may say more than was read")
-        if self._core is not None and LONG_NUMBER.search(written):
+        if integers and any(part.lstrip(b"-").isdigit() for part in integers):
             given = self._exact_floats()(text, strict=True)
         if self._reserved and any(name in given for name in self._reserved):
             raise ValueError("a name that is not the model's to give")

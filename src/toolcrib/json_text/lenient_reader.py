@@ -90,6 +90,29 @@ def read_strict_json(text: str) -> Any:
     return reading.value
 
 
+def says_no_more(text: str, *, written_digits: bool = False) -> bool:
+    """Whether JSON says no more than any reader takes from it: no key stands twice, and no number loses a digit.
+
+    With `written_digits`, a number must also be written as Python writes it, because its text may be wanted.
+    """
+
+    def members(pairs: list[tuple[str, Any]]) -> None:
+        if len(dict(pairs)) < len(pairs):
+            raise Unreadable("a key that stands twice")
+
+    def number(text: str) -> None:
+        if repr(float(text)) != text:
+            if written_digits:
+                raise Unreadable("a number whose text says more")
+            exact_number(text)
+
+    try:
+        json.loads(text, object_pairs_hook=members, parse_float=number, parse_constant=_not_finite)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _not_finite(text: str) -> Any:
     raise Unreadable(f"{text} is not a JSON number. Send a finite number, or leave the parameter out.")
 

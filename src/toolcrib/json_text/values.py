@@ -23,6 +23,11 @@ DURATION_TEXT: Final = rf"^P([0-9]+W|[0-9]+D({_OF_TIME})?|{_OF_TIME})$"
 """The pattern of a duration as text (ISO 8601), without years and months, whose lengths differ."""
 
 
+def has_decimal_text(schema: object) -> bool:
+    """Whether a schema has a place for a decimal number as text, whose digits all count."""
+    return repr(DECIMAL_TEXT) in repr(schema)
+
+
 def kind_of(value: object) -> str:
     """The JSON type of a Python value ("integer" apart from "number"); "value" for what is not JSON."""
     return next((kind for known, kind in _KINDS if isinstance(value, known)), "value")

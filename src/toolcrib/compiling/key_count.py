@@ -1,0 +1,132 @@
+"""How many keys the objects of validated params had, reckoned without looking at each value.
+
+A key that stands twice in a text is read once: a text with as many keys as its value had none that stood twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from toolcrib.compiling.core_schema import NOT_SCHEMA
+
+__all__ = ["key_counter"]
+
+FINITE: Final = frozenset({
+    *("typed-dict", "typed-dict-field", "model", "model-fields", "model-field", "dataclass", "dataclass-args"),
+    *("dataclass-field", "list", "tuple", "set", "frozenset", "dict", "union", "tagged-union", "nullable", "default"),
+    *("definitions", "definition-ref", "str", "int", "float", "bool", "none", "literal", "enum", "uuid", "url"),
+})  # fmt: skip
+MOST: Final = 10_000  # characters of an expression; a type that is used in many places makes it long
+
+
+def key_counter(core: Any) -> Callable[[Any], int] | None:
+    """A function of validated params that gives the number of keys which they came from, or a smaller one.
+
+    What it does not know (unions, dataclasses) counts as no key. None where a part of the schema may take a number
+    that is not finite. An expression is compiled, because a loop over the types would take longer than to validate.
+    """
+    if not _is_finite(core):
+        return None
+    terms = _Terms()
+    written = terms.of(core, "params") or "0"
+    if written == "len(params)":
+        return len
+    if len(written) > MOST:
+        return lambda params: 0
+    count: Callable[[Any], int] = eval(f"lambda params: {written}")  # made of names in quotes alone
+    return count
+
+
+def _is_finite(core: Any) -> bool:
+    """Whether all parts of a core schema are of types that are known to take no NaN and no infinity."""
+    if isinstance(core, list | tuple):
+        return all(map(_is_finite, core))
+    if not isinstance(core, dict):
+        return True
+    kind = core.get("type")
+    if (isinstance(kind, str) and kind not in FINITE) or core.get("allow_inf_nan") is True:
+        return False
+    return all(_is_finite(item) for key, item in core.items() if key not in NOT_SCHEMA)
+
+
+class _Terms:
+    """Writes the expressions; each is empty where there is nothing to count."""
+
+    def __init__(self) -> None:
+        self._definitions: dict[str, Any] = {}
+        self._inside: list[str] = []  # the references that are being followed
+        self._length = 0
+        self._depth = 0
+
+    def of(self, core: Any, value: str) -> str:
+        write = WRITERS.get(core.get("type"))
+        written = write(self, core, value) if write is not None and self._length <= MOST else ""
+        self._length += len(written)
+        return written
+
+    def definitions(self, core: Any, value: str) -> str:
+        self._definitions |= {definition["ref"]: definition for definition in core["definitions"]}
+        return self.of(core["schema"], value)
+
+    def reference(self, core: Any, value: str) -> str:
+        name = core["schema_ref"]
+        if name in self._inside or name not in self._definitions:
+            return ""
+        self._inside.append(name)
+        written = self.of(self._definitions[name], value)
+        self._inside.pop()
+        return written
+
+    def nullable(self, core: Any, value: str) -> str:
+        inner = self.of(core["schema"], value)
+        return inner and f"(0 if {value} is None else {inner})"
+
+    def default(self, core: Any, value: str) -> str:
+        """Only a default of None shows that the value may not be from the text."""
+        return self.nullable(core, value) if core.get("default", self) is None else ""
+
+    def items(self, core: Any, value: str) -> str:
+        self._depth += 1
+        item = f"item{self._depth}"
+        inner = self.of(core.get("items_schema", {}), item)
+        return inner and f"sum([{inner} for {item} in {value}])"
+
+    def typed_dict(self, core: Any, value: str) -> str:
+        terms = [f"len({value})"]
+        for name, field in core["fields"].items():
+            inner = field["schema"]
+            if inner.get("type") == "default":
+                if inner.get("default", self) is not None:
+                    return ""
+                terms.append(f"-({value}[{name!r}] is None)")  # which may be the default
+            read = f"{value}[{name!r}]" if field.get("required") or inner.get("type") == "default" else ""
+            if read and (term := self.of(inner, read)):
+                terms.append(f"+{term}")
+        return _sum(terms)
+
+    def model(self, core: Any, value: str) -> str:
+        inner = core["schema"]
+        if inner.get("type") != "model-fields" or any(core.get(key) for key in OWN_CODE):
+            return ""
+        terms = [f"len({value}.__pydantic_fields_set__)"]
+        for name, field in inner["fields"].items():
+            if term := self.of(field["schema"], f"{value}.__dict__[{name!r}]"):
+                terms.append(f"+{term}")
+        return _sum(terms)
+
+
+def _sum(terms: list[str]) -> str:
+    return terms[0] if len(terms) == 1 else f"({''.join(terms)})"
+
+
+OWN_CODE: Final = ("custom_init", "post_init", "root_model")  # with which a model may set its fields itself
+WRITERS: Final[Mapping[str, Callable[[_Terms, Any, str], str]]] = {
+    "definitions": _Terms.definitions,
+    "definition-ref": _Terms.reference,
+    "nullable": _Terms.nullable,
+    "default": _Terms.default,
+    "list": _Terms.items,
+    "typed-dict": _Terms.typed_dict,
+    "model": _Terms.model,
+}

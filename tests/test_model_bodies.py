@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from time import process_time
 from typing import Any
 
 import pytest
@@ -16,9 +18,10 @@ from tests.bedrock_wire import frame, framed
 from tests.cases import each
 from tests.test_model_classes import CLASSES, FRAMED, KEY, REQUEST
 from tests.wire_streams import STREAMS, Event
+from toolcrib import Agent
 from toolcrib.codecs import JSONEvents, JSONLines
 from toolcrib.messages import Response
-from toolcrib.models import ModelError, answer_body
+from toolcrib.models import Fallback, ModelError, Scripted, answer_body
 
 Send = Callable[[bytes], Awaitable[None]]
 Script = Callable[[Send], Awaitable[None]]
@@ -305,3 +308,39 @@ async def test_a_wait_of_an_hour_is_not_kept_and_told(name: str, stream: bool) -
         error = await failure_of(made(name, peer.address), stream=stream)
         assert peer.requests == 1
     assert "(it asks to wait 3600 s, but at most 60 s are waited)" in error.message
+
+
+async def test_a_heavy_answer_does_not_stop_the_loop() -> None:
+    logprobs = [{"token": "a", "logprob": -0.1234567}] * 100_000
+    choice = {"message": {"content": "Hello."}, "finish_reason": "stop", "logprobs": {"content": logprobs}}
+    heavy = json.dumps({"choices": [choice]}).encode()
+    longest, over = 0.0, asyncio.Event()
+
+    async def watch() -> None:
+        nonlocal longest
+        while not over.is_set():
+            before = asyncio.get_running_loop().time()
+            await asyncio.sleep(0)
+            longest = max(longest, asyncio.get_running_loop().time() - before)
+
+    async with fixed(heavy, "200 OK").serving() as peer, made("OpenAIChat", peer.address) as model:
+        await model.respond(REQUEST)  # makes the client
+        watching = asyncio.create_task(watch())
+        start = process_time()
+        gc.disable()  # a collection stops every thread
+        try:
+            answer = await model.respond(REQUEST)
+        finally:
+            gc.enable()
+            over.set()
+        spent = process_time() - start
+        await watching
+    assert len(answer.logprobs) == 100_000
+    assert longest < spent / 2
+
+
+async def test_what_an_agent_and_a_list_of_models_say_is_short() -> None:
+    long = [Scripted([{"error": "x" * 1_000_000}]) for _ in range(3)]
+    for model in (long[0], Fallback(long)):
+        outcome = await Agent(model).run("Hi")
+        assert 1_000 < len(outcome.detail) < 5_000

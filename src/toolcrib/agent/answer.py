@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 
 from toolcrib.agent.streaming_turn import StreamingTurn
 from toolcrib.agent.waiting import Waiting
+from toolcrib.codecs.codec import LONGEST_WORDS, shortened
 from toolcrib.errors import belongs_to_caller
 from toolcrib.events import Event, Notice, ReasoningDelta, TextDelta
 from toolcrib.messages import (
@@ -82,7 +83,8 @@ async def _chunks(model: Model, request: Request) -> AsyncGenerator[Chunk | Resp
             handing_on = True
             yield chunk
             handing_on = False
-    except ModelError:
+    except ModelError as error:
+        error.reworded(shortened(error.message, 2 * LONGEST_WORDS))
         raise
     except BaseException as error:
         if handing_on or belongs_to_caller(error):
@@ -90,7 +92,8 @@ async def _chunks(model: Model, request: Request) -> AsyncGenerator[Chunk | Resp
         import logging
 
         logging.getLogger("toolcrib").exception("the model %s failed", model.name)
-        raise ModelError(f"the model {model.name} failed: {error or type(error).__name__}") from error
+        words = shortened(str(error) or type(error).__name__)
+        raise ModelError(f"the model {model.name} failed: {words}") from error
     finally:
         closing = getattr(answer, "aclose", None)
         if closing is not None:

@@ -60,6 +60,12 @@ class ModelError(ToolcribError):
         self.partial = partial
         self.unread: ToolCall | None = None
 
+    def reworded(self, message: str) -> ModelError:
+        """This error with another message."""
+        self.message = message
+        self.args = (message,)
+        return self
+
     @property
     def too_long(self) -> bool:
         """Whether the request has more tokens than the model can read; no limit of tokens per minute is meant."""
@@ -148,10 +154,11 @@ def is_complete(decoder: Decoder) -> bool:
     return getattr(decoder, "complete", False) is True
 
 
-def shortened(words: str) -> str:
+def shortened(words: str, most: int = LONGEST_WORDS) -> str:
     """What a person and a log are shown of a provider's words."""
-    cut = len(words) - LONGEST_WORDS
-    return words if cut <= 0 else f"{words[:LONGEST_WORDS]}… ({cut:,} more characters)"
+    cut = len(words) - most
+    end = most - most // 10
+    return words if cut <= 0 else f"{words[:end]}… ({cut:,} more characters) …{words[end + cut :]}"
 
 
 def last_chunks(decoder: Decoder) -> list[Chunk]:

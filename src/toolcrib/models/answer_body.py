@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from toolcrib.codecs.codec import Decoder, ModelError, has_ended, is_complete
 from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.wire_json import wire_value
 
+T = TypeVar("T")
 MEBIBYTE = 1024 * 1024
 LONGEST_BODY = 32 * MEBIBYTE  # of an answer in one piece, which is parsed at once
 LONGEST_STREAM = 256 * MEBIBYTE  # of a streamed answer, whose events are parsed one by one
+HEAVY = 256 * 1024  # bytes that take so long to parse that it is done in a thread
 LONGEST_ERROR = 65_536  # bytes of an error's body that are read: what fails may be a page, or never end
 ERROR_SECONDS = 5.0  # for reading an error's body
 # After its stop reason an answer may bring its usage, which comes at once where it comes at all.
@@ -80,6 +82,11 @@ async def refuse_errors(response: Any) -> None:
     raise ErrorResponse(response, body or response.reason_phrase or "no words")
 
 
+async def parsed(read: Callable[[bytes], T], data: bytes, size: int) -> T:
+    """What `read` makes of the data, in a thread if `size` bytes have to be parsed, so that the event loop goes on."""
+    return await asyncio.to_thread(read, data) if size > HEAVY else read(data)
+
+
 async def read_body(raw: RawResponse) -> bytes:
     """The whole body of an answer in one piece.
 
@@ -113,9 +120,11 @@ def _end_if_whole(data: bytearray, silence: asyncio.Timeout) -> None:
 
 
 def _is_whole(data: bytearray) -> bool:
-    """Whether this is a complete JSON object, after which nothing can come."""
-    if not data.rstrip().endswith(b"}"):
+    """Whether this is a complete JSON object, after which nothing can come. Of a heavy one the braces are counted."""
+    if not data.rstrip().endswith(b"}") or (len(data) > HEAVY and data.count(b"{") != data.count(b"}")):
         return False
+    if len(data) > HEAVY:
+        return True
     try:
         return isinstance(wire_value(bytes(data)), dict)
     except (ValueError, RecursionError):
@@ -143,7 +152,7 @@ class StreamedBody:
 
     async def events(self) -> AsyncGenerator[dict[str, Any]]:
         """The events, for the decoder to be fed with one by one."""
-        loop, size, over = asyncio.get_running_loop(), 0, False
+        loop, size, pending, over = asyncio.get_running_loop(), 0, 0, False
         ends: float | None = None  # the wait for what may follow a stop reason
         while not over:
             try:
@@ -155,7 +164,8 @@ class StreamedBody:
                 else:
                     size += len(data)
                     self._keep(data, size)
-                    found = self._reader.feed(data)
+                    pending += len(data)
+                    found = await parsed(self._reader.feed, data, pending)
             except Exception:
                 if has_ended(self._decoder):
                     return
@@ -165,6 +175,7 @@ class StreamedBody:
                 yield event
                 if event.get(DONE) or is_complete(self._decoder):
                     return
+            pending = 0 if found else pending
             if found:  # comments that keep the connection open are not waited for
                 ends = loop.time() + LAST_WORDS if has_ended(self._decoder) else None
 

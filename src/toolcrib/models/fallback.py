@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Iterable
 from typing import Any, Self
 
+from toolcrib.codecs.codec import LONGEST_WORDS, shortened
 from toolcrib.messages import Chunk, FallbackChunk, NoticeChunk, Request, Response, RestartChunk, RetryChunk
 from toolcrib.models.model import Model, ModelError
 
@@ -94,8 +95,11 @@ class Fallback:
     def _nobody(self, errors: list[ModelError]) -> ModelError:
         if len(errors) == 1:
             return errors[0]
+        most = LONGEST_WORDS // len(errors)
         said = "; ".join(
-            error.message if model.name in error.message else f"{model.name}: {error.message}"
+            shortened(
+                error.message if model.name in error.message else f"{model.name}: {error.message}", most
+            )
             for model, error in zip(self.models, errors, strict=True)
         )
         last = errors[-1]

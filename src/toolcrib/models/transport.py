@@ -28,7 +28,14 @@ from toolcrib.codecs.unread_calls import answer_to
 from toolcrib.codecs.wire_json import encodable, own_extras, wire_value, with_extras
 from toolcrib.mending import mend, told
 from toolcrib.messages import Chunk, Message, NoticeChunk, Request, Response, RestartChunk, RetryChunk
-from toolcrib.models.answer_body import ErrorResponse, EventReader, RawResponse, StreamedBody, read_body
+from toolcrib.models.answer_body import (
+    ErrorResponse,
+    EventReader,
+    RawResponse,
+    StreamedBody,
+    parsed,
+    read_body,
+)
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced
 from toolcrib.models.providers import Missing
@@ -201,8 +208,7 @@ class Transport:
             log.warning(words, error.message, delay, attempt + 1, self.retry.attempts)
             return delay
         if error.retry_after:
-            error.message += f" (it asks to wait {error.retry_after:g} s, but {why})"
-            error.args = (error.message,)
+            error.reworded(f"{error.message} (it asks to wait {error.retry_after:g} s, but {why})")
         raise error
 
     async def _streamed(self, client: Any, request: Request) -> AsyncGenerator[Chunk | Response, None]:
@@ -229,7 +235,11 @@ class Transport:
                             for chunk in decoder.feed(event):
                                 yield chunk
                     plain = answer.plain
-                whole = None if plain is None else self._whole(plain, request)
+                whole = (
+                    None
+                    if plain is None
+                    else await parsed(partial(self._whole, request=request), plain, len(plain))
+                )
                 for chunk in last_chunks(decoder) if whole is None else chunks_of(whole):
                     yield chunk
                 response = whole or self._priced(decoder.finish())
@@ -251,7 +261,7 @@ class Transport:
         try:
             async with self._send(client, body) as raw:
                 data = await read_body(raw)
-            return self._whole(data, request)
+            return await self._read(data, request)
         except ModelError as known:
             raise self._named(known) from None
         except Exception as problem:
@@ -336,6 +346,9 @@ class Transport:
             import_module(name)
         return self._make_client()
 
+    async def _read(self, data: bytes, request: Request) -> Response:
+        return await parsed(partial(self._whole, request=request), data, len(data))
+
     def _whole(self, data: bytes, request: Request) -> Response:
         try:
             body = wire_value(data)
@@ -396,9 +409,7 @@ class Transport:
     def _named(self, error: ModelError) -> ModelError:
         """A codec's error as a person may see it, with the model's name, which the codec does not know."""
         words = self._shown(error.message)
-        error.message = words if self.name in words else f"{self.name}: {words}"
-        error.args = (error.message,)
-        return error
+        return error.reworded(words if self.name in words else f"{self.name}: {words}")
 
     def _keys(self) -> set[str]:
         with self._clients_lock:

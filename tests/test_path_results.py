@@ -12,6 +12,7 @@ import stat
 import threading
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -638,3 +639,24 @@ def test_a_class_may_give_an_output_schema() -> None:
 def test_an_output_schema_that_is_none_is_a_type_error_at_once(wrong: Any) -> None:
     with pytest.raises(TypeError, match="output_schema"):
         tool(lambda: 1, name="look", effect=READ, secrets=(), output_schema=wrong)
+
+
+async def test_a_long_text_that_the_disk_cannot_take_leaves_no_file(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    result = await box_giving(LINES, overflow=tmp_path).call("give", {})
+    assert result.full_output == "" and "cut here" in result.text
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("free", "kept"), [(10_000_000, False), (30_000_000, True)])
+async def test_a_long_text_leaves_the_disk_some_room(
+    free: int, kept: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(total=10**12, free=free))
+    result = await box_giving(LINES, overflow=tmp_path).call("give", {})
+    assert bool(result.full_output) is kept

@@ -72,12 +72,19 @@ def locked(fd: int) -> Generator[None]:
 
 
 def write_new_private_file(path: Path, data: bytes) -> None:
-    """Write a file that does not exist yet, on disk when this returns. Raises OSError, FileExistsError if it exists."""
+    """Write a file that does not exist yet, on disk when this returns. Raises OSError, FileExistsError if it exists.
+
+    There is no file if it could not be written whole.
+    """
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def replace_private_file(path: Path, data: bytes) -> None:

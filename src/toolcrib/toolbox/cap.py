@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["cap", "cut_middle"]
 
 MAX_OFFLOAD = 10_000_000  # bytes of a long output that are kept in its file
+ROOM_LEFT = 16 << 20  # bytes of the disk that long outputs leave to others, or a twentieth of a small one
 HEAD_SHARE = 2 / 3  # of what may be shown, the part that comes from the beginning
 
 
@@ -115,14 +115,22 @@ def _offload(text: str, folder: Path | None, stem: str) -> str:
     if len(data) > MAX_OFFLOAD:
         note = f"\n[only the first {MAX_OFFLOAD:,} of {len(data):,} bytes were kept]\n".encode()
         data = data[:MAX_OFFLOAD].decode("utf-8", "ignore").encode() + note
-    from toolcrib.private_files import OPEN_FLAGS
+    from toolcrib.private_files import write_new_private_file
 
+    path = folder / f"{stem}.txt"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = folder / f"{stem}.txt"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+        if not _has_room(folder, len(data)):
+            return ""
+        write_new_private_file(path, data)
     except OSError:
         return ""
     return str(path)
+
+
+def _has_room(folder: Path, size: int) -> bool:
+    """Whether the disk has room for a file and for those who write after it: a transcript and an audit log need little."""
+    import shutil
+
+    disk = shutil.disk_usage(folder)
+    return disk.free - size >= min(ROOM_LEFT, disk.total // 20)

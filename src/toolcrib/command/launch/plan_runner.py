@@ -143,7 +143,12 @@ async def _connected(stages: Sequence[Stage], state: _State, streams: Streams) -
     for index in range(len(stages)):
         reading = source
         if index + 1 < len(stages):
-            source, writing = os.pipe()
+            try:
+                source, writing = os.pipe()
+            except OSError:
+                for end in owned:
+                    os.close(end)
+                raise
             owned += [source, writing]
             ends.append((reading, writing))
         else:

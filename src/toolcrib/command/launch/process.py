@@ -60,8 +60,11 @@ async def run_process(
 
     started = time.monotonic()
     mark = secrets.token_hex(16)
+    output = BoundedOutput(keep)
     read_end, write_end = os.pipe()
+    pipe: OutputPipe | None = None
     try:
+        pipe = OutputPipe(read_end, output, on_output)
         child, cancelled = await start_process(
             argv,
             cwd=cwd,
@@ -72,13 +75,14 @@ async def run_process(
         if on_start is not None:
             on_start()
     except BaseException:
-        os.close(read_end)
+        if pipe is None:
+            os.close(read_end)
+        else:
+            pipe.close()
         raise
     finally:
         os.close(write_end)
-    output = BoundedOutput(keep)
     tree = ProcessTree(child.pid, f"{MARK}={mark}".encode(), os.fstat(read_end).st_ino)
-    pipe = OutputPipe(read_end, output, on_output)
     code: int | None = None
     left = 0
     try:

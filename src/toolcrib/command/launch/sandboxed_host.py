@@ -54,10 +54,19 @@ async def run_as_plan(
     started = time.monotonic()
     output = BoundedOutput(keep)
     read_end, write_end = os.pipe()
-    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    own_errors = _non_blocking(write_end)
-    host.output_inode, host.for_programs = os.fstat(read_end).st_ino, {own_errors: write_end}
-    pipe = OutputPipe(read_end, output, on_output)
+    ours = {read_end, write_end}
+    try:
+        nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        ours.add(nothing)
+        own_errors = _non_blocking(write_end)
+        ours.add(own_errors)
+        host.output_inode, host.for_programs = os.fstat(read_end).st_ino, {own_errors: write_end}
+        pipe = OutputPipe(read_end, output, on_output)
+        ours.remove(read_end)
+    except BaseException:
+        for fd in ours:
+            os.close(fd)
+        raise
     code: int | None = None
     try:
         code = await run_plan(
@@ -66,7 +75,7 @@ async def run_as_plan(
     except TimeoutError:
         pass
     finally:
-        for fd in {nothing, write_end, own_errors}:
+        for fd in ours:
             os.close(fd)
         try:
             await host.end_all()

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from toolcrib.command.sandbox.egress import Resolver
 
+DESCRIPTORS = 32  # that a launch may need at one time, and those of its process
+
 
 class BackendOptions(TypedDict, total=False):
     """Options of every back end.
@@ -108,11 +110,12 @@ class ConfiningSandbox:
         if not self.level.covers(level):
             raise SandboxError("a command cannot be given more than its sandbox was made for")
         self.check_available()
+        _check_descriptors()
         view = self.view(level)
         launch = Launch(list(argv), dict(env), cwd)
         launch.on_close.append(self.scratch.keep_alive)
-        launch.on_close += self.repositories.watch(view.writable(level))
         try:
+            launch.on_close += self.repositories.watch(view.writable(level))
             self.confine(launch, view, level)
         except BaseException:
             launch.close()
@@ -124,3 +127,18 @@ class ConfiningSandbox:
         return find_denial(
             returncode, output, launch, view=self.view, level=self.level, conceals=self.conceals
         )
+
+
+def _check_descriptors() -> None:
+    """Raises OSError where too few descriptors are left.
+
+    A folder that cannot be opened counts as one that nobody may enter, and would not be protected.
+    """
+    spare: list[int] = []
+    try:
+        spare.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        while len(spare) < DESCRIPTORS:
+            spare.append(os.dup(spare[0]))
+    finally:
+        for fd in spare:
+            os.close(fd)

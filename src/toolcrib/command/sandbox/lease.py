@@ -13,6 +13,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
@@ -30,7 +31,10 @@ def lease_new_folder(place: str, prefix: str) -> tuple[str, int]:
         fd = _lock(path)
         if fd is not None:
             return path, fd
-        # Between the two steps another process took the folder for one that was left behind, and removed it.
+        # Between the two steps another process took the folder for one that was left behind, and removed it; or no
+        # descriptor is left, and the empty folder goes.
+        with suppress(OSError):
+            os.rmdir(path)
     raise OSError(f"no folder of ours can be kept in {place}")
 
 

@@ -129,7 +129,7 @@ def _offload(text: str, folder: Path | None, stem: str) -> str:
 
 
 def _has_room(folder: Path, size: int) -> bool:
-    """Whether the disk has room for a file and for those who write after it: a transcript and an audit log need little."""
+    """Whether the disk has room for a file, and for those who write after it, such as an audit log."""
     import shutil
 
     disk = shutil.disk_usage(folder)

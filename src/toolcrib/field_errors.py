@@ -124,7 +124,8 @@ def _located(schema: Mapping[str, Any], value: Any, failure: Failure) -> _Failed
             continue
         owner = _nearest_form(node, value, schema)
         node = step(owner, item, schema)
-        value = value[item] if inside else None
+        held: Any = value
+        value = held[item] if inside else None
         path.append(item)
     return _Failed(failure, tuple(path), resolve(node, schema), value, owner, tuple(members))
 

@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -147,7 +147,7 @@ def remove_in(folder: FolderHandle, name: str) -> None:
 
 
 @contextmanager
-def scanned(folder: FolderHandle) -> Iterator[Iterator[os.DirEntry[str]]]:
+def scanned(folder: FolderHandle) -> Generator[Iterator[os.DirEntry[str]]]:
     """The entries of a folder, in no order. Raises OSError."""
     with os.scandir(folder) as found:
         yield found

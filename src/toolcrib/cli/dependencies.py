@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -38,7 +38,7 @@ def load_factory(reference: str | None) -> Factory | None:
 
 
 @asynccontextmanager
-async def dependencies(factory: Factory | None) -> AsyncIterator[Any]:
+async def dependencies(factory: Factory | None) -> AsyncGenerator[Any]:
     """What the factory returns, or yields once and closes afterwards; None without a factory.
 
     Raises Problem if the factory fails.
@@ -57,7 +57,7 @@ async def dependencies(factory: Factory | None) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def _naming_failures(opened: Any) -> AsyncIterator[Any]:
+async def _naming_failures(opened: Any) -> AsyncGenerator[Any]:
     """Enter and leave; a failure to enter is a Problem that says so."""
     try:
         made = await opened.__aenter__()
@@ -75,13 +75,13 @@ async def _naming_failures(opened: Any) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def _as_async(opened: Any) -> AsyncIterator[Any]:
+async def _as_async(opened: Any) -> AsyncGenerator[Any]:
     with opened as made:
         yield made
 
 
 @asynccontextmanager
-async def _returned(factory: Factory) -> AsyncIterator[Any]:
+async def _returned(factory: Factory) -> AsyncGenerator[Any]:
     made = factory()
     yield await made if inspect.isawaitable(made) else made
 

@@ -69,7 +69,7 @@ class AnthropicMessagesCodec:
         self.provider = provider
         self.dialect = dialect
         self.max_tokens = max_tokens
-        self.cache = cache
+        self.cache: CacheLifetime | None = cache
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /v1/messages`."""

@@ -74,7 +74,7 @@ class BedrockConverseCodec:
         self, provider: str = "bedrock", *, dialect: str | None = None, cache: CacheLifetime | None = None
     ) -> None:
         self.provider = provider
-        self.cache = cache
+        self.cache: CacheLifetime | None = cache
         self.dialect = dialect or "bedrock"
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:

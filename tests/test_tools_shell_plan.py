@@ -393,13 +393,80 @@ async def test_git_runs_nothing_of_the_repository(ws: Workspace, hostile: Path, 
     assert not (hostile / "ran").exists()
 
 
-@pytest.mark.parametrize("command", ["cat < out/x", "cd out && ls"])
-async def test_no_link_leads_a_plan_out(ws: Workspace, command: str, tmp_path: Path) -> None:
+async def test_no_link_leads_a_plan_out(ws: Workspace, tmp_path: Path) -> None:
     (tmp_path / "x").write_text("outside\n")
     (Path(ws.root.path) / "out").symlink_to(tmp_path)
     recording = Recording()
-    assert "exit code 1" in await sh(ws, recording, command)
+    assert "exit code 1" in await sh(ws, recording, "cat < out/x")
     assert recording.launched == []
+
+
+LINKED = """cat safe.txt|cat ./safe.txt|cat sub/../safe.txt|head -1 notes.txt|grep x safe.txt|wc -l s*.txt|cat sub/*.c|sort < a.txt safe.txt
+cat out/x|ls out|cd out && ls|cat sub/far/x|grep -R x sub|grep -R x .|diff -r sub build|find . -name '*.txt' -exec cat {} +
+find . -type f -o -name safe.txt -exec cat {} +|find sub -print0 | xargs -0 cat|timeout 5 cat safe.txt|bash -c 'cat safe.txt'
+(cd sub && cat ../safe.txt)|cd sub && cat x.c|cat a.txt && cat safe.txt|echo "$(cat safe.txt)"|awk 1 safe.txt|sed -n 1p safe.txt
+diff a.txt safe.txt|base64 safe.txt|cat chain.txt|cat hop/safe.txt|find out/ -name x|jq . safe.txt|od -c notes.txt""".replace(
+    "\n", "|"
+)
+NOT_LINKED = """cat a.txt|cat inside.txt|grep -r x .|ls -la sub|readlink safe.txt|realpath out|test -L safe.txt|stat notes.txt|wc -l a*.txt
+find . -type f -exec cat {} +|find . -type f -print0 | xargs -0 wc -l|find . -name '*.txt'|cat inner/b.c|grep -R x inner""".replace(
+    "\n", "|"
+)
+
+
+@pytest.fixture
+def linked(ws: Workspace, tmp_path: Path) -> Workspace:
+    """A workspace with links to secrets and to the outside, and some that stay inside."""
+    root = Path(ws.root.path)
+    (tmp_path / "x").write_text("outside\n")
+    (root / ".env").write_text("outside=1\n")
+    (root / "inner").mkdir()
+    (root / "inner" / "b.c").symlink_to("../sub/b.c")
+    for name, target in {
+        "safe.txt": ".env", "notes.txt": str(tmp_path / "x"), "out": str(tmp_path), "sub/far": "../../", "chain.txt": "safe.txt",
+        "hop": ".", "inside.txt": "a.txt", "sub/x.c": "../.env",
+    }.items():  # fmt: skip
+        (root / name).symlink_to(target)
+    return ws
+
+
+async def test_a_command_asks_where_a_link_leads_to_what_would_ask(linked: Workspace) -> None:
+    box = boxed(linked, policy="supervised")
+    commands = [command.replace("\0", "|") for command in LINKED.replace(" | ", " \0 ").split("|")]
+    unasked = [command for command in commands if isinstance(await prepared(box, command), Ready)]
+    # A redirection follows no link, so that command fails.
+    assert unasked == []
+    commands = [command.replace("\0", "|") for command in NOT_LINKED.replace(" | ", " \0 ").split("|")]
+    asks = [command for command in commands if not isinstance(await prepared(box, command), Ready)]
+    assert asks == []
+
+
+async def test_a_question_about_a_link_says_where_it_leads(linked: Workspace) -> None:
+    pending = await prepared(boxed(linked, policy="supervised"), "cat safe.txt")
+    assert isinstance(pending, Pending)
+    assert "safe.txt -> .env" in str(pending.question)
+    refused = await boxed(linked, policy="read_only").call("shell", {"command": "cat notes.txt"})
+    assert refused.is_error
+    full = await boxed(linked, policy="full").call("shell", {"command": "cat safe.txt"})
+    assert "outside=1" in full.text
+
+
+async def test_a_link_that_appears_after_the_decision_is_not_followed(linked: Workspace) -> None:
+    box = boxed(linked, policy="supervised")
+    root = Path(linked.root.path)
+    for command, name in (
+        ("cat a.txt", "a.txt"),
+        ("cat sub/*", "sub/new"),
+        ("cat $(find sub -name new)", "sub/new"),
+    ):
+        (root / "sub" / "far").unlink(missing_ok=True)
+        (root / "sub" / "x.c").unlink(missing_ok=True)
+        (root / "sub" / "new").unlink(missing_ok=True)
+        ready = await prepared(box, command)
+        assert isinstance(ready, Ready), command
+        (root / name).unlink(missing_ok=True)
+        (root / name).symlink_to(root / ".env")
+        assert "outside=1" not in (await box.execute(ready)).text
 
 
 async def test_a_link_is_no_other_name_for_a_folder(ws: Workspace) -> None:

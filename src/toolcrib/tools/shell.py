@@ -11,17 +11,18 @@ Every process of the machine can read a command line, so a reference to a secret
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field, PrivateAttr
 
-from toolcrib.access import Access
+from toolcrib.access import Access, Reach
 from toolcrib.command.explain import (
     MAX_PERMISSIONS,
     PermissionEscalation,
@@ -32,6 +33,7 @@ from toolcrib.command.explain import (
     sandbox_sentences,
 )
 from toolcrib.command.judge import Judgement, accesses_of, judge, paths, why
+from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.repository_history import REMOVES_HISTORY, removes_history
 from toolcrib.command.launch import (
     CommandLine,
@@ -49,6 +51,7 @@ from toolcrib.question import Doubt, Preview
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.variables import PREFIX, as_variables
 from toolcrib.tool import Tool
+from toolcrib.tools.workspace_paths import WORDS
 from toolcrib.visible import spelled_out
 
 if TYPE_CHECKING:
@@ -179,7 +182,8 @@ class Shell(
         unasked = judgement.verdict != "plain" or confined
         found = accesses_of(command.text, judgement, command.folder, unasked=unasked)
         to_decide = self._denied_paths.accesses_to_decide(found, judgement, sandbox)
-        return tuple(self.workspace.with_targets(to_decide))
+        leads = (_through_link(target) for target in judgement.leads)
+        return (*self.workspace.with_targets(to_decide), *leads)
 
     def doubt(self, params: ShellParams) -> Doubt | None:
         command = self._judge(params)
@@ -212,7 +216,14 @@ class Shell(
         if place.root is not self.workspace.root:
             return _judged(params.command, self.workspace.root.path, place.shown, False)
         inside = paths.objection(place.path) is None
-        return _judged(params.command, self.workspace.root.path, place.path, inside)
+        root = self.workspace.root.path
+        command = _judged(params.command, root, place.path, inside)
+        if command.judgement.verdict != "plain":
+            return command
+        folder = str(Path(root, place.path))
+        # Where names lead is looked up each time, and again by the plan just before a program starts.
+        judgement = judge(command.text, workspace=folder, links=Links(root, folder))
+        return replace(command, judgement=judgement)
 
     def _sandbox_now(self) -> Sandbox:
         """The sandbox at the level of the workspace. Raises SandboxError if it cannot keep to that."""
@@ -290,6 +301,9 @@ class Shell(
     ) -> tuple[Finished, Denial | None]:
         """One run of the command to its end, and what the sandbox refused it."""
         command = self._judge(params)
+        for target in command.judgement.leads:
+            if not reporter.ctx.permits(_through_link(target)):
+                raise ToolError(WORDS[errno.ESTALE].format(path=target))
         sandbox = await self._denied_paths.hide(reporter.ctx, sandbox, params.command, command.judgement)
         if missing := [name for name in command.secrets.values() if name not in params._secrets]:
             raise ToolError(f"Nothing was run: the secret {missing[0]!r} has no value here.")
@@ -312,6 +326,11 @@ class Shell(
         except OSError as refused:
             raise ToolError(f"The command could not be started: {refused.strerror}.") from None
         return finished, explain_failure(finished, sandbox, command.judgement, params.command)
+
+
+def _through_link(target: str) -> Access:
+    """The access to what a link among the operands of a command leads to: a person decides on it by its own name."""
+    return Access(Reach.READ, target, real=True, secret=True)
 
 
 @lru_cache(64)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolcrib.command.judge import paths
+from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.recognise import Recognised, recognise
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Word
@@ -39,11 +40,23 @@ def objection_to_expanded(
     before = {(touched.path, touched.access) for touched in proved.operands}
     may = {touched.access for touched in proved.operands}
     known = set(names)
-    for path, access, _, contents in became.operands:
+    for path, access, _, contents, *_ in became.operands:
         stands_for = (path, access) in before or (path in known and access in may)
         wrong = paths.objection(paths.relative(path, root), contents=contents)
         if not stands_for or (wrong is not None and path in known):
             return f"{argv[0]}: not run, for {wrong or f'{path} would be touched by it, which nobody judged'}"
+    return None
+
+
+def objection_to_links(argv: Sequence[str], links: Links) -> str | None:
+    """Why a command that runs unasked must not be started, because of where its operands lead by now, or None."""
+    known = _recognised([Word((text,) if text else ()) for text in argv])
+    if known is None or not known.usage.runs_unasked:
+        return None
+    for touched in known.operands:
+        if touched.opens:
+            for _, wrong in links.objections(touched.path, contents=touched.contents):
+                return f"{argv[0]}: not run, for {wrong}"
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from toolcrib.command.judge import paths, variables
+from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.recognise import DOES, Recognised, recognise
 from toolcrib.command.not_proved import NotProved, UnknownProgram
@@ -35,11 +36,13 @@ class JudgedCommand:
 class PlanJudge:
     """Collects the judged commands of a plan. `workspace` is the absolute path of the workspace, if it is known."""
 
-    __slots__ = ("parts", "workspace")
+    __slots__ = ("leads", "links", "parts", "workspace")
 
-    def __init__(self, workspace: str | None = None) -> None:
+    def __init__(self, workspace: str | None = None, links: Links | None = None) -> None:
         self.parts: list[JudgedCommand] = []
         self.workspace = workspace
+        self.links = links
+        self.leads: list[str] = []  # where links lead for which a command asks
 
     def plan(self, plan: Plan, folders: Folders) -> None:
         """Judges all commands, beginning in one of these folders. After a cd that may have failed, both count."""
@@ -133,13 +136,19 @@ class PlanJudge:
         operands: list[Operand] = []
         reasons: list[str] = []
         for folder in sorted(folders):
-            for path, access, reach, contents in known.operands:
+            for path, access, reach, contents, follows, opens in known.operands:
                 place = paths.relative(paths.join(folder, path), self.workspace)
                 operands.append(Operand(place, access, reach))
                 wrong = paths.objection(place, contents=contents, pattern=reach == "pattern")
                 if wrong is not None:
                     reasons.append(wrong)
-        return tuple(operands), reasons
+                elif self.links is not None and opens:
+                    for leads, wrong in self.links.objections(
+                        place, contents=contents, pattern=any(sign in place for sign in "*?["), below=follows
+                    ):
+                        self.leads.append(leads)
+                        reasons.append(wrong)
+        return tuple(dict.fromkeys(operands)), reasons
 
 
 def _after_cd(command: Command, folders: Folders) -> Folders | None:

@@ -15,6 +15,7 @@ from toolcrib.command.judge import variables
 from toolcrib.command.judge.destructive import destruction_in
 from toolcrib.command.judge.find_commands import programs_in
 from toolcrib.command.judge.judged_commands import JudgedCommand, PlanJudge
+from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.parse import parse
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.unwrap import unwrapped
@@ -34,7 +35,7 @@ class Judgement:
     a shell; `deny` must not run. `reason`: why it is not plain, in one line. `proved`: all of it was understood, so
     that `effect` and `operands` hold everything that its arguments name. `parts`: its commands, judged one by one.
     `destroys`: what it would destroy, if anything. `grantable`: it asks only because its programs ask, so a yes to
-    their prefixes may be remembered.
+    their prefixes may be remembered. `leads`: where links among its operands lead for which it asks.
     """
 
     verdict: Verdict
@@ -47,6 +48,7 @@ class Judgement:
     proved: bool = False
     parts: tuple[JudgedCommand, ...] = ()
     grantable: bool = False
+    leads: tuple[str, ...] = ()
 
     @property
     def only_reads(self) -> bool:
@@ -60,22 +62,25 @@ def judge(
     cwd_is_workspace: bool = True,
     env: Mapping[str, str] | None = None,
     workspace: str | None = None,
+    links: Links | None = None,
 ) -> Judgement:
     """Judge a command line for bash. Never raises, whatever the text.
 
     `cwd_is_workspace`: False where it would run in another folder: then nothing of it is plain. `env`:
     variables that the caller of the tool wants set. `workspace`: the folder's absolute path, so that absolute
-    paths into it count as inside.
+    paths into it count as inside. `links` looks up where operands lead; without it a name is only a name.
     """
     try:
-        return _judge(command, cwd_is_workspace, env or {}, workspace)
+        return _judge(command, cwd_is_workspace, env or {}, workspace, links)
     except RecursionError:
         return Judgement("ask", "nested too deep")
 
 
-def _judge(command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspace: str | None) -> Judgement:
+def _judge(
+    command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspace: str | None, links: Links | None
+) -> Judgement:
     try:
-        found = _of_plan(command, unwrapped(parse(command)), cwd_is_workspace, env, workspace)
+        found = _of_plan(command, unwrapped(parse(command)), cwd_is_workspace, env, workspace, links)
     except NotProved as stopped:
         found = Judgement(stopped.verdict, stopped.reason)
     if found.verdict == "plain":  # every part was proved, so nothing of it is destructive
@@ -89,9 +94,14 @@ def _judge(command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspa
 
 
 def _of_plan(
-    command: str, plan: Plan, cwd_is_workspace: bool, env: Mapping[str, str], workspace: str | None
+    command: str,
+    plan: Plan,
+    cwd_is_workspace: bool,
+    env: Mapping[str, str],
+    workspace: str | None,
+    links: Links | None,
 ) -> Judgement:
-    judging = PlanJudge(workspace)
+    judging = PlanJudge(workspace, links)
     judging.plan(plan, (".",))
     parts = tuple(judging.parts)
     reasons = [part.reason for part in parts if part.reason]
@@ -114,6 +124,7 @@ def _of_plan(
         all(part.proved for part in parts),
         parts,
         not any(around) and all(part.grantable for part in parts if part.reason),
+        tuple(dict.fromkeys(judging.leads)),
     )
 
 

@@ -38,6 +38,8 @@ class TouchedPath(NamedTuple):
     access: Access
     reach: Reach
     contents: bool  # whether what is in the file is shown
+    follows: bool = False  # whether links below it are followed
+    opens: bool = True  # whether a link to it is followed at all
 
 
 @dataclass(slots=True)
@@ -75,6 +77,7 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
     touched: list[TouchedPath] = []
     recursive = usage.below == "recursive" and bool(found.options & RECURSIVE)
     deep = usage.below == "always" or recursive
+    follows = deep and bool(found.options & set(usage.follows.split()))
     for word, kind in found.operands:
         if kind in ("data", "name", "cd"):
             if kind == "cd" and word.literal is None:
@@ -90,10 +93,10 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
         if kind == "ref":
             path = _in_revision(path)
         access: Access = "write" if kind == "write" else "delete" if kind == "delete" else "read"
-        touched.append(TouchedPath(path, access, reach, usage.contents))
+        touched.append(TouchedPath(path, access, reach, usage.contents, follows, usage.opens))
     here = (recursive or (deep and usage.here)) and found.placed <= _before_files(usage, found)
     if here or (usage.here and not touched):
-        touched.append(TouchedPath(".", "read", "subtree" if deep else "file", usage.contents))
+        touched.append(TouchedPath(".", "read", "subtree" if deep else "file", usage.contents, follows))
     return touched
 
 
@@ -161,6 +164,7 @@ def _xargs(
     _names_no_secrets([_pattern(word) for word in previous.words], known, "xargs")
     if known.open_end != "read":
         raise NotProved(f"xargs: {known.name} with arguments that are only known when it runs")
+    known.operands += _links_among(_find(previous.words[1:]).operands, previous.words, known)
     return known
 
 
@@ -174,6 +178,7 @@ def _prints_names_only(command: Command) -> bool:
 
 def _find(words: Sequence[Word]) -> Recognised:
     touched: list[TouchedPath] = []
+    followed: list[TouchedPath] = []
     deletes = False
     waiting = list(words)
     while waiting and not (waiting[0].prefix.startswith("-") or waiting[0].literal in ("(", "!", ")", ",")):
@@ -188,7 +193,9 @@ def _find(words: Sequence[Word]) -> Recognised:
     while waiting:
         text = waiting.pop(0).literal
         if text in FIND_RUNS:
-            touched += _find_runs(text, waiting, [_pattern(word) for word in words])
+            known = _find_runs(text, waiting, [_pattern(word) for word in words])
+            followed += _links_among(touched, words, known)
+            touched += [one for one in known.operands if one.path != "{}"]
         elif text == "-delete":
             deletes = True
         elif text is None or text not in FIND_WORDS:
@@ -207,11 +214,11 @@ def _find(words: Sequence[Word]) -> Recognised:
                 touched.append(TouchedPath(_pattern(value), "read", "file", False))
     if deletes:  # said as what it is, so that rules about paths hold for it
         gone = [one._replace(access="delete", contents=False) for one in touched if one.reach == "subtree"]
-        return Recognised("find -delete", Synopsis(effect="write"), [*touched, *gone])
-    return Recognised("find", Synopsis(), touched)
+        return Recognised("find -delete", Synopsis(effect="write"), [*touched, *followed, *gone])
+    return Recognised("find", Synopsis(), [*touched, *followed])
 
 
-def _find_runs(option: str, waiting: list[Word], names: Sequence[str]) -> list[TouchedPath]:
+def _find_runs(option: str, waiting: list[Word], names: Sequence[str]) -> Recognised:
     """Reads `-exec cmd … {} ;`: `{}` is one argument and begins with a folder that find was given."""
     inner: list[Word] = []
     while waiting and waiting[0].literal not in (";", "+"):
@@ -230,7 +237,21 @@ def _find_runs(option: str, waiting: list[Word], names: Sequence[str]) -> list[T
     if not known.usage.inert and named != sum(touched.path == "{}" for touched in known.operands):
         raise NotProved(f"find: {option} with names where {known.name} takes no file")
     _names_no_secrets(names, known, f"find {option}")
-    return [touched for touched in known.operands if touched.path != "{}"]
+    return known
+
+
+def _links_among(found: Sequence[TouchedPath], words: Sequence[Word], known: Recognised) -> list[TouchedPath]:
+    """The folders of a find whose links the program opens that gets the names; none where it gets files only."""
+    if not (known.usage.contents and known.usage.opens) or known.usage.inert or _finds_files_only(words):
+        return []
+    return [one._replace(contents=True, follows=True) for one in found if one.reach == "subtree"]
+
+
+def _finds_files_only(words: Sequence[Word]) -> bool:
+    """Whether a find gives names of ordinary files alone: `-type f`, joined to the rest by "and"."""
+    texts = [word.literal for word in words]
+    at = next((at for at, text in enumerate(texts[:-1]) if text == "-type" and texts[at + 1] == "f"), 0)
+    return at > 0 and texts[at - 1] not in ("!", "-not") and not {"-o", "-or", ","} & set(texts)
 
 
 def _names_no_secrets(patterns: Sequence[str], known: Recognised, runner: str) -> None:

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from toolcrib.command.judge.expanded import objection_to_expanded
+from toolcrib.command.judge.expanded import objection_to_expanded, objection_to_links
+from toolcrib.command.judge.links import Links
 from toolcrib.command.launch.expand import expand
 from toolcrib.command.launch.git_options import hardened
 from toolcrib.command.plan import Command, Pipeline, Plan, Redirect, Stage, Subshell, Word
@@ -79,13 +80,14 @@ class _State:
     """
 
     host: PlanHost
+    workspace: str
     folder: str
     env: Mapping[str, str]
     harden_git: bool
     processes: list[PlanProcess]
 
     def copy(self) -> _State:
-        return _State(self.host, self.folder, self.env, self.harden_git, self.processes)
+        return _State(self.host, self.workspace, self.folder, self.env, self.harden_git, self.processes)
 
 
 async def run_plan(
@@ -98,16 +100,18 @@ async def run_plan(
     stderr: int,
     timeout: float | None = None,
     harden_git: bool = True,
+    workspace: str | None = None,
 ) -> int:
     """Runs a plan to its end; returns its status, as `bash -c` would.
 
     Its programs get `env` and the variables that the plan sets. `harden_git` switches off those settings of a
-    repository that would run programs. After `timeout` seconds it ends everything that was started and raises
+    repository that would run programs. `workspace` is the absolute path that no link may lead out of, by default the
+    root of the host. After `timeout` seconds it ends everything that was started and raises
     TimeoutError; it does the same when the calling task is cancelled.
     """
     import asyncio
 
-    state = _State(host, host.root, env, harden_git, [])
+    state = _State(host, workspace or host.root, host.root, env, harden_git, [])
     try:
         async with asyncio.timeout(timeout):
             return await _plan(plan, state, (stdin, stdout, stderr))
@@ -208,6 +212,8 @@ async def _argv(command: Command, state: _State, streams: Streams) -> list[str]:
             found += fields
         argv += fields
     if found and (wrong := objection_to_expanded(command.words, argv, found, state.host.root)) is not None:
+        raise _Refused(wrong)
+    if (wrong := objection_to_links(argv, Links(state.workspace, state.folder))) is not None:
         raise _Refused(wrong)
     return argv
 

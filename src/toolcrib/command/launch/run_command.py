@@ -80,7 +80,13 @@ async def _run_plan(
         env = {**env, "PATH": search_path(without=command.workspace)}
     host = SandboxedHost(folder.path, folder.descriptor, sandbox, level=level, grace=command.grace)
     outcome = await run_as_plan(
-        plan, host, env=env, timeout=command.timeout, keep=MAX_OUTPUT, on_output=on_output
+        plan,
+        host,
+        env=env,
+        timeout=command.timeout,
+        keep=MAX_OUTPUT,
+        on_output=on_output,
+        workspace=command.workspace,
     )
     if host.refused:
         raise SandboxError(host.refused)

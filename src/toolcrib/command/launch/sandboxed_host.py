@@ -49,6 +49,7 @@ async def run_as_plan(
     timeout: float,
     keep: int,
     on_output: Callable[[BoundedOutput], None],
+    workspace: str | None = None,
 ) -> ProcessOutcome:
     """Runs a plan with output and errors in one pipe. Ends what is left after it, or after `timeout` seconds."""
     started = time.monotonic()
@@ -70,7 +71,14 @@ async def run_as_plan(
     code: int | None = None
     try:
         code = await run_plan(
-            plan, host, env=env, timeout=timeout, stdin=nothing, stdout=write_end, stderr=own_errors
+            plan,
+            host,
+            env=env,
+            timeout=timeout,
+            stdin=nothing,
+            stdout=write_end,
+            stderr=own_errors,
+            workspace=workspace,
         )
     except TimeoutError:
         pass

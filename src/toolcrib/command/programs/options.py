@@ -53,7 +53,8 @@ class Synopsis:
     `contents`: False where it shows names and sizes but not what is in a file. `check` reads the arguments
     where options do not say it all, and raises NotProved. `otherwise`: why it asks, given anything else.
     `below`: whether a folder among the operands means all below it, always or with an option like -r. `here`:
-    without operands it reads the folder that it runs in.
+    without operands it reads the folder that it runs in. `follows`: options with which it follows links below a folder.
+    `opens`: False where it only tells what kind of thing a name is.
     """
 
     options: str = ""
@@ -66,6 +67,8 @@ class Synopsis:
     check: Callable[[Arguments], None] | None = None
     otherwise: str = ""
     below: Literal["", "recursive", "always"] = ""
+    follows: str = ""
+    opens: bool = True
     here: bool = False
 
     @property

@@ -15,6 +15,7 @@ _GREP = Synopsis(
     "data read*",
     instead="-e -f --regexp --file",
     below="recursive",
+    follows="-R --dereference-recursive",
 )
 
 SYNOPSES: dict[str, Synopsis] = {

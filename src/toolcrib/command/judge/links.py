@@ -1,0 +1,71 @@
+"""Where the names in a command lead through links: the same question that file tools ask before they open a file."""
+
+from __future__ import annotations
+
+import glob
+import os
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from toolcrib.command.judge import paths
+
+MAX_NAMES = 20_000  # that are looked at below one operand
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Looks names up. `root` is the workspace, and `folder` is where the command runs: absolute paths without links."""
+
+    root: str
+    folder: str
+
+    def objections(
+        self, path: str, *, contents: bool, pattern: bool = False, below: bool = False
+    ) -> Iterator[tuple[str, str]]:
+        """Where links in a path lead that should not be used unasked, each with the reason.
+
+        `pattern`: the path is one, and each name that it matches is looked up. `below`: links in the folder are
+        followed.
+        """
+        whole = posixpath.join(self.folder, path)
+        signs = posixpath.join(glob.escape(self.folder), path)
+        matches = glob.iglob(signs) if pattern else ()  # noqa: PTH207 - names as they are written
+        for name in (whole, *islice(matches, MAX_NAMES)):
+            yield from self._of_name(name, contents)
+            if below:
+                yield from self._below(name, contents)
+
+    def _of_name(self, name: str, contents: bool) -> Iterator[tuple[str, str]]:
+        try:
+            real = os.path.realpath(name)
+        except (OSError, ValueError):  # no name that a file could have
+            return
+        if real == posixpath.normpath(name):
+            return
+        leads = paths.relative(real, self.root)
+        if (wrong := paths.objection(leads, contents=contents)) is not None:
+            yield leads, f"{paths.relative(name, self.root)} -> {wrong}"
+
+    def _below(self, folder: str, contents: bool) -> Iterator[tuple[str, str]]:
+        """What links in a folder lead to, and those in the folders of the workspace that they lead to."""
+        waiting, seen, left = [os.path.realpath(folder)], set[str](), MAX_NAMES
+        while waiting:
+            at = waiting.pop()
+            if at in seen or paths.relative(at, self.root).startswith("/"):
+                continue
+            seen.add(at)
+            try:
+                with os.scandir(at) as entries:  # a file is no folder: nothing lies below it
+                    for entry in entries:
+                        left -= 1
+                        if entry.is_symlink():
+                            yield from self._of_name(entry.path, contents)
+                        if entry.is_dir():
+                            waiting.append(os.path.realpath(entry.path))
+                        if left < 0:
+                            yield folder, f"{folder} holds too many files to look for links among them"
+                            return
+            except OSError:
+                continue

@@ -155,11 +155,12 @@ class Message:
             parts = [parts]
         elif not isinstance(parts, list | tuple):
             raise TypeError(f"parts: expected a list of parts, or a text, got {shown(parts)}")
-        if type(parts) is not list or any(isinstance(part, str) for part in parts):
+        if type(parts) is not list or [part for part in parts if isinstance(part, str)]:
             parts = [Text(part) if isinstance(part, str) else part for part in parts]
         self.parts = parts
         for part in parts:
-            check_part(part, PARTS, f"a message of role {str(self.role)!r}")
+            if type(part) is not ToolCall and type(part) is not ResultPart:  # which have checked themselves
+                check_part(part, PARTS, f"a message of role {str(self.role)!r}")
 
     @classmethod
     def system(cls, text: str) -> Message:
@@ -214,7 +215,9 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        costs = [usage.cost for usage in (self, other) if usage.cost is not None or usage.total_tokens]
+        costs: list[float | None] = []
+        if self.cost is not None or other.cost is not None:
+            costs = [usage.cost for usage in (self, other) if usage.cost is not None or usage.total_tokens]
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,

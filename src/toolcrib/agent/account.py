@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolcrib.agent.completion import COMPLETION
@@ -62,9 +61,8 @@ class Account:
 
     def answered(self, answer: Message, usage: Usage) -> None:
         """Count what a request used. It is noted in the answer, with what runs within its calls use."""
-        asked = answer.calls
-        calls = sum(call.name != COMPLETION for call in asked) if asked else 0
-        answer.usage = used = replace(usage, calls=calls) if calls else usage
+        calls = len([call for call in answer.calls if call.name != COMPLETION])
+        answer.usage = used = _with_calls(usage, calls) if calls else usage
         self._answer = answer
         self.usage = self.usage + used
         if self.outer is not None:
@@ -88,3 +86,11 @@ class Account:
                 return f"in this conversation {spent}"
         above = "" if self.outer is None else self.outer.spent().removeprefix(WHOLE)
         return f"{WHOLE}{above}" if above else ""
+
+
+def _with_calls(usage: Usage, calls: int) -> Usage:
+    """The usage of a request with the number of its calls; `dataclasses.replace` takes eight times as long."""
+    return Usage(
+        usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens,
+        usage.reasoning_tokens, usage.cost, calls,
+    )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncIterator, Callable
 
 from toolcrib.agent.streaming_turn import StreamingTurn
 from toolcrib.agent.waiting import Waiting
@@ -36,13 +36,27 @@ async def read_answer(
     """The complete answer. Raises ModelError if the stream fails, or ends without a complete answer.
 
     `tell` is told of text and thinking as they come, and of waits. Partial calls go to `streaming` where
-    `partial_calls` or `tell` want them.
+    `partial_calls` or `tell` want them. Whatever else the model's client library raises is logged, and becomes a
+    ModelError; the caller's own cancellation is raised as it is.
     """
     response: Response | None = None
     waiting = Waiting(model.name, streaming.turn, tell)
-    answer = _chunks(model, request)
+    stream = model.stream(request)
+    chunks: AsyncIterator[Chunk | Response] | None = None
     try:
-        async for chunk in answer:
+        while True:
+            try:
+                chunks = chunks or aiter(stream)
+                chunk = await anext(chunks)
+            except StopAsyncIteration:
+                break
+            except ModelError as error:
+                error.reworded(shortened(error.message, 2 * LONGEST_WORDS))
+                raise
+            except BaseException as error:
+                if belongs_to_caller(error):
+                    raise
+                raise _failure(model, error) from error
             waiting.heard()
             if isinstance(chunk, CallChunk):
                 if partial_calls or tell is not None:
@@ -64,40 +78,22 @@ async def read_answer(
                 waiting.noted(chunk)
     finally:
         waiting.end()
-        await answer.aclose()
+        closing = getattr(stream, "aclose", None)
+        if closing is not None:
+            await closing()
     if response is None:
         raise ModelError(f"the model {model.name} ended its answer without completing it")
-    await streaming.drop_unknown(response.message.calls)
+    if streaming.streams:
+        await streaming.drop_unknown(response.message.calls)
     return response
 
 
-async def _chunks(model: Model, request: Request) -> AsyncGenerator[Chunk | Response, None]:
-    """The model's stream. Whatever its client library raises is logged, and becomes a ModelError.
+def _failure(model: Model, error: BaseException) -> ModelError:
+    import logging
 
-    Only the caller's own cancellation is raised as it is, and the end of this generator.
-    """
-    handing_on = False
-    answer = model.stream(request)
-    try:
-        async for chunk in answer:
-            handing_on = True
-            yield chunk
-            handing_on = False
-    except ModelError as error:
-        error.reworded(shortened(error.message, 2 * LONGEST_WORDS))
-        raise
-    except BaseException as error:
-        if handing_on or belongs_to_caller(error):
-            raise
-        import logging
-
-        logging.getLogger("toolcrib").exception("the model %s failed", model.name)
-        words = shortened(str(error) or type(error).__name__)
-        raise ModelError(f"the model {model.name} failed: {words}") from error
-    finally:
-        closing = getattr(answer, "aclose", None)
-        if closing is not None:
-            await closing()
+    logging.getLogger("toolcrib").error("the model %s failed", model.name, exc_info=error)
+    words = shortened(str(error) or type(error).__name__)
+    return ModelError(f"the model {model.name} failed: {words}")
 
 
 def was_cut_off(response: Response) -> bool:

@@ -295,8 +295,7 @@ class Run:
                 ):  # the provider's own tools took long: it goes on when asked
                     continue
                 return self._answered(response)
-            working = any(call.name != COMPLETION for call in calls)
-            if working and (spent := self.account.spent()):
+            if (spent := self.account.spent()) and any(call.name != COMPLETION for call in calls):
                 await streaming.discard(told=True)
                 await self._refuse(calls, f"Not run: {spent}.")
                 return self._finished(Reason.BUDGET, response.message.text, spent)
@@ -306,14 +305,13 @@ class Run:
 
     def _after_calls(self, calls: list[ToolCall], results: list[ToolResult]) -> Outcome | None:
         """What the results of a turn make of the run; None where it goes on."""
-        said = self.messages[-2].text
         if self._suspension is not None and self._suspension.waits_in(self.id):
-            return self._waiting(self._suspension, said)
+            return self._waiting(self._suspension, self.messages[-2].text)
         text = completion_text(calls, results)
         if text is not None:
             return self._finished(Reason.COMPLETED, text)
         paused = self._failing(calls, results)
-        return self._finished(Reason.PAUSED, said, paused) if paused else None
+        return self._finished(Reason.PAUSED, self.messages[-2].text, paused) if paused else None
 
     async def query(self, tool_list: ToolList, *, may_call: bool = True) -> tuple[Response, StreamingTurn]:
         """Send one request. The answer joins the transcript.
@@ -348,13 +346,12 @@ class Run:
             await streaming.discard()
             raise
         self.account.answered(response.message, response.usage)
-        added = [response.message]
-        self._chosen |= any(call.name in request.tool_choice.names for call in response.message.calls)
-        if response.message.calls:
+        added, calls = [response.message], response.message.calls
+        if request.tool_choice.names:
+            self._chosen |= any(call.name in request.tool_choice.names for call in calls)
+        if calls:
             # Answered from the first moment: what is recorded replaces it, what is not was interrupted.
-            waiting = [
-                ResultPart(call, model_messages.cancelled(call.name)) for call in response.message.calls
-            ]
+            waiting = [ResultPart(call, model_messages.cancelled(call.name)) for call in calls]
             added.append(Message("tool", list(waiting)))
         self.messages += added
         self._write(*added)
@@ -363,17 +360,19 @@ class Run:
                 "input_tokens": response.usage.input_tokens,
                 "output_tokens": response.usage.output_tokens,
             }
-            done = TurnFinished(self.turns, len(response.message.calls), response.stop_reason, tokens)
+            done = TurnFinished(self.turns, len(calls), response.stop_reason, tokens)
             box.emit(self.id, done)
         return response, streaming
 
     def _choice(self, tool_list: ToolList) -> ToolChoice:
         """The tools that this turn may call. A required tool is required once: else the model could never answer."""
         choice = self.settings.tool_choice
-        if choice.mode == "required" and choice.names and self._chosen:
+        if not choice.names:
+            return choice
+        if choice.mode == "required" and self._chosen:
             return ToolChoice()
         offered = [spec.name for spec in tool_list.specs]
-        if choice.names and not any(name in offered for name in choice.names):
+        if not any(name in offered for name in choice.names):
             names = " or ".join(map(repr, choice.names))
             raise ValueError(
                 f"tool_choice asks for {names}, which is not offered; tools are {', '.join(offered)}"

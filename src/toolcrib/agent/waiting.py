@@ -28,7 +28,8 @@ class Waiting:
         self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._heard = self._loop.time()
-        self._timer = self._loop.call_later(SILENCE, self._check, SILENCE)
+        # Most timers are never due, and cost more than the rest of a turn: an answer that is there needs none.
+        self._timer: asyncio.Handle = self._loop.call_soon(self._begin)
         log.info("asking %s (turn %d)", model, turn)
         if tell is not None:
             tell(ModelAsked(turn, model))
@@ -53,6 +54,9 @@ class Waiting:
     def end(self) -> None:
         """The answer is whole, or will not come."""
         self._timer.cancel()
+
+    def _begin(self) -> None:
+        self._timer = self._loop.call_at(self._heard + SILENCE, self._check, SILENCE)
 
     def _check(self, limit: float) -> None:
         if self._loop.time() < self._heard + limit:

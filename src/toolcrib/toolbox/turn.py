@@ -131,7 +131,8 @@ class TurnCalls:
                 work = self._run_after(index, item, before)
                 task = asyncio.create_task(work, name=f"toolcrib {item.key}")
                 running.append((item.effect, touched, task))
-            await asyncio.gather(*(task for _, _, task in running))
+            if running:
+                await asyncio.gather(*(task for _, _, task in running))
         except BaseException:
             for _, _, task in running:
                 task.cancel()
@@ -184,7 +185,7 @@ def _first_of_duplicates(calls: Sequence[ToolCall]) -> dict[int, int]:
     """Calls that are equal to an earlier call, provider's id included: from their index to the index of the first."""
     seen: dict[tuple[str, str, str], int] = {}
     repeated: dict[int, int] = {}
-    if len({call.id for call in calls}) == len(calls):
+    if len(calls) == 1 or len({call.id for call in calls}) == len(calls):
         return repeated
     for index, call in enumerate(calls):
         if not call.id:

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.properties import examples
-from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
+from toolcrib import Agent, Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
 from toolcrib.assembly import default_tools
 from toolcrib.errors import ErrorCode, ToolcribError
+from toolcrib.models import Scripted
 from toolcrib.prepared import Pending
 from toolcrib.question import Lasting, Preview, Scope
 from toolcrib.rules import ApprovalStore
@@ -186,6 +187,41 @@ async def test_always_for_a_folder_does_not_cover_files_that_the_tool_itself_ask
     for path in ("src/a.py", "src/b.py", "src/HEAD", "src/c.py"):
         assert not (await box.call("write_file", {"path": path, "content": "x"})).is_error
     assert [question.folders for question in person.asked] == [("src",), ()]
+
+
+async def test_always_for_a_folder_that_was_said_of_writing_does_not_cover_what_destroys() -> None:
+    def written(given: dict[str, Any]) -> list[Access]:
+        return [Access(Reach.WRITE, given["path"])]
+
+    def worst(given: dict[str, Any]) -> Effect:
+        return Effect.DESTRUCTIVE if given.get("empty") else Effect.WRITE
+
+    @tool(effect=Effect.DESTRUCTIVE, secrets=(), accesses=written, effect_for=worst)
+    def change(path: str, empty: bool = False) -> str:
+        "Change a file."
+        return path
+
+    person = Person(verdict=Verdict.ALWAYS, scope=Scope.FOLDER)
+    box = Toolbox([change], approver=person)
+    for given in ({"path": "src/a"}, {"path": "src/b"}, {"path": "src/b", "empty": True}):
+        await box.call("change", given)
+    assert [question.folders for question in person.asked] == [("src",), ()]
+
+
+async def test_always_for_a_folder_does_not_cover_what_the_tool_asks_about_in_a_run_that_waits(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "src").mkdir()
+    turns: list[Any] = [
+        {"calls": [{"name": "write_file", "arguments": {"path": path, "content": "x"}}]}
+        for path in ("src/a.py", "src/HEAD")
+    ]
+    agent = Agent(Scripted([*turns, {"text": "Done."}]), default_tools(tmp_path), on_question="suspend")
+    waiting = await agent.run("Write.")
+    answer = Answer(Verdict.ALWAYS, scope=Scope.FOLDER)
+    outcome = await agent.resume(waiting, {waiting.questions[0].id: answer})
+    assert [question.arguments["path"] for question in outcome.questions] == ["src/HEAD"]
+    assert not (tmp_path / "src/HEAD").exists()
 
 
 async def test_always_for_these_arguments_does_not_depend_on_defaults_and_on_what_the_tool_ignores() -> None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from toolcrib.access import Access, Reach
 from toolcrib.credentials import arguments_on_one_line
+from toolcrib.effect import Effect
 from toolcrib.errors import ToolcribError
 from toolcrib.fingerprint import fingerprint
 from toolcrib.json_text.values import same_json
@@ -74,13 +75,15 @@ def commands_begin_with(prefixes: Iterable[tuple[str, ...]], accesses: Iterable[
     )
 
 
-def folders_of(accesses: Iterable[Access] | None) -> tuple[str, ...]:
+def folders_of(ready: Ready) -> tuple[str, ...]:
     """The folders that an approval by folder would remember of a call; empty where it writes no file below one.
 
     Only files of the workspace count, never the workspace itself, and no hidden files or folders: other programs obey
     what stands in many of those.
     """
-    listed = tuple(accesses or ())
+    if not _may_go_by_folder(ready):
+        return ()
+    listed = tuple(ready.accesses or ())
     folders = tuple(dict.fromkeys(posixpath.dirname(access.target) for access in _not_free(listed)))
     return folders if files_lie_below(folders, listed) else ()
 
@@ -94,6 +97,11 @@ def files_lie_below(folders: Iterable[str], accesses: Iterable[Access] | None) -
         and not any(access.real for access in listed)
         and all(_is_plain_file(access) and _lies_below(access.target, known) for access in files)
     )
+
+
+def _may_go_by_folder(ready: Ready) -> bool:
+    """Whether an answer for a folder may stand for this call: a yes to writing is none to destroying."""
+    return ready.effect <= Effect.WRITE and not ready.must_ask
 
 
 def _not_free(accesses: Iterable[Access]) -> list[Access]:
@@ -207,8 +215,8 @@ class Approvals:
             for approval in self.active(run, tool)
         )
 
-    def covers_call(self, ready: Ready, *, by_folder: bool = True) -> bool:
-        """Whether an earlier answer covers a prepared call. Without `by_folder`, an answer for a folder does not."""
+    def covers_call(self, ready: Ready) -> bool:
+        """Whether an earlier answer covers a prepared call."""
         entry, definition = ready.tool.entry, ready.tool.definition
         active = self.active(ready.key.run, entry)
         if not active:
@@ -221,7 +229,7 @@ class Approvals:
                 ready.accesses if approval.scope in (Scope.PREFIX, Scope.FOLDER) else None,
             )
             for approval in active
-            if by_folder or approval.scope is not Scope.FOLDER
+            if approval.scope is not Scope.FOLDER or _may_go_by_folder(ready)
         )
 
     def active(self, run: str, tool: Any) -> list[Approval]:

@@ -110,9 +110,7 @@ class Questions:
 
     async def _ask_unless_covered(self, pending: Pending) -> Answer | None:
         """Ask, unless an "always" that came while this call waited for its turn to ask covers it already."""
-        if not pending.question.strict and self.decider.approvals.covers_call(
-            pending.ready, by_folder=bool(pending.question.folders)
-        ):
+        if not pending.question.strict and self.decider.approvals.covers_call(pending.ready):
             return Answer(Verdict.YES, by="always")
         return await self.approving.ask(pending.question)
 

@@ -79,22 +79,18 @@ class Decider:
         if definition.precheck is not None and (refusal := definition.precheck(tool.instance, params)):
             return Refused(call, key, model_messages.precheck(call.name, refusal))
         reason = _why_ask(decision, effect, edits) if verb is ASK or edits else ""
-        must_ask = False
         if "doubt" in definition.hooks:
             reason, must_ask = _with_doubt(tool, params, reason)
-        return self.asked(ready, decision, reason, by_folder=not must_ask) if reason else ready
+            if must_ask:
+                ready = ready._replace(must_ask=True)
+        return self.asked(ready, decision, reason) if reason else ready
 
-    def asked(
-        self, ready: Ready, decision: Decision, reason: str, *, by_folder: bool = True
-    ) -> Ready | Pending:
-        """A call that a person has to be asked about, unless an earlier answer covers it.
-
-        Without `by_folder`, an answer for a folder does not, and is not offered.
-        """
+    def asked(self, ready: Ready, decision: Decision, reason: str) -> Ready | Pending:
+        """A call that a person has to be asked about, unless an earlier answer covers it."""
         identity, accesses = ready.tool.definition.identity, ready.accesses
         mark = fingerprint(identity, with_targets(accesses, ready.arguments))
         ready = ready._replace(fingerprint=mark)
-        if not decision.strict and self.approvals.covers_call(ready, by_folder=by_folder):
+        if not decision.strict and self.approvals.covers_call(ready):
             return ready._replace(approved=True, why="approved before")
         question = Question(
             key=ready.key,
@@ -106,7 +102,7 @@ class Decider:
             fingerprint=mark,
             edits=ready.edits,
             prefixes=() if decision.strict else prefixes_of(accesses),
-            folders=folders_of(accesses) if by_folder and not decision.strict else (),
+            folders=() if decision.strict else folders_of(ready),
             strict=decision.strict,
             title=ready.tool.definition.facts.title,
         )

@@ -1,4 +1,8 @@
-"""No descriptor left: what was opened is closed, nothing weaker runs, and it works again when there are some."""
+"""No room on the disk, or no descriptor left: old or new content, nothing left open, and it works again afterwards.
+
+The kernel refuses what is written: a limit on the size of a file (RLIMIT_FSIZE) lets a part of a write through as a
+full disk does, and one on descriptors (RLIMIT_NOFILE) fails every open. A fork of this process gets them.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,39 @@ import asyncio
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.sandbox_runs import BACKENDS, backend
+from toolcrib.agent import TranscriptFile, scan_transcript
+from toolcrib.audit import AuditLog, read_key
+from toolcrib.call import CallKey
 from toolcrib.command.sandbox import NoSandbox, Sandbox
 from toolcrib.context import Context
+from toolcrib.errors import ToolcribError, ToolError
+from toolcrib.facts import MaxOutput
+from toolcrib.messages import Message
+from toolcrib.question import Lasting, Scope
+from toolcrib.result import ToolResult
+from toolcrib.rules.approvals import ApprovalStore
+from toolcrib.rules.rule_file import RuleFile
+from toolcrib.rules.trust import ProjectRules, TrustStore
+from toolcrib.secrets.secret_file import SecretFile
+from toolcrib.secrets.stores import SecretError
+from toolcrib.toolbox.approvals import Approval
+from toolcrib.toolbox.cap import cap
 from toolcrib.tools import Shell, ShellParams, Workspace
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="descriptors are counted in /proc")
 
 LIMIT = 256
+FAILURES = (OSError, ToolcribError, ToolError, SecretError)
 
 
 def in_fork(work: Callable[[], Any]) -> Any:
@@ -30,14 +53,18 @@ def in_fork(work: Callable[[], Any]) -> Any:
         code = 1
         try:
             os.close(reading)
-            os.write(writing, json.dumps(work()).encode())
+            said = json.dumps(work())
             code = 0
+        except BaseException:
+            said = traceback.format_exc()
         finally:
+            with os.fdopen(writing, "w") as file:
+                file.write(said)
             os._exit(code)
     os.close(writing)
     with os.fdopen(reading, "rb") as file:
         said = file.read()
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, said.decode()
     return json.loads(said)
 
 
@@ -108,3 +135,179 @@ def test_a_command_that_cannot_be_started_leaves_no_descriptor(
     assert said["left"] == [[] for _ in said["left"]]
     assert any("Too many open files" in words for words in said["results"])
     assert said["results"][-1] == "a"
+
+
+# -- every file that is written
+
+
+@dataclass
+class Writer:
+    """Something that keeps values in a file: writes one more, and says which it has."""
+
+    write: Callable[[str], object]
+    read: Callable[[], list[str]]
+
+
+def transcript(place: Path) -> Writer:
+    def write(value: str) -> None:
+        with closing(TranscriptFile(place / "t.jsonl")) as file:
+            file.message(Message.user(value))
+
+    def read() -> list[str]:
+        if not (place / "t.jsonl").exists():
+            return []
+        reading = scan_transcript(place / "t.jsonl")
+        assert reading.problems == []
+        return [message.text for message in reading.mended]
+
+    return Writer(write, read)
+
+
+def audit_log(place: Path) -> Writer:
+    log = AuditLog(place / "a.jsonl", key=b"k" * 32)
+
+    def read() -> list[str]:
+        if not log.path.exists():
+            return []
+        check = AuditLog(log.path, key=b"k" * 32).check()
+        assert check.ok, check
+        return [json.loads(line)["value"] for line in log.path.read_text().splitlines()]
+
+    return Writer(lambda value: log.note({"event": "note", "value": value}), read)
+
+
+def audit_key(place: Path) -> Writer:
+    def read() -> list[str]:
+        return [path.name for path in place.iterdir() if len(path.read_text()) == 64]
+
+    return Writer(lambda value: read_key(place / value), read)
+
+
+def approvals(place: Path) -> Writer:
+    store = ApprovalStore(place / "a.json")
+
+    def write(value: str) -> None:
+        store.add(Approval(value, "run", "identity", Scope.TOOL, Lasting.USER, at=1.0))
+
+    return Writer(write, lambda: [item.id for item in ApprovalStore(place / "a.json").all()])
+
+
+def trust(place: Path) -> Writer:
+    store = TrustStore(place / "t.json")
+
+    def write(value: str) -> None:
+        store.add(ProjectRules(value, "d" * 64, RuleFile(value, (), None, ())))
+
+    return Writer(write, lambda: [item.project for item in TrustStore(place / "t.json").all()])
+
+
+def secrets_file(place: Path) -> Writer:
+    store = SecretFile(place / "s.json")
+    return Writer(
+        lambda value: store.set(value, "x" * 40), lambda: list(SecretFile(place / "s.json").names())
+    )
+
+
+def edited(place: Path) -> Writer:
+    """A file that a tool writes anew each time, with one line more."""
+    workspace = Workspace(place)
+
+    def read() -> list[str]:
+        path = place / "f.txt"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def write(value: str) -> None:
+        workspace.write("f.txt", "".join(f"{line}\n" for line in [*read(), value]).encode())
+
+    return Writer(write, read)
+
+
+def long_outputs(place: Path) -> Writer:
+    def write(value: str) -> None:
+        key = CallKey(value, 1, 0)
+        shown = cap(ToolResult.of(f"{value}\n" * 20_000), MaxOutput(), "tool", place, key)
+        if not shown.full_output:
+            raise OSError("not kept")
+
+    def read() -> list[str]:
+        kept = [path.read_text().split("\n")[:-1] for path in place.iterdir()]
+        assert all(len(lines) == 20_000 for lines in kept)
+        return [lines[0] for lines in kept]
+
+    return Writer(write, read)
+
+
+WRITERS = [transcript, audit_log, audit_key, approvals, trust, secrets_file, edited, long_outputs]
+
+
+def attempt(writer: Writer, value: str) -> str:
+    """Writes a value: it is there or, if that fails, everything is as it was. Returns what was said."""
+    import resource
+
+    soft = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, soft[1]))
+    before = sorted(writer.read())
+    resource.setrlimit(resource.RLIMIT_FSIZE, soft)
+    said = ""
+    try:
+        writer.write(value)
+    except FAILURES as problem:
+        said = str(problem)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, soft[1]))
+    after = sorted(writer.read())
+    assert after == before if said else after == sorted([*before, value]), (before, after, said)
+    return said
+
+
+@pytest.mark.parametrize("make", WRITERS)
+def test_a_full_disk_keeps_what_there_was(make: Callable[[Path], Writer], tmp_path: Path) -> None:
+    def work() -> list[str]:
+        import resource
+        import signal
+
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        writer = make(tmp_path)
+        said = []
+        for number in range(3):
+            for room in (0, 1, 20, 64, 100, 150, 200, 300, 400, 600):
+                resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+                said.append(attempt(writer, f"v{number}-{room}"))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, hard))
+            assert attempt(writer, f"w{number}") == ""
+        return said
+
+    said = in_fork(work)
+    assert any(said)
+    assert [path.name for path in tmp_path.glob("**/.*") if path.suffix != ".lock"] == []
+
+
+@pytest.mark.parametrize("make", WRITERS)
+def test_no_descriptor_left_keeps_what_there_was(make: Callable[[Path], Writer], tmp_path: Path) -> None:
+    def work() -> list[Any]:
+        import resource
+
+        writer = make(tmp_path)
+        writer.write("first")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        opened = open_descriptors()
+        said = []
+        for spare in range(8):
+            before = sorted(writer.read())
+            words = with_spare(spare, lambda spare=spare: failed(writer, f"v{spare}"))
+            after = sorted(writer.read())
+            assert after == before if words else after == sorted([*before, f"v{spare}"]), (after, words)
+            said.append(words)
+        assert sorted({*open_descriptors()} - {*opened}) == []
+        assert attempt(writer, "last") == ""
+        return said
+
+    assert in_fork(work)[-1] == ""
+
+
+def failed(writer: Writer, value: str) -> str:
+    try:
+        writer.write(value)
+    except FAILURES as problem:
+        return str(problem)
+    return ""

@@ -50,10 +50,15 @@ class LogFile:
                 if not chain.count:
                     self._write_head(Chain(self._key))  # from the first line on, a missing head shows
                 self._chain = None  # unknown until all is written
+                size = os.fstat(fd).st_size
                 _write_whole(fd, data)
-                if self._sync:
-                    os.fsync(fd)
-                self._write_head(following)
+                try:
+                    if self._sync:
+                        os.fsync(fd)
+                    self._write_head(following)
+                except OSError:
+                    os.ftruncate(fd, size)  # what they say will not be done
+                    raise
                 self._chain, self._stamp = following, self._stamp_of(fd)
         except OSError as problem:
             raise AuditError(

@@ -85,23 +85,29 @@ class Subscription:
             pass
 
     async def __aiter__(self) -> AsyncIterator[Event]:
+        while events := await self.more():
+            while events:
+                yield events.popleft()
+
+    async def more(self) -> deque[Event]:
+        """The events that wait, to be taken out from the left; waits for the first. Empty at the end."""
+        while not self._ready:
+            with self._lock:
+                self._settle()
+                self._ready, self._events = self._events, self._ready
+                if self._ready or self._closed:
+                    break
+                waiter = self._new_waiter()
+                self._waiting = True
+            await waiter.wait()
+        return self._ready
+
+    def _new_waiter(self) -> asyncio.Event:
         import asyncio
 
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         waiter = self._waiter = asyncio.Event()
-        while True:
-            while self._ready:
-                yield self._ready.popleft()
-            with self._lock:
-                self._settle()
-                self._ready, self._events = self._events, deque()
-                if not self._ready:
-                    if self._closed:
-                        return
-                    waiter.clear()
-                    self._waiting = True
-            if not self._ready:
-                await waiter.wait()
+        return waiter
 
 
 def _continues(last: Event, event: Event) -> bool:
@@ -235,27 +241,21 @@ class EventSink:
     def emit(self, run: str, event: Event) -> None:
         """Number an event of a run and hand it to all listeners. What a listener raises is logged."""
         with self._lock:
-            if self.mask is None:
-                self._put(run, event)
-            else:
-                for made in self.mask(run, event):
-                    self._put(run, made)
+            for made in (event,) if self.mask is None else self.mask(run, event):
+                made.run = run
+                made.parent = self.parents.get(run, "") if self.parents else ""
+                made.time = self._clock()
+                made.seq = seq = self._seq.get(run, 0)
+                self._seq[run] = seq + 1
+                for listener in (*self.listeners,):
+                    try:
+                        listener.put(made)
+                    except BaseException as problem:
+                        if isinstance(problem, KeyboardInterrupt):
+                            raise
+                        import logging
 
-    def _put(self, run: str, event: Event) -> None:
-        event.run = run
-        event.parent = self.parents.get(run, "") if self.parents else ""
-        event.time = self._clock()
-        event.seq = seq = self._seq.get(run, 0)
-        self._seq[run] = seq + 1
-        for listener in (*self.listeners,):
-            try:
-                listener.put(event)
-            except BaseException as problem:
-                if isinstance(problem, KeyboardInterrupt):
-                    raise
-                import logging
-
-                logging.getLogger("toolcrib").exception("an event listener raised")
+                        logging.getLogger("toolcrib").exception("an event listener raised")
 
     def depth(self, run: str) -> int:
         """How many runs stand above this one."""

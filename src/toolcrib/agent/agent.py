@@ -295,8 +295,10 @@ class Agent(Generic[Deps]):
         """The events of a run as they happen, RunFinished last. Leaving the loop cancels the run."""
         run = self.start(task, **options)
         try:
-            async for event in run:
-                yield event
+            events = run.events()
+            while batch := await events.more():
+                while batch:
+                    yield batch.popleft()
         finally:
             run.cancel()
             await run

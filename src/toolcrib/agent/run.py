@@ -173,8 +173,12 @@ class Run:
 
     def __aiter__(self) -> AsyncIterator[Event]:
         """The events of the run: all of them in the first iteration, those from then on in a further one."""
+        return aiter(self.events())
+
+    def events(self) -> Subscription:
+        """The same as a queue of its own."""
         subscription, self._events = self._events or self._listen(), None
-        return aiter(subscription)
+        return subscription
 
     def stream_text(self) -> AsyncIterator[str]:
         """The text that the model writes for the user, in pieces; `await` the run for its outcome.

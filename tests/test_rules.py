@@ -150,11 +150,42 @@ def test_patterns_of_hosts(pattern: str, target: str, meant: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["exam*.org", "*.", "https://example.org", "*.*.org", "user@example.org", "a\u200bb.org"]
+    "host",
+    [
+        "exam*.org",
+        "*.",
+        "https://example.org",
+        "*.*.org",
+        "user@example.org",
+        "a\u200bb.org",
+        "bad domain.com",
+        " a.org",
+        "a.org ",
+        "a.org:",
+        "a.org:x",
+        "a.org:70000",
+        "a,b.org",
+        "a..org",
+        "1.2.3.999",
+        "[::1",
+        "a.org;b.org",
+        "a.org?x",
+        "a\\b.org",
+        "",
+    ],
 )
 def test_a_host_that_would_never_match_is_an_error(host: str) -> None:
     with pytest.raises(RuleError, match="line 1"):
         read_rules(f"[[rule]]\ndeny = true\nhost = {json.dumps(host)}")
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["example.org", "*.example.org", "example.org:443", "*", "1.2.3.4", "1.2.3.4:80", "::1", "[::1]:80", "bücher.example", "localhost",
+     "my_host", "example.org.", "xn--bcher-kva.example"],
+)  # fmt: skip
+def test_a_host_that_can_match_is_none(host: str) -> None:
+    read_rules(f"[[rule]]\ndeny = true\nhost = {json.dumps(host)}")
 
 
 def test_a_port_that_nobody_knows_may_be_the_one() -> None:

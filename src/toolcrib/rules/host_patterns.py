@@ -17,12 +17,26 @@ NAMES_A_DOMAIN = re.compile(r"[^*?.:\d]\.[^*?.:]")  # two labels without wildcar
 
 def check_host(pattern: str) -> None:
     """Raises PatternError for a pattern of hosts that would never match."""
-    name = pattern.removeprefix("*.")
-    if not name or ("*" in name and name != "*") or "/" in name or "@" in name or not name.isprintable():
+    if not pattern.isprintable() or not _is_host(pattern.removeprefix("*.")):
         raise PatternError(
             f"host {pattern!r} is none: write example.org, *.example.org for all names below it, an address, or "
             "either with :port"
         )
+
+
+def _is_host(text: str) -> bool:
+    from toolcrib.net.urls import NetworkRefused, parse_host
+
+    host, port = _host_and_port(text)
+    if text == "*":
+        return True
+    if (port or text.endswith(":")) and not (port.isdecimal() and port.isascii() and 0 < int(port) < 65_536):
+        return False
+    try:
+        parse_host(f"[{host}]" if ":" in host else host)
+    except NetworkRefused:
+        return False
+    return text == text.strip() and ("[" in text) == ("]" in text)
 
 
 def match_hosts(patterns: Sequence[str], access: Access) -> MatchLevel:

@@ -89,10 +89,12 @@ def test_nothing_in_a_message_is_invisible_or_begins_a_line_of_its_own(text: str
 CREDENTIALS = [
     "password", "api_key", "apiKey", "oauth_token", "client_secret", "private_key", "bearer_token", "Authorization",
     "db.password", "AWS_SECRET_ACCESS_KEY", "accessToken", "X-Api-Key", "apikey", "auth_header",
+    "DBPassword", "PGPASSWORD", "JWTToken", "pin", "PIN", "userPin", "APIKey", "MYSQL_PWD", "GHToken", "OAuthTOKEN", "jwt", "otp", "cvv",
+    "sshpassphrase", "dbpasswd", "AWSSecretAccessKey", "HTTPAuthorization", "authtoken", "db_pass",
 ]  # fmt: skip
 NO_CREDENTIALS = [
     "max_tokens", "token_count", "key", "keyboard", "secretary", "author", "path", "passenger",
-    "cookies_path", "secret_name",
+    "cookies_path", "secret_name", "pinned", "spin", "pins_count", "passes", "compass", "HTTPPath", "URLName", "tokenizer", "shopping",
 ]  # fmt: skip
 
 

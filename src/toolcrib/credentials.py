@@ -15,7 +15,8 @@ __all__ = ["arguments_on_one_line", "without_credentials"]
 CREDENTIALS = frozenset(
     {
         "password", "passwd", "passphrase", "passcode", "pwd", "secret", "secrets", "token", "tokens", "apikey",
-        "credential", "credentials", "bearer", "auth", "authorization", "authorisation", "cookie", "cookies",
+        "credential", "credentials", "bearer", "auth", "authorization", "authorisation", "cookie", "cookies", "jwt",
+        "pin", "otp", "totp", "cvv", "cvc", "pass", "passkey",
     }
 )  # fmt: skip
 KINDS_OF_KEY = frozenset(
@@ -28,7 +29,19 @@ ABOUT_CREDENTIALS = frozenset(
         "method", "policy", "length", "size", "max", "min", "expires", "expiry", "ttl", "scheme", "required", "enabled",
     }
 )  # fmt: skip
-CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Ends of words that are run together with what stands before them: `pgpassword`, `authtoken`.
+RUN_TOGETHER = (
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "credential",
+    "credentials",
+    "apikey",
+    "token",
+)
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # dbPassword, JWTToken
 
 
 def without_credentials(value: Any, name: str = "") -> Any:
@@ -57,4 +70,4 @@ def _is_credential(name: str) -> bool:
     if not words or words[-1] in ABOUT_CREDENTIALS or words[0] in ("max", "min", "num"):
         return False
     keys = any(one in KINDS_OF_KEY and other in ("key", "keys") for one, other in pairwise(words))
-    return keys or not CREDENTIALS.isdisjoint(words)
+    return keys or not CREDENTIALS.isdisjoint(words) or any(word.endswith(RUN_TOGETHER) for word in words)

@@ -40,6 +40,17 @@ from toolcrib.command.sandbox.egress import Allowlist, guarded_resolver, target_
         (b"GET https://a.example/ HTTP/1.1\r\n\r\n", None),
         (b"GET http://\xc3\xa4.example/ HTTP/1.1\r\n\r\n", None),
         (b"\x16\x03\x01\r\n\r\n", None),
+        # What one server reads as one header, another reads as two.
+        (b"GET http://a.example/ HTTP/1.1\r\nX: y\nHost: o.example\r\n\r\n", None),
+        (b"GET http://a.example/ HTTP/1.1\nHost: o.example\r\n\r\n", None),
+        (b"GET http://a.example/ HTTP/1.1\r\nX: y\rHost: o.example\r\n\r\n", None),
+        (b"GET http://a.example/ HTTP/1.1\r\nHost : o.example\r\n\r\n", None),
+        (b"GET http://a.example/ HTTP/1.1\r\nX: y\r\n Host: o.example\r\n\r\n", None),
+        (b"GET http://a.example/ HTTP/1.1\r\nX: \0\r\n\r\n", None),
+        (b"POST http://a.example/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", None),
+        (b"POST http://a.example/ HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", None),
+        (b"POST http://a.example/ HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n", None),
+        (b"POST http://a.example/ HTTP/1.1\r\nContent-Length: +1\r\n\r\n", None),
         (
             b"GET http://a.example/X?y#z HTTP/1.1\r\nHost: o.example\r\nAccept: */*\r\nProxy-Connection: k\r\n\r\n",
             (
@@ -102,6 +113,28 @@ def test_an_entry_that_is_no_host_is_refused(entry: str) -> None:
 
 
 class Page(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # serves several requests of one connection
+
+    def handle_one_request(self) -> None:
+        super().handle_one_request()
+        if b"GET /second" in self.raw_requestline:
+            ASKED_TWICE.append(self.raw_requestline)
+        self.close_connection = not self.raw_requestline  # whatever `Connection: close` says
+
+    def do_POST(self) -> None:
+        if self.headers["Transfer-Encoding"]:
+            given = b""
+            while size := int(self.rfile.readline(), 16):
+                given += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            given = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(given)))
+        self.end_headers()
+        self.wfile.write(given)
+
     def do_GET(self) -> None:
         body = f"{self.headers['Host']} {self.path}".encode()
         self.send_response(200)
@@ -111,6 +144,9 @@ class Page(BaseHTTPRequestHandler):
 
     def log_message(self, *given: object) -> None:
         pass
+
+
+ASKED_TWICE: list[bytes] = []
 
 
 @pytest.fixture
@@ -169,6 +205,36 @@ def test_a_host_that_is_not_is_refused_and_named(
 def test_the_resolver_has_the_last_word(sandbox: Sandbox, tmp_path: Path, server: int) -> None:
     done = run(sandbox, [sys.executable, "-c", ASK, f"http://guarded.example:{server}/"], tmp_path)
     assert done.code != 0 and "502" in done.said
+
+
+RAW = """
+import os, socket, sys
+host, _, port = os.environ["http_proxy"].rpartition("/")[2].partition(":")
+made = socket.create_connection((host, int(port)), 10)
+made.sendall(sys.argv[1].encode().decode("unicode_escape").encode())
+made.settimeout(0.5)
+try:
+    while piece := made.recv(65536):
+        print(piece.decode())
+except TimeoutError:
+    pass
+"""
+
+
+def test_a_second_request_of_one_connection_is_not_passed_on(
+    sandbox: Sandbox, tmp_path: Path, server: int
+) -> None:
+    ASKED_TWICE.clear()
+    second = r"GET /second HTTP/1.1\r\nHost: other.example\r\n\r\n"
+    to = f"http://a.example:{server}/x HTTP/1.1"
+    for first, answer in (
+        (rf"GET {to}\r\n\r\n", f"a.example:{server} /x"),
+        (rf"POST {to}\r\nContent-Length: 5\r\n\r\nhello", "hello"),
+        (rf"POST {to}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x\r\nlo\r\n0\r\n\r\n", "hello"),
+    ):
+        done = run(sandbox, [sys.executable, "-c", RAW, first + second], tmp_path)
+        assert answer in done.said, done.said
+    assert ASKED_TWICE == []
 
 
 def test_there_is_no_way_past_the_proxy(sandbox: Sandbox, tmp_path: Path, server: int) -> None:

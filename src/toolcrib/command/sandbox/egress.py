@@ -11,7 +11,7 @@ import asyncio
 import re
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,10 @@ MAX_CONNECTIONS = 128
 CHUNK = 65_536
 DEFAULT_PORTS = (80, 443)
 HOST = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,62})\.)*[a-z0-9_](?:[a-z0-9_-]{0,62})|\[[0-9a-f:.]+\]")
-REQUEST = re.compile(rb"([A-Z]{1,16}) (\S{1,8000}) (HTTP/1\.[01])\r?\n")
+REQUEST = re.compile(rb"([A-Z]{1,16}) (\S{1,8000}) (HTTP/1\.[01])\r\n")
+# A line that a server may read otherwise than this proxy (a bare line feed, a folded line) could hide a second `Host`.
+HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[^\r\n\0]*")
+CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})(?:;[^\r\n]*)?\r\n")
 PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy")
 LOOPBACK = ("127.0.0.1", "localhost")
 HOP_BY_HOP = (b"proxy-authorization:", b"proxy-connection:", b"connection:", b"keep-alive:")
@@ -186,9 +189,11 @@ class Egress:
         ours.send(b"s")
         async with server:
             await self._stop.wait()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
             task.cancel()
-        await asyncio.sleep(0)
+        if left:
+            await asyncio.wait(left, timeout=1.0)
 
     async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open += 1
@@ -229,9 +234,10 @@ class Egress:
             return
         if opening:
             up[1].write(opening)
+            await _relayed(_request_alone(reader, opening), writer, *up)
         else:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        await _relayed(reader, writer, *up)
+            await _relayed(_all(reader), writer, *up)
 
     async def _connected(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         problem: OSError = OSError("no address")
@@ -246,7 +252,8 @@ class Egress:
 def target_of(head: bytes) -> tuple[str, int, bytes] | None:
     """Host, port and the first bytes for the server (none for a tunnel) of a request; None if it is not valid.
 
-    A request in plain HTTP is passed on with `Connection: close`, so that no second request to another host follows.
+    A request in plain HTTP is passed on alone, with `Connection: close` and the `Host` that was checked: what follows
+    its body could be a request to another host.
     """
     found = REQUEST.match(head)
     if found is None or b"\r\n\r\n" not in head:
@@ -278,8 +285,10 @@ def target_of(head: bytes) -> tuple[str, int, bytes] | None:
         return None
     if method == b"CONNECT":
         return name, int(number), b""
-    lines = head[found.end() :].split(b"\r\n")
-    kept = [line for line in lines if line and not line.lower().startswith((*HOP_BY_HOP, b"host:"))]
+    lines = head[found.end() : -4].split(b"\r\n") if len(head) > found.end() + 2 else []
+    if not all(map(HEADER.fullmatch, lines)) or _length_of(lines) is None:
+        return None
+    kept = [line for line in lines if not line.lower().startswith((*HOP_BY_HOP, b"host:"))]
     opening = [
         method + b" " + path.encode() + b" " + version,
         b"Host: " + name.encode() + (b":" + number.encode() if number != "80" else b""),
@@ -287,21 +296,81 @@ def target_of(head: bytes) -> tuple[str, int, bytes] | None:
     return name, int(number), b"\r\n".join([*opening, *kept, b"Connection: close", b"", b""])
 
 
+def _length_of(lines: Sequence[bytes]) -> int | None:
+    """The length of a request's body, -1 if it comes in chunks; None if the headers do not agree on it."""
+    values: dict[bytes, set[bytes]] = {b"content-length": set(), b"transfer-encoding": set()}
+    for line in lines:
+        name, _, value = line.partition(b":")
+        if name.lower() in values:
+            values[name.lower()].add(value.strip(b" \t").lower())
+    lengths, encodings = values.values()
+    if encodings:
+        return -1 if encodings == {b"chunked"} and not lengths else None
+    if not lengths:
+        return 0
+    length = lengths.pop()
+    return int(length) if not lengths and re.fullmatch(rb"[0-9]{1,18}", length) else None
+
+
+async def _all(source: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    while data := await asyncio.wait_for(source.read(CHUNK), IDLE):
+        yield data
+
+
+async def _request_alone(source: asyncio.StreamReader, opening: bytes) -> AsyncIterator[bytes]:
+    """The body of the request that begins with these bytes. What follows it, until the client ends, is dropped."""
+    async for data in _body(source, opening):
+        yield data
+    async for _ in _all(source):
+        pass
+
+
+async def _body(source: asyncio.StreamReader, opening: bytes) -> AsyncIterator[bytes]:
+    length = _length_of(opening.split(b"\r\n")[1:]) or 0
+    if length >= 0:
+        async for data in _exactly(source, length):
+            yield data
+        return
+    while True:
+        line = await asyncio.wait_for(source.readuntil(b"\r\n"), IDLE)
+        size = CHUNK_SIZE.fullmatch(line)
+        if size is None:
+            raise OSError("a chunk without its size")
+        yield size[1] + b"\r\n"
+        left = int(size[1], 16)
+        async for data in _exactly(source, left):
+            yield data
+        if await source.readexactly(2) != b"\r\n":
+            raise OSError("a chunk without its end")  # or trailers, which are not passed on
+        yield b"\r\n"
+        if not left:
+            return
+
+
+async def _exactly(source: asyncio.StreamReader, length: int) -> AsyncIterator[bytes]:
+    while length > 0:
+        data = await asyncio.wait_for(source.read(min(CHUNK, length)), IDLE)
+        if not data:
+            raise OSError("a body that is cut off")
+        length -= len(data)
+        yield data
+
+
 async def _relayed(
-    reader: asyncio.StreamReader,
+    given: AsyncIterator[bytes],
     writer: asyncio.StreamWriter,
     up_reader: asyncio.StreamReader,
     up_writer: asyncio.StreamWriter,
 ) -> None:
-    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        while data := await asyncio.wait_for(source.read(CHUNK), IDLE):
-            sink.write(data)
+    async def pump(data: AsyncIterator[bytes], sink: asyncio.StreamWriter) -> None:
+        async for piece in data:
+            sink.write(piece)
             await sink.drain()
         if sink.can_write_eof():
             sink.write_eof()
 
     try:
-        await asyncio.gather(pump(reader, up_writer), pump(up_reader, writer))
+        await asyncio.gather(pump(given, up_writer), pump(_all(up_reader), writer))
     finally:
         up_writer.close()
 

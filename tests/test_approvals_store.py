@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from toolcrib import Answer, Effect, Toolbox, Verdict, tool
+from toolcrib.call import CallKey
 from toolcrib.errors import ToolcribError
-from toolcrib.question import Lasting, Scope
+from toolcrib.question import Lasting, Question, Scope
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.toolbox.approvals import Approval
 
@@ -102,6 +104,26 @@ def test_what_has_expired_does_not_live_again_when_the_clock_is_set_back(anew: b
     now[0] = 1500.0
     seen = ApprovalStore(store.path, clock=lambda: now[0]) if anew else store
     assert [item.id for item in seen.all()] == ["for ever"]
+
+
+async def test_what_was_approved_for_a_run_lasts_no_longer_when_the_clock_is_set_back() -> None:
+    now, asked = [1500.0], []
+
+    @tool(effect=Effect.WRITE, secrets=())
+    def put() -> str:
+        """Put."""
+        return "put"
+
+    async def person(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(Verdict.ALWAYS, lasting=Lasting.RUN, expires=2000.0)
+
+    box = Toolbox([put], approver=person, clock=lambda: now[0])
+    times = ((1500.0, 1), (1900.0, 1), (2001.0, 2), (1500.0, 3), (10.0, 4))
+    for turn, (time, questions) in enumerate(times):
+        now[0] = time
+        assert not (await box.call("put", {}, key=CallKey("r", turn, 0))).is_error
+        assert len(asked) == questions
 
 
 def test_a_clock_before_the_last_approval_is_not_believed(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +59,13 @@ def in_fork(work: Callable[[], Any]) -> Any:
         except BaseException:
             said = traceback.format_exc()
         finally:
-            with os.fdopen(writing, "w") as file:
-                file.write(said)
+            with os.fdopen(writing, "w") as out:
+                out.write(said)
             os._exit(code)
     os.close(writing)
-    with os.fdopen(reading, "rb") as file:
+    with os.fdopen(reading) as file:
         said = file.read()
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, said.decode()
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, said
     return json.loads(said)
 
 
@@ -124,7 +125,11 @@ def test_a_command_that_cannot_be_started_leaves_no_descriptor(
 
         def run() -> str:
             try:
-                return str(loop.run_until_complete(shell.execute(ShellParams(command=command), Context())))
+                return str(
+                    loop.run_until_complete(
+                        shell.execute(ShellParams.model_validate({"command": command}), Context())
+                    )
+                )
             except Exception as problem:
                 return f"{type(problem).__name__}: {problem}"
 
@@ -294,7 +299,7 @@ def test_no_descriptor_left_keeps_what_there_was(make: Callable[[Path], Writer],
         said = []
         for spare in range(8):
             before = sorted(writer.read())
-            words = with_spare(spare, lambda spare=spare: failed(writer, f"v{spare}"))
+            words = with_spare(spare, partial(failed, writer, f"v{spare}"))
             after = sorted(writer.read())
             assert after == before if words else after == sorted([*before, f"v{spare}"]), (after, words)
             said.append(words)

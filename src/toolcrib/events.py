@@ -286,7 +286,7 @@ class ToolStatus:
     @property
     def duration(self) -> float | None:
         """Seconds from start to end; None while the call runs."""
-        return None if self.ended is None else self.ended - self.started
+        return None if self.ended is None else max(0.0, self.ended - self.started)  # a clock may be set back
 
     def apply(self, event: CallEvent) -> bool:
         """Apply a change. Returns False, and changes nothing, if the call has ended."""

@@ -12,7 +12,7 @@ from typing import Any
 from toolcrib.errors import ToolcribError
 from toolcrib.question import Lasting, Scope
 from toolcrib.rules.locked_json import LockedJsonFile
-from toolcrib.toolbox.approvals import Approval
+from toolcrib.toolbox.approvals import Approval, ExpiryClock
 
 __all__ = ["ApprovalStore", "approval_from_dict"]
 
@@ -29,8 +29,7 @@ class ApprovalStore:
     def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
         self.path = Path(path)
         self._file = LockedJsonFile(path, "approvals")
-        self._clock = clock
-        self._latest = 0.0
+        self._clock = ExpiryClock(clock)
         self._read: tuple[tuple[int, ...], list[Approval]] = ((), [])
 
     def all(self) -> list[Approval]:
@@ -74,7 +73,7 @@ class ApprovalStore:
 
     def _alive(self, listed: list[Approval]) -> list[Approval]:
         """The approvals that have not expired. A clock that was set back counts as late as it is known to have been."""
-        now = self._latest = max(self._latest, self._clock(), *(item.at for item in listed), 0.0)
+        now = self._clock(max((item.at for item in listed), default=0.0))
         return [item for item in listed if item.expires is None or item.expires > now]
 
 

@@ -19,7 +19,7 @@ from toolcrib.prepared import Ready
 from toolcrib.question import Answer, Lasting, Question, Scope
 from toolcrib.toolbox.runs import Runs
 
-__all__ = ["Approval", "ApprovalStorage", "Approvals", "commands_begin_with", "prefixes_of"]
+__all__ = ["Approval", "ApprovalStorage", "Approvals", "ExpiryClock", "commands_begin_with", "prefixes_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,24 @@ class ApprovalStorage(Protocol):
     def add(self, approval: Approval) -> None: ...
 
 
+class ExpiryClock:
+    """The time by which approvals expire: where the system's clock is set back, it goes on from where it was.
+
+    So what has expired stays expired, and nothing lasts longer than it was meant to.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._latest = 0.0
+        self._asked = time.monotonic()
+
+    def __call__(self, at_least: float = 0.0) -> float:
+        """The time in seconds since the epoch, and at least one that is known to have been."""
+        passed, self._asked = time.monotonic() - self._asked, time.monotonic()
+        self._latest = max(self._clock(), at_least, self._latest + passed)
+        return self._latest
+
+
 class Approvals:
     """The approvals that count in a box: those of its runs, and those of the storage for its project and user."""
 
@@ -172,7 +190,7 @@ class Approvals:
         self._runs = runs
         self._storage = storage
         self._project = project
-        self._clock = clock
+        self._clock = ExpiryClock(clock)
 
     def add(self, question: Question, answer: Answer, tool: Any, identity: str, mark: str = "") -> None:
         """Remember an answer. For a run, `tool` is the very object that was asked about.

@@ -14,6 +14,8 @@ import pytest
 from toolcrib import Agent, Answer, Context, Effect, Toolbox, Verdict, tool
 from toolcrib.assembly import default_tools
 from toolcrib.models import Scripted
+from toolcrib.rules import Rule, RulePolicy
+from toolcrib.toolbox import Verb
 
 KEY = "sk-provider-0123456789abcdef"
 ENOUGH = 300_000  # objects; a Context leads to far fewer
@@ -99,6 +101,30 @@ async def test_no_context_leads_to_the_key_of_a_model(kind: str) -> None:
     assert outcome.finished
     assert ways == [[]]
     assert found_in_deps[0], "the walk finds what a Context holds"
+
+
+async def test_no_context_leads_to_the_key_of_an_agent_that_is_a_tool() -> None:
+    ways: list[list[str]] = []
+
+    @tool(effect=Effect.WRITE, secrets=())
+    async def look(ctx: Context[Any]) -> str:
+        "Look."
+        ways.append(leads_to(ctx, KEY))
+        return "looked"
+
+    def model(*names: str) -> Keyed:
+        given: dict[str, Any] = {"helper": {"task": "look"}}
+        calls = [{"calls": [{"name": name, "arguments": given.get(name, {})}]} for name in names]
+        return Keyed([*calls, {"text": "Done."}])
+
+    async def always(question: Any) -> Answer:
+        return Answer(Verdict.ALWAYS)
+
+    helper = Agent(model("look"), [look]).as_tool("helper", "Looks.")
+    policy = RulePolicy("supervised", [Rule(verb=Verb.ASK, tools=("helper",))])
+    agent = Agent(model("helper", "look"), [look, helper], approver=always, policy=policy)
+    assert (await agent.run("look around")).finished
+    assert ways == [[], []]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no shell tool")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
+from weakref import WeakKeyDictionary
 
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.run import Run
@@ -16,6 +17,7 @@ from toolcrib.facts import Facts, MaxOutput
 from toolcrib.function import FunctionTool, tool
 
 if TYPE_CHECKING:
+    from toolcrib.models.model import Model
     from toolcrib.toolbox import Toolbox
 
 __all__ = ["AgentToolOptions", "agent_tool"]
@@ -35,6 +37,18 @@ OTHER = "it stopped before it was done"
 TOLD = (Reason.TURN_LIMIT, Reason.BUDGET, Reason.PAUSED)  # whose detail is meant for a model too
 
 
+class ModelPlace:
+    """Stands for the model of an agent in the agent's tool.
+
+    A Context leads to all tools, by references, and a model leads to its key: so no tool leads to a model.
+    """
+
+    __slots__ = ("__weakref__",)
+
+
+MODELS: WeakKeyDictionary[ModelPlace, Model] = WeakKeyDictionary()
+
+
 class AgentToolOptions(TypedDict, total=False):
     """The facts of a tool that an author may give for an agent; `Facts` says what they mean."""
 
@@ -50,7 +64,10 @@ def agent_tool(
     if not isinstance(description, str) or not description.strip():
         raise TypeError(f"tool {name!r}: say in description what the agent can be asked to do")
     effect, open_world = worst_of(settings.toolbox)
-    settings = replace(settings, name=name)
+    place, model = ModelPlace(), settings.model
+    MODELS[place] = model
+    without_model: Any = None
+    settings = replace(settings, name=name, model=without_model)
 
     async def run_agent(task: str, ctx: Context[Any]) -> str:
         """Hand a task to an agent.
@@ -60,7 +77,7 @@ def agent_tool(
         """
         patient = nullcontext() if options.get("timeout") else ctx._deadline.paused()
         with patient:
-            run = Run(settings, task, within=ctx)
+            run = Run(replace(settings, model=MODELS[place]), task, within=ctx)
             outcome = await run
         masking = run.box.masking
         if masking is not None:  # the secrets of its toolbox are not known to the outer one

@@ -1,0 +1,518 @@
+"""The loop of a run: its transcript, its usage, and its turns.
+
+Read it from `RunLoop._loop` down: `query`, `execute`, and what ends a run. The transcript is valid at every
+moment: a message with calls is followed at once by one with a result for each of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.agent.account import Account
+from toolcrib.agent.answer import read_answer, was_cut_off
+from toolcrib.agent.clear_results import CACHE_SECONDS, ClearedRequests
+from toolcrib.agent.completion import COMPLETION, completion_text, without_completion
+from toolcrib.agent.instructions import RunInstructions
+from toolcrib.agent.outcome import Outcome, Reason
+from toolcrib.agent.saved_run import SavedRun, nested_before, nested_to_dict
+from toolcrib.agent.settings import AgentSettings
+from toolcrib.agent.streaming_turn import StreamingTurn
+from toolcrib.agent.transcript import TranscriptFile, recorder
+from toolcrib.call import CallKey, ToolCall
+from toolcrib.errors import ErrorCode, belongs_to_caller
+from toolcrib.events import (
+    AnswerRestarted,
+    Event,
+    Notice,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from toolcrib.mending import mend, told
+from toolcrib.messages import (
+    Message,
+    Request,
+    Response,
+    ResultPart,
+    ToolChoice,
+    Usage,
+)
+from toolcrib.models.model import ModelError
+from toolcrib.prepared import Refused
+from toolcrib.result import ToolResult
+from toolcrib.toolbox import Toolbox, ToolList, model_messages
+from toolcrib.toolbox.foreign import ForeignCall
+from toolcrib.toolbox.operator_log import unmasked
+from toolcrib.toolbox.suspension import Suspension
+
+if TYPE_CHECKING:
+    from toolcrib.context import Context
+    from toolcrib.toolbox.early_start import EarlyStart
+
+__all__ = ["RunLoop"]
+
+log = logging.getLogger("toolcrib")
+
+COUNTED = frozenset(
+    {
+        ErrorCode.INVALID_ARGUMENTS,
+        ErrorCode.TIMED_OUT,
+        ErrorCode.FAILED,
+        ErrorCode.TOOL_ERROR,
+        ErrorCode.OUTCOME_UNKNOWN,
+        ErrorCode.OUTPUT_TOO_LARGE,
+    }
+)
+SUMMARY = (
+    "The limit of turns is reached and no more tools can be called. Summarise for the user what was done, "
+    "what was found, and what is still open."
+)
+
+
+class RunLoop:
+    """One run of an agent from its task to its outcome; `Run` is what is held of it from outside."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        task: str | Message,
+        messages: Sequence[Message] = (),
+        deps: Any = None,
+        transcript: TranscriptFile | None = None,
+        within: Context[Any] | None = None,
+        saved: SavedRun | None = None,
+    ) -> None:
+        self.settings = settings
+        self.id: str
+        self.box: Toolbox[Any]
+        self.outcome: Outcome | None = None
+        self._within = within
+        self._task_message = Message.user(task) if isinstance(task, str) else task
+        outer: Account | None
+        if within is None:
+            self.id, self.box, outer = saved.run if saved else os.urandom(16).hex(), settings.toolbox, None
+            self._suspension = None
+            if settings.suspends:
+                self._suspension = saved.suspension if saved is not None else Suspension()
+        else:
+            self.id, self.box, outer = within.nested_run(settings.toolbox)
+            if deps is None and self.box.deps is None:
+                deps = within.deps
+            self._suspension = self.box.suspensions.of(self.id)
+            if self._suspension is not None:
+                saved, self.outcome = nested_before(self._suspension, self.id, self._task_message)
+        self._saved = saved
+        mended, self._mend_notes = mend(messages)
+        self.messages: list[Message] = list(mended) if saved is None else saved.messages
+        earlier = self.messages if saved is None else ()
+        self.account = Account(settings.budget, settings.conversation_budget, earlier, outer)
+        self._instructions = RunInstructions(settings, self.box, self.messages)
+        self.turns = 0 if saved is None else saved.turns
+        self.restarted = 0 if saved is None else saved.restarted  # answers that broke off and began again
+        self.deps = deps
+        self._transcript = transcript
+        if transcript is not None and self.box.masking is not None:
+            transcript.mask = self.box.masking.mask_known_values
+        self._cleared: ClearedRequests | None = None
+        if (context := settings.context) is not None:
+            lasts = context.cache_seconds or getattr(settings.model, "cache_seconds", None) or CACHE_SECONDS
+            self._cleared = ClearedRequests(context, lasts)
+        self._unwritten = ""
+        self._failures: dict[str, int] = {} if saved is None else saved.failures
+        self._chosen = saved is not None and saved.chosen
+        self.stopped = False  # its caller cancelled it, and is given an outcome
+
+    @property
+    def usage(self) -> Usage:
+        """What the run used so far, with the runs within its calls."""
+        return self.account.usage
+
+    async def leave_if_waiting(self, outcome: Outcome) -> None:
+        """Leave the tool whose run waits for answers; it runs again when they are there."""
+        if outcome.reason is Reason.WAITING and self._within is not None and self._suspension is not None:
+            await self._suspension.leave(self._within)
+
+    def cancelled_before_start(self) -> Outcome:
+        """The outcome of a run that was cancelled before its first step."""
+        outcome = self._finished(Reason.CANCELLED, "", "the run was cancelled before it started")
+        self.box.forget(self.id)
+        return outcome
+
+    async def run(self) -> Outcome:
+        """The run, in a span if its toolbox traces."""
+        if not self.box.telemetry.on:
+            return await self._guarded()
+        from toolcrib.agent.telemetry import run_span
+
+        with run_span(self.box.telemetry, self.id, self.settings, lambda: self.outcome):
+            return await self._guarded()
+
+    async def _guarded(self) -> Outcome:
+        """Run the loop within its wall-time budget. Every way out goes through `_finished`."""
+        if self.outcome is not None:  # of a run within a call that is made again: it has ended before
+            return self.outcome
+        before, seconds = 0.0 if self._saved is None else self._saved.seconds, self.settings.budget.seconds
+        deadline = asyncio.timeout(None if seconds is None else max(0.0, seconds - before))
+        self.account.begin()
+        if self._saved is not None:
+            self.account.go_on(self._saved.usage, self._saved.earlier, before, self.messages[-2])
+        inside: AbstractContextManager[None] = nullcontext()
+        if self._within is not None and self._suspension is not None:
+            inside = self._suspension.inside(self._within)
+        try:
+            if self.settings.read_result is not None:
+                self.settings.read_result.conversations[self.id] = self.messages
+            with inside:
+                async with deadline, self.box:
+                    return await self._loop()
+        except ModelError as error:
+            reason = Reason.TOO_LONG if error.too_long else Reason.MODEL_ERROR
+            return self._finished(reason, "", str(error))
+        except Exception as error:  # of the caller's own: instructions, a policy, two tools of one name
+            if isinstance(error, TimeoutError) and deadline.expired():
+                return self._finished(
+                    Reason.BUDGET, "", f"{self.settings.budget.seconds:g} seconds have passed"
+                )
+            self._finished(Reason.FAILED, "", f"{type(error).__name__}: {error}")
+            raise
+        except BaseException as error:
+            if not isinstance(error, asyncio.CancelledError) or not belongs_to_caller(error):
+                self._finished(Reason.FAILED, "", f"{type(error).__name__}: {error}".rstrip(": "))
+                raise
+            outcome = self._finished(Reason.CANCELLED, "", "the run was cancelled")
+            if self.stopped:
+                return outcome
+            raise
+        finally:
+            self.box.forget(self.id)
+            if self.settings.read_result is not None:
+                self.settings.read_result.conversations.pop(self.id, None)
+
+    async def _loop(self) -> Outcome:
+        if self._suspension is not None and self._within is None:
+            self.box.suspensions.begin(self.id, self._suspension)
+        ended: Outcome | None = None
+        if self._saved is None:
+            await self._open()
+        else:
+            ended = await self._go_on(self._saved)
+        while ended is None:
+            if spent := self.account.spent():
+                return self._finished(Reason.BUDGET, "", spent)
+            if self.turns - self.restarted >= self.settings.max_turns:
+                return await self._summarised()
+            tool_list = await self._tool_list()
+            response, streaming = await self.query(tool_list)
+            calls = response.message.calls
+            if not calls:
+                if (
+                    response.stop_reason == "pause"
+                ):  # the provider's own tools took long: it goes on when asked
+                    continue
+                return self._answered(response)
+            if (spent := self.account.spent()) and any(call.name != COMPLETION for call in calls):
+                await streaming.discard(told=True)
+                await self._refuse(calls, f"Not run: {spent}.")
+                return self._finished(Reason.BUDGET, response.message.text, spent)
+            results = await self.execute(calls, tool_list, streaming, cut_off=was_cut_off(response))
+            ended = self._after_calls(calls, results)
+        return ended
+
+    def _after_calls(self, calls: list[ToolCall], results: list[ToolResult]) -> Outcome | None:
+        """What the results of a turn make of the run; None where it goes on."""
+        if self._suspension is not None and self._suspension.waits_in(self.id):
+            return self._waiting(self._suspension, self.messages[-2].text)
+        text = completion_text(calls, results)
+        if text is not None:
+            return self._finished(Reason.COMPLETED, text)
+        paused = self._failing(calls, results)
+        return self._finished(Reason.PAUSED, self.messages[-2].text, paused) if paused else None
+
+    async def query(self, tool_list: ToolList, *, may_call: bool = True) -> tuple[Response, StreamingTurn]:
+        """Send one request. The answer joins the transcript.
+
+        The tools are sent also where none may be called: a request without them would miss the provider's cache.
+        """
+        settings, box = self.settings, self.box
+        self.turns += 1
+        if box.sink:
+            box.emit(self.id, TurnStarted(turn=self.turns))
+        if self.turns > 1 and self._instructions.may_change:
+            await self._instructions.place(self.messages)
+        request = Request(
+            messages=self.messages,
+            tools=tool_list.specs,
+            tool_choice=self._choice(tool_list) if may_call else ToolChoice("none"),
+            parallel_calls=settings.parallel_calls,
+            max_tokens=settings.max_tokens,
+            temperature=settings.temperature,
+        )
+        early_start: Callable[[int], EarlyStart] | None = None
+        if settings.early_start and may_call:
+            early_start = partial(box.early_start, self.id, tool_list=tool_list, deps=self.deps)
+        streaming = StreamingTurn(self.id, self.turns, box.open_call, self._restarted, early_start)
+        try:
+            if self._cleared is None:
+                response = await self._read(request, streaming, tool_list)
+            else:
+                read = partial(self._read, streaming=streaming, tool_list=tool_list)
+                response = await self._cleared.ask(request, read, self._note)
+        except BaseException:
+            await streaming.discard()
+            raise
+        self.account.answered(response.message, response.usage)
+        added, calls = [response.message], response.message.calls
+        if request.tool_choice.names:
+            self._chosen |= any(call.name in request.tool_choice.names for call in calls)
+        if calls:
+            # Answered from the first moment: what is recorded replaces it, what is not was interrupted.
+            waiting = [ResultPart(call, model_messages.cancelled(call.name)) for call in calls]
+            added.append(Message("tool", list(waiting)))
+        self.messages += added
+        self._write(*added)
+        if box.sink:
+            tokens = {
+                "input_tokens": response.usage.input_tokens,
+                "output_tokens": response.usage.output_tokens,
+            }
+            done = TurnFinished(self.turns, len(calls), response.stop_reason, tokens)
+            box.emit(self.id, done)
+        return response, streaming
+
+    def _choice(self, tool_list: ToolList) -> ToolChoice:
+        """The tools that this turn may call. A required tool is required once: else the model could never answer."""
+        choice = self.settings.tool_choice
+        if not choice.names:
+            return choice
+        if choice.mode == "required" and self._chosen:
+            return ToolChoice()
+        offered = [spec.name for spec in tool_list.specs]
+        if not any(name in offered for name in choice.names):
+            names = " or ".join(map(repr, choice.names))
+            raise ValueError(
+                f"tool_choice asks for {names}, which is not offered; tools are {', '.join(offered)}"
+            )
+        return choice
+
+    async def execute(
+        self, calls: list[ToolCall], tool_list: ToolList, streaming: StreamingTurn, *, cut_off: bool = False
+    ) -> list[ToolResult]:
+        """Run the calls of a turn; each result takes its place in the transcript when it is recorded.
+
+        The last call of an answer that was cut off is not run: it may lack arguments and still be valid.
+        """
+        record = recorder(self.messages[-1], self._transcript)
+        whole = calls[:-1] if cut_off else calls
+        last = streaming.streams.pop(len(whole), None)
+        if last is not None:
+            await last.discard(told=True)
+        try:
+            results = await self.box.call_turn(
+                whole,
+                run=self.id,
+                turn=self.turns,
+                tool_list=tool_list,
+                streams=streaming.streams,
+                early=streaming.early,
+                deps=self.deps,
+                record=record,
+            )
+        finally:
+            if self._transcript is not None and self.account.nested:
+                with suppress(
+                    Exception
+                ):  # the results count, and what ended the turn; the file says what it lacks
+                    self._transcript.usage(self.messages[-2])
+            self._note_unwritten()
+        if cut_off:
+            key, call = CallKey(self.id, self.turns, len(whole)), calls[-1]
+            refused = Refused(call, key, model_messages.cut_off(call.name))
+            results.append(await self.box.execute(refused, record=record))
+        return results
+
+    def _note_unwritten(self) -> None:
+        """Say what the transcript file lacks, when that changes. The file gets it later, if it can be written again."""
+        problem = "" if self._transcript is None else self._transcript.problem
+        if problem and problem != self._unwritten:
+            self._note(f"the transcript: {problem}")
+        self._unwritten = problem
+
+    async def _refuse(self, calls: list[ToolCall], words: str) -> None:
+        """Answer the calls of a turn with words, and run none."""
+        record = recorder(self.messages[-1], self._transcript)
+        for index, call in enumerate(calls):
+            result = ToolResult.of(words, code=ErrorCode.DENIED)
+            await self.box.execute(Refused(call, CallKey(self.id, self.turns, index), result), record=record)
+
+    # -- its parts
+
+    async def _go_on(self, saved: SavedRun) -> Outcome | None:
+        """Go on with a run that waited: the calls of its last turn that have no result yet."""
+        assert self._suspension is not None
+        self.box.begin(self.id, self.messages, self.account)
+        if self._within is None:
+            await self.box.suspensions.restore(self.id, saved.box)
+        if self._transcript is not None:
+            self._transcript.catch_up(self.messages)
+        if self.box.sink:
+            users = (message for message in reversed(self.messages) if message.role == "user")
+            task = next(users, self._task_message)
+            self.box.emit(self.id, RunStarted(task.text, self.settings.model.name, resumed=True))
+        calls, done = self.messages[-2].calls, saved.done(self._suspension)
+        results = await self.box.call_turn(
+            calls,
+            run=self.id,
+            turn=self.turns,
+            done=done,
+            deps=self.deps,
+            record=recorder(self.messages[-1], self._transcript),
+        )
+        return self._after_calls(calls, results)
+
+    def _waiting(self, suspension: Suspension, text: str) -> Outcome:
+        """The run ends at its questions, with what `Agent.resume` needs; or with its part, within a call."""
+        saved = SavedRun(
+            run=self.id,
+            messages=self.messages,
+            usage=self.usage,
+            earlier=self.account.earlier,
+            turns=self.turns,
+            restarted=self.restarted,
+            seconds=self.account.seconds,
+            chosen=self._chosen,
+            failures=self._failures,
+            box=self.box.suspensions.saved(self.id),
+            suspension=suspension,
+        )
+        if self._within is not None:
+            suspension.runs[self.id] = nested_to_dict(self._task_message, saved, self._mask)
+            return self._finished(Reason.WAITING, text)
+        actions = ", ".join(question.action for question in suspension.questions)
+        outcome = self._finished(Reason.WAITING, text, f"a person's answer is needed to: {actions}")
+        outcome.questions, outcome.saved = suspension.questions, saved.to_json(self._mask)
+        return outcome
+
+    @property
+    def _mask(self) -> Callable[[Any], Any]:
+        masking = self.box.masking
+        return masking.mask_known_values if masking is not None else unmasked
+
+    async def _open(self) -> None:
+        goes_on = bool(self.messages)
+        head = await self._instructions.place(self.messages)
+        if goes_on and self._transcript is not None:
+            is_new_file = self._transcript.catch_up(self.messages)
+            if self._instructions.are_new and not is_new_file:
+                self._transcript.head(head)
+        self.messages.append(self._task_message)
+        self._write(*([] if goes_on else head), self._task_message)
+        self.box.begin(self.id, self.messages, self.account)
+        if self.box.sink:
+            self.box.emit(self.id, RunStarted(self._task_message.text, self.settings.model.name))
+        if self._mend_notes:
+            words = told(self._mend_notes)
+            log.warning("the conversation that run %s goes on with: %s", self.id, words)
+            self._note(f"the conversation: {words}")
+
+    async def _tool_list(self) -> ToolList:
+        tool_list = await self.box.tool_list(run=self.id, deps=self.deps)
+        return tool_list if self.settings.completion_tool else without_completion(tool_list)
+
+    async def _read(self, request: Request, streaming: StreamingTurn, tool_list: ToolList) -> Response:
+        """Read the model's answer while it streams, with the partial arguments of its calls."""
+        partial_calls = streaming.early is not None or tool_list.takes_partials
+        tell = self._tell if self.box.sink else None
+        model = self.settings.model
+        if self.box.telemetry.on:
+            from toolcrib.agent.telemetry import traced_model
+
+            model = traced_model(model, self.box)
+        answer = read_answer(model, request, streaming, partial_calls, tell)
+        return await ForeignCall(answer, None, self.box.registry.grace)
+
+    def _note(self, words: str) -> None:
+        if self.box.sink:
+            self.box.emit(self.id, Notice(words))
+
+    def _tell(self, event: Event) -> None:
+        self.box.emit(self.id, event)
+
+    def _restarted(self, why: str, calls_were_seen: bool) -> int:
+        """The answer begins again. If calls were seen, this is a new turn, so that no key is used twice."""
+        if self._suspension is not None:  # what was started early is void now
+            self._suspension.drop_all(self.id)
+        if self.box.sink:
+            self.box.emit(self.id, AnswerRestarted(self.turns, why))
+        if calls_were_seen:
+            self.turns += 1
+            self.restarted += 1
+            if self.box.sink:
+                self.box.emit(self.id, TurnStarted(turn=self.turns))
+        return self.turns
+
+    def _answered(self, response: Response) -> Outcome:
+        text = response.message.text
+        if response.stop_reason in ("refusal", "filter"):
+            return self._finished(Reason.REFUSED, text, f"the model stopped: {response.stop_reason}")
+        if response.stop_reason == "length":
+            return self._finished(Reason.REFUSED, text, "the answer was cut off at the model's token limit")
+        detail = "" if text else "the model answered with neither text nor calls"
+        return self._finished(Reason.ANSWERED, text, detail)
+
+    async def _summarised(self) -> Outcome:
+        """The limit of turns is reached: send one last request, in which no tool may be called, for a summary."""
+        self.messages.append(Message.user(SUMMARY))
+        self._write(self.messages[-1])
+        tool_list = await self._tool_list()
+        response, _ = await self.query(tool_list, may_call=False)
+        if response.message.calls:
+            refused = "No tool can be called any more: the limit of turns is reached."
+            await self._refuse(response.message.calls, refused)
+        return self._finished(
+            Reason.TURN_LIMIT,
+            response.message.text,
+            f"the limit of {self.settings.max_turns} turns is reached",
+        )
+
+    def _failing(self, calls: list[ToolCall], results: list[ToolResult]) -> str:
+        """Count the failures in a row of each tool; returns why the run has to pause, or ""."""
+        for call, result in zip(calls, results, strict=True):
+            if not result.is_error:
+                self._failures.pop(call.name, None)
+            elif result.code in COUNTED or result.code is None or not call.name:
+                count = self._failures[call.name] = self._failures.get(call.name, 0) + 1
+                if count >= self.settings.max_failures:
+                    which = f"tool {call.name}" if call.name else "a call without a readable name"
+                    return f"{which} failed {count} times in a row; the last time: {result.text[:300]}"
+        return ""
+
+    def _write(self, *messages: Message) -> None:
+        """Write messages to the transcript file. They are in the conversation before: a disk may be full."""
+        if self._transcript is not None:
+            for message in messages:
+                self._transcript.message(message)
+
+    def _finished(self, reason: Reason, text: str, detail: str = "") -> Outcome:
+        if self.outcome is None:
+            account = self.account
+            self._note_unwritten()
+            if self._unwritten:
+                detail = f"{detail}; the transcript: {self._unwritten}".removeprefix("; ")
+            self.outcome = Outcome(
+                reason, text, self.messages, account.usage, self.turns, self.id, detail, account.nested
+            )
+            if reason is not Reason.WAITING and account.outer is not None:
+                account.outer.nested.append(self.outcome)
+                if self._suspension is not None:  # the call may wait yet, and be run again
+                    ended = nested_to_dict(self._task_message, self.outcome, self._mask)
+                    self._suspension.runs[self.id] = ended
+            if self.box.sink:
+                self.box.emit(self.id, RunFinished(reason.value, text, detail))
+        return self.outcome

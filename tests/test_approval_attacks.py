@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import threading
 from dataclasses import replace
@@ -219,6 +220,29 @@ async def test_an_answer_that_comes_twice_runs_once() -> None:
     assert all(result is results[0] for result in results)
     assert await box.execute(prepared, Answer(Verdict.YES)) is results[0]
     assert ran == ["x"]
+
+
+async def test_a_saved_question_that_is_restored_twice_runs_once() -> None:
+    box = Toolbox([save])
+    pending = await pending_of(box, text="x")
+    saved = json.loads(json.dumps(prepared_to_json(pending)))
+    other = Toolbox([save])
+    for one in (box, other):  # where it was asked, and where it was not
+        ran.clear()
+        twice = [await one.restore(saved), await one.restore(saved)]
+        together = [
+            one.execute(prepared, Answer(Verdict.YES)) for prepared in (*twice, await one.restore(saved))
+        ]
+        results = await asyncio.gather(*together)
+        assert ran == ["x"] and len({result.text for result in results}) == 1
+    ran.clear()
+    assert (await box.execute(pending, Answer(Verdict.YES))).text == results[0].text
+    assert ran == []
+    refused = await pending_of(box, text="y")
+    saved = json.loads(json.dumps(prepared_to_json(refused)))
+    await box.execute(refused, Answer(Verdict.NO))
+    assert (await box.execute(await box.restore(saved), Answer(Verdict.YES))).is_error
+    assert ran == []
 
 
 def test_answers_from_several_threads_run_once() -> None:

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.call_stream import CallStream
     from toolcrib.toolbox.early_start import EarlyStart
     from toolcrib.toolbox.execute import Executor
+    from toolcrib.toolbox.restore import QuestionsOnce
 
 __all__ = ["Toolbox"]
 
@@ -149,6 +150,7 @@ class Toolbox(Watched, WithRuns, Generic[Deps]):
         self.deps = deps
         self.run = os.urandom(16).hex()
         self._count = itertools.count()
+        self._questions_once: QuestionsOnce | None = None
         self.registry = Registry(override=override, grace=grace)
         self.sink = EventSink(clock)
         self.masking = masking_of(secrets, self.sink) if secrets is not None else None
@@ -320,7 +322,17 @@ class Toolbox(Watched, WithRuns, Generic[Deps]):
     ) -> Prepared:
         """Resolve, decode, validate, decide and precheck a call, without effects: Ready, Pending or Refused."""
         key = CallKey(self.run, 0, next(self._count)) if key is None else key
-        return await self._path.preparation.prepare(call, key, tool_list, stream, self._deps(deps))
+        prepared = await self._path.preparation.prepare(call, key, tool_list, stream, self._deps(deps))
+        if type(prepared) is Pending:
+            self._once().remember(prepared)
+        return prepared
+
+    def _once(self) -> QuestionsOnce:
+        if self._questions_once is None:
+            from toolcrib.toolbox.restore import QuestionsOnce
+
+            self._questions_once = QuestionsOnce()
+        return self._questions_once
 
     async def execute(
         self,
@@ -425,12 +437,14 @@ class Toolbox(Watched, WithRuns, Generic[Deps]):
     async def restore(self, data: dict[str, Any]) -> Prepared:
         """A prepared call from what `prepared_to_json` wrote, perhaps in another process.
 
-        The call is prepared anew. If the tool or the arguments are not what was saved, it is Refused.
+        The call is prepared anew. If the tool or the arguments are not what was saved, it is Refused. A question that
+        is restored twice here, or was asked here, runs once.
         ValueError for a format that this version cannot read.
         """
         from toolcrib.toolbox.restore import restored_call
 
-        return await restored_call(data, self._path.preparation, self._decider, self.deps)
+        restored = await restored_call(data, self._path.preparation, self._decider, self.deps)
+        return self._once().once(restored)
 
     async def dry_run(
         self, call: ToolCall, *, policy: Policy | None = None, provenance: Provenance = UNKNOWN

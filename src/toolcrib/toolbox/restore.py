@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import replace
 from typing import Any
 
-from toolcrib.prepared import Pending, Prepared, Ready, Refused
-from toolcrib.saved_calls import prepared_from_json, prepared_to_json
+from toolcrib.call import CallKey
+from toolcrib.prepared import OneExecution, Pending, Prepared, Ready, Refused
+from toolcrib.saved_calls import fingerprint_of, prepared_from_json, prepared_to_json
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.policy import Decision, Verb
 from toolcrib.toolbox.prepare import Preparation
 
-__all__ = ["restored_call"]
+__all__ = ["QuestionsOnce", "restored_call"]
+
+MAX_KEPT = 1_024  # questions whose execution is remembered
+
+
+class QuestionsOnce:
+    """Gives each restored question the execution of the one that was saved, so that it runs once however often it is
+    restored. Another process knows nothing of it."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[CallKey, str], OneExecution] = OrderedDict()
+
+    def remember(self, pending: Pending) -> OneExecution:
+        """The execution of a question: its own, unless the same one was remembered before."""
+        execution = self._kept.setdefault((pending.key, fingerprint_of(pending)), pending.execution)
+        if len(self._kept) > MAX_KEPT:
+            self._kept.popitem(last=False)
+        return execution
+
+    def once(self, prepared: Prepared) -> Prepared:
+        """A restored call with the execution that it has had since it was asked about first."""
+        if not isinstance(prepared, Pending):
+            return prepared
+        return replace(prepared, ready=prepared.ready._replace(execution=self.remember(prepared)))
 
 
 async def restored_call(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import secrets
@@ -10,13 +11,22 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.sandbox_runs import BACKENDS, backend
+from toolcrib import Agent, Answer, Toolbox, Verdict
+from toolcrib.agent import TranscriptFile, scan_transcript
+from toolcrib.audit import AuditLog
 from toolcrib.command.launch.process import run_process
 from toolcrib.command.sandbox import NoSandbox, Sandbox
+from toolcrib.errors import ErrorCode
+from toolcrib.models import Scripted
+from toolcrib.question import Lasting, Question, Scope
+from toolcrib.rules.approvals import ApprovalStore
+from toolcrib.tools import EditFile, Workspace
 
 pytestmark = [
     pytest.mark.slow,
@@ -93,3 +103,75 @@ def test_no_command_survives_the_process_that_was_starting_it(kind: str, tmp_pat
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert left == []
+
+
+# -- what was written
+
+EDITS = 40
+PADDING = "x" * 100_000 + "\n"
+
+
+def edits_until_killed(place: Path) -> None:
+    """A run that counts in a file, one edit a turn, with a question that is answered for good at its first call."""
+    turns = [
+        {
+            "calls": [
+                {
+                    "name": "edit_file",
+                    "arguments": {"path": "count", "old_string": f"n={n}\n", "new_string": f"n={n + 1}\n"},
+                }
+            ]
+        }
+        for n in range(EDITS)
+    ]
+
+    async def person(question: Question) -> Answer:
+        return Answer(Verdict.ALWAYS, lasting=Lasting.USER, scope=Scope.TOOL, by="ann")
+
+    box = Toolbox(
+        [EditFile(Workspace(place / "ws"))],
+        approver=person,
+        approvals=ApprovalStore(place / "approvals.json"),
+        audit=AuditLog(place / "audit.jsonl", key=b"k" * 32),
+    )
+    with closing(TranscriptFile(place / "t.jsonl")) as transcript:
+        Agent(Scripted([*turns, "Done."]), toolbox=box, max_turns=EDITS + 1).run_sync(
+            "Go.", transcript=transcript
+        )
+
+
+def test_what_was_written_is_readable_and_true_whenever_the_process_is_killed(tmp_path: Path) -> None:
+    chance = random.Random(11)
+    unknown_results, whole_edits = 0, []
+    for number in range(ROUNDS // 2):
+        place = tmp_path / str(number)
+        (place / "ws").mkdir(parents=True)
+        count = place / "ws" / "count"
+        count.write_text(f"{PADDING}n=0\n{PADDING}")
+        killed_after(in_fork(lambda place=place: edits_until_killed(place)), chance.random() * 0.5)  # type: ignore[misc]
+
+        content = count.read_text()
+        done = int(
+            content.removeprefix(f"{PADDING}n=").removesuffix(f"\n{PADDING}")
+        )  # old or new, no mixture
+        whole_edits.append(done)
+        if (place / "audit.jsonl").exists():
+            log = AuditLog(place / "audit.jsonl", key=b"k" * 32)
+            assert log.check().ok
+            log.note({"event": "afterwards"})  # its lock is free
+            lines = [json.loads(line) for line in (place / "audit.jsonl").read_text().splitlines()]
+            assert sum(line["event"] == "decided" for line in lines) >= done
+        store = ApprovalStore(place / "approvals.json")
+        assert len(store.all()) <= 1
+        store.revoke("none")
+        if not (place / "t.jsonl").exists() or not (place / "t.jsonl").read_bytes():
+            assert done == 0
+            continue
+        messages = scan_transcript(place / "t.jsonl").mended
+        results = [result for message in messages for result in message.results]
+        known = [result for result in results if not result.is_error]
+        unknown = [result for result in results if result.code is ErrorCode.OUTCOME_UNKNOWN]
+        unknown_results += len(unknown)
+        assert len(known) + len(unknown) == len(results)
+        assert len(known) <= done <= len(known) + len(unknown)
+    assert len(set(whole_edits)) > 5 and unknown_results

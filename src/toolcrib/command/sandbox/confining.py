@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, ClassVar, TypedDict
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     from toolcrib.command.sandbox.egress import Resolver
 
-DESCRIPTORS = 32  # that a launch may need at one time, and those of its process
+DESCRIPTORS = 16  # that a launch may need at one time, and those of its process
+CHECKING = threading.Lock()  # so that launches side by side do not take the descriptors from each other
 
 
 class BackendOptions(TypedDict, total=False):
@@ -135,10 +137,11 @@ def _check_descriptors() -> None:
     A folder that cannot be opened counts as one that nobody may enter, and would not be protected.
     """
     spare: list[int] = []
-    try:
-        spare.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
-        while len(spare) < DESCRIPTORS:
-            spare.append(os.dup(spare[0]))
-    finally:
-        for fd in spare:
-            os.close(fd)
+    with CHECKING:
+        try:
+            spare.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+            while len(spare) < DESCRIPTORS:
+                spare.append(os.dup(spare[0]))
+        finally:
+            for fd in spare:
+                os.close(fd)

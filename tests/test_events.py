@@ -504,3 +504,27 @@ async def test_the_title_of_a_tool_reaches_statuses_questions_and_what_is_saved(
     assert [question.title for question in asked] == ["Weigh an item", ""]
     assert [question.heading for question in asked] == ['run weigh "Weigh an item"', "run plain"]
     assert asked[0].to_dict()["title"] == "Weigh an item"
+
+
+async def test_what_a_run_leaves_unfinished_is_forgotten_with_it() -> None:
+    """A call that was cut off while its arguments came, with a text that is held back and a report that goes on."""
+
+    class Store:
+        def names(self) -> tuple[str, ...]:
+            return ("KEY",)
+
+        def get(self, name: str) -> str:
+            return "hunter2-hunter3"
+
+    box = make_box(secrets=Store())
+    box.subscribe(EventLog())
+    for number in range(100):
+        run = f"run {number}"
+        key = CallKey(run, 1, 0)
+        stream = await box.open_call("good", key)
+        stream.feed('{"a": "hunter2-hun')
+        box.emit(run, StatusChanged(key, "good", CallState.DOING, "hunter2-hun"))
+        box.emit(run, TextDelta("hunter2-hun"))
+        box.forget(run)
+    events: Any = box.sink.mask
+    assert events is not None and events._runs == {}

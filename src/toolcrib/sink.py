@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.events import ArgumentsDelta, Event, ReasoningDelta, TextDelta
 
@@ -196,6 +196,13 @@ class RunListeners:
             run = run.rsplit("/", 2)[0]  # a run within another is named by a key of a call in it
 
 
+class EventMask(Protocol):
+    """Takes secrets out of events."""
+
+    def __call__(self, run: str, event: Event, /) -> list[Event]: ...
+    def forget(self, run: str) -> None: ...
+
+
 class EventSink:
     """Numbers events and hands them to the listeners. It is false without listeners, so that no event is built.
 
@@ -210,7 +217,7 @@ class EventSink:
         self._lock = threading.RLock()  # a listener may end its subscription
         self.parents: dict[str, str] = {}
         # Gives the events that are handed on in the place of one, without secrets; None: every event itself.
-        self.mask: Callable[[str, Event], list[Event]] | None = None
+        self.mask: EventMask | None = None
 
     def __bool__(self) -> bool:
         return bool(self.listeners)
@@ -271,6 +278,8 @@ class EventSink:
         return run
 
     def forget(self, run: str) -> None:
-        """Drop the counter of a run that has ended."""
+        """Drop the counter of a run that has ended, and what its mask kept."""
+        if self.mask is not None:
+            self.mask.forget(run)
         self._seq.pop(run, None)
         self.parents.pop(run, None)

@@ -20,7 +20,6 @@ from toolcrib.events import (
     ModelSilent,
     QuestionAsked,
     ReasoningDelta,
-    RunFinished,
     TextDelta,
 )
 from toolcrib.secrets.stream import RedactedStream, SuccessiveTexts
@@ -35,84 +34,75 @@ NEVER_SECRET = frozenset(
 )  # fields that hold our own words
 IN_PIECES: dict[type[Event], str] = {TextDelta: "text", ReasoningDelta: "text", ArgumentsDelta: "delta"}
 
+OpenTexts = dict[tuple[Any, ...], tuple[RedactedStream, Event]]
+"""By kind of text, or by call and path in its arguments: what was held back, and the last event."""
+
 
 class MaskedEvents:
     """Masks the events of one toolbox. Called with an event, it returns the events to hand on instead, in order."""
 
     def __init__(self, masking: Masking) -> None:
         self._masking = masking
-        self._open: dict[tuple[Any, ...], tuple[RedactedStream, Event]] = {}
-        self._shown: dict[tuple[Any, str], SuccessiveTexts] = {}
+        self._runs: dict[str, _Unfinished] = {}
+
+    def forget(self, run: str) -> None:
+        """The run is over: drop what was kept of its texts."""
+        self._runs.pop(run, None)
 
     def __call__(self, run: str, event: Event) -> list[Event]:
-        if isinstance(event, AnswerRestarted):  # the answer so far is void
-            for place in [place for place in self._open if place[0] == run]:
-                del self._open[place]
         if isinstance(event, ModelSilent):  # comes in the middle of a text, which goes on
             return [event]
+        kept = self._runs.get(run) or _Unfinished()
+        if isinstance(event, AnswerRestarted):  # the answer so far is void
+            kept.open.clear()
         name = IN_PIECES.get(type(event))
         if name is not None and isinstance(getattr(event, name), str):
-            return self._in_pieces(run, event, name)
-        if isinstance(event, RunFinished):
-            self._shown = {place: kept for place, kept in self._shown.items() if place[0].run != run}
-        ended = self._ended(run, event)
-        if isinstance(event, QuestionAsked):  # the question was masked when it was made
-            return [*ended, event]
-        return [*ended, self._report(event) if isinstance(event, CallEvent) else self._masked(event)]
-
-    def _in_pieces(self, run: str, event: Any, name: str) -> list[Event]:
-        if isinstance(event, ArgumentsDelta):
-            place: tuple[Any, ...] = (run, event.key, event.path)
-            before = self._flushed(
-                [open_ for open_ in self._open if open_[:2] == place[:2] and open_ != place]
-            )
-            before += self._flushed([open_ for open_ in self._open if open_[0] == run and len(open_) == 2])
+            made = self._in_pieces(kept.open, event, name)
         else:
-            place = (run, event.kind)
-            before = self._flushed([open_ for open_ in self._open if open_[0] == run and open_ != place])
-        stream = self._open[place][0] if place in self._open else self._masking.redactor.stream()
+            made = _ended(kept.open, event)
+            if isinstance(event, QuestionAsked):  # the question was masked when it was made
+                made.append(event)
+            else:
+                report = isinstance(event, CallEvent)
+                made.append(self._report(kept.shown, event) if report else self._masked(event))
+        if kept.open or kept.shown:
+            self._runs[run] = kept
+        else:
+            self._runs.pop(run, None)
+        return made
+
+    def _in_pieces(self, open_texts: OpenTexts, event: Any, name: str) -> list[Event]:
+        if isinstance(event, ArgumentsDelta):
+            place: tuple[Any, ...] = (event.key, event.path)
+            before = _flushed(open_texts, [one for one in open_texts if one[0] == place[0] and one != place])
+            before += _flushed(open_texts, [one for one in open_texts if len(one) == 1])
+        else:
+            place = (event.kind,)
+            before = _flushed(open_texts, [one for one in open_texts if one != place])
+        stream = open_texts[place][0] if place in open_texts else self._masking.redactor.stream()
         made = self._masked(event) if isinstance(event, ArgumentsDelta) else copy.copy(event)
         setattr(made, name, stream.feed(getattr(event, name)))
         if isinstance(event, ArgumentsDelta) and event.finished:
             setattr(made, name, getattr(made, name) + stream.finish())
-            self._open.pop(place, None)
+            open_texts.pop(place, None)
         else:
-            self._open[place] = stream, made
+            open_texts[place] = stream, made
         return [*before, made] if getattr(made, name) else before
 
-    def _ended(self, run: str, event: Event) -> list[Event]:
-        """The events for text that was held back and ends before this event."""
-        key = getattr(event, "key", None)
-        if key is None and not isinstance(event, ArgumentsDelta):
-            return self._flushed([place for place in self._open if place[0] == run])
-        return self._flushed(
-            [place for place in self._open if place[0] == run and (len(place) == 2 or place[1] == key)]
-        )
-
-    def _flushed(self, places: list[tuple[Any, ...]]) -> list[Event]:
-        made: list[Event] = []
-        for place in places:
-            stream, last = self._open.pop(place)
-            if rest := stream.finish():
-                event: Any = copy.copy(last)
-                setattr(event, IN_PIECES[type(last)], rest)
-                made.append(event)
-        return made
-
-    def _report(self, event: CallEvent) -> CallEvent:
+    def _report(self, shown: dict[tuple[Any, str], SuccessiveTexts], event: Any) -> CallEvent:
         made: CallEvent = self._masked(event, but=("tip", "result"))
         for name in ("tip", "result"):
             value = getattr(event, name)
             if isinstance(value, str):
                 place = event.key, name
-                if place not in self._shown:
-                    self._shown[place] = SuccessiveTexts()
-                setattr(made, name, self._masking.mask_successive(self._shown[place], value))
+                if place not in shown:
+                    shown[place] = SuccessiveTexts()
+                setattr(made, name, self._masking.mask_successive(shown[place], value))
             elif value is not None and not isinstance(event, CallFinished):
                 setattr(made, name, self._masking.mask_report(value))
         if event.state.terminal:
             for name in ("tip", "result"):
-                self._shown.pop((event.key, name), None)
+                shown.pop((event.key, name), None)
         return made
 
     def _masked(self, event: Any, but: tuple[str, ...] = ()) -> Any:
@@ -125,3 +115,32 @@ class MaskedEvents:
         if isinstance(event, ArgumentsDelta):
             made.path = tuple(self._masking.mask(event.path))
         return made
+
+
+class _Unfinished:
+    """The texts of a run that go on: those that come in pieces, and those that a call shows one after another."""
+
+    __slots__ = ("open", "shown")
+
+    def __init__(self) -> None:
+        self.open: OpenTexts = {}
+        self.shown: dict[tuple[Any, str], SuccessiveTexts] = {}
+
+
+def _ended(open_texts: OpenTexts, event: Event) -> list[Event]:
+    """The events for text that was held back and ends before this event."""
+    key = getattr(event, "key", None)
+    if key is None and not isinstance(event, ArgumentsDelta):
+        return _flushed(open_texts, list(open_texts))
+    return _flushed(open_texts, [place for place in open_texts if len(place) == 1 or place[0] == key])
+
+
+def _flushed(open_texts: OpenTexts, places: list[tuple[Any, ...]]) -> list[Event]:
+    made: list[Event] = []
+    for place in places:
+        stream, last = open_texts.pop(place)
+        if rest := stream.finish():
+            event: Any = copy.copy(last)
+            setattr(event, IN_PIECES[type(last)], rest)
+            made.append(event)
+    return made

@@ -3,8 +3,9 @@
 
     python3 dev.py demo     set up, and watch an agent mend a project (no key, no network once set up)
     python3 dev.py test     set up, and run the tests (minutes; on two cores, if there are two)
-    python3 dev.py slow     set up, and run the second step of the tests: how costs grow, escapes, typing, docs
+    python3 dev.py slow     set up, and run the second step of the tests: load, how costs grow, escapes, docs
     python3 dev.py nightly  set up, and run all tests, with many new examples for every property
+    python3 dev.py soak     set up, and put a toolbox under load for an hour, or for as many seconds as you say
     python3 dev.py check    set up, and check format, lint and types
     python3 dev.py ci       check, test, slow: what CI runs
     python3 dev.py bench    measure toolcrib beside its peers
@@ -89,6 +90,11 @@ def nightly(python: str, rest: list[str]) -> None:
     pytest(python, "slow or not slow", ["--hypothesis-profile=nightly", *rest])
 
 
+def soak(python: str, rest: list[str]) -> None:
+    os.environ["SOAK_SECONDS"] = rest[0] if rest else "3600"
+    run([python, "-m", "pytest", "-s", "tests/soak", *rest[1:]])
+
+
 def check(python: str, rest: list[str]) -> None:
     run([python, "-m", "ruff", "format", "--check", "."])
     run([python, "-m", "ruff", "check", "."])
@@ -122,7 +128,7 @@ def lock(python: str, rest: list[str]) -> None:
     run([*uv, *extras, "pyproject.toml", "--no-emit-package", "toolcrib", "-o", str(LOCK)])
 
 
-JOBS = {job.__name__: job for job in (demo, test, slow, nightly, check, ci, bench, lock)}
+JOBS = {job.__name__: job for job in (demo, test, slow, nightly, soak, check, ci, bench, lock)}
 
 
 def main() -> None:

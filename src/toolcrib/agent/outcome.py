@@ -61,7 +61,7 @@ class Budget:
 class Outcome:
     """The outcome of a run. `messages` is the whole transcript: hand it to `run` again to go on.
 
-    `detail` says more about the reason; `text` is the final answer or summary. `nested` are the outcomes of the runs
+    `nested` are the outcomes of the runs
     within its calls, in the order in which they ended; what they used is part of `usage`.
     `detail` says more about the reason; `text` is the final answer or summary. A run that waits has `questions`.
     """

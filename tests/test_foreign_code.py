@@ -15,7 +15,7 @@ from tests.cases import each
 from toolcrib import Agent, Answer, Context, Effect, Tool, Toolbox, ToolCall, ToolFactory, Verdict, tool
 from toolcrib.agent import Outcome, Reason
 from toolcrib.messages import Message, Request, Response, Text
-from toolcrib.question import Preview
+from toolcrib.question import Lasting, Preview
 from toolcrib.toolset import StaticToolset
 
 WRITE, READ = Effect.WRITE, Effect.READ
@@ -124,6 +124,38 @@ class Model:
         yield Response(Message("assistant", [ToolCall("act", '{"text": "x"}', "c1")]))
 
 
+class Keeper:
+    """A limiter, a store of approvals and a store of secrets, of somebody's own."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.behaviour = behaviour
+
+    def take(self, run: str, tool: str) -> str:
+        self.behaviour("limiter take")
+        return ""
+
+    def give_back(self, run: str, tool: str) -> None:
+        self.behaviour("limiter give back")
+
+    def forget(self, run: str) -> None:
+        self.behaviour("limiter forget")
+
+    def all(self) -> list[Any]:
+        self.behaviour("approvals read")
+        return []
+
+    def add(self, approval: Any) -> None:
+        self.behaviour("approvals write")
+
+    def names(self) -> list[str]:
+        self.behaviour("secrets names")
+        return ["KEY"]
+
+    def get(self, name: str) -> str:
+        self.behaviour("secrets get")
+        return "a-secret-value"
+
+
 def agent_with(behaviour: Behaviour) -> Agent[Any]:
     class Params(BaseModel):
         text: str
@@ -169,7 +201,7 @@ def agent_with(behaviour: Behaviour) -> Agent[Any]:
 
     async def approver(question: Any) -> Answer:
         await behaviour.later("approver")
-        return Answer(Verdict.YES)
+        return Answer(Verdict.ALWAYS, lasting=Lasting.USER)
 
     async def step(prepared: Any, next: Any) -> Any:
         await behaviour.later("middleware")
@@ -180,8 +212,16 @@ def agent_with(behaviour: Behaviour) -> Agent[Any]:
         return "be brief"
 
     act: Any = ToolFactory("act", build) if behaviour.place != "on_partial" else Act
+    keeper = Keeper(behaviour)
     box = Toolbox(
-        [Mine(behaviour, [act, look])], approver=approver, around_execute=[step], grace=0.03, timeout=5.0
+        [Mine(behaviour, [act, look])],
+        approver=approver,
+        around_execute=[step],
+        grace=0.03,
+        timeout=5.0,
+        limits=keeper,
+        approvals=keeper,
+        secrets=keeper,
     )
     if behaviour.place == "listener":
         behaviour.listening = box.subscribe(lambda event: behaviour("listener"))
@@ -210,10 +250,9 @@ def assert_true(behaviour: Behaviour, messages: list[Message]) -> None:
 PLACES = [
     "model", "instructions", "toolset names", "toolset get", "toolset exit", "factory", "constructor", "description",
     "precheck", "preview", "on_partial", "approver", "middleware", "execute", "aclose", "listener",
+    "limiter take", "limiter forget", "approvals read", "approvals write", "secrets names", "secrets get",
 ]  # fmt: skip
-CAN_WAIT = [
-    place for place in PLACES if place not in ("constructor", "precheck", "preview", "on_partial", "listener")
-]
+CAN_WAIT = [*PLACES[:4], "factory", "description", "approver", "middleware", "execute", "aclose"]
 ENDS_A_RUN = {
     "model": Reason.MODEL_ERROR,
     "instructions": Reason.FAILED,
@@ -243,6 +282,8 @@ async def test_whatever_is_raised_anywhere_ends_no_run_without_its_true_outcome(
         assert run.outcome.finished, run.outcome
         assert isinstance(ended, Outcome)
     assert not isinstance(ended, asyncio.CancelledError | SystemExit | GeneratorExit)
+    if place.startswith(("approvals", "secrets")):
+        assert "acted" in behaviour.did, "a person said yes"
     assert_true(behaviour, run.messages)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from toolcrib.compiling.definition import Definition
 from toolcrib.content import Audio, File, Image, Json, Part, Text
-from toolcrib.errors import ToolError
+from toolcrib.errors import ToolError, belongs_to_caller
 from toolcrib.prepared import Ready
 from toolcrib.question import Question
 from toolcrib.repair import Edit
@@ -55,7 +55,9 @@ class Masking:
         """The names that a call may refer to; none while the store cannot be read."""
         try:
             return self.store.names()
-        except Exception:  # a store may be anybody's, and fail in its own way
+        except BaseException as problem:  # a store may be anybody's, and fail in its own way
+            if belongs_to_caller(problem):
+                raise
             return ()
 
     def reveal_params(self, ready: Ready, definition: Definition) -> Any:
@@ -211,7 +213,9 @@ class Masking:
     def _read(self, name: str) -> None:
         try:
             value = self.store.get(name)
-        except Exception as problem:
+        except BaseException as problem:
+            if belongs_to_caller(problem):
+                raise
             logging.getLogger("toolcrib").warning("secret %s cannot be read, nor masked: %s", name, problem)
             return
         if value is not None and not why_unusable(value):

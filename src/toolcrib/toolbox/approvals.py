@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from toolcrib.access import Access, Reach
 from toolcrib.credentials import arguments_on_one_line
 from toolcrib.effect import Effect
-from toolcrib.errors import ToolcribError
+from toolcrib.errors import belongs_to_caller
 from toolcrib.fingerprint import fingerprint
 from toolcrib.json_text.values import same_json
 from toolcrib.prepared import Ready
@@ -221,9 +221,7 @@ class Approvals:
             question.folders if scope is Scope.FOLDER else (),
         )
         lasts = answer.lasting is Lasting.USER or (answer.lasting is Lasting.PROJECT and self._project)
-        if lasts and self._storage is not None:
-            self._storage.add(approval)
-        else:  # nowhere to keep it: for this run
+        if not (lasts and self._stores(approval)):  # nowhere to keep it: for this run
             self._runs.add_approved(run, tool, replace(approval, lasting=Lasting.RUN, where=run))
 
     def covers(self, run: str, tool: Any, mark: str, identity: str) -> bool:
@@ -258,14 +256,30 @@ class Approvals:
             found += [item for item in self._stored() if item.where in ("", self._project)]
         return [item for item in found if item.expires is None or item.expires > now]
 
+    def _stores(self, approval: Approval) -> bool:
+        try:
+            if self._storage is not None:
+                self._storage.add(approval)
+            return self._storage is not None
+        except BaseException as problem:
+            _log_failure("an approval could not be kept, and holds for this run alone", problem)
+            return False
+
     def _stored(self) -> list[Approval]:
         try:
             return self._storage.all() if self._storage is not None else []
-        except (OSError, ToolcribError) as problem:
-            import logging
-
-            logging.getLogger("toolcrib").warning("approvals are not used: %s", problem)
+        except BaseException as problem:
+            _log_failure("approvals are not used", problem)
             return []
+
+
+def _log_failure(what: str, problem: BaseException) -> None:
+    """Log what a storage raised, which may be anybody's code."""
+    import logging
+
+    if belongs_to_caller(problem):
+        raise problem
+    logging.getLogger("toolcrib").warning("%s: %s: %s", what, type(problem).__name__, problem)
 
 
 def _shown(question: Question, scope: Scope) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolcrib.errors import ErrorCode, ToolcribError
+from toolcrib.errors import ErrorCode
 from toolcrib.prepared import Pending, Prepared, Ready, Refused
 from toolcrib.question import Answer, Verdict
 from toolcrib.result import ToolResult
@@ -139,11 +139,8 @@ class Questions:
             if await self.previews.outdated(pending):
                 return AskAgain(pending, model_messages.outdated(name))
         if answer.verdict is Verdict.ALWAYS and asked_about_it:
-            try:
-                entry, identity = ready.tool.entry, ready.tool.definition.identity
-                self.decider.approvals.add(question, answer, entry, identity, approval_mark(ready))
-            except (ToolcribError, OSError) as problem:  # the yes holds for this call all the same
-                self.operator.problem("an approval could not be kept", str(problem))
+            entry, identity = ready.tool.entry, ready.tool.definition.identity
+            self.decider.approvals.add(question, answer, entry, identity, approval_mark(ready))
         return ready._replace(approved=True, why=f"approved by {answer.by or 'a person'}")
 
     async def _with_other_arguments(

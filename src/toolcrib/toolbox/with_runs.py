@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from toolcrib.errors import belongs_to_caller, traceback_text
 from toolcrib.messages import Message
 from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.provenance import of_messages
 from toolcrib.toolbox.runs import Limiter, Provenance, Runs
 
@@ -19,6 +21,7 @@ class WithRuns:
     _runs: Runs
     _decider: Decider
     _limiter: Limiter | None
+    _operator: OperatorLog
 
     def begin(self, run: str, messages: Iterable[Message], account: Any = None) -> None:
         """Begin a run with these messages: their taint and the user's texts count for the policy's decisions.
@@ -39,7 +42,12 @@ class WithRuns:
         """A run is over: drop what was remembered for it (always-answers, provenance, counts, event numbers)."""
         self._runs.forget(run)
         if self._limiter is not None:
-            self._limiter.forget(run)
+            try:
+                self._limiter.forget(run)
+            except BaseException as problem:  # of anybody's limiter: the run has its outcome all the same
+                if belongs_to_caller(problem):
+                    raise
+                self._operator.problem("a limiter could not forget a run", traceback_text(problem))
 
     @property
     def tracks_taint(self) -> bool:

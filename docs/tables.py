@@ -159,7 +159,9 @@ def field_table(kind: Any) -> str:
 def run_option_table() -> str:
     """The options of a run."""
     meanings, known = _described(RunOptions), inspect.signature(Agent._run_of).parameters
-    assert list(RunOptions.__annotations__) == [name for name in known if name not in ("self", "task")]
+    assert list(RunOptions.__annotations__) == [
+        name for name in known if name not in ("self", "task", "unknown")
+    ]
     rows = (
         [f"`{name}`", code(known[name].annotation), meanings[name]] for name in RunOptions.__annotations__
     )

@@ -45,9 +45,9 @@ COMPLETED = {"calls": [{"name": "attempt_completion", "arguments": {"result": "d
     [
         ([calling("a", "b"), saying("x")], Budget(calls=2), Reason.ANSWERED, ["a", "b"], ""),
         ([calling("a"), calling("b", "c"), saying("x")], Budget(calls=2), Reason.BUDGET, ["a"],
-         "the model asked for 3 calls, and 2 are allowed"),
+         "the model asked for 3 calls, and the limit is 2"),
         ([calling("a"), COMPLETED], Budget(calls=1), Reason.COMPLETED, ["a"], ""),
-        ([calling("a"), saying("x")], Budget(calls=0), Reason.BUDGET, [], "the model asked for 1 calls, and 0 are allowed"),
+        ([calling("a"), saying("x")], Budget(calls=0), Reason.BUDGET, [], "the model asked for 1 call, and the limit is 0"),
         ([calling("a"), calling("b"), saying("x")], Budget(tokens=30), Reason.BUDGET, ["a"], "30 of 30 tokens are used"),
         ([COMPLETED], Budget(tokens=1), Reason.COMPLETED, [], ""),  # the answer is paid for
         ([calling("a", usage=PRICED), calling("b", usage=PRICED)], Budget(cost=0.15), Reason.BUDGET, ["a"],

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from tests.test_agent import READ, WRITE, Script, agent_of, check_valid, tools
 from toolcrib import Agent, Context, Message, Tool, Toolbox, ToolCall
-from toolcrib.agent import Reason, TranscriptFile, read_transcript
+from toolcrib.agent import Budget, Reason, TranscriptFile, read_transcript
 from toolcrib.content import Text
 from toolcrib.function import tool
 from toolcrib.messages import Response
@@ -245,3 +245,48 @@ async def test_a_refused_call_at_the_limit_reads_the_same_from_disk(tmp_path: Pa
     outcome = await agent_of(add, add, max_turns=1).run("x", transcript=file)
     file.close()
     assert read_transcript(path)[-1].parts == outcome.messages[-1].parts
+
+
+# -- what users of other libraries write first
+
+
+def made_of(**options: Any) -> Agent[Any]:
+    return Agent(Script("hello"), **options)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        (lambda: made_of(system_prompt="x"), "Agent() has no option 'system_prompt'; the page Agents"),
+        (lambda: made_of(max_turns=0), "max_turns must be a whole number from 1, got 0"),
+        (lambda: made_of(max_failures="3"), "max_failures must be a whole number from 1, got '3'"),
+        (lambda: made_of(tools=[made_of()]), "(hand in agent.as_tool(name, description))"),
+        (
+            lambda: Budget(tokens=-1),
+            "tokens of a Budget must be a number from 0, or None for no limit; got -1",
+        ),
+        (lambda: Budget(cost=float("nan")), "cost of a Budget must be a number from 0"),
+        (lambda: Budget(seconds="10"), "seconds of a Budget must be a number from 0"),  # type: ignore[arg-type]
+        (
+            lambda: made_of().run_sync("x", message_history=[]),
+            "no option 'message_history'; it takes messages, deps",
+        ),  # type: ignore[call-arg]
+        (lambda: made_of().run_sync("x", messages=made_of().run_sync("y")), "as in outcome.messages"),  # type: ignore[arg-type]
+        (lambda: made_of().run_sync("x", messages=Message.user("y")), "as in outcome.messages"),  # type: ignore[arg-type]
+        (
+            lambda: tool(hang, effect=READ, secrets=(), args_schema=BaseModel),
+            "there is no option 'args_schema'",
+        ),
+    ],
+)
+def test_a_mistake_is_answered_with_what_to_write_instead(mistake: Any, words: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        mistake()
+    assert words in str(raised.value)
+    assert "dynamic_schema" not in str(raised.value)
+    assert "_run_of" not in str(raised.value)
+
+
+def test_a_saved_run_that_is_still_text_is_refused_with_what_to_do() -> None:
+    with pytest.raises(ValueError, match="that was stored as JSON text"):
+        made_of(on_question="suspend").resume_sync('{"format": 1}', {})  # type: ignore[arg-type]

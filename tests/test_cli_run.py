@@ -224,9 +224,16 @@ USAGE = [
     (["run", "x", "-m", "scripted:work.yaml", "-w", "nowhere"], "workspace"),
     (["run", "x", "-m", "scripted:work.yaml", "-f", "nowhere:x"], "no module is named 'nowhere'"),
     (["run", "x", "-m", "scripted:work.yaml", "--transcript", "a/b/c"], "transcript a/b/c cannot be written"),
+    (
+        ["run", "x", "-m", "scripted:work.yaml", "--transcript", "."],
+        "--transcript .: expected a file, got a folder",
+    ),
     (["run", "x", "-m", "scripted:work.yaml", "--transcript", "a.txt"], "--continue a.txt"),
     (["run", "x", "-m", "scripted:work.yaml", "--continue", "a.txt"], "not a transcript"),
-    (["run", "x", "-m", "scripted:work.yaml", "--continue", "none"], "not a transcript"),
+    (
+        ["run", "x", "-m", "scripted:work.yaml", "--continue", "none"],
+        "--continue none: cannot be read: No such file or directory",
+    ),
     (["run", "x", "-m", "scripted:work.yaml", "--answers"], "--answers needs --json"),
 ]
 

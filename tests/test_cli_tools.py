@@ -370,6 +370,10 @@ async def opened_and_closed():
 def broken():
     raise OSError("the library is on fire")
 
+def never_closed():
+    yield Library({"Emma": "D6"})
+    raise OSError("the door is stuck")
+
 def needs(path):
     return Library({})
 
@@ -401,7 +405,8 @@ def test_dependencies_that_are_missing_or_cannot_be_made_are_named_before_anythi
     run = toolcrib(folder, "run", "x", "--model", f"scripted:{script}", "--from", "library")
     assert run.returncode == 2 and "Context[Library]" in run.stderr
     for reference, words in (
-        ("library:broken", "OSError: the library is on fire"),
+        ("library:broken", "--deps: making the dependencies failed: OSError: the library is on fire"),
+        ("library:never_closed", "--deps: closing the dependencies failed: OSError: the door is stuck"),
         ("library:data", "expected a function"),
         ("library:needs", "called without arguments"),
         ("library:opend", "opened"),

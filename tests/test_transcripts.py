@@ -481,6 +481,8 @@ async def test_mend_writes_over_another_file_only_when_told(tmp_path: Path) -> N
     assert (tmp_path / "new.jsonl").read_text() == "mine"
     done = toolcrib(tmp_path, "transcript", "mend", "t.jsonl", "--output", "./t.jsonl", "--force")
     assert done.returncode == 2 and "the file itself" in done.stderr
+    done = toolcrib(tmp_path, "transcript", "mend", "t.jsonl", "--output", "gone/new.jsonl")
+    assert done.returncode == 2 and "gone/new.jsonl cannot be written: No such file" in done.stderr
     done = toolcrib(tmp_path, "transcript", "mend", "t.jsonl", "--output", "new.jsonl", "--force")
     assert done.returncode == 0 and done.stdout == "mended: new.jsonl\n"
     assert (tmp_path / "t.jsonl").read_bytes() == before
@@ -490,8 +492,11 @@ async def test_mend_writes_over_another_file_only_when_told(tmp_path: Path) -> N
 @pytest.mark.parametrize("command", ["check", "mend"])
 def test_what_is_no_transcript_is_said(tmp_path: Path, command: str) -> None:
     (tmp_path / "notes.txt").write_text("my\nnotes\n")
+    record = json.dumps({"message": {"role": "user", "parts": []}}) + "\n"
+    (tmp_path / "other-encoding").write_bytes((record * 2).encode("utf-16"))
     for name, words in (
-        ("notes.txt", "is not a transcript"),
+        ("notes.txt", "notes.txt is not a transcript; line 1: not JSON\n"),
+        ("other-encoding", "other-encoding is not a transcript; line 1: not JSON\n"),
         ("gone", "cannot be read"),
         (".", "cannot be read"),
     ):

@@ -198,7 +198,9 @@ def _check_type(tool: str, fact: str, value: Any) -> None:
     if types is None:
         from difflib import get_close_matches
 
-        near = "".join(f"; do you mean {name!r}?" for name in get_close_matches(fact, (*_TYPES, *HOOKS), 1))
+        near = "".join(
+            f"; do you mean {name!r}?" for name in get_close_matches(fact, (*_TYPES, *HOOKS), 1, 0.7)
+        )
         raise TypeError(f"tool {tool!r}: there is no option {fact!r}{near}")
     right = isinstance(value, types)
     if isinstance(value, bool):  # a bool is an int in Python

@@ -100,6 +100,8 @@ def name_of(supplied: ToolLike) -> str:
     if isinstance(facts, Facts):
         return facts.name
     hint = " (decorate it with @tool(effect=..., secrets=...))" if callable(supplied) else ""
+    if hasattr(supplied, "as_tool"):
+        hint = " (hand in agent.as_tool(name, description))"
     raise TypeError(
         f"expected a Tool class or instance, a @tool function or a ToolFactory, got {supplied!r}{hint}"
     )

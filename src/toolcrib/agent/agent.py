@@ -135,10 +135,19 @@ class Agent(Generic[Deps]):
             )
         try:
             box: Toolbox[Deps] = toolbox if toolbox is not None else Toolbox(tools, **options)
-        except TypeError as problem:  # an option that neither of the two has
-            raise TypeError(str(problem).replace("Toolbox.__init__()", "Agent()")) from None
+        except TypeError as problem:
+            _, unknown, option = str(problem).partition("__init__() got an unexpected keyword argument ")
+            if not unknown:
+                raise
+            raise TypeError(
+                f"Agent() has no option {option}; the page Agents of the documentation lists the options, "
+                "and the page Migrating says what the words of other libraries are here"
+            ) from None
         if toolbox is None:
             self._made.append(box)
+        for option, number in (("max_turns", max_turns), ("max_failures", max_failures)):
+            if not isinstance(number, int) or number < 1:
+                raise TypeError(f"{option} must be a whole number from 1, got {number!r}")
         if on_question not in ("ask", "suspend"):
             raise TypeError(f"on_question must be 'ask' or 'suspend', got {on_question!r}")
         if on_question == "suspend" and box.approver is not None:
@@ -232,14 +241,21 @@ class Agent(Generic[Deps]):
         deps: Deps | None = None,
         transcript: TranscriptFile | None = None,
         within: Context[Any] | None = None,
+        **unknown: Any,
     ) -> Run:
+        if unknown:
+            raise TypeError(
+                f"a run has no option {next(iter(unknown))!r}; it takes {', '.join(RunOptions.__annotations__)}, "
+                "and Agent(...) takes what holds for all runs"
+            )
         if not isinstance(task, str | Message):
             raise TypeError(f"a task is text or a Message, got {task!r}")
-        given: list[Any] = list(messages)
-        if odd := [message for message in given if not isinstance(message, Message)]:
+        listed = isinstance(messages, Iterable)
+        given: list[Any] = list(messages) if listed else [messages]
+        if odd := [message for message in given if not (listed and isinstance(message, Message))]:
             raise TypeError(
                 "messages are Message objects, as in outcome.messages or [Message.user('Hi')]; "
-                f"saved ones come back by messages_from_json; got {odd[0]!r}"
+                f"saved ones come back by messages_from_json; got {odd[0]!r:.80}"
             )
         return Run(self._settings, task, given, deps, transcript, within)
 

@@ -42,6 +42,15 @@ class Budget:
     seconds: float | None = None
     calls: int | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("tokens", "cost", "seconds", "calls"):
+            limit = getattr(self, name)
+            number = isinstance(limit, int | float) and not isinstance(limit, bool)
+            if limit is not None and not (number and limit >= 0):
+                raise TypeError(
+                    f"{name} of a Budget must be a number from 0, or None for no limit; got {limit!r}"
+                )
+
     def spent(self, usage: Usage, seconds: float = 0.0) -> str:
         """A sentence that says which limit is reached; "" while no limit is reached."""
         if self.tokens is not None and usage.total_tokens >= self.tokens:
@@ -53,7 +62,8 @@ class Budget:
         if self.seconds is not None and seconds >= self.seconds:
             return f"{self.seconds:g} seconds have passed"
         if self.calls is not None and usage.calls > self.calls:
-            return f"the model asked for {usage.calls} calls, and {self.calls} are allowed"
+            asked = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
+            return f"the model asked for {asked}, and the limit is {self.calls}"
         return ""
 
 
@@ -61,8 +71,8 @@ class Budget:
 class Outcome:
     """The outcome of a run. `messages` is the whole transcript: hand it to `run` again to go on.
 
-    `nested` are the outcomes of the runs
-    within its calls, in the order in which they ended; what they used is part of `usage`.
+    `nested` are the outcomes of the runs within its calls, in the order in which they ended; what they used is part
+    of `usage`.
     `detail` says more about the reason; `text` is the final answer or summary. A run that waits has `questions`.
     """
 

@@ -81,7 +81,11 @@ class SavedRun:
     @classmethod
     def resumed(cls, saved: Outcome | Mapping[str, Any], answers: Answers) -> SavedRun:
         """A saved run with answers to its questions. ValueError for what cannot be read, or for other answers."""
-        data = saved.to_json() if isinstance(saved, Outcome) else saved
+        data: Any = saved.to_json() if isinstance(saved, Outcome) else saved
+        if isinstance(data, str | bytes):
+            raise ValueError(
+                "a saved run that was stored as JSON text is read by json.loads before it is resumed"
+            )
         found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
         if found != FORMAT or data.get("kind") != KIND:
             raise ValueError(

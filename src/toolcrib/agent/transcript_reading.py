@@ -61,7 +61,8 @@ def scan_transcript(path: Path) -> TranscriptReading:
                 raise ValueError(f"{path.name}, line {number}: {problem}") from None
     begun = len(reader.problems) == 1 and lines[-1].strip() and is_cut(lines[-1])
     if reader.problems and not reader.records and not begun:
-        raise ValueError(f"{path.name} is not a transcript; {reader.problems[0]}")
+        first = str(reader.problems[0]).removesuffix("; the line is left out")
+        raise ValueError(f"{path.name} is not a transcript; {first}")
     mended, notes = mend(reader.messages)
     for note in notes:
         reader.problem(reader.lines[note.message], note.text)
@@ -89,7 +90,7 @@ class _Reader:
 
     def take(self, number: int, line: bytes, *, is_last: bool) -> None:
         try:
-            record = json.loads(line, object_pairs_hook=_with_each_key_once)
+            record = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_with_each_key_once)
         except (ValueError, RecursionError):
             what = "the end is cut off" if is_last and is_cut(line) else "not JSON"
             self.problem(number, f"{what}; the line is left out")

@@ -58,20 +58,25 @@ async def dependencies(factory: Factory | None) -> AsyncGenerator[Any]:
 
 @asynccontextmanager
 async def _naming_failures(opened: Any) -> AsyncGenerator[Any]:
-    """Enter and leave; a failure to enter is a Problem that says so."""
+    """Enter and leave; a failure to enter or to leave is a Problem that says so."""
     try:
         made = await opened.__aenter__()
     except Exception as problem:
-        raise Problem(
-            f"--deps: making the dependencies failed: {type(problem).__name__}: {problem}"
-        ) from problem
+        raise _failed("making", problem) from problem
     try:
         yield made
     except BaseException as problem:
         if not await opened.__aexit__(type(problem), problem, problem.__traceback__):
             raise
     else:
-        await opened.__aexit__(None, None, None)
+        try:
+            await opened.__aexit__(None, None, None)
+        except Exception as problem:
+            raise _failed("closing", problem) from problem
+
+
+def _failed(doing: str, problem: Exception) -> Problem:
+    return Problem(f"--deps: {doing} the dependencies failed: {type(problem).__name__}: {problem}")
 
 
 @asynccontextmanager

@@ -280,6 +280,8 @@ def _writable_audit_log() -> AuditLog:
 def _earlier_messages(run: RunCommandOptions) -> list[Message]:
     """The messages of the transcript that the run continues."""
     path, earlier = run.transcript, run.continue_
+    if path is not None and path.is_dir():
+        raise Problem(f"--transcript {path}: expected a file, got a folder")
     if path is not None and path != earlier and path.exists() and path.stat().st_size:
         raise Problem(
             f"{path} already holds a transcript; continue it with --continue {path}, or name another file"
@@ -288,8 +290,10 @@ def _earlier_messages(run: RunCommandOptions) -> list[Message]:
         return []
     try:
         reading = scan_transcript(earlier)
-    except (OSError, ValueError) as problem:
-        raise Problem(f"--continue {earlier}: not a transcript that can be read: {problem}") from problem
+    except OSError as problem:
+        raise Problem(f"--continue {earlier}: cannot be read: {problem.strerror or problem}") from problem
+    except ValueError as problem:
+        raise Problem(f"--continue: {problem}") from problem
     if reading.problems:
         say(f"{earlier}: {told(reading.problems)}")
     return reading.mended

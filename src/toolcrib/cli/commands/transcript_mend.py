@@ -40,9 +40,7 @@ def command(file: TranscriptPath, output: Output = None, force: Force = False) -
             say(f"{file}: nothing is wrong; the file is as it was")
             return DONE
     except OSError as problem:
-        raise Problem(
-            f"{problem.filename or file} cannot be written: {problem.strerror or problem}"
-        ) from None
+        raise Problem(f"{output or file} cannot be written: {problem.strerror or problem}") from None
     for found in reading.problems:
         say(str(found))
     out(f"mended: {words}")

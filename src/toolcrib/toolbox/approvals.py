@@ -221,7 +221,9 @@ class Approvals:
             question.folders if scope is Scope.FOLDER else (),
         )
         lasts = answer.lasting is Lasting.USER or (answer.lasting is Lasting.PROJECT and self._project)
-        if not (lasts and self._stores(approval)):  # nowhere to keep it: for this run
+        if lasts and self._storage is not None:
+            self._store(self._storage, approval)
+        else:  # nowhere to keep it: for this run
             self._runs.add_approved(run, tool, replace(approval, lasting=Lasting.RUN, where=run))
 
     def covers(self, run: str, tool: Any, mark: str, identity: str) -> bool:
@@ -256,14 +258,11 @@ class Approvals:
             found += [item for item in self._stored() if item.where in ("", self._project)]
         return [item for item in found if item.expires is None or item.expires > now]
 
-    def _stores(self, approval: Approval) -> bool:
+    def _store(self, storage: ApprovalStorage, approval: Approval) -> None:
         try:
-            if self._storage is not None:
-                self._storage.add(approval)
-            return self._storage is not None
-        except BaseException as problem:
-            _log_failure("an approval could not be kept, and holds for this run alone", problem)
-            return False
+            storage.add(approval)
+        except BaseException as problem:  # the yes holds for this call all the same
+            _log_failure("an approval could not be kept", problem)
 
     def _stored(self) -> list[Approval]:
         try:
@@ -279,7 +278,7 @@ def _log_failure(what: str, problem: BaseException) -> None:
 
     if belongs_to_caller(problem):
         raise problem
-    logging.getLogger("toolcrib").warning("%s: %s: %s", what, type(problem).__name__, problem)
+    logging.getLogger("toolcrib").error("%s: %s: %s", what, type(problem).__name__, problem)
 
 
 def _shown(question: Question, scope: Scope) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -51,3 +52,17 @@ def test_nothing_that_there_is_lacks_its_row() -> None:
 )
 def test_code_in_a_cell_is_one_line_that_ends_no_cell(text: str, shown: str) -> None:
     assert TABLES.code(text) == shown
+
+
+def test_the_tests_that_a_page_names_exist() -> None:
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", (DOCS / "faults.md").read_text(encoding="utf-8"))
+    tests = Path(__file__).parent
+    assert len(named) > 20
+    missing = [
+        f"{file}::{name}"
+        for file, name in named
+        if not re.search(
+            rf"^(?:async )?def {name}\(", (tests / file).read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ]
+    assert missing == []

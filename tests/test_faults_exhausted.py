@@ -138,8 +138,31 @@ def test_a_command_that_cannot_be_started_leaves_no_descriptor(
     said = in_fork(work)
     assert said["first"] == said["last"] == "a"
     assert said["left"] == [[] for _ in said["left"]]
-    assert any("Too many open files" in words for words in said["results"])
-    assert said["results"][-1] == "a"
+    failures = [words for words in said["results"] if words != "a"]
+    assert failures and said["results"][-1] == "a"
+    assert all("Too many open files" in words for words in failures)
+
+
+@pytest.mark.parametrize("kind", BACKENDS)
+def test_a_sandbox_is_not_made_of_too_few_descriptors(kind: str, tmp_path: Path) -> None:
+    """A folder that cannot be opened would look like one that nobody may enter, and would not be protected."""
+    sandbox: Sandbox = backend(kind)(tmp_path)
+
+    def work() -> list[str]:
+        import resource
+
+        def launched() -> str:
+            try:
+                sandbox.launch(["true"], cwd=str(tmp_path), env={}).close()
+            except OSError as problem:
+                return str(problem.strerror)
+            return "launched"
+
+        launched()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        return [with_spare(count, launched) for count in (0, 1, 5, 15, 150)]
+
+    assert in_fork(work) == ["Too many open files"] * 4 + ["launched"]
 
 
 # -- every file that is written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib import Effect, Toolbox, ToolCall, tool
+from toolcrib import Agent, Effect, Toolbox, ToolCall, tool
+from toolcrib.agent import Budget
 from toolcrib.errors import ErrorCode
+from toolcrib.models import Scripted
 from toolcrib.rules import Limit, RateLimits
 
 ran: list[str] = []
@@ -144,3 +147,16 @@ def test_a_call_that_is_given_back_after_its_run_was_forgotten_leaves_nothing() 
     limits.give_back("run", "any")
     limits.resume("run", {"any": 4})
     assert [limits.take("run", "any") == "" for _ in range(2)] == [True, False]
+
+
+async def test_the_clock_on_the_wall_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits, deadlines and budgets count seconds that pass, whatever the system's clock is set to."""
+    wall = itertools.cycle([0.0, 4e9, 1e9])
+    monkeypatch.setattr("time.time", lambda: next(wall))
+
+    box = Toolbox([look], limits=[Limit(3, ("look",), 3600)])
+    results = [await box.call("look", {}, timeout=30.0) for _ in range(6)]
+    assert [result.is_error for result in results] == [False] * 3 + [True] * 3
+    turns = [{"calls": [{"name": "look", "arguments": {}}]}] * 3
+    outcome = await Agent(Scripted([*turns, "Done."]), [look], budget=Budget(seconds=60)).run("Go.")
+    assert outcome.text == "Done."

@@ -33,14 +33,17 @@ def use(made: Any) -> None:
 
 def calls(function: Callable[..., Any], kind: str) -> dict[str, Any]:
     paths = {"Toolbox.call": _call(function)}
+    if kind in ("async", "nested"):
+        paths["Toolbox.call of a WRITE tool"] = _call(function, Effect.WRITE)
     if kind == "async":
         paths["Toolbox.call, with a subscriber"] = Subscribed(function)
     return paths
 
 
-def _call(function: Callable[..., Any]) -> Callable[[str], Awaitable[str]]:
-    made = define(function)
-    name, call_tool = made.facts.name, Toolbox([made], autonomy="supervised").call
+def _call(function: Callable[..., Any], effect: Effect = Effect.READ) -> Callable[[str], Awaitable[str]]:
+    made = tool(function, effect=effect, secrets=())
+    autonomy: Any = "supervised" if effect is Effect.READ else "full"
+    name, call_tool = made.facts.name, Toolbox([made], autonomy=autonomy).call
 
     async def call(raw: str) -> str:
         return (await call_tool(ToolCall(name, raw))).text
@@ -94,6 +97,40 @@ def loop(function: Callable[..., Any], turns: int, mark: Callable[[], None]) -> 
     async def run() -> None:
         outcome = await Agent(Fake(), [made], max_turns=turns + 10).run("go")  # type: ignore[arg-type]
         assert outcome.turns == turns + 1, outcome
+
+    return run
+
+
+def streamed(function: Callable[..., Any], turns: int) -> Callable[[], Awaitable[None]]:
+    """The same run, its events read as they come; the model lets other runs go on before each answer."""
+    import asyncio
+
+    from toolcrib.agent import Agent
+    from toolcrib.messages import Message, Response, TextChunk, Usage
+
+    made = define(function)
+
+    class Fake:
+        name = "fake"
+
+        def __init__(self) -> None:
+            self.turn = 0
+
+        async def stream(self, request: Any) -> AsyncIterator[Any]:
+            self.turn += 1
+            await asyncio.sleep(0)
+            yield TextChunk("done")
+            if self.turn > turns:
+                yield Response(Message("assistant", [_text("done")]))
+                return
+            call = ToolCall(made.facts.name, workload.FLAT, str(self.turn))
+            yield Response(Message("assistant", [_text("done"), call]), "tool_calls", Usage(100, 10))
+
+    async def run() -> None:
+        count = 0
+        async for _ in Agent(Fake(), [made], max_turns=turns + 10).stream("go"):  # type: ignore[arg-type]
+            count += 1
+        assert count > 5 * turns
 
     return run
 

@@ -28,6 +28,12 @@ MEASURES = {
         "second by the first.",
         7,
     ),
+    "runs": Measure(
+        "Many runs at once",
+        "So many agents, each with a run of 5 turns with a call each, at once in one loop, made and run: CPU ms a "
+        "run. Streams are the same runs with their events read as they come.",
+        5,
+    ),
     "stream": Measure(
         "Partial arguments",
         "Arguments in 16-byte chunks, the value so far asked for after each; CPU of the whole, and "

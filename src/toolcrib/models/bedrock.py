@@ -23,9 +23,9 @@ from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.messages import Request
 from toolcrib.models.answer_body import EventReader, RawResponse
 from toolcrib.models.bedrock_frames import ConverseFrames, MessagesFrames
+from toolcrib.models.error_answers import SHORTEST_KEY
 from toolcrib.models.http import HttpTransport
 from toolcrib.models.providers import Missing
-from toolcrib.models.transport import SHORTEST_KEY
 
 SERVICE = "bedrock-runtime"
 SIGNED_AS = "bedrock"

@@ -19,10 +19,11 @@ from toolcrib.codecs.gemini import GeminiCodec, merged
 from toolcrib.codecs.gemini_interactions import GeminiInteractionsCodec
 from toolcrib.codecs.wire_json import encodable, wire_value
 from toolcrib.messages import Request, Response
+from toolcrib.models.error_answers import SHORTEST_KEY
 from toolcrib.models.http import HttpTransport
 from toolcrib.models.prices import priced
 from toolcrib.models.providers import Missing
-from toolcrib.models.transport import SHORTEST_KEY, host_of
+from toolcrib.models.transport import host_of
 
 OFFICIAL = "https://generativelanguage.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"

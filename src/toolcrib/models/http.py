@@ -15,7 +15,8 @@ from toolcrib.codecs.codec import Codec, ModelError
 from toolcrib.codecs.wire_json import compact
 from toolcrib.messages import Request
 from toolcrib.models.answer_body import RawResponse, refuse_errors
-from toolcrib.models.transport import SHORTEST_KEY, Transport
+from toolcrib.models.error_answers import SHORTEST_KEY
+from toolcrib.models.transport import Transport
 
 # A model may think for minutes before its first byte; a host that answers at all is connected to in seconds.
 TIMEOUT = 600.0

@@ -9,11 +9,9 @@ import asyncio
 import logging
 import random
 import threading
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple, Self
@@ -36,6 +34,7 @@ from toolcrib.models.answer_body import (
     parsed,
     read_body,
 )
+from toolcrib.models.error_answers import SHORTEST_KEY, body_of, seconds_to_wait, where_it_points, without_key
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced
 from toolcrib.models.providers import Missing
@@ -45,7 +44,6 @@ from toolcrib.retry import Retry
 MAX_RETRIES = 2
 CLOSING = 5.0  # seconds in which another loop has to close its connections
 MAX_TOLD = 10_000  # notes on conversations that are remembered, so that each is said once
-SHORTEST_KEY = 8  # characters; what is shorter is a placeholder, and may be a word
 log = logging.getLogger("toolcrib")
 HTTP_MODULES = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "ssl"})
 
@@ -375,9 +373,9 @@ class Transport:
         status = getattr(problem, "status_code", None)
         if isinstance(status, int) and (module == self.sdk_name or isinstance(problem, ErrorResponse)):
             headers = getattr(getattr(problem, "response", None), "headers", {})
-            said = self.codec.error(_body_of(problem), status, _retry_after(headers))
+            said = self.codec.error(body_of(problem), status, seconds_to_wait(headers))
             words = f"{self.name} answered {status}: {self._shown(said.message)}"
-            if advice := _elsewhere(status, headers) or self._advice(status):
+            if advice := where_it_points(status, headers) or self._advice(status):
                 words += f" ({advice})"
             told = {"true": True, "false": False}.get(headers.get("x-should-retry", ""), said.retryable)
             error = ModelError(words, told, status, said.retry_after)
@@ -403,7 +401,7 @@ class Transport:
         HTTP clients echo.
         """
         for key in self._keys():
-            words = _without(words, key)
+            words = without_key(words, key)
         return shortened(words)
 
     def _named(self, error: ModelError) -> ModelError:
@@ -474,55 +472,9 @@ def host_of(base_url: str) -> str:
     return urlsplit(base_url).netloc.rpartition("@")[2]
 
 
-def _without(words: str, key: str) -> str:
-    """The words without a key, also where its end was cut off."""
-    start = key[: max(SHORTEST_KEY, len(key) // 2)]
-    while (place := words.find(start)) >= 0:
-        end = place + len(start)
-        for letter in key[len(start) :]:
-            if words[end : end + 1] != letter:
-                break
-            end += 1
-        words = f"{words[:place]}[key]{words[end:]}"
-    return words
-
-
-def _elsewhere(status: int, headers: Mapping[str, str]) -> str:
-    """A hint about a redirect, which is not followed."""
-    target = urlsplit(headers.get("location", "")) if 300 <= status < 400 else None
-    if target is None or not target.hostname:
-        return ""
-    place = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"
-    return f"it points to {place}, which is not followed: set base_url to where the server is"
-
-
 def _partial(decoder: Decoder) -> Response | None:
     """The partial answer of a stream that broke off; None if it cannot be built."""
     try:
         return decoder.finish()
     except ModelError as error:
         return error.partial
-
-
-def _body_of(problem: Exception) -> Any:
-    body = getattr(problem, "body", None)
-    return body if body else getattr(problem, "message", "") or str(problem)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds to wait, from a header with seconds or a date; a date is compared with the server's own clock."""
-    for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        try:
-            return max(0.0, float(headers[name]) / divisor)
-        except (KeyError, ValueError):
-            continue
-    until, now = (_moment(headers.get(name, "")) for name in ("retry-after", "date"))
-    return None if until is None else max(0.0, until - (time.time() if now is None else now))
-
-
-def _moment(date: str) -> float | None:
-    """The Unix time of an HTTP date."""
-    try:
-        return parsedate_to_datetime(date).timestamp()
-    except (TypeError, ValueError, IndexError, OverflowError):
-        return None

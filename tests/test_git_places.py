@@ -393,7 +393,11 @@ def test_a_folder_that_a_command_shut_is_looked_into() -> None:
         (lib / "command").mkdir(parents=True)
         (lib / "__init__.py").touch()
         (lib / "command/__init__.py").touch()
-        for module in ("errors.py", "lazy_names.py"):  # all that the sandbox imports from elsewhere
+        for module in (
+            "errors.py",
+            "folder_handles.py",
+            "lazy_names.py",
+        ):  # all that the sandbox imports from elsewhere
             shutil.copy(Path(toolcrib.__file__).with_name(module), lib)
         shutil.copytree(Path(toolcrib.command.sandbox.__file__).parent, lib / "command/sandbox")
         done = subprocess.run(

@@ -236,7 +236,7 @@ def fetching() -> Any:
         return None
 
     return tool(
-        lambda url: "page", name="fetch", effect=Effect.WRITE, secrets=(), accesses=host, precheck=refused,
+        lambda given: "page", name="fetch", effect=Effect.WRITE, secrets=(), accesses=host, precheck=refused,
         params={"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]},
     )  # fmt: skip
 

@@ -401,6 +401,38 @@ async def test_no_link_leads_a_plan_out(ws: Workspace, tmp_path: Path) -> None:
     assert recording.launched == []
 
 
+RUNS_FILES = ["bash run.sh", "sh -x ./run.sh", "./run.sh", "cd sub && bash ../run.sh", "bash < run.sh", "timeout 5 bash run.sh", "source run.sh",
+              "python3 run.sh", "echo a; bash run.sh", "bash -c 'bash run.sh'", "sudo bash run.sh", "$SHELL ./run.sh", "env bash run.sh", "cat run.sh | bash"]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", RUNS_FILES)
+async def test_a_yes_to_a_script_holds_for_what_was_in_it(ws: Workspace, command: str) -> None:
+    script = Path(ws.root.path) / "run.sh"
+    script.write_text("#!/bin/sh\necho harmless\n")
+    script.chmod(0o755)
+    box = boxed(ws, policy="supervised")
+    pending = await prepared(box, command)
+    assert isinstance(pending, Pending)
+    pending = await box.preview(pending)
+    if command != "cat run.sh | bash":
+        assert "echo harmless" in str(pending.question.preview)
+    script.write_text("#!/bin/sh\ntouch pwned\n")
+    done = await box.execute(pending, Answer(Verdict.YES))
+    assert done.is_error and not (Path(ws.root.path) / "pwned").exists()
+    again = await box.preview(await prepared(box, "echo x > y"))  # type: ignore[arg-type]
+    assert not (await box.execute(again, Answer(Verdict.YES))).is_error
+
+
+async def test_a_yes_to_a_target_holds_for_its_file(ws: Workspace) -> None:
+    makefile = Path(ws.root.path) / "Makefile"
+    makefile.write_text("deploy:\n\t@echo harmless\n")
+    box = boxed(ws, policy="supervised")
+    pending = await box.preview(await prepared(box, "make deploy"))  # type: ignore[arg-type]
+    makefile.write_text("deploy:\n\t@touch pwned\n")
+    assert (await box.execute(pending, Answer(Verdict.YES))).is_error
+    assert not (Path(ws.root.path) / "pwned").exists()
+
+
 LINKED = """cat safe.txt|cat ./safe.txt|cat sub/../safe.txt|head -1 notes.txt|grep x safe.txt|wc -l s*.txt|cat sub/*.c|sort < a.txt safe.txt
 cat out/x|ls out|cd out && ls|cat sub/far/x|grep -R x sub|grep -R x .|diff -r sub build|find . -name '*.txt' -exec cat {} +
 find . -type f -o -name safe.txt -exec cat {} +|find sub -print0 | xargs -0 cat|timeout 5 cat safe.txt|bash -c 'cat safe.txt'

@@ -32,6 +32,7 @@ from toolcrib.command.explain import (
     result_text,
     sandbox_sentences,
 )
+from toolcrib.command.explain.scripts import digest_of, files_of_code, shown_code
 from toolcrib.command.judge import Judgement, accesses_of, judge, paths, why
 from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.repository_history import REMOVES_HISTORY, removes_history
@@ -201,11 +202,14 @@ class Shell(
         return Doubt(reason) if reason else None
 
     def preview(self, params: ShellParams) -> Preview:
-        """What exactly would run, bound to the very folder that it would run in."""
+        """What exactly would run, bound to the very folder that it would run in and to the code in the files it names."""
         command = self._judge(params)
         folder = self.workspace.stat(params.workdir)
         digest = f"{folder.st_dev}:{folder.st_ino}" if folder is not None else "no such folder"
         text = preview_text(params.command, command.judgement, command.folder, self._sandbox_now())
+        code = files_of_code(params.command, str(Path(self.workspace.root.path, command.folder)))
+        if code:
+            text, digest = "\n".join([text, *shown_code(code)]), f"{digest}:{digest_of(code)}"
         return Preview(text, digest)
 
     def _judge(self, params: ShellParams) -> CommandToRun:

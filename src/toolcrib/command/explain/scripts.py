@@ -1,0 +1,93 @@
+"""The files whose code a command runs: an answer to a question holds for their contents, as it does for a diff."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+import re
+import stat
+
+from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
+from toolcrib.command.programs.traits import traits_of
+from toolcrib.visible import spelled_out
+
+__all__ = ["digest_of", "files_of_code", "shown_code"]
+
+MAX_FILES = 50
+MAX_WORDS = 500
+MAX_SHOWN = 3  # files
+MAX_BYTES = 1 << 24  # of one file
+SHOWN_LINES = 40
+SHOWN_CHARACTERS = 4_000
+# What these run stands in a file that their arguments do not name.
+IMPLIED = {
+    "make": ("GNUmakefile", "makefile", "Makefile"), "gmake": ("GNUmakefile", "makefile", "Makefile"),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), ("package.json",)), "just": ("justfile", ".justfile", "Justfile"),
+    "tox": ("tox.ini",), "nox": ("noxfile.py",), "invoke": ("tasks.py",), "inv": ("tasks.py",), "rake": ("Rakefile",),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+}  # fmt: skip
+WORDS = re.compile(r"[\s;|&()<>{}\"'`=,$]+")
+
+
+def files_of_code(command: str, folder: str) -> dict[str, bytes]:
+    """{path: contents} of the files that a command names, if it runs code that stands in files; else {}.
+
+    Which of its words is the script is not always known (`$SHELL run.sh`, `cat run.sh | sh`), so that each counts that
+    is the name of a file. `folder` is where the command starts.
+    """
+    words: list[str] = []
+    folders = [folder]
+    for argv in (one.argv for one in find_commands(command) if one.argv):
+        name = argv[0].rpartition("/")[2]
+        if name in ("cd", "pushd") and len(argv) > 1 and UNKNOWN not in argv[-1]:
+            folders.append(posixpath.normpath(posixpath.join(folders[-1], argv[-1])))
+        traits = traits_of(name)
+        if UNKNOWN in argv[0] or "/" in argv[0] or traits.runs or traits.as_its_command:
+            words += WORDS.split(command)
+        words += IMPLIED.get(name, ())
+    found: dict[str, bytes] = {}
+    for place in dict.fromkeys(
+        posixpath.join(at, word) for word in words[:MAX_WORDS] if word for at in folders
+    ):
+        if len(found) < MAX_FILES and (data := _contents(place)) is not None:
+            found[posixpath.relpath(place, folder)] = data
+    return found
+
+
+def digest_of(files: dict[str, bytes]) -> str:
+    """One text for the contents of all files; "" for none."""
+    whole = hashlib.sha256()
+    for path, data in sorted(files.items()):
+        whole.update(f"{path}\0{hashlib.sha256(data).hexdigest()}\n".encode("utf-8", "surrogatepass"))
+    return whole.hexdigest() if files else ""
+
+
+def shown_code(files: dict[str, bytes]) -> list[str]:
+    """Lines for a person: the beginning of each file that is text."""
+    lines: list[str] = []
+    for path, data in list(files.items())[:MAX_SHOWN]:
+        text = data.decode("utf-8", "replace")
+        if "\0" in text:
+            continue
+        shown = text[:SHOWN_CHARACTERS].split("\n")[:SHOWN_LINES]
+        cut = "" if len("\n".join(shown)) >= len(text.rstrip("\n")) else f" (the first {len(shown)} lines)"
+        lines += [f"{spelled_out(path)} holds{cut}:", *(f"  | {spelled_out(line)}" for line in shown)]
+    return lines
+
+
+def _contents(path: str) -> bytes | None:
+    """What is in a regular file; None for anything else."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        with open(fd, "rb", closefd=False) as file:
+            return file.read(MAX_BYTES)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)

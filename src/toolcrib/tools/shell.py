@@ -202,7 +202,7 @@ class Shell(
         return Doubt(reason) if reason else None
 
     def preview(self, params: ShellParams) -> Preview:
-        """What exactly would run, bound to the very folder that it would run in and to the code in the files it names."""
+        """What exactly would run, bound to the very folder that it would run in and to the code that it runs."""
         command = self._judge(params)
         folder = self.workspace.stat(params.workdir)
         digest = f"{folder.st_dev}:{folder.st_ino}" if folder is not None else "no such folder"

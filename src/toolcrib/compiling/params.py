@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from toolcrib.errors import FieldError
-from toolcrib.schema.words import with_sentences
 
 __all__ = ["Params", "add_to_schema", "is_described", "make_params"]
 
@@ -54,6 +53,8 @@ def is_described(params: Params, name: str) -> bool:
 
 def add_to_schema(params: Params, notes: Mapping[str, Mapping[str, Any]]) -> None:
     """Add keywords to the schemas of parameters, by name. Shared parts of the schema are not changed."""
+    from toolcrib.schema.words import with_sentences
+
     properties = params.schema["properties"]
     added = {name: {**properties[name], **note} for name, note in notes.items() if note}
     for name, node in added.items():

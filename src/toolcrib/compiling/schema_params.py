@@ -7,7 +7,6 @@ from typing import Any
 
 from toolcrib.errors import FieldError, ToolDefinitionError
 from toolcrib.field_errors import Failure, Member, field_errors
-from toolcrib.json_text.lenient_reader import says_no_more
 from toolcrib.json_text.values import has_decimal_text
 
 __all__ = ["SchemaParams"]
@@ -42,6 +41,8 @@ class SchemaParams:
 
         value = from_json(text or "{}", allow_inf_nan=False)
         if isinstance(text, str) and text:
+            from toolcrib.json_text.lenient_reader import says_no_more
+
             anew = to_json(value).translate(None, SPACE)
             if anew != text.encode().translate(None, SPACE) and not says_no_more(
                 text, written_digits=self.written_digits

@@ -19,7 +19,6 @@ from toolcrib.compiling.typed_dicts import modern
 from toolcrib.compiling.unsaid import UNSAID, tell
 from toolcrib.errors import FieldError, ToolDefinitionError
 from toolcrib.field_errors import Failure, field_errors
-from toolcrib.json_text.lenient_reader import says_no_more
 from toolcrib.json_text.values import has_decimal_text
 from toolcrib.schema import clean
 
@@ -116,8 +115,11 @@ class TypedParams:
                 and not tiny
                 and (not long or all(repr(float(part)).encode() == part for part in long if b"." in part))
             )
-            if not plain and not says_no_more(text, written_digits=self.written_digits):
-                raise ValueError("the text may say more than was read")
+            if not plain:
+                from toolcrib.json_text.lenient_reader import says_no_more
+
+                if not says_no_more(text, written_digits=self.written_digits):
+                    raise ValueError("the text may say more than was read")
         if integers and any(part.lstrip(b"-").isdigit() for part in integers):
             given = self._exact_floats()(text, strict=True)
         if self._reserved and any(name in given for name in self._reserved):

@@ -8,7 +8,6 @@ from typing import Any
 
 from toolcrib.call import CallKey
 from toolcrib.compiling.definition import Definition
-from toolcrib.compiling.schema_params import SchemaParams
 from toolcrib.context import Context, Host
 from toolcrib.errors import ToolDefinitionError, belongs_to_caller
 from toolcrib.spec import ToolSpec
@@ -156,6 +155,7 @@ async def _as_the_world_is(
         if inspect.isawaitable(shaped):
             shaped = await ForeignCall(shaped, DESCRIBING, grace)
         if shaped != schema:
+            from toolcrib.compiling.schema_params import SchemaParams
             from toolcrib.schema.narrower import widening
 
             if wider := widening(schema, shaped):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from toolcrib.compiling.schema_params import SchemaParams
 from toolcrib.spec import ToolSpec
 from toolcrib.toolbox.registry import Entry
+
+if TYPE_CHECKING:
+    from toolcrib.compiling.schema_params import SchemaParams
 
 __all__ = ["ToolList"]
 

@@ -18,7 +18,7 @@ from tests.bedrock_wire import frame, framed
 from tests.cases import each
 from tests.test_model_classes import CLASSES, FRAMED, KEY, REQUEST
 from tests.wire_streams import STREAMS, Event
-from toolcrib import Agent
+from toolcrib import Agent, Budget
 from toolcrib.codecs import JSONEvents, JSONLines
 from toolcrib.messages import Response
 from toolcrib.models import Fallback, ModelError, Scripted, answer_body
@@ -344,3 +344,14 @@ async def test_what_an_agent_and_a_list_of_models_say_is_short() -> None:
     for model in (long[0], Fallback(long)):
         outcome = await Agent(model).run("Hi")
         assert 1_000 < len(outcome.detail) < 5_000
+
+
+@each("name", CLASSES)
+@each("kind", [WHOLE, "stream"])
+async def test_a_body_that_trickles_ends_with_the_budget_of_a_run(name: str, kind: str) -> None:
+    piece = b" " if kind == WHOLE else b": still here\n\n"
+    async with flood(piece, kind=WHOLE if kind == WHOLE else kind_of(name), pause=0.01).serving() as peer:
+        async with made(name, peer.address) as model, asyncio.timeout(10):
+            outcome = await Agent(model, budget=Budget(seconds=0.2)).run("Hi")
+            assert outcome.reason == "budget"
+        assert peer.requests == 1

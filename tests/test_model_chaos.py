@@ -121,7 +121,7 @@ async def refusal(dice: random.Random, name: str, send: Send) -> None:
     more = [
         "transfer-encoding: chunked",
         f"retry-after: {dice.choice(WAITS)}",
-        f"location: http://{KEY}@127.0.0.1:9/",
+        f"location: {dice.choice([f'http://{KEY}@127.0.0.1:9/', 'http://[', f'/{KEY}'])}",
         dice.choice(["content-encoding: gzip", "content-encoding: br, nothing", f"x-echo: {KEY}"]),
     ]
     lines = "".join(f"{line}\r\n" for line in more)

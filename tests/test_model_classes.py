@@ -185,6 +185,8 @@ async def test_who_is_cancelled_leaves_the_connection(name: str, stream: bool) -
         ({"retry-after": "Wed, 21 Oct 2026 07:28:07 GMT", "date": "Wed, 21 Oct 2026 07:28:00 GMT"}, 7.0),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "1e400"}, None),
+        ({"retry-after": "nan"}, None),
         ({"retry-after": ""}, None),
         ({}, None),
     ],

@@ -152,40 +152,43 @@ class StreamedBody:
 
     async def events(self) -> AsyncGenerator[dict[str, Any]]:
         """The events, for the decoder to be fed with one by one."""
-        loop, size, pending, over = asyncio.get_running_loop(), 0, 0, False
+        decoder, size, pending, over = self._decoder, 0, 0, False
         ends: float | None = None  # the wait for what may follow a stop reason
         while not over:
             try:
                 try:
-                    async with asyncio.timeout_at(ends):
-                        data = await anext(self._pieces)
+                    data = await (anext(self._pieces) if ends is None else self._next_until(ends))
                 except StopAsyncIteration:
                     over, found = True, self._reader.finish()
                 else:
                     size += len(data)
-                    self._keep(data, size)
                     pending += len(data)
-                    found = await parsed(self._reader.feed, data, pending)
+                    if self._unread is not None:
+                        self._unread.append(data)
+                    most = LONGEST_STREAM if self._unread is None else LONGEST_BODY
+                    if size > most:
+                        raise ModelError(f"the streamed answer is longer than {most // MEBIBYTE} MiB")
+                    found = (
+                        await parsed(self._reader.feed, data, pending)
+                        if pending > HEAVY
+                        else self._reader.feed(data)
+                    )
             except Exception:
-                if has_ended(self._decoder):
+                if has_ended(decoder):
                     return
                 raise
             for event in found:
                 self._unread = None
                 yield event
-                if event.get(DONE) or is_complete(self._decoder):
+                if DONE in event or is_complete(decoder):
                     return
-            pending = 0 if found else pending
             if found:  # comments that keep the connection open are not waited for
-                ends = loop.time() + LAST_WORDS if has_ended(self._decoder) else None
+                pending = 0
+                ends = asyncio.get_running_loop().time() + LAST_WORDS if has_ended(decoder) else None
 
-    def _keep(self, data: bytes, size: int) -> None:
-        if size > LONGEST_STREAM:
-            raise ModelError(f"the streamed answer is longer than {LONGEST_STREAM // MEBIBYTE} MiB")
-        if self._unread is not None:
-            self._unread.append(data)
-            if size > LONGEST_BODY:
-                self._unread = None
+    async def _next_until(self, ends: float) -> bytes:
+        async with asyncio.timeout_at(ends):
+            return await anext(self._pieces)
 
     async def rest(self) -> None:
         """Reads the end of a body whose answer is complete, if it comes at once."""

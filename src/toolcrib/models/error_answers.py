@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -28,8 +29,11 @@ def without_key(words: str, key: str) -> str:
 
 def where_it_points(status: int, headers: Mapping[str, str]) -> str:
     """A hint about a redirect, which is not followed."""
-    target = urlsplit(headers.get("location", "")) if 300 <= status < 400 else None
-    if target is None or not target.hostname:
+    try:
+        target = urlsplit(headers.get("location", ""))
+    except ValueError:  # brackets that are no address
+        return ""
+    if not 300 <= status < 400 or not target.hostname:
         return ""
     place = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"
     return f"it points to {place}, which is not followed: set base_url to where the server is"
@@ -45,9 +49,11 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     """The seconds to wait, from a header with seconds or a date; a date is compared with the server's own clock."""
     for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
-            return max(0.0, float(headers[name]) / divisor)
+            seconds = float(headers[name]) / divisor
         except (KeyError, ValueError):
             continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
     until, now = (_moment(headers.get(name, "")) for name in ("retry-after", "date"))
     return None if until is None else max(0.0, until - (time.time() if now is None else now))
 

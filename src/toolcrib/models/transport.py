@@ -456,7 +456,7 @@ async def within(
     The time is held around each item alone: the consumer's own work between two of them is not cut short. Nothing is
     late after the answer.
     """
-    while True:
+    while ends is not None:
         try:
             async with asyncio.timeout_at(ends):
                 item = await anext(answer)
@@ -465,6 +465,8 @@ async def within(
         yield item
         if isinstance(item, Response):
             ends = None
+    async for item in answer:
+        yield item
 
 
 def host_of(base_url: str) -> str:

@@ -660,3 +660,13 @@ async def test_a_long_text_leaves_the_disk_some_room(
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(total=10**12, free=free))
     result = await box_giving(LINES, overflow=tmp_path).call("give", {})
     assert bool(result.full_output) is kept
+
+
+def test_a_result_that_a_tool_makes_of_a_text_is_that_text() -> None:
+    def search() -> ToolResult:
+        """Search."""
+        return ToolResult("2 of 90 rows match.", structured={"rows": [1, 2]})
+
+    result = Toolbox([tool(search, effect=READ, secrets=())]).call_sync("search", {})
+    assert result.parts == (Text("2 of 90 rows match."),)
+    assert result.structured == {"rows": [1, 2]}

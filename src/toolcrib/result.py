@@ -26,10 +26,10 @@ class JsonText:
 class ToolResult:
     """What the model is told of a call. A tool may also return a ToolResult itself.
 
-    `parts` are the content. `structured` is the value as JSON data, if the tool has an output schema and the
-    value fits it. `code` says why a call failed. `edits` are the repairs that its arguments needed.
-    `full_output` is the path of the file with the whole output, if the model was shown a part. `is_data` says
-    that the text is JSON, which is never cut in the middle. `outside` says that strangers may have written the
+    `parts` are the content; a text counts as one part. `structured` is the value as JSON data, if the tool has an
+    output schema and the value fits it. `code` says why a call failed. `edits` are the repairs that its arguments
+    needed. `full_output` is the path of the file with the whole output, if the model was shown a part. `is_data`
+    says that the text is JSON, which is never cut in the middle. `outside` says that strangers may have written the
     content; it is set only if the policy looks at that.
     """
 
@@ -47,7 +47,7 @@ class ToolResult:
 
     def __init__(
         self,
-        parts: tuple[Part, ...] = (),
+        parts: tuple[Part, ...] | str = (),
         *,
         is_error: bool = False,
         code: ErrorCode | None = None,
@@ -58,7 +58,7 @@ class ToolResult:
         is_data: bool = False,
         outside: bool = False,
     ) -> None:
-        self.parts = parts
+        self.parts: tuple[Part, ...] = (Text(parts),) if isinstance(parts, str) else parts
         self.is_error = is_error
         self.code = code
         self._structured = structured

@@ -72,6 +72,12 @@ KEYS = [
 ]  # fmt: skip
 
 
+def test_a_bots_token_is_masked_in_its_address() -> None:
+    key = made("123456789", 10) + ":AA" + made(ALNUM, 33)
+    done = Redactor({}).redact_text(f"https://api.telegram.org/bot{key}/sendMessage?x=1")
+    assert done.value == "https://api.telegram.org/bot[secret Telegram token]/sendMessage?x=1"
+
+
 @each(("kind", "key"), KEYS, ids=lambda value: str(value)[:12])
 @each("around", ["{}", "key={}", '{{"key": "{}"}}', "({}),", "export K='{}'\n", "see {}. Then", "a\n{}\nb"])
 def test_keys_are_masked_and_what_stands_around_them_is_not(kind: str, key: str, around: str) -> None:

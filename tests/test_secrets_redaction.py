@@ -73,6 +73,27 @@ LONG_FORMS: dict[str, Callable[[str], str]] = {
     "string pieces": lambda v: json.dumps(v[:5]) + " + " + json.dumps(v[5:]),
     "powershell": lambda v: base64.b64encode(v.encode("utf-16-le")).decode(),
 }
+
+
+def _words(data: bytes, size: int, shape: str) -> list[str]:
+    return [shape % int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
+
+
+# One line of each dump, as the program prints it.
+DUMPS: dict[str, Callable[[bytes], str]] = {
+    "xxd": lambda b: f": {b.hex(' ', -2):<40} {''.join(chr(c) if 32 <= c < 127 else '.' for c in b)}",
+    "xxd -g1": lambda b: f": {b.hex(' '):<48} {''.join(chr(c) if 32 <= c < 127 else '.' for c in b)}",
+    "hexdump -C": lambda b: f"  {b.hex(' '):<48}  |{''.join(chr(c) if 32 <= c < 127 else '.' for c in b)}|",
+    "hexdump": lambda b: " " + " ".join(_words(b, 2, "%04x")),
+    "od": lambda b: " " + " ".join(_words(b, 2, "%06o")),
+    "od -x": lambda b: " " + " ".join(_words(b, 2, "%04x")),
+    "od -t x4": lambda b: " " + " ".join(_words(b, 4, "%08x")),
+    "od -b": lambda b: " " + " ".join(_words(b, 1, "%03o")),
+    "od -t u1": lambda b: " " + " ".join(_words(b, 1, "%4d")),
+    "od -t u2": lambda b: " " + " ".join(_words(b, 2, "%6d")),
+    "od -c": lambda b: "   " + "   ".join(chr(c) if 32 <= c < 127 else f"{c:03o}" for c in b),
+    "od -t x1z": lambda b: f" {b.hex(' '):<48}  >{''.join(chr(c) if 32 <= c < 127 else '.' for c in b)}<",
+}  # fmt: skip
 BACK_ENDS = [pytest.param(False, id="plain"), pytest.param(True, id="automaton")]
 
 
@@ -101,6 +122,28 @@ def test_a_long_value_is_found_in_more_forms(redactor: Redactor, name: str, form
     done = redactor.redact_text(f"before\n{written}\nafter")
     assert done.found == (name,)
     assert written not in done.value
+
+
+@each("form", DUMPS)
+@each("before", [0, 5, 13])
+def test_a_dump_is_read_across_its_lines(redactor: Redactor, before: int, form: str) -> None:
+    for name in ("TOKEN", "PHRASE", "PLAIN", "UMLAUT"):
+        data = b"x" * before + VALUES[name].encode() + b"y" * (-(before + len(VALUES[name].encode())) % 16)
+        rows = [data[at : at + 16] for at in range(0, len(data), 16)]
+        text = "\n".join(
+            f"{at * 16:07x}{DUMPS[form](row)}" for at, row in enumerate([b"z" * 16, *rows, b"z" * 16])
+        )
+        done = redactor.redact_text(text)
+        assert done.found == (name,), text
+        kept = done.value.split("\n")
+        assert kept[0] == text.split("\n")[0] and kept[-1] == text.split("\n")[-1]
+        assert len(kept) == 3, "what lies between is masked, with the column that shows it as text"
+
+
+def test_base64_of_utf_16_in_either_order(redactor: Redactor) -> None:
+    for encoding in ("utf-16-le", "utf-16-be", "utf-16"):
+        written = base64.b64encode(VALUES["PLAIN"].encode(encoding)).decode()
+        assert redactor.redact_text(f"a {written} b").found == ("PLAIN",)
 
 
 @each("encode", [base64.b64encode, base64.urlsafe_b64encode, base64.encodebytes])

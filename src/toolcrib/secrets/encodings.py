@@ -78,7 +78,7 @@ def encodings_of(name: str, value: str) -> tuple[list[SecretEncoding], list[Secr
 def _encodings(value: str) -> Iterator[bytes]:
     """The value in encodings that change its letters. In long ones, case and separators do not count."""
     raw = value.encode("utf-8", "surrogatepass")
-    for data in (raw, value.encode("utf-16-le", "surrogatepass")):
+    for data in (raw, value.encode("utf-16-le", "surrogatepass"), value.encode("utf-16-be", "surrogatepass")):
         yield data.hex().encode()
         yield data.hex().upper().encode()
         yield from _base64(data)
@@ -131,6 +131,7 @@ def _spellings(value: str) -> Iterator[bytes]:
         if "%" in text:
             yield re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), text).encode("utf-8", "surrogatepass")
     yield value.encode("utf-16-le", "surrogatepass")
+    yield value.encode("utf-16-be", "surrogatepass")
 
 
 def _dropped_ends(text: bytes) -> tuple[bytes, bytes]:

@@ -140,7 +140,9 @@ PATTERNS: tuple[TokenPattern, ...] = (
     _row("Discord webhook", r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(?P<key>\d{17,20}/[\w-]{60,80})", "/webhooks/", "discord.com/developers", bare=True),
     _row("Discord token", r"[MNO][A-Za-z\d_-]{23,27}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,45}", ".", "discord.com/developers: bot tokens",
          lambda key: random_looking(key.replace(".", "")) and entropy(key) > 4),
-    _row("Telegram token", r"\d{8,10}:AA[A-Za-z0-9_-]{33}", ":AA", "core.telegram.org: bots"),
+    # Its place in a URL is `https://api.telegram.org/bot<token>/getMe`.
+    _row("Telegram token", r"(?:(?<![A-Za-z0-9_+-])|(?<=/bot))(?P<key>\d{8,10}:AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])", ":AA",
+         "core.telegram.org: bots", bare=True),
     _row("Hugging Face token", r"hf_[A-Za-z]{34}|hf_[A-Za-z0-9]{34,40}|api_org_[A-Za-z]{34}", "hf_ api_org_", "huggingface.co: access tokens",
          like=r"hf_[A-Za-z0-9]{20,}"),
     _row("npm token", r"npm_[A-Za-z0-9]{36}", "npm_", "docs.npmjs.com",

@@ -14,6 +14,7 @@ from toolcrib.secrets.byte_search import (
     aho_corasick_installed,
 )
 from toolcrib.secrets.decodings import Decoding, decodings
+from toolcrib.secrets.dumps import dumps_in
 from toolcrib.secrets.encodings import SecretEncoding, encodings_of, flatten
 
 __all__ = ["FlattenedText", "SecretFinder", "Span", "mark", "merged"]
@@ -48,7 +49,13 @@ class SecretFinder:
         self._unfinished: tuple[UnfinishedMatches, UnfinishedMatches] | None = None
 
     def spans(self, data: bytes) -> list[Span]:
-        """Where secrets stand in a text; spans may overlap."""
+        """Where secrets stand in a text; spans may overlap. Of a dump (`xxd`, `od`), whole lines are meant."""
+        spans = self._spans(data)
+        for dump in dumps_in(data):
+            spans += ((*dump.place(start, end), name) for start, end, name in self._spans(bytes(dump.data)))
+        return spans
+
+    def _spans(self, data: bytes) -> list[Span]:
         spans: list[Span] = []
         for decoding in decodings(data):
             if self._flat is not None:

@@ -224,6 +224,22 @@ async def test_always_for_a_folder_does_not_cover_what_the_tool_asks_about_in_a_
     assert not (tmp_path / "src/HEAD").exists()
 
 
+@pytest.mark.parametrize("scope", [Scope.FOLDER, Scope.PREFIX])
+async def test_always_with_arguments_of_the_person_covers_no_folder_and_no_command_that_was_not_shown(
+    scope: Scope,
+) -> None:
+    given: list[dict[str, Any]] = [{"path": "src/a.py"}, {"path": "docs/a.md"}, {"path": "docs/b.md"}]
+    name = "edit"
+    if scope is Scope.PREFIX:
+        name, given = "run", [{"command": f"git {words}"} for words in ("status", "push", "push --force")]
+    person = Person(verdict=Verdict.ALWAYS, scope=scope, arguments=given[1])
+    box = Toolbox([edit, run], approver=person)
+    await box.call(name, given[0])
+    person.answer = Answer(Verdict.NO)
+    assert not (await box.call(name, given[1])).is_error, "what the person gave is covered"
+    assert (await box.call(name, given[2])).code is ErrorCode.REJECTED
+
+
 async def test_always_for_these_arguments_does_not_depend_on_defaults_and_on_what_the_tool_ignores() -> None:
     person = Person(verdict=Verdict.ALWAYS)
     box = Toolbox([edit], approver=person)

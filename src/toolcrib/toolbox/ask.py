@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolcrib.errors import ErrorCode
 from toolcrib.prepared import Pending, Prepared, Ready, Refused
-from toolcrib.question import Answer, Verdict
+from toolcrib.question import Answer, Question, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.approvals import approval_mark
@@ -130,7 +130,7 @@ class Questions:
                 return fresh
             ready = fresh if isinstance(fresh, Ready) else fresh.ready
             asked_about_it = isinstance(fresh, Pending)
-            question = fresh.question if isinstance(fresh, Pending) else question
+            question = _as_shown(fresh.question, question) if isinstance(fresh, Pending) else question
         else:
             asked_about_it = question.fingerprint == ready.fingerprint
             decision = await self._decision_now(ready)
@@ -181,3 +181,12 @@ class Questions:
             return model_messages.tool_changed(name)
         decision = self.decider.decide_again(ready)
         return model_messages.denied(name, decision.reason) if decision.verb is Verb.DENY else decision
+
+
+def _as_shown(fresh: Question, shown: Question) -> Question:
+    """The question about a person's own arguments. An "always" covers no commands and no folders that were not shown."""
+    return replace(
+        fresh,
+        prefixes=fresh.prefixes if set(fresh.prefixes) <= set(shown.prefixes) else (),
+        folders=fresh.folders if set(fresh.folders) <= set(shown.folders) else (),
+    )

@@ -317,13 +317,16 @@ def test_a_turn_of_many_parallel_calls_is_never_divided_and_never_removed_unseen
     assert all(REMOVED in result.text for message in last[:-2] for result in message.results)
 
 
-async def test_runs_within_calls_open_their_own_results() -> None:
+@pytest.mark.parametrize("shares_toolbox", [False, True])
+async def test_runs_within_calls_open_their_own_results(shares_toolbox: bool) -> None:
     part = ResultPart(ToolCall("page", {"number": 0}), long_result())
     opening = call("read_result", handle=handle_of(part))
     inner = Recording([call("page", number=1), opening, {"text": "found"}])
-    helper = Agent(inner, [page], context=ClearOldResults()).as_tool("helper", "Helps to read pages.")
+    box = Toolbox([page])
+    helping = Agent(inner, toolbox=box) if shares_toolbox else Agent(inner, [page], context=ClearOldResults())
+    box.add(helping.as_tool("helper", "Helps to read pages."))
     outer = Recording([call("page", number=0), call("helper", task="read"), opening, {"text": "done"}])
-    outcome = await Agent(outer, [page, helper], context=ClearOldResults()).run("go")
+    outcome = await Agent(outer, toolbox=box, context=ClearOldResults()).run("go")
     texts = [result.text for message in outcome.messages for result in message.results]
     assert texts[0] == texts[2] == page(0)
     assert "no result with the handle" in inner.seen[-1].messages[-1].results[0].text

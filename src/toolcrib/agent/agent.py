@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack
 
 from toolcrib.agent.as_tool import AgentToolOptions, agent_tool
-from toolcrib.agent.clear_results import ClearOldResults, tool_in
+from toolcrib.agent.clear_results import ClearOldResults, add_read_result
 from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, Outcome
 from toolcrib.agent.run import Run
@@ -161,6 +161,8 @@ class Agent(Generic[Deps]):
             raise TypeError("tool_choice='required' needs attempt_completion: without it no run could answer")
         if context is not None and not isinstance(context, ClearOldResults):
             raise TypeError(f"context must be a ClearOldResults, got {context!r}")
+        if context is not None:
+            add_read_result(box)
         self._settings = AgentSettings(
             name=name,
             model=model,
@@ -178,7 +180,6 @@ class Agent(Generic[Deps]):
             early_start=early_start,
             completion_tool=completion_tool,
             context=context,
-            read_result=None if context is None else tool_in(box),
             suspends=on_question == "suspend",
         )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.agent.read_result import READ_RESULT, ReadResult, handle_of
+from toolcrib.agent.read_result import READ_RESULT, ReadResult, handle_of, read_result_in
 from toolcrib.call import ToolCall
 from toolcrib.content import Media, Text
 from toolcrib.errors import ErrorCode
@@ -24,7 +24,7 @@ from toolcrib.result import ToolResult
 if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox
 
-__all__ = ["ClearOldResults", "ClearedRequests", "tool_in"]
+__all__ = ["ClearOldResults", "ClearedRequests", "add_read_result"]
 
 NOTE = "toolcrib"  # our own key among the extras of a message
 NOTED = ("whole_results", "asked", "tokens")
@@ -65,18 +65,15 @@ class ClearOldResults:
             raise TypeError(f"exclude is a tuple of tool names, as in ({names!r},), got {names!r}")
 
 
-def tool_in(box: Toolbox[Any]) -> ReadResult:
-    """The tool read_result of a toolbox, which is added where it is missing. TypeError if the name is taken."""
-    known = box.registry.builtin(READ_RESULT)
-    if isinstance(known, ReadResult):
-        return known
+def add_read_result(box: Toolbox[Any]) -> None:
+    """Add the tool read_result to a toolbox where it is missing. TypeError if the name is taken."""
+    if read_result_in(box) is not None:
+        return
     if box.registry.has(READ_RESULT):
         raise TypeError(
             f"context= adds a tool named {READ_RESULT!r}, and there is one of that name: rename it"
         )
-    made = ReadResult()
-    box.registry.add(made, builtin=True)
-    return made
+    box.registry.add(ReadResult(), builtin=True)
 
 
 class ClearedRequests:

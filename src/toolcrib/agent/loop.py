@@ -20,6 +20,7 @@ from toolcrib.agent.clear_results import CACHE_SECONDS, ClearedRequests
 from toolcrib.agent.completion import COMPLETION, completion_text, without_completion
 from toolcrib.agent.instructions import RunInstructions
 from toolcrib.agent.outcome import Outcome, Reason
+from toolcrib.agent.read_result import read_result_in
 from toolcrib.agent.saved_run import SavedRun, nested_before, nested_to_dict
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.agent.streaming_turn import StreamingTurn
@@ -166,9 +167,11 @@ class RunLoop:
         inside: AbstractContextManager[None] = nullcontext()
         if self._within is not None and self._suspension is not None:
             inside = self._suspension.inside(self._within)
+        # Another agent may have added it to the toolbox. It opens no results of the run that this one belongs to.
+        reads = read_result_in(self.box)
         try:
-            if self.settings.read_result is not None:
-                self.settings.read_result.conversations[self.id] = self.messages
+            if reads is not None:
+                reads.conversations[self.id] = self.messages
             with inside:
                 async with deadline, self.box:
                     return await self._loop()
@@ -192,8 +195,8 @@ class RunLoop:
             raise
         finally:
             self.box.forget(self.id)
-            if self.settings.read_result is not None:
-                self.settings.read_result.conversations.pop(self.id, None)
+            if reads is not None:
+                reads.conversations.pop(self.id, None)
 
     async def _loop(self) -> Outcome:
         if self._suspension is not None and self._within is None:

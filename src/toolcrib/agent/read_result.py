@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.content import Media, Text, part_to_dict
 from toolcrib.context import Context
@@ -21,7 +21,10 @@ from toolcrib.messages import Message, ResultPart
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
 
-__all__ = ["READ_RESULT", "ReadResult", "handle_of"]
+if TYPE_CHECKING:
+    from toolcrib.toolbox import Toolbox
+
+__all__ = ["READ_RESULT", "ReadResult", "handle_of", "read_result_in"]
 
 READ_RESULT = "read_result"
 PAGE = 80_000  # characters of a result that are shown at once; results are cut at 50,000 bytes by default
@@ -77,6 +80,12 @@ class ReadResult(
             f"This conversation has no result with the handle {params.handle!r}. "
             "Copy the handle from the line that stands in place of the result."
         )
+
+
+def read_result_in(box: Toolbox[Any]) -> ReadResult | None:
+    """The tool read_result of a toolbox."""
+    known = box.registry.builtin(READ_RESULT)
+    return known if isinstance(known, ReadResult) else None
 
 
 def handle_of(part: ResultPart) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 from toolcrib.agent.clear_results import ClearOldResults
 from toolcrib.agent.outcome import Budget
-from toolcrib.agent.read_result import ReadResult
 from toolcrib.messages import ToolChoice
 from toolcrib.models.model import Model
 from toolcrib.toolbox import Toolbox
@@ -38,5 +37,4 @@ class AgentSettings:
     early_start: bool
     completion_tool: bool
     context: ClearOldResults | None
-    read_result: ReadResult | None  # the tool that opens again what `context` removed
     suspends: bool  # a run ends at a question, and goes on by `Agent.resume`

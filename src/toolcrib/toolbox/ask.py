@@ -184,7 +184,7 @@ class Questions:
 
 
 def _as_shown(fresh: Question, shown: Question) -> Question:
-    """The question about a person's own arguments. An "always" covers no commands and no folders that were not shown."""
+    """The question about a person's own arguments. An "always" covers no command and no folder that was not shown."""
     return replace(
         fresh,
         prefixes=fresh.prefixes if set(fresh.prefixes) <= set(shown.prefixes) else (),

@@ -22,6 +22,7 @@ from toolcrib.result import ToolResult
 from toolcrib.toolbox.approver import parse_answer
 from toolcrib.toolbox.policy import Reply
 from toolcrib.toolbox.suspension import GivenAnswer, Suspension, key_of
+from toolcrib.toolbox.suspensions import checked_memory
 
 __all__ = ["Answers", "SavedRun", "nested_before", "nested_to_dict"]
 
@@ -95,7 +96,7 @@ class SavedRun:
             raise TypeError(f"answers are a mapping of question.id to answers, got {answers!r}")
         try:
             run = cls.from_dict(data)
-            run.box = {"approvals": list(data["box"]["approvals"]), "taint": list(data["box"]["taint"])}
+            run.box = checked_memory(data["box"])
             run.suspension = Suspension.from_dict(data)
             run._check_turn()
             questions = {str(item["id"]): item for call in data["calls"] for item in call["questions"]}

@@ -12,6 +12,7 @@ from toolcrib.fingerprint import fingerprint
 from toolcrib.prepared import Pending, Prepared, Ready, Refused
 from toolcrib.question import Answer, Verdict
 from toolcrib.result import ToolResult
+from toolcrib.toolbox.approvals import Approval
 from toolcrib.toolbox.ask import AskAgain
 from toolcrib.toolbox.path import CallPath
 from toolcrib.toolbox.registry import Entry
@@ -22,7 +23,7 @@ from toolcrib.toolbox.runs import Limiter
 if TYPE_CHECKING:
     from toolcrib.toolbox.suspension import Suspension
 
-__all__ = ["Suspensions"]
+__all__ = ["Suspensions", "checked_memory"]
 
 
 @dataclass(slots=True)
@@ -53,13 +54,11 @@ class Suspensions:
 
     async def restore(self, run: str, data: dict[str, Any]) -> None:
         """Remember what was saved of a run. An approval holds only for a tool that is what it was."""
-        from toolcrib.rules.approvals import approval_from_dict
-
         runs, registry = self.path.runs, self.path.questions.registry
         for tool in data["taint"]:
             runs.add_taint(run, tool)
         for item in data["approvals"]:
-            approval = approval_from_dict({name: value for name, value in item.items() if name != "of"})
+            approval = _approval_of(item)
             subject, identity = _subject(await registry.entry(approval.tool), item["of"])
             if subject is not None and identity == approval.identity:
                 runs.add_approved(run, subject, approval)
@@ -93,6 +92,20 @@ class Suspensions:
         if isinstance(prepared, Pending):
             prepared = await self.path.questions.previews.with_preview(prepared)
         return await self.path.wait(prepared, record)
+
+
+def checked_memory(data: dict[str, Any]) -> dict[str, Any]:
+    """What `Suspensions.saved` gave. Raises AttributeError, KeyError, TypeError or ValueError for other data."""
+    approvals = list(data["approvals"])
+    for item in approvals:
+        _approval_of(item)
+    return {"approvals": approvals, "taint": [str(tool) for tool in data["taint"]]}
+
+
+def _approval_of(item: dict[str, Any]) -> Approval:
+    from toolcrib.rules.approvals import approval_from_dict
+
+    return approval_from_dict({name: value for name, value in item.items() if name != "of"})
 
 
 KINDS = ((Entry, "call"), (Definition, "ask"), (Facts, "permission"))

@@ -1,6 +1,7 @@
 """The loop at the edges: cut answers, cut files, cut turns, models that raise."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,88 @@ async def test_two_agents_may_share_a_box_with_a_toolset() -> None:
     box = Toolbox([StaticToolset(tools())])
     for _ in range(2):
         assert (await Agent(Script("hello"), toolbox=box).run("x")).text == "hello"
+
+
+class Slow(StaticToolset):
+    """A toolset that takes a while to open and to close, and may fail the first time."""
+
+    def __init__(self, *failures: BaseException) -> None:
+        super().__init__(tools())
+        self.failures = list(failures)
+        self.log: list[str] = []
+        self.open = False
+        self.leaving = asyncio.Event()
+
+    async def __aenter__(self) -> "Slow":
+        await asyncio.sleep(0.01)
+        if self.failures:
+            raise self.failures.pop()
+        self.log.append("in")
+        self.open = True
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.open = False
+        self.leaving.set()
+        await asyncio.sleep(0.01)
+        self.log.append("out")
+
+    async def entered(self, box: Toolbox) -> bool:
+        async with box:
+            await asyncio.sleep(0.005)
+            return self.open
+
+
+async def test_runs_that_begin_at_once_wait_until_the_toolset_is_open() -> None:
+    slow = Slow()
+    box = Toolbox([slow])
+    for _ in range(2):
+        helper = box.restricted(["add"])
+        assert all(await asyncio.gather(*(slow.entered(one) for one in (box, box, helper))))
+    assert slow.log == ["in", "out"] * 2
+
+
+async def test_who_enters_while_a_toolset_is_left_waits_and_opens_it_again() -> None:
+    slow = Slow()
+    box = Toolbox([slow])
+    first = asyncio.ensure_future(slow.entered(box))
+    await slow.leaving.wait()
+    assert await slow.entered(box) and await first
+    assert slow.log == ["in", "out"] * 2
+
+
+@pytest.mark.parametrize("failure", [ConnectionError("no server"), asyncio.CancelledError()])
+async def test_a_toolset_that_could_not_be_entered_is_entered_the_next_time(failure: BaseException) -> None:
+    slow = Slow(failure)
+    box = Toolbox([slow])
+    refused, entered = await asyncio.gather(slow.entered(box), slow.entered(box), return_exceptions=True)
+    assert isinstance(refused, Exception) and entered is True
+    assert await slow.entered(box) is True
+    assert slow.log == ["in", "out"] * 2
+
+
+async def test_who_is_cancelled_while_a_toolset_opens_leaves_it_to_the_next() -> None:
+    slow = Slow()
+    box = Toolbox([slow])
+    cancelled, waiting = (asyncio.ensure_future(slow.entered(box)) for _ in range(2))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    assert await waiting is True
+    assert cancelled.cancelled() and slow.log == ["in", "out"]
+
+
+def test_loops_of_several_threads_share_an_entered_toolset() -> None:
+    slow = Slow()
+    box = Toolbox([slow])
+    entered: list[bool] = []
+    work = [lambda: entered.append(asyncio.run(slow.entered(box)))] * 8
+    threads = [threading.Thread(target=one) for one in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert entered == [True] * 8
+    assert not slow.open and len(slow.log) % 2 == 0
 
 
 # -- objects of calls that never came to run

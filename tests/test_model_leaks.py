@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import gc
 import json
 import os
@@ -157,6 +158,57 @@ def test_a_portal_ends_with_its_box_and_can_be_ended_before() -> None:
     del box
     gc.collect()
     assert portals() == before
+
+
+def test_threads_that_begin_at_once_share_one_portal() -> None:
+    async def loop() -> int:
+        return id(asyncio.get_running_loop())
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(50):
+            box, loops, barrier = Toolbox(), set[int](), threading.Barrier(4)
+
+            def work(box: Toolbox = box, loops: set[int] = loops, barrier: Any = barrier) -> None:
+                barrier.wait()
+                loops.add(box.run_sync(loop()))
+
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(loops) == 1
+            asyncio.run(box.aclose())
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_a_portal_that_is_closed_ends_the_calls_that_were_handed_to_it() -> None:
+    """Each call gives its result or is cancelled; none waits for a loop that is gone."""
+    box, ended = Toolbox(), list[str]()
+
+    async def moment() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    def work() -> None:
+        for _ in range(50):
+            try:
+                ended.append(box.run_sync(moment()))
+            except concurrent.futures.CancelledError:
+                ended.append("cancelled")
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads) and len(ended) < 150:
+        asyncio.run(box.aclose())
+    for thread in threads:
+        thread.join(10)
+    assert len(ended) == 150 and set(ended) <= {"done", "cancelled"}
+    asyncio.run(box.aclose())
 
 
 class Closing:

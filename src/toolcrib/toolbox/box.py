@@ -172,7 +172,7 @@ class Toolbox(Watched, WithRuns, Generic[Deps]):
         self._max_output, self._overflow, self._grace = max_output, overflow, grace
         self._timer, self._random = timer, random
         self._toolsets = EnteredToolsets(self.registry)
-        self._portal: Portal | None = None
+        self._portal = Portal()
         self._compose_path(as_policy(policy if policy is not None else autonomy))
         for item in tools:
             self.add(item)
@@ -280,8 +280,7 @@ class Toolbox(Watched, WithRuns, Generic[Deps]):
         from toolcrib.toolbox.restrict import restricted_policy
 
         made = copy.copy(self)
-        made._portal = None
-        made._toolsets = self._toolsets.borrowed()
+        made._portal = Portal()
         made._compose_path(restricted_policy(self.policy, tools, rules, autonomy))
         return made
 
@@ -293,7 +292,7 @@ class Toolbox(Watched, WithRuns, Generic[Deps]):
         from toolcrib.toolbox.nested import BothLimiters, BothPolicies
 
         made = copy.copy(self)
-        made._portal = None
+        made._portal = Portal()
         made.masking, made.sink = nested_masking(self.masking, outer.masking, outer.sink)
         made._mask = made.masking.mask if made.masking is not None else unmasked
         made._limiter = (
@@ -487,13 +486,11 @@ class Toolbox(Watched, WithRuns, Generic[Deps]):
 
     def run_sync(self, work: Coroutine[Any, Any, T]) -> T:
         """Run async work on the box's portal thread; RuntimeError where a loop is already running."""
-        if self._portal is None:
-            self._portal = Portal()
         return self._portal.run(work)
 
     async def aclose(self) -> None:
         """End the thread of `call_sync` and `run_sync`, and what was opened there. The box can be used again."""
-        if self._portal is not None:
+        if self._portal.begun:
             import asyncio
 
             await asyncio.to_thread(self._portal.close)

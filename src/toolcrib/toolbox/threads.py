@@ -228,11 +228,18 @@ class Portal:
         else:
             work.close()
             raise RuntimeError("an event loop is already running here: use the async method and await it")
-        future = asyncio.run_coroutine_threadsafe(_result_or_exit(work), self._started())
+        if os.getpid() != self._process:
+            self._begin()
+        with (
+            self._lock
+        ):  # `close` stops the loop after what was handed to it, so that it is cancelled and not lost
+            future = asyncio.run_coroutine_threadsafe(_result_or_exit(work), self._started())
         try:
             value, error = future.result()
         except BaseException:
             future.cancel()
+            if inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
+                work.close()
             raise
         if error is not None:
             raise error
@@ -241,15 +248,17 @@ class Portal:
     def _started(self) -> asyncio.AbstractEventLoop:
         import asyncio
 
-        if os.getpid() != self._process:
-            self._begin()
-        with self._lock:
-            if self._loop is None:
-                loop = self._loop = asyncio.new_event_loop()
-                thread = threading.Thread(target=_serve, args=(loop,), name="toolcrib-portal", daemon=True)
-                thread.start()
-                self._end = weakref.finalize(self, _end, loop, thread, self._process)
-            return self._loop
+        if self._loop is None:
+            loop = self._loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=_serve, args=(loop,), name="toolcrib-portal", daemon=True)
+            thread.start()
+            self._end = weakref.finalize(self, _end, loop, thread, self._process)
+        return self._loop
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a loop to close."""
+        return self._loop is not None
 
     def close(self) -> None:
         """End the loop with all that was opened on it, and the thread. The next `run` starts another."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol
@@ -93,7 +94,8 @@ class Launch:
     The processes of the command are gone when the launched process is gone. A back end adds clean-up steps to
     `on_close` (the last one runs first) and descriptors for the launched process to `inherited`.
 
-    After `close`: `restored` are the protected files that were put back, `git_changes` are sentences about settings and
+    After `close`: `restored` are the protected files that were put back, `not_restored` are sentences about those that
+    could not be, `git_changes` are sentences about settings and
     hooks that were taken out of git repositories, and `limits_met` names the limits of all processes together that the
     command met. While it runs, the proxy of an allowlist adds to `refused_hosts` and to `refused_addresses`.
     """
@@ -103,6 +105,7 @@ class Launch:
     cwd: str
     pass_fds: tuple[int, ...] = ()
     restored: list[str] = field(default_factory=list)
+    not_restored: list[str] = field(default_factory=list)
     git_changes: list[str] = field(default_factory=list)
     refused_hosts: list[str] = field(default_factory=list)
     refused_addresses: list[str] = field(default_factory=list)
@@ -114,7 +117,7 @@ class Launch:
         """What the sandbox reverted after the command, a sentence each."""
         names = ", ".join(self.restored)
         back = [f"Put back as it was, for commands may not change it: {names}."] if names else []
-        return [*back, *self.git_changes]
+        return [*back, *self.not_restored, *self.git_changes]
 
     def started(self) -> None:
         """Closes our copies of the inherited descriptors; call this once the process runs."""
@@ -122,10 +125,15 @@ class Launch:
             os.close(self.inherited.pop())
 
     def close(self) -> None:
-        """Cleans up after the process ended or could not be started; a second call does nothing."""
+        """Cleans up after the process ended or could not be started; a second call does nothing.
+
+        A step that fails keeps no other from being made.
+        """
         self.started()
-        while self.on_close:
-            self.on_close.pop()(self)
+        with ExitStack() as steps:
+            for step in self.on_close:
+                steps.callback(step, self)
+            self.on_close = []
 
     def __enter__(self) -> Launch:
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -87,8 +88,10 @@ def _supervised(launch: Launch) -> Launch:
     supervisor = Instructions(launch.argv, supervised=True, spare_detached=True)
     try:
         launch.argv = supervisor.argv(launch)
-    except BaseException:
+    except OSError as problem:
         launch.close()
-        raise
+        if problem.errno in (errno.EMFILE, errno.ENFILE):
+            raise
+        return launch  # a system without memory files: the command runs as it is
     launch.pass_fds = tuple(launch.inherited)
     return launch

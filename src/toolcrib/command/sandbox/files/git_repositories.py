@@ -11,7 +11,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -275,6 +275,8 @@ def _write(folder: str, name: str, data: bytes, roots: Sequence[str]) -> bool:
                 file.write(data)
             os.replace(beside, name, src_dir_fd=fd, dst_dir_fd=fd)
     except OSError:
+        with suppress(OSError), _open_folder(folder, roots) as fd:
+            os.unlink(beside, dir_fd=fd)
         return False
     return True
 

@@ -7,6 +7,7 @@ While the command runs, its change takes effect.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
@@ -40,22 +41,30 @@ class ProtectedFiles:
         self.before = {path: dict(_tree(path)) for path in self.paths}
 
     def restore(self, launch: Launch) -> None:
-        """Restores what changed, and adds those paths to `launch.restored`."""
+        """Restores what changed, and adds those paths to `launch.restored`.
+
+        What cannot be written again, because the disk is full, is set aside: nobody obeys it then.
+        """
         for path in self.paths:
             before, after = self.before[path], dict(_tree(path))
             if before == after:
                 continue
-            launch.restored.append(path)
             if before:
                 _real_folders(self.root, path)
             if _link_on_the_way(self.root, path) not in (None, path):
+                launch.restored.append(path)
                 continue  # a command put a link there, and what it leads to is not in the workspace's protection
             after = dict(_tree(path))
             for name in sorted(after.keys() - before.keys(), reverse=True):
                 _remove(name)
-            for name, saved in sorted(before.items()):
-                if after.get(name) != saved:
-                    _restore(name, saved)
+            aside = [
+                _set_aside(name, problem)
+                for name, saved in sorted(before.items())
+                if after.get(name) != saved and (problem := _restore(name, saved))
+            ]
+            launch.not_restored += aside
+            if not aside:
+                launch.restored.append(path)
 
 
 def _link_on_the_way(root: str, path: str) -> str | None:
@@ -121,8 +130,12 @@ def _remove(name: str) -> None:
         pass
 
 
-def _restore(name: str, saved: SavedFile) -> None:
-    """Restores a path: writes a new file beside it and renames that, so that no link of a command is followed."""
+def _restore(name: str, saved: SavedFile) -> str:
+    """Restores a path: writes a new file beside it and renames that, so that no link of a command is followed.
+
+    Returns why that failed, or "".
+    """
+    beside = f"{name}.toolcrib-{os.getpid()}"
     try:
         if stat.S_ISDIR(saved.kind):
             if not os.path.isdir(name) or os.path.islink(name):
@@ -132,7 +145,6 @@ def _restore(name: str, saved: SavedFile) -> None:
         elif saved.data is not None:
             if os.path.isdir(name) and not os.path.islink(name):
                 _remove(name)
-            beside = f"{name}.toolcrib-{os.getpid()}"
             _remove(beside)
             if stat.S_ISLNK(saved.kind):
                 os.symlink(os.fsdecode(saved.data), beside)
@@ -142,5 +154,20 @@ def _restore(name: str, saved: SavedFile) -> None:
                     file.write(saved.data)
                 os.chmod(beside, saved.mode)
             os.replace(beside, name)
+    except OSError as problem:
+        _remove(beside)
+        return problem.strerror or str(problem)
+    return ""
+
+
+def _set_aside(name: str, problem: str) -> str:
+    """Renames a changed path that could not be restored; returns a sentence about it."""
+    aside = f"{name}.disabled-{secrets.token_hex(4)}"
+    words = f"{name} may not be changed by commands, and could not be put back ({problem})"
+    try:
+        os.rename(name, aside)
+    except FileNotFoundError:
+        return f"{words}: it is gone."
     except OSError:
-        pass
+        return f"{words}: CHECK IT before you use it."
+    return f"{words}: what is left of it is {aside}."

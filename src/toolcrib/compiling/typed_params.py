@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args, get_origin
 
 from pydantic import ValidationError
-from pydantic_core import SchemaValidator, core_schema
+from pydantic_core import SchemaValidator, core_schema, to_json
 
 from toolcrib.compiling.core_schema import core_schema_of, exact_floats, has_reference, has_type, strict
 from toolcrib.compiling.failures import failure
@@ -27,7 +27,13 @@ __all__ = ["TypedParams"]
 # A text without all but digits, points and exponents, in which each number stands alone between commas.
 PARTED = bytes(ord(",") if byte == ord(":") else byte for byte in range(256))
 OTHERS = bytes(byte for byte in range(256) if chr(byte) not in "0123456789.eE-,:")
+# The same without points and with one digit for all, to see at once whether there is a long number at all.
+ALIKE = bytes(
+    ord("0" if chr(byte) in "123456789" else "e" if byte == ord("E") else chr(byte)) for byte in PARTED
+)
+OTHERS_ALIKE = OTHERS + b"."
 SAFE = 15  # digits that a float holds
+LONG = b"0" * (SAFE + 1)
 NONE: Final[list[bytes]] = []
 
 
@@ -103,17 +109,20 @@ class TypedParams:
         given = self._validate(text or "{}", strict=True)
         tiny, long, integers = False, NONE, NONE  # numbers that a float may not hold, and what looks like one
         if self._core is not None:
-            numbers = (text.encode() if isinstance(text, str) else text).translate(PARTED, OTHERS)
-            tiny = b"e-" in numbers or b"E-" in numbers  # 1e-400 is read as 0
-            long = [part for part in numbers.split(b",") if len(part) > SAFE]
-            integers = [part for part in long if b"." not in part] if long else NONE
+            written = text.encode() if isinstance(text, str) else text
+            alike = written.translate(ALIKE, OTHERS_ALIKE)
+            tiny = b"e-" in alike  # 1e-400 is read as 0
+            if LONG in alike:
+                parts = written.translate(PARTED, OTHERS).split(b",")
+                long = [part for part in parts if len(part) > SAFE]
+                integers = [part for part in long if b"." not in part]
         if isinstance(text, str) and text:
             plain = (
                 self._count_keys is not None
                 and "\\" not in text
                 and text.count(":") == self._count_keys(given)  # a colon in a string makes it more
                 and not tiny
-                and (not long or all(repr(float(part)).encode() == part for part in long if b"." in part))
+                and (not long or _are_exact([part for part in long if b"." in part]))
             )
             if not plain:
                 from toolcrib.json_text.lenient_reader import says_no_more
@@ -142,6 +151,14 @@ class TypedParams:
         if any(error["type"] == "json_invalid" and not error["loc"] for error in errors):
             return (FieldError("", "a JSON object", "text that is not JSON"),)
         return field_errors(self.schema, value, map(failure, errors))
+
+
+def _are_exact(numbers: list[bytes]) -> bool:
+    """Whether floats hold these numbers with all their digits, as far as that shows at once."""
+    try:
+        return to_json(list(map(float, numbers))) == b"[%b]" % b",".join(numbers)
+    except ValueError:
+        return False
 
 
 def _plain_fields(fields: Mapping[str, tuple[Any, bool]]) -> tuple[Any, Any] | None:

@@ -173,9 +173,7 @@ def test_a_model_that_lacks_its_key_is_not_asked(folder: Path) -> None:
         done = toolcrib(folder, "run", "hi", "--model", f"{name}:m", env=env)
         wanted = {"vertex": "GOOGLE_CLOUD_PROJECT", "bedrock": "AWS_REGION", "bedrock-messages": "AWS_REGION"}
         variable = wanted.get(name) or row.keys[0]
-        words = (
-            f" lacks a {'key' if row.keys else 'project' if name == 'vertex' else 'region'}: set {variable}"
-        )
+        words = f"toolcrib: {name}:m lacks a {'key' if row.keys else 'project' if name == 'vertex' else 'region'}: set {variable}"
         if done.returncode != 2 or words not in done.stderr or "--model" not in done.stderr or done.stdout:
             lines.append(f"{name}: {done.returncode} {done.stderr}{done.stdout}")
     assert not lines, "\n".join(lines)

@@ -283,7 +283,8 @@ def test_doctor_names_variables_and_never_their_values(folder: Path) -> None:
     secret = "sk-very-secret"
     done = toolcrib(folder, "doctor", OPENAI_API_KEY=secret, TOOLCRIB_MODEL="openai:some-model")
     assert done.returncode == 0, done.stdout
-    assert secret not in done.stdout + done.stderr
+    assert secret not in done.stdout + done.stderr and done.stdout.endswith("\nReady.\n")
+    assert toolcrib(folder, "doctor", TOOLCRIB_MODEL="").stdout.endswith("is given a model: --model NAME.\n")
     assert "openai:some-model" in done.stdout and "keys                 openai" in done.stdout
     assert "commands are confined" in done.stdout and "7 built-in" in done.stdout
     missing = toolcrib(folder, "doctor", TOOLCRIB_MODEL="anthropic:some-model")
@@ -291,12 +292,19 @@ def test_doctor_names_variables_and_never_their_values(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["nothing"], ["run", "--max-turns", "x"], ["tools", "call"], ["tools", "show", "nothing"]]
+    "arguments",
+    [
+        ["nothing"],
+        ["run", "--max-turns", "x"],
+        ["run", "x", "--autonomy", "any"],
+        ["tools", "call"],
+        ["tools", "show", "nothing"],
+    ],
 )
 def test_wrong_usage_is_two(folder: Path, arguments: list[str]) -> None:
     done = toolcrib(folder, *arguments)
     assert done.returncode == 2
-    assert done.stderr and "Traceback" not in done.stderr
+    assert done.stderr and "Traceback" not in done.stderr and "Value error" not in done.stderr
 
 
 SHED = '''

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from toolcrib.cli.console import DEBUG, INTERRUPTED, NOT_DONE, READER_GONE, Problem, debugging, say
 
@@ -60,11 +61,14 @@ def _run(arguments: list[str]) -> int:
 
     try:
         code = root_group()(arguments, standalone_mode=False, prog_name="toolcrib")
-    except Exception as problem:
+    except Exception as raised:
         # Typer's own exceptions stand for a wrong command line, and know how to print themselves.
+        problem: Any = raised
         show, code = getattr(problem, "show", None), getattr(problem, "exit_code", None)
         if show is None or not isinstance(code, int):
             raise
+        if isinstance(getattr(problem, "message", None), str):
+            problem.message = problem.message.removeprefix("Value error, ")  # what the parser of values adds
         show()
         return code
     return code if isinstance(code, int) else 0

@@ -154,7 +154,7 @@ def _begins_a_model(item: str) -> bool:
 def _hint(spec: str) -> str:
     kind, colon, name = spec.partition(":")
     if kind.lower() in KNOWN and not name:
-        return f". Say which model: {kind.lower()}:NAME"
+        return f". Say which {'file' if kind.lower() in FILES else 'model'}: {kind.lower()}:NAME"
     whose = next((provider for start, provider in WHOSE if spec.lower().startswith(start)), "")
     if whose and not colon:
         return f". Did you mean {whose}:{spec}?"

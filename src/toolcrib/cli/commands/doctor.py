@@ -57,7 +57,8 @@ def command(workspace: WorkspaceFolder = Path()) -> int:
     out()
     for problem in problems:
         out(escape_invisible(f"! {problem}"))
-    out("Ready." if not problems else f"{counted(len(problems), 'problem')}.")
+    ready = "Ready." if os.environ.get(MODEL) else "Ready, once toolcrib run is given a model: --model NAME."
+    out(ready if not problems else f"{counted(len(problems), 'problem')}.")
     return NOT_DONE if problems else DONE
 
 

@@ -253,6 +253,9 @@ def _model(name: str | None) -> Model:
     except (ValueError, ImportError) as problem:
         raise Problem(f"model: {problem}") from problem
     found = [(one.name, missing_of(one)) for one in getattr(model, "models", (model,))]
+    given = name or os.environ["TOOLCRIB_MODEL"]
+    if len(found) == 1 and "://" not in given:  # an address may hold a password
+        found = [(given, found[0][1])]
     lacking = [f"{one} lacks {' and '.join(missing)}" for one, missing in found if missing]
     if len(lacking) == len(found):
         raise Problem(

@@ -355,3 +355,14 @@ async def test_a_body_that_trickles_ends_with_the_budget_of_a_run(name: str, kin
             outcome = await Agent(model, budget=Budget(seconds=0.2)).run("Hi")
             assert outcome.reason == "budget"
         assert peer.requests == 1
+
+
+@each("name", CLASSES)
+@each("status", ["400 No", "200 OK"])
+async def test_an_error_moves_no_cursor(name: str, status: str) -> None:
+    data = json.dumps(
+        {"error": {"message": "no \x1b[2J\x9b\u202e", "type": "invalid_request_error"}}
+    ).encode()
+    async with fixed(data, status).serving() as peer:
+        error = await failure_of(made(name, peer.address), stream=True)
+    assert error.message.endswith("no \\x1b[2J\\x9b\\u202e")

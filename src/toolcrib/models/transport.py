@@ -40,6 +40,7 @@ from toolcrib.models.prices import Prices, priced
 from toolcrib.models.providers import Missing
 from toolcrib.models.server_limits import lacking_in
 from toolcrib.retry import Retry
+from toolcrib.visible import escape_invisible
 
 MAX_RETRIES = 2
 CLOSING = 5.0  # seconds in which another loop has to close its connections
@@ -353,7 +354,7 @@ class Transport:
         except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):
-            text = data[:200].decode("utf-8", "replace")
+            text = data[:200].decode("utf-8", "replace") or "it is empty"
             raise ModelError(f"{self.name} answered with something that is not a JSON object: {text}", True)
         return self._priced(self.codec.response(body, request))
 
@@ -397,12 +398,12 @@ class Transport:
         return ""
 
     def _shown(self, words: str) -> str:
-        """A server's words as a person may see them: no more than a few, and without our keys, which servers and
-        HTTP clients echo.
+        """A server's words as a person and a log may see them: no more than a few, without control characters, and
+        without our keys, which servers and HTTP clients echo.
         """
         for key in self._keys():
             words = without_key(words, key)
-        return shortened(words)
+        return shortened(escape_invisible(words))
 
     def _named(self, error: ModelError) -> ModelError:
         """A codec's error as a person may see it, with the model's name, which the codec does not know."""

@@ -57,13 +57,14 @@ class Links:
                 continue
             seen.add(at)
             try:
-                with os.scandir(at) as entries:  # a file is no folder: nothing lies below it
+                with os.scandir(at) as entries:
                     for entry in entries:
                         left -= 1
-                        if entry.is_symlink():
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+                        elif entry.is_symlink():
                             yield from self._of_name(entry.path, contents)
-                        if entry.is_dir():
-                            waiting.append(os.path.realpath(entry.path))
+                            waiting.append(os.path.realpath(entry.path))  # a file has nothing below it
                         if left < 0:
                             yield folder, f"{folder} holds too many files to look for links among them"
                             return

@@ -304,6 +304,17 @@ def test_words_by_hand_and_a_providers_own_items_are_sent(route: str) -> None:
     assert bool(left_out([Message("user", [own])], codec)) is not codec.features.items
 
 
+@each("route", ROUTES)
+def test_a_call_or_a_result_among_the_instructions_is_sent(route: str) -> None:
+    call = ToolCall("t0", {"n": 77_777}, "c1")
+    for part in (call, ResultPart(call, ToolResult.of("the words"))):
+        conversation = [Message("system", ["rules", part]), Message.user("go")]
+        body = body_for(route, conversation, SPECS)
+        CHECKERS[route](body)
+        text = json.dumps(body)
+        assert "rules" in text and ("77777" if part is call else "the words") in text
+
+
 marks = st.integers(0, 10**6).map(lambda number: f"k{number}")
 asked = st.fixed_dictionaries(
     {"id": st.sampled_from(ODD_IDS), "name": st.sampled_from(ODD_NAMES), "args": st.just({"n": 1})}

@@ -14,7 +14,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_response
 from toolcrib.codecs.cache_breakpoints import CacheLifetime, mark_messages
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, system_and_steps
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, own_item, with_extras
@@ -75,12 +75,8 @@ class AnthropicMessagesCodec:
         """The body of `POST /v1/messages`."""
         names = wire_names(request)
         writer = _Writer(self.provider, names)
-        first = next(
-            (i for i, message in enumerate(request.messages) if message.role != "system"),
-            len(request.messages),
-        )
-        system = [block for message in request.messages[:first] for block in writer.blocks(message.parts)]
-        steps = arrange(request.messages[first:], IDS)
+        head, steps = system_and_steps(request.messages, IDS)
+        system = [block for message in head for block in writer.blocks(message.parts)]
         body: dict[str, Any] = {
             "model": model,
             "max_tokens": self.max_tokens if request.max_tokens is None else request.max_tokens,

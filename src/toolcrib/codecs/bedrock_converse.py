@@ -14,7 +14,7 @@ from toolcrib.codecs.bedrock_converse_stream import ConverseDecoder
 from toolcrib.codecs.bedrock_media import Documents, media_block
 from toolcrib.codecs.cache_breakpoints import CacheLifetime, mark_converse
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, system_and_steps
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import (
@@ -81,12 +81,8 @@ class BedrockConverseCodec:
         """The body of `POST /model/{id}/converse`, and of `converse-stream`: model and kind are in the address."""
         names = wire_names(request)
         writer = _Writer(self.provider, names, request.messages, unsigned=not SIGNATURE_NEEDED.search(model))
-        first = next(
-            (i for i, message in enumerate(request.messages) if message.role != "system"),
-            len(request.messages),
-        )
-        system = [block for message in request.messages[:first] for block in writer.system(message)]
-        steps = arrange(request.messages[first:], IDS)
+        head, steps = system_and_steps(request.messages, IDS)
+        system = [block for message in head for block in writer.system(message)]
         body: dict[str, Any] = {"system": system} if system else {}
         body["messages"] = writer.messages(steps)
         if inference := _inference(request):

@@ -14,7 +14,14 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.gemini_answer import GeminiDecoder, read_error, read_response
-from toolcrib.codecs.pairing import EMPTY_TURN, MISSING_IDS, Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import (
+    EMPTY_TURN,
+    MISSING_IDS,
+    Answered,
+    ConversationStep,
+    IdRule,
+    system_and_steps,
+)
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, own_extras, own_item
 from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
@@ -67,12 +74,9 @@ class GeminiCodec:
         names = wire_names(request)
         with_data = frozenset(spec.name for spec in request.tools if spec.tells_output)
         writer = _Writer(self.provider, names, with_data, since_3=not BEFORE_3.search(model))
-        first = next(
-            (i for i, message in enumerate(request.messages) if message.role != "system"),
-            len(request.messages),
-        )
-        system = [part for message in request.messages[:first] for part in writer.texts(message.parts)]
-        body: dict[str, Any] = {"contents": writer.contents(arrange(request.messages[first:], IDS))}
+        head, steps = system_and_steps(request.messages, IDS)
+        system = [part for message in head for part in writer.texts(message.parts)]
+        body: dict[str, Any] = {"contents": writer.contents(steps)}
         if system:
             body["systemInstruction"] = {"parts": system}
         body |= self._tools(request, names)

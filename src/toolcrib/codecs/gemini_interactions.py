@@ -16,7 +16,7 @@ from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.gemini import NO_OUTPUT, USUAL_TYPES, merged
 from toolcrib.codecs.gemini_answer import read_error
 from toolcrib.codecs.gemini_interactions_answer import InteractionsDecoder, read_response
-from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, system_and_steps
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, own_extras, own_item
 from toolcrib.content import Audio, File, Image, Json, Media, Text
@@ -57,16 +57,13 @@ class GeminiInteractionsCodec:
         """The body of `POST …/interactions`."""
         names = wire_names(request)
         writer = _Writer(self.provider, names)
-        first = next(
-            (i for i, message in enumerate(request.messages) if message.role != "system"),
-            len(request.messages),
-        )
+        head, arranged = system_and_steps(request.messages, IDS)
         spoken = (
             "\n".join(part.as_text() for part in message.parts if isinstance(part, Text | Json | Media))
-            for message in request.messages[:first]
+            for message in head
         )
         system = [text for text in spoken if text]
-        steps = writer.steps(arrange(request.messages[first:], IDS))
+        steps = writer.steps(arranged)
         body: dict[str, Any] = {"model": model, "input": steps, "store": False}
         if system:
             body["system_instruction"] = "\n".join(system)

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -83,6 +84,15 @@ def arrange(messages: Iterable[Message], rule: IdRule) -> list[ConversationStep]
             for call, result in zip(steps[-1].message.calls, results, strict=True)
         ]
     return steps
+
+
+def system_and_steps(
+    messages: Iterable[Message], rule: IdRule
+) -> tuple[list[Message], list[ConversationStep]]:
+    """The system messages that a conversation begins with, after it was mended, and the steps behind them."""
+    steps = arrange(messages, rule)
+    head = [step.message for step in takewhile(lambda step: step.message.role == "system", steps)]
+    return head, steps[len(head) :]
 
 
 class _Ids:

@@ -55,7 +55,7 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: Message("tool", [ToolResult.of("x")]), "which call it answers"),  # type: ignore[list-item]
     (lambda: ResultPart("call_1", ToolResult.of("x")), "the ToolCall that the result answers"),  # type: ignore[arg-type]
     (lambda: ResultPart(CALL, {"content": "x"}), "expected a ToolResult"),  # type: ignore[arg-type]
-    (lambda: ResultPart(CALL, ToolResult("abc")), "a result: expected a text or a part"),  # type: ignore[arg-type]
+    (lambda: ResultPart(CALL, ToolResult((3,))), "a result: expected a text or a part"),  # type: ignore[arg-type]
 ]
 
 

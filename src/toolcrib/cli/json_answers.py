@@ -58,6 +58,8 @@ class JsonAnswers:
         waiting = [future for future in self._waiting.get(fingerprint, ()) if not future.done()]
         if waiting:
             waiting[0].set_result(answer)
+        else:
+            say(f"toolcrib: no question with the fingerprint {on_one_line(fingerprint, 70)} waits; ignored")
 
     def _end(self) -> None:
         self._ended = True

@@ -242,6 +242,8 @@ async def test_a_stream_is_handed_the_events_of_its_run_alone(
 
 def test_a_listener_to_a_run_hears_the_runs_within_it() -> None:
     sink = EventSink(lambda: 0.0)
+    within = {"a/1/0": "a", "a/1/0/0/1": "a/1/0", "a/1/0/0/1/2/0": "a/1/0/0/1", "ab/1/0": "ab"}
+    sink.parents.update(within)
     heard: dict[str, list[str]] = {"a": [], "a/1/0/0/1": [], "": []}
     for run in heard:
         subscription = Subscription(run=run)

@@ -528,3 +528,15 @@ async def test_what_a_run_leaves_unfinished_is_forgotten_with_it() -> None:
         box.forget(run)
     events: Any = box.sink.mask
     assert events is not None and events._runs == {}
+
+
+async def test_a_run_whose_name_has_slashes_is_not_within_another() -> None:
+    """Runs are named by callers: who listens to "tenant" is told nothing of "tenant/a/b"."""
+    box = make_box()
+    heard = {run: box.events(run) for run in ("tenant", "tenant/a/b")}
+    await box.call("good", {}, key=CallKey("tenant/a/b", 0, 0))
+    told = {}
+    for run, subscription in heard.items():
+        box.unsubscribe(subscription)
+        told[run] = {event.run async for event in subscription}
+    assert told == {"tenant": set(), "tenant/a/b": {"tenant/a/b"}}

@@ -9,7 +9,7 @@ import copy
 import threading
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.events import ArgumentsDelta, Event, ReasoningDelta, TextDelta
@@ -182,18 +182,17 @@ class EventLog:
 class RunListeners:
     """Hands events to those who listen to single runs. What an event costs does not depend on how many there are."""
 
-    def __init__(self) -> None:
+    def __init__(self, parents: Mapping[str, str]) -> None:
+        self._parents = parents
         self.by_run: dict[str, tuple[Any, ...]] = {}
 
     def put(self, event: Event) -> None:
         """Hand an event to the listeners of its run, and of the runs whose calls began that run."""
-        run = event.run
-        while True:
+        run: str | None = event.run
+        while run is not None:
             for listener in self.by_run.get(run, ()):
                 listener.put(event)
-            if "/" not in run:
-                return
-            run = run.rsplit("/", 2)[0]  # a run within another is named by a key of a call in it
+            run = self._parents.get(run)
 
 
 class EventMask(Protocol):
@@ -212,10 +211,10 @@ class EventSink:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.listeners: list[Any] = []
-        self._of_runs = RunListeners()
         self._seq: dict[str, int] = {}
         self._lock = threading.RLock()  # a listener may end its subscription
         self.parents: dict[str, str] = {}
+        self._of_runs = RunListeners(self.parents)
         # Gives the events that are handed on in the place of one, without secrets; None: every event itself.
         self.mask: EventMask | None = None
 

@@ -366,3 +366,15 @@ async def test_an_error_moves_no_cursor(name: str, status: str) -> None:
     async with fixed(data, status).serving() as peer:
         error = await failure_of(made(name, peer.address), stream=True)
     assert error.message.endswith("no \\x1b[2J\\x9b\\u202e")
+
+
+@each("name", ["OpenAIChat", "AnthropicMessages", "Gemini"])
+@each("serve", [streaming, whole])
+async def test_an_answer_that_came_in_time_is_not_late(
+    name: str, serve: Callable[[str, Script], Peer]
+) -> None:
+    async with serve(name, stay).serving() as peer, made(name, peer.address) as model:
+        await model._client()  # an import is no part of the answer
+        model.deadline = 1.0
+        await answer_of(model)
+        assert peer.requests == 1

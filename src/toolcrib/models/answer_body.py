@@ -87,7 +87,13 @@ async def parsed(read: Callable[[bytes], T], data: bytes, size: int) -> T:
     return await asyncio.to_thread(read, data) if size > HEAVY else read(data)
 
 
-async def read_body(raw: RawResponse) -> bytes:
+def _last_words(ends: float | None) -> float:
+    """The seconds for what may follow an answer that seems complete: it is not late because of that wait."""
+    left = LAST_WORDS if ends is None else (ends - asyncio.get_running_loop().time()) / 2
+    return min(LAST_WORDS, left)
+
+
+async def read_body(raw: RawResponse, ends: float | None = None) -> bytes:
     """The whole body of an answer in one piece.
 
     A body that breaks off, or whose end does not come, is whole if it is a complete JSON object.
@@ -98,7 +104,7 @@ async def read_body(raw: RawResponse) -> bytes:
         while True:
             try:
                 async with asyncio.timeout(None) as silence:
-                    checked = loop.call_later(LAST_WORDS, _end_if_whole, data, silence)
+                    checked = loop.call_later(_last_words(ends), _end_if_whole, data, silence)
                     try:
                         data += await anext(pieces)
                     finally:
@@ -138,10 +144,13 @@ class StreamedBody:
     `LAST_WORDS` seconds, or when the connection breaks off. `plain` is a body that holds no event at all.
     """
 
-    def __init__(self, raw: RawResponse, reader: EventReader, decoder: Decoder) -> None:
+    def __init__(
+        self, raw: RawResponse, reader: EventReader, decoder: Decoder, ends: float | None = None
+    ) -> None:
         self._pieces = raw.iter_bytes()
         self._reader = reader
         self._decoder = decoder
+        self._ends = ends  # when the deadline passes
         self._unread: (
             list[bytes] | None
         ) = []  # until the first event: what is none may be an error's plain words
@@ -184,7 +193,8 @@ class StreamedBody:
                     return
             if found:  # comments that keep the connection open are not waited for
                 pending = 0
-                ends = asyncio.get_running_loop().time() + LAST_WORDS if has_ended(decoder) else None
+                wait = _last_words(self._ends) if has_ended(decoder) else None
+                ends = None if wait is None else asyncio.get_running_loop().time() + wait
 
     async def _next_until(self, ends: float) -> bytes:
         async with asyncio.timeout_at(ends):

@@ -110,7 +110,7 @@ class Transport:
         while True:
             attempt += 1
             handed_out, asked = False, (self.codec, self.streams)
-            answer = self._streamed(client, request)
+            answer = self._streamed(client, request, ends)
             try:
                 async for item in within(answer, ends):
                     handed_out = True
@@ -146,7 +146,7 @@ class Transport:
             codec = self.codec
             try:
                 async with asyncio.timeout_at(ends):
-                    return await self._responded(client, request)
+                    return await self._responded(client, request, ends)
             except TimeoutError:
                 raise self._too_late() from None
             except ModelError as error:
@@ -210,10 +210,12 @@ class Transport:
             error.reworded(f"{error.message} (it asks to wait {error.retry_after:g} s, but {why})")
         raise error
 
-    async def _streamed(self, client: Any, request: Request) -> AsyncGenerator[Chunk | Response, None]:
+    async def _streamed(
+        self, client: Any, request: Request, ends: float | None
+    ) -> AsyncGenerator[Chunk | Response, None]:
         """One attempt at a streamed answer."""
         if not self.streams and request.tools:
-            response = await self._responded(client, request)
+            response = await self._responded(client, request, ends)
             for chunk in chunks_of(response):
                 yield chunk
             yield response
@@ -223,11 +225,11 @@ class Transport:
         try:
             async with (
                 self._send(client, body) as raw,
-                aclosing(StreamedBody(raw, self._events(), decoder)) as answer,
+                aclosing(StreamedBody(raw, self._events(), decoder, ends)) as answer,
             ):
                 # A server that does not stream, or whose status hides a failure, answers in one piece.
                 if raw.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
-                    plain: bytes | None = await read_body(raw)
+                    plain: bytes | None = await read_body(raw, ends)
                 else:
                     async with aclosing(answer.events()) as events:
                         async for event in events:
@@ -254,12 +256,12 @@ class Transport:
             error.partial = _partial(decoder)
             raise error from cause
 
-    async def _responded(self, client: Any, request: Request) -> Response:
+    async def _responded(self, client: Any, request: Request, ends: float | None) -> Response:
         """One attempt at a whole answer."""
         body = self._request(request, stream=False)
         try:
             async with self._send(client, body) as raw:
-                data = await read_body(raw)
+                data = await read_body(raw, ends)
             return await self._read(data, request)
         except ModelError as known:
             raise self._named(known) from None

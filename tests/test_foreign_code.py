@@ -372,6 +372,28 @@ async def test_work_that_was_done_is_recorded_although_closing_is_cancelled() ->
     assert box.stats()["act"].calls == 1
 
 
+@each("kind", [*RAISED, "a number", "lists"])
+async def test_a_tool_that_cannot_name_its_resources_waits_for_the_calls_before_it(kind: str) -> None:
+    order: list[str] = []
+
+    def named(given: Any) -> Any:
+        if kind in RAISED:
+            raise RAISED[kind]()
+        return 5 if kind == "a number" else [[]]
+
+    @tool(effect=WRITE, secrets=(), resources=named)
+    async def act(n: int) -> str:
+        order.append(f"begins {n}")
+        await asyncio.sleep(0)
+        order.append(f"ends {n}")
+        return "acted"
+
+    calls = [ToolCall("act", {"n": n}) for n in (1, 2)]
+    results = await Toolbox([act], autonomy="full").call_turn(calls)
+    assert [result.text for result in results] == ["acted", "acted"]
+    assert order == ["begins 1", "ends 1", "begins 2", "ends 2"]
+
+
 @pytest.mark.parametrize("caught", [True, False])
 async def test_a_task_group_that_fails_in_a_tool_cancels_nobody_else(caught: bool) -> None:
     """Before Python 3.13 such a group leaves its task cancelled, although nobody asked for that."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolcrib.effect import Effect
+from toolcrib.errors import belongs_to_caller
 from toolcrib.prepared import Ready
 
 __all__ = ["Resources", "in_conflict", "resources_of"]
@@ -17,9 +18,11 @@ def resources_of(ready: Ready) -> Resources:
         return None
     try:
         named = hook(ready.tool.instance, ready.params)
-    except Exception:
+        return None if named is None else frozenset(named)
+    except BaseException as problem:  # whatever it raises, or names
+        if belongs_to_caller(problem):
+            raise
         return None
-    return None if named is None else frozenset(named)
 
 
 def in_conflict(effect: Effect, touched: Resources, other_effect: Effect, other_touched: Resources) -> bool:

@@ -84,6 +84,27 @@ def test_a_link_that_is_named_like_a_scratch_folder_is_not_followed(
     assert (tmp_path / "kept" / "file").exists()
 
 
+def test_removing_a_scratch_folder_changes_nothing_above_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder for temporary files belongs to everybody."""
+    tmp_path.chmod(0o1777)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    scratch = lease.ScratchFolder()
+    shut = Path(scratch.path(), "shut")
+    shut.mkdir()
+    (shut / "file").touch()
+    shut.chmod(0o000)
+    scratch.close()
+    assert not shut.parent.exists()
+    gone = lease.ScratchFolder()
+    Path(gone.path()).rmdir()  # by somebody else
+    gone.close()
+    (tmp_path / f"{lease.SCRATCH}x").symlink_to(tmp_path)
+    lease.ScratchFolder().path()
+    assert tmp_path.stat().st_mode & 0o7777 == 0o1777
+
+
 HOLDS_MASKS = """
 import sys
 from toolcrib.command.sandbox.files.placeholders import Placeholders

@@ -97,8 +97,6 @@ NOT_IN_OS = [
     "ctermid",
     "getpriority",
     "setpriority",
-    "posix_spawn",
-    "posix_spawnp",
     "sync",
     "fdatasync",
     "posix_fallocate",

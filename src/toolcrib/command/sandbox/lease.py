@@ -123,7 +123,8 @@ def remove_folder(path: str) -> None:
 
     def retry(step: Callable[..., Any], name: str, problem: object) -> None:
         try:
-            os.chmod(os.path.dirname(name), 0o700)
+            if name != path:  # what lies above the folder is not ours
+                os.chmod(os.path.dirname(name), 0o700)
             if os.path.isdir(name) and not os.path.islink(name):
                 os.chmod(name, 0o700)
                 shutil.rmtree(name, ignore_errors=True)

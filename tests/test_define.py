@@ -39,7 +39,7 @@ FUNCTION_MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "effect is text": ({"effect": "read", "secrets": ()}, "effect"),
     "effect is a number": ({"effect": 1, "secrets": ()}, "effect"),
     "secrets is one string": ({"effect": READ, "secrets": "a"}, "secrets"),
-    "secrets is None": ({"effect": READ, "secrets": None}, "iterable"),
+    "secrets is None": ({"effect": READ, "secrets": None}, "must be a collection of names"),
     "secrets names no parameter": ({"effect": READ, "secrets": ["zz"]}, "zz"),
     "a name with a space": ({"effect": READ, "secrets": (), "name": "has space"}, "has space"),
     "a name that is too long": ({"effect": READ, "secrets": (), "name": "x" * 129}, "128"),

@@ -57,3 +57,26 @@ def test_a_parameter_that_a_partial_has_filled_is_no_parameter() -> None:
 
     with pytest.raises(TypeError, match="password"):
         tool(functools.partial(login, password="x"), effect=READ, secrets=("password",))
+
+
+class Store:
+    def count(self, item: str) -> str:
+        """Count an item."""
+        return item
+
+
+def without_type(ctx, x: int) -> str:  # type: ignore[no-untyped-def]
+    """Look."""
+    return str(ctx)
+
+
+@pytest.mark.parametrize(
+    ("fn", "words"),
+    [
+        (Store.count, "it is a method of a class; hand in the method of an object"),
+        (without_type, "its parameter ctx has no type; write ctx: Context"),
+    ],
+)
+def test_a_parameter_that_no_model_can_fill_is_refused(fn: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        tool(fn, name="t", effect=READ, secrets=()).definition()

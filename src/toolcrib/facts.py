@@ -150,8 +150,10 @@ def make_facts(
         raise TypeError(
             f"tool name {name!r}: a name is 1 to 128 ASCII letters, digits, '_', '-' or '.'; give one with name="
         )
-    if isinstance(secrets, str):
-        raise TypeError(f"tool {name!r}: secrets must be a collection of names, got the string {secrets!r}")
+    if isinstance(secrets, str) or not isinstance(secrets, Collection):
+        raise TypeError(
+            f"tool {name!r}: secrets must be a collection of names, or () for none; got {secrets!r}"
+        )
     if secrets and parameters is not None and (unknown := sorted(set(secrets) - set(parameters))):
         raise TypeError(
             f"tool {name!r}: secrets names {unknown}, but its parameters are {sorted(parameters)}"

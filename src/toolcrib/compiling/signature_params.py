@@ -12,8 +12,15 @@ from toolcrib.compiling.params import Params, add_to_schema, is_described
 from toolcrib.compiling.signature import VAR_KEYWORD, VAR_POSITIONAL, Parameter, Signature, is_nullable
 from toolcrib.compiling.typed_dicts import modern
 from toolcrib.compiling.typed_params import TypedParams
+from toolcrib.errors import ToolDefinitionError
 
 __all__ = ["signature_params"]
+
+# Parameters without a type that nobody means a model to fill, and what to write instead.
+NOT_FROM_A_MODEL = {
+    "self": "it is a method of a class; hand in the method of an object, such as store.count",
+    "ctx": "its parameter ctx has no type; write ctx: Context to be handed the context, or give its type",
+}
 
 
 def signature_params(signature: Signature, tool: str) -> Params:
@@ -21,6 +28,8 @@ def signature_params(signature: Signature, tool: str) -> Params:
     fields: dict[str, Any] = {}
     extras: Any = None
     for parameter in signature.parameters:
+        if parameter.hint is Any and parameter.required and parameter.name in NOT_FROM_A_MODEL:
+            raise ToolDefinitionError(f"tool {tool!r}: {NOT_FROM_A_MODEL[parameter.name]}")
         hint = modern(parameter.hint)
         if parameter.kind is VAR_KEYWORD:
             extras = hint

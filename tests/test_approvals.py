@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from pydantic import BaseModel, Field
 
 from tests.properties import examples
-from toolcrib import Agent, Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
+from toolcrib import Agent, Answer, Context, Effect, Question, Tool, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
 from toolcrib.assembly import default_tools
 from toolcrib.errors import ErrorCode, ToolcribError
@@ -238,6 +239,24 @@ async def test_always_with_arguments_of_the_person_covers_no_folder_and_no_comma
     person.answer = Answer(Verdict.NO)
     assert not (await box.call(name, given[1])).is_error, "what the person gave is covered"
     assert (await box.call(name, given[2])).code is ErrorCode.REJECTED
+
+
+async def test_a_default_that_stands_in_the_schema_alone_is_an_argument_of_its_own() -> None:
+    class Params(BaseModel):
+        path: str
+        force: bool | None = Field(None, json_schema_extra={"default": True})
+
+    class Remove(Tool[Params, str], name="remove", effect=Effect.DESTRUCTIVE, secrets=()):
+        "Remove."
+
+        def execute(self, params: Params, ctx: Context[Any]) -> str:
+            return params.path
+
+    person = Person(verdict=Verdict.ALWAYS)
+    box = Toolbox([Remove], approver=person)
+    for given in ({"path": "a"}, {"path": "a", "force": True}):
+        await box.call("remove", given)
+    assert len(person.asked) == 2
 
 
 async def test_always_for_these_arguments_does_not_depend_on_defaults_and_on_what_the_tool_ignores() -> None:

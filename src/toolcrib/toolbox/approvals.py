@@ -127,11 +127,10 @@ def approval_mark(ready: Ready) -> str:
     if not isinstance(arguments, dict):
         return ready.fingerprint
     ignored, declared = definition.facts.approval_ignores, definition.params.schema.get("properties", {})
-    counted = {
-        name: value
-        for name, value in arguments.items()
-        if name not in ignored and not _is_default(declared.get(name), value)
-    }
+    given = {name: value for name, value in arguments.items() if not _is_default(declared.get(name), value)}
+    if len(given) < len(arguments) and not _means_the_same(ready, given):
+        given = arguments
+    counted = {name: value for name, value in given.items() if name not in ignored}
     if len(counted) == len(arguments) and ready.fingerprint:
         return ready.fingerprint
     return fingerprint(definition.identity, with_targets(ready.accesses, counted))
@@ -139,6 +138,24 @@ def approval_mark(ready: Ready) -> str:
 
 def _is_default(schema: Any, value: Any) -> bool:
     return isinstance(schema, dict) and "default" in schema and same_json(schema["default"], value)
+
+
+def _means_the_same(ready: Ready, given: dict[str, Any]) -> bool:
+    """Whether the tool is handed the same without what its schema calls defaults.
+
+    Nobody knows that of a foreign schema. The schema of a function follows from its signature, which fills them in.
+    """
+    from pydantic_core import to_json
+
+    from toolcrib.compiling.schema_params import SchemaParams
+
+    params = ready.tool.definition.params
+    if isinstance(params, SchemaParams):
+        return False
+    try:
+        return isinstance(ready.params, dict) or bool(params.parse(to_json(given)) == ready.params)
+    except Exception:
+        return False
 
 
 def with_targets(accesses: Iterable[Access] | None, arguments: Any) -> Any:

@@ -260,7 +260,14 @@ class ContextHost:
 
         try:
             with self._workers.waiting():
-                return asyncio.run_coroutine_threadsafe(tracked(), ctx._loop).result()
+                following = tracked()
+                try:
+                    future = asyncio.run_coroutine_threadsafe(following, ctx._loop)
+                except RuntimeError:  # the loop of a call that was given up is closed by now
+                    following.close()
+                    work.close()
+                    raise Cancelled(f"the call of {ctx.tool} was cancelled") from None
+                return future.result()
         except CancelledError:
             raise Cancelled(f"the call of {ctx.tool} was cancelled") from None
 

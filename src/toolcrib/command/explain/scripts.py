@@ -10,6 +10,7 @@ import stat
 
 from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
 from toolcrib.command.programs.traits import traits_of
+from toolcrib.folder_handles import CLOEXEC, NONBLOCK
 from toolcrib.visible import spelled_out
 
 __all__ = ["digest_of", "files_of_code", "shown_code"]
@@ -79,7 +80,7 @@ def shown_code(files: dict[str, bytes]) -> list[str]:
 def _contents(path: str) -> bytes | None:
     """What is in a regular file; None for anything else."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = os.open(path, os.O_RDONLY | CLOEXEC | NONBLOCK)
     except (OSError, ValueError):
         return None
     try:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from toolcrib import Context, Effect, Toolbox
+from toolcrib import Context, Effect, Toolbox, ToolError
 from toolcrib.function import tool
+from toolcrib.sink import EventLog
 
 READ, WRITE = Effect.READ, Effect.WRITE
 
@@ -152,3 +153,39 @@ print(said == str(child))
 def test_a_forked_process_has_threads_of_its_own() -> None:
     done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=30)
     assert done.stdout == "True\n", done.stderr
+
+
+async def test_what_outlives_its_call_reports_nothing_more(release: threading.Event) -> None:
+    """A thread that did not stop, and a task that a tool left behind, speak of a call that has its result."""
+    left: list[asyncio.Task[None]] = []
+    said: list[str] = []
+    spoken = threading.Event()
+
+    def stubborn(ctx: Context) -> str:
+        release.wait(20)
+        ctx.report(tip="late")
+        spoken.set()
+        return ""
+
+    async def leaves(ctx: Context) -> str:
+        async def later() -> None:
+            await asyncio.sleep(0.01)
+            ctx.report(tip="late")
+            with pytest.raises(ToolError):
+                await ctx.call("leaves")
+            said.append("refused")
+
+        left.append(asyncio.create_task(later()))
+        return "done"
+
+    box = Toolbox(
+        [tool(stubborn, effect=READ, secrets=()), tool(leaves, effect=READ, secrets=())], grace=0.02
+    )
+    log = box.subscribe(EventLog())
+    assert (await box.call("stubborn", {}, timeout=0.02)).code == "outcome_unknown"
+    assert (await box.call("leaves", {})).text == "done"
+    ended = len(log.events)
+    release.set()
+    await asyncio.gather(*left)
+    assert await asyncio.to_thread(spoken.wait, 10) and said == ["refused"]
+    assert len(log.events) == ended

@@ -33,7 +33,7 @@ def browse() -> str:
 
 
 async def test_what_was_asked_because_of_the_outside_stays_a_question_in_another_process() -> None:
-    box, elsewhere = Toolbox([save, browse], policy=CHANGES_ASK), Toolbox([save, browse], policy=CHANGES_ASK)
+    box = Toolbox([save, browse], policy=CHANGES_ASK)
     await box.call_turn([ToolCall("browse", {})], run="r", turn=0)
     stored = prepared_to_json(await box.prepare(ToolCall("save", {"path": "a"}), key=CallKey("r", 1, 0)))
     for answer, code in (
@@ -41,6 +41,7 @@ async def test_what_was_asked_because_of_the_outside_stays_a_question_in_another
         (Answer(Verdict.NO), "rejected"),
         (Answer(Verdict.YES), None),
     ):
+        elsewhere = Toolbox([save, browse], policy=CHANGES_ASK)
         assert (await elsewhere.execute(await elsewhere.restore(stored), answer)).code == code
 
 

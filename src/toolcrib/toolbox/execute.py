@@ -143,6 +143,8 @@ class Execution(Deadline):
             result = self._failure(error if self.task is None else self.judged(error))
         if self.interrupted and self.to_raise is None:
             self.to_raise = asyncio.CancelledError()
+        if self.ctx is not None:  # what outlives its call reports nothing more, and calls nothing
+            self.ctx._host = None
         shown = self.executor.shown_to_model
         only = result.parts[0] if len(result.parts) == 1 else None
         size = len(only.text) if type(only) is Text else size_of(result)

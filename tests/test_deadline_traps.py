@@ -164,6 +164,8 @@ async def test_what_outlives_its_call_reports_nothing_more(release: threading.Ev
     def stubborn(ctx: Context) -> str:
         release.wait(20)
         ctx.report(tip="late")
+        with pytest.raises(ToolError):
+            ctx.run(ctx.call("leaves"))
         spoken.set()
         return ""
 

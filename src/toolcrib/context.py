@@ -185,7 +185,12 @@ class Context(Generic[Deps]):
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait, from a sync tool's worker thread, for `ctx.ask(...)`, `ctx.call(...)` or other async work."""
-        return self._connected().run(self, work)
+        try:
+            host = self._connected()
+        except ToolError:
+            work.close()
+            raise
+        return host.run(self, work)
 
     def nested_run(self, box: Any) -> Any:
         """The place of an agent's run within this call; `agent.run(task, within=ctx)` takes it."""
@@ -193,7 +198,9 @@ class Context(Generic[Deps]):
 
     def _connected(self) -> Host:
         if self._host is None:
-            raise ToolError("This step needs a toolbox, and the tool was called without one.")
+            raise ToolError(
+                "This step needs a toolbox, and the tool was called without one, or its call is over."
+            )
         return self._host
 
     def __repr__(self) -> str:

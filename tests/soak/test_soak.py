@@ -140,9 +140,7 @@ def test_storms_of_cancellation_over_agents(tmp_path: Path) -> None:
     assert wrong == []
     assert load.events.wrong == []
     assert {name: one.calls for name, one in load.box.stats().items()} == dict(load.events.finished)
-    late = remembered(load.box).pop("numbers", {})  # of threads that outlived their calls on a busy machine
-    assert len(late) <= runs / 100
-    assert {name for name in remembered(load.box) if name != "numbers"} == set()
+    assert remembered(load.box) == {}
     print(f"{runs:,} runs were stopped")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
@@ -222,7 +223,11 @@ class ContextHost:
         call, key, runs = ToolCall(name, arguments), CallKey(run, 0, ctx._inner), self._decider.runs
         suspension = runs.suspension(ctx.key.run)
         if suspension is None:
-            return await self.inner_call(call, key, ctx.deps, None)
+            try:
+                return await self.inner_call(call, key, ctx.deps, None)
+            finally:
+                if ctx._host is None:  # the outer call could not wait for this one, and has closed its run
+                    runs.close_inner(ctx.key)
         walk = self.inner_call if key not in suspension.saved else self._resumed_call
         result = await suspension.inner_call(ctx, call, key, walk)
         if result.outside:  # also where it was taken in before the run was suspended
@@ -265,11 +270,13 @@ class ContextHost:
                     future = asyncio.run_coroutine_threadsafe(following, ctx._loop)
                 except RuntimeError:  # the loop of a call that was given up is closed by now
                     following.close()
-                    work.close()
                     raise Cancelled(f"the call of {ctx.tool} was cancelled") from None
                 return future.result()
         except CancelledError:
             raise Cancelled(f"the call of {ctx.tool} was cancelled") from None
+        finally:
+            if inspect.getcoroutinestate(work) == inspect.CORO_CREATED:  # cancelled before it began
+                work.close()
 
 
 def _reportable(tip: Any, progress: Any, params: Any, result: Any) -> dict[str, Any]:

@@ -341,6 +341,30 @@ async def test_the_timeout_of_a_caller_holds_wherever_a_run_waits(place: str, wh
         task.cancel()
 
 
+async def test_what_was_made_for_a_call_is_closed_to_the_end_although_the_call_is_cancelled() -> None:
+    closing, closed = asyncio.Event(), asyncio.Event()
+
+    class Act(Tool[Nothing, str], name="act", effect=WRITE, secrets=()):
+        "Act."
+
+        def execute(self, params: Nothing, ctx: Context[Any]) -> str:
+            return "acted"
+
+        async def aclose(self) -> None:
+            closing.set()
+            await asyncio.sleep(0.01)
+            closed.set()
+
+    call = asyncio.ensure_future(Toolbox([Act], autonomy="full").call("act", {}))
+    await closing.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert not closed.is_set()
+    async with asyncio.timeout(5):
+        await closed.wait()
+
+
 async def test_work_that_was_done_is_recorded_although_closing_is_cancelled() -> None:
     """A bare call, without an agent: its result is in the audit and in the events, and the cancellation goes on."""
     behaviour = Behaviour("aclose", "waits")

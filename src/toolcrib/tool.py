@@ -130,7 +130,11 @@ class Tool(Generic[P, R]):
         return schema
 
     async def aclose(self) -> None:
-        """Close the tool. Called once after the call, if the toolbox was given a class or a factory."""
+        """Close the tool. Called once after the call, if the toolbox was given a class or a factory.
+
+        The call has its result by then. It runs in a task of its own, so that a cancelled caller does not cut it short,
+        and is given the toolbox's `grace` in seconds.
+        """
 
     @classmethod
     def definition(cls) -> Definition:

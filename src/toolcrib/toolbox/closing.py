@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.errors import belongs_to_caller
+from toolcrib.tool import Tool
 
 if TYPE_CHECKING:
     from toolcrib.prepared import Ready
@@ -18,23 +19,46 @@ __all__ = ["close_all", "close_tool"]
 async def close_tool(entry: Entry, tool: Any) -> None:
     """Close an object that was made for one call. What goes wrong is logged: the call has its result.
 
-    It is given `entry.grace` seconds, and as long again to stop. Only the caller's own cancellation is raised.
+    It is closed in a task of its own, so that it is closed to the end if the caller is cancelled meanwhile, which is
+    raised at once. It is given `entry.grace` seconds, and as long again to stop.
     """
     closing = getattr(tool, "aclose", None)
-    if closing is None:
+    if closing is None or getattr(type(tool), "aclose", None) is Tool.aclose:  # which does nothing
         return
     try:
         ended = closing()
-        if inspect.isawaitable(ended):
-            from toolcrib.toolbox.foreign import ForeignCall  # it needs asyncio
-
-            await ForeignCall(ended, entry.grace, entry.grace)
     except BaseException as problem:
         if belongs_to_caller(problem):
             raise
-        import logging
+        _log_failure(entry)
+        return
+    if inspect.isawaitable(ended):
+        import asyncio
 
-        logging.getLogger("toolcrib").exception("closing tool %s failed", entry.name)
+        task = asyncio.get_running_loop().create_task(
+            _closed(entry, ended), name=f"toolcrib close {entry.name}"
+        )
+        _closing.add(task)
+        task.add_done_callback(_closing.discard)
+        await asyncio.shield(task)
+
+
+_closing: set[Any] = set()  # the loop itself keeps no task alive
+
+
+async def _closed(entry: Entry, ended: Awaitable[Any]) -> None:
+    from toolcrib.toolbox.foreign import ForeignCall  # it needs asyncio
+
+    try:
+        await ForeignCall(ended, entry.grace, entry.grace)
+    except Exception:
+        _log_failure(entry)
+
+
+def _log_failure(entry: Entry) -> None:
+    import logging
+
+    logging.getLogger("toolcrib").exception("closing tool %s failed", entry.name)
 
 
 async def close_all(executed: Iterable[Ready]) -> BaseException | None:

@@ -838,3 +838,30 @@ async def test_a_yes_to_a_preview_that_has_changed_is_asked_for_again(answer: st
         outcome = await agent_of([[("save", 1)]], World(), tools=tools).resume(outcome, {question.id: answer})
     assert previews == ["it is one", "it is two"][:times]
     assert outcome.messages[2].results[0].is_error == (answer == "no")
+
+
+async def test_a_run_that_is_cancelled_while_a_waiting_call_is_closed_is_cancelled() -> None:
+    """The call waits for an answer to a question inside of it; the cancellation still belongs to whoever asked."""
+    closing = asyncio.Event()
+
+    @tool(effect=WRITE, secrets=())
+    def save() -> str:
+        "Save."
+        return "saved"
+
+    class Outer(Tool[dict[str, int], str], name="outer", effect=READ, secrets=()):
+        "Save inside."
+
+        async def execute(self, params: dict[str, int], ctx: Context[Any]) -> str:
+            return (await ctx.call("save")).text
+
+        async def aclose(self) -> None:
+            closing.set()
+            await asyncio.sleep(0.01)
+
+    model = Scripted([{"calls": [{"name": "outer", "arguments": {}}]}, {"text": "done"}])
+    run = Agent(model, [save, Outer], on_question="suspend").start("go")
+    await closing.wait()
+    run.cancel()
+    outcome = await run
+    assert outcome.reason is Reason.CANCELLED, outcome

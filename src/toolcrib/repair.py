@@ -260,7 +260,7 @@ class _Mender(Shapes):
         return min(found & self.names(self.root)[0], default=None) if found else None
 
     def place_numbers(self, value: Any, shapes: Iterable[Shape] = ()) -> Any:
-        """A value whose numbers are read by the schema: the text of one where a decimal may stand as text."""
+        """The value with its numbers as the schema wants them: as text where the schema takes a decimal as text."""
         if isinstance(value, WrittenNumber):
             known = self.with_variants(shapes)
             texts = [shape for shape in known if "string" in shape.kinds and not shape.unions]

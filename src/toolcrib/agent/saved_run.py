@@ -115,7 +115,7 @@ class SavedRun:
             raise KeyError("calls that wait are not in its last turn")
 
     def done(self, suspension: Suspension) -> dict[int, ToolResult]:
-        """The results of the last turn that are there, by index."""
+        """The results that the last turn has so far, by the index of their call."""
         calls = self.messages[-2].calls
         waiting = [calls[key.index] for key in suspension.saved if key.run == self.run]
         return {

@@ -253,7 +253,7 @@ class CallPath:
             ended = [one for one in (ready, *work.others) if one not in self.runaway]
             to_raise = await close_all(ended) or to_raise
         if waits:
-            return await self.wait(ready, record)
+            result = await self.wait(ready, record)
         if to_raise is not None:
             raise to_raise
         return result

@@ -80,7 +80,7 @@ async def prepare_through(
 
 
 async def _close_tools(tools: Iterable[ResolvedTool], used: ResolvedTool | None) -> None:
-    """Close the tools that were made for a call, but for the one that is used."""
+    """Close the tools that were made for a call, except the one that runs."""
     for tool in {id(tool): tool for tool in tools}.values():
         if tool is not used and tool.entry.owned:
             await close_tool(tool.entry, tool.instance)
@@ -202,7 +202,7 @@ class ExecutionThroughSteps:
         return result
 
     async def _stop_running(self) -> None:
-        """Stop what a step left running in tasks of its own."""
+        """Stop the executions that a step left running in tasks of its own."""
         loop = asyncio.get_running_loop()
         left = [(task, end) for task, end in self._running.items() if task.get_loop() is loop]
         for task, _ in left:

@@ -16,7 +16,7 @@ __all__ = ["WithRuns"]
 
 
 class WithRuns:
-    """What remembers something of each run until it is over."""
+    """The part of a toolbox that begins runs, and forgets what it kept of them when they are over."""
 
     _runs: Runs
     _decider: Decider

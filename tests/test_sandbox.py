@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 import subprocess
 import sys
 import threading
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.cases import each
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib.command.sandbox import (
     Bubblewrap,
@@ -31,7 +29,6 @@ from toolcrib.command.sandbox import (
 )
 from toolcrib.command.sandbox.choose import Backend
 from toolcrib.command.sandbox.files.file_view import file_view_of
-from toolcrib.command.sandbox.process import seccomp
 from toolcrib.command.sandbox.seatbelt import profile
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
@@ -237,104 +234,6 @@ def test_floods_are_stopped_and_told(
     done = run(kind(ws, limits=limits), command.format(python=sys.executable), ws)
     assert done.code != 0 and done.denial is not None, done.said
     assert done.denial.kind == "limit" and words in done.denial.target
-
-
-# -- the filter, run by a machine of the test's own
-
-
-def verdict(steps: bytes, arch: int, number: int, *arguments: int) -> int:
-    """What classic BPF returns for a system call."""
-    data = struct.pack("<IIQ6Q", number, arch, 0, *(*arguments, 0, 0, 0, 0, 0, 0)[:6])
-    code = list(struct.iter_unpack("=HBBI", steps))
-    at = accumulator = 0
-    for _ in range(len(code)):
-        kind, yes, no, value = code[at]
-        at += 1
-        if kind == seccomp.LOAD:
-            (accumulator,) = struct.unpack_from("<I", data, value)
-        elif kind == seccomp.AND:
-            accumulator &= value
-        elif kind == seccomp.RETURN:
-            return value
-        else:
-            holds = {
-                seccomp.EQUAL: accumulator == value,
-                seccomp.ANY_BIT: bool(accumulator & value),
-                seccomp.AT_LEAST: accumulator >= value,
-            }[kind]
-            at += yes if holds else no
-    raise AssertionError("the filter does not end")
-
-
-X86, ARM = 0xC000003E, 0xC00000B7
-REFUSE, LACKS = seccomp.ERRNO | 1, seccomp.ERRNO | 38
-
-
-@each(
-    ("machine", "arch", "number", "arguments", "expected"),
-    [
-        ("x86_64", X86, 0, (), seccomp.ALLOW),  # read
-        ("x86_64", ARM, 0, (), seccomp.KILL),
-        ("aarch64", 0x40000028, 63, (), seccomp.KILL),  # 32-bit
-        ("aarch64", ARM, 63, (), seccomp.ALLOW),
-        ("x86_64", X86, 0x40000000, (), LACKS),  # x32
-        ("x86_64", X86, 101, (), REFUSE),
-        ("aarch64", ARM, 117, (), REFUSE),
-        ("x86_64", X86, 435, (), LACKS),  # clone3
-        ("x86_64", X86, 56, (17,), seccomp.ALLOW),
-        ("x86_64", X86, 56, (0x10000011,), REFUSE),
-        ("aarch64", ARM, 220, (0x20000000,), REFUSE),
-        ("x86_64", X86, 41, (1, 1), REFUSE),
-        ("x86_64", X86, 41, (2, 1), REFUSE),
-        ("x86_64", X86, 41, (16, 3), REFUSE),
-        ("x86_64", X86, 53, (1, 1), seccomp.ALLOW),  # socketpair
-        ("x86_64", X86, 53, (2, 1), REFUSE),
-        ("x86_64", X86, 16, (0, 0x5412), REFUSE),
-        ("x86_64", X86, 16, (0, 0x1_0000_5412), REFUSE),  # the kernel looks at the low word only
-        ("x86_64", X86, 16, (0, 0x541B), seccomp.ALLOW),
-        ("x86_64", X86, 16, (0, 0x541C), REFUSE),  # TIOCLINUX
-        ("x86_64", X86, 16, (0, 0x40086602), REFUSE),  # flags of a file
-        ("x86_64", X86, 29, (1, 1, 0), REFUSE),  # shmget
-        ("aarch64", ARM, 180, (), REFUSE),  # mq_open
-        ("x86_64", X86, 294, (), LACKS),  # inotify_init1
-        ("x86_64", X86, 188, (), seccomp.ERRNO | 95),  # setxattr
-        ("x86_64", X86, 203, (0, 8), seccomp.ALLOW),  # sched_setaffinity
-        ("x86_64", X86, 203, (1234, 8), REFUSE),
-        ("aarch64", ARM, 30, (1, 1234, 0), REFUSE),  # ioprio_set
-        ("x86_64", X86, 90, (0, 0o755), seccomp.ALLOW),
-        ("x86_64", X86, 90, (0, 0o4755), REFUSE),
-        ("aarch64", ARM, 53, (0, 0, 0o2755), REFUSE),
-        ("x86_64", X86, 257, (0, 0, 0o100, 0o4644), REFUSE),
-        ("x86_64", X86, 62, (0xFFFFFFFF, 0), REFUSE),
-        ("x86_64", X86, 62, (1234, 9), seccomp.ALLOW),
-        ("x86_64", X86, 302, (0, 7), seccomp.ALLOW),
-        ("x86_64", X86, 302, (1234, 7), REFUSE),
-        ("aarch64", ARM, 140, (0, 1234, 5), REFUSE),
-    ],
-)
-def test_what_the_filter_says(
-    machine: str, arch: int, number: int, arguments: tuple[int, ...], expected: int
-) -> None:
-    assert verdict(seccomp.program(seccomp.SyscallFilter(), machine), arch, number, *arguments) == expected
-
-
-@pytest.mark.parametrize(
-    ("allowed", "arguments", "expected"),
-    [
-        (seccomp.SyscallFilter(internet=True), (2, 1), seccomp.ALLOW),
-        (seccomp.SyscallFilter(internet=True), (10, 0x80802), seccomp.ALLOW),
-        (seccomp.SyscallFilter(internet=True), (2, 3), REFUSE),  # raw
-        (seccomp.SyscallFilter(internet=True), (2, 0x80003), REFUSE),
-        (seccomp.SyscallFilter(internet=True), (1, 1), REFUSE),
-        (seccomp.SyscallFilter(unix=True), (1, 1), seccomp.ALLOW),
-        (seccomp.SyscallFilter(unix=True), (2, 1), REFUSE),
-        (seccomp.SyscallFilter(unix=True, internet=True), (40, 1), REFUSE),
-    ],
-)
-def test_which_sockets_pass(
-    allowed: seccomp.SyscallFilter, arguments: tuple[int, int], expected: int
-) -> None:
-    assert verdict(seccomp.program(allowed, "x86_64"), X86, 41, *arguments) == expected
 
 
 # -- macOS, as text

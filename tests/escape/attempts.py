@@ -7,6 +7,7 @@ attempt says of itself counts only where nothing can be seen of it outside; `dri
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -77,9 +78,18 @@ def use_threads_and_pairs() -> None:
     thread = threading.Thread(target=lambda: None)
     thread.start()
     thread.join()
-    one, other = socket.socketpair()
-    one.send(b"x")
-    assert other.recv(1) == b"x"
+    for sort in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+        one, other = socket.socketpair(socket.AF_UNIX, sort)
+        one.send(b"x")
+        assert other.recv(1) == b"x"
+
+
+@ability
+def run_an_event_loop() -> None:
+    async def main() -> int:
+        return await (await asyncio.create_subprocess_exec("true")).wait()
+
+    assert asyncio.run(main()) == 0
 
 
 @ability

@@ -129,6 +129,7 @@ class Stage:
             "connect_to_key_agent": _bound(unix, socket.SOCK_STREAM, f"{self.home}/.gnupg/S.agent"),
             "connect_to_display": _bound(unix, socket.SOCK_STREAM, f"/tmp/{self.token}-X"),
             "connect_to_abstract_socket": _bound(unix, socket.SOCK_STREAM, f"\0{self.token}"),
+            **{name: _bound(unix, socket.SOCK_DGRAM, path) for name, path in self._datagrams().items()},
             "send_a_datagram": _bound(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
         }
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -137,6 +138,19 @@ class Stage:
         self.threads = [threading.Thread(target=self._accept), threading.Thread(target=self._call)]
         for thread in self.threads:
             thread.start()
+
+    def _datagrams(self) -> dict[str, str]:
+        """Where daemons take datagrams. `/run/lock` is everybody's; where there is none, it is tried elsewhere."""
+        run = "/run/lock" if os.access("/run/lock", os.W_OK) else self.base
+        return {
+            "send_to_daemon_socket_by_a_pair": f"{self.base}/datagrams.sock",
+            "send_to_daemon_socket_in_workspace_by_a_pair": f"{self.ws}/datagrams.sock",
+            "send_to_daemon_socket_below_run_by_a_pair": f"{run}/{self.token}.sock",
+            "connect_a_pair_to_daemon_socket": f"{self.base}/connected.sock",
+            "send_to_daemon_socket_by_a_raw_pair": f"{self.base}/raw.sock",
+            "send_to_abstract_socket_by_a_pair": f"\0{self.token}-datagrams",
+            "send_to_daemon_socket_by_a_message_of_a_pair": f"{self.base}/message.sock",
+        }
 
     def _shared(self) -> None:
         """What processes share that is no file: a segment of memory, a queue, a terminal."""
@@ -150,6 +164,9 @@ class Stage:
         self.terminal, self.theirs = os.openpty()
         os.set_blocking(self.terminal, False)
         self.libc = libc
+        self.pipe = f"{self.outside}/pipe"
+        os.mkfifo(self.pipe)
+        self.reading = os.open(self.pipe, os.O_RDONLY | os.O_NONBLOCK)
 
     def _accept(self) -> None:
         with selectors.DefaultSelector() as waiting:
@@ -183,6 +200,12 @@ class Stage:
             "address": ctypes.addressof(self.memory), "tcp": port["connect_to_this_machine"],
             "tcp6": port["connect_to_this_machine_by_ipv6"], "udp": port["send_a_datagram"], "serve": self.serve,
             "unix": f"{self.base}/daemon.sock", "unix_inside": f"{self.ws}/d.sock", "abstract": self.token,
+            "datagrams": self._datagrams()["send_to_daemon_socket_by_a_pair"],
+            "datagrams_inside": self._datagrams()["send_to_daemon_socket_in_workspace_by_a_pair"],
+            "datagrams_run": self._datagrams()["send_to_daemon_socket_below_run_by_a_pair"],
+            "datagrams_connected": self._datagrams()["connect_a_pair_to_daemon_socket"],
+            "datagrams_raw": self._datagrams()["send_to_daemon_socket_by_a_raw_pair"],
+            "datagrams_message": self._datagrams()["send_to_daemon_socket_by_a_message_of_a_pair"], "pipe": self.pipe,
             "agent": f"{self.home}/.gnupg/S.agent", "display": f"/tmp/{self.token}-X",
             "segment": self.key, "terminal": os.ttyname(self.theirs), "scratch": LIMITS.scratch,
             "processes": LIMITS.processes, "memory": LIMITS.memory, "file_size": LIMITS.file_size,
@@ -210,6 +233,7 @@ class Stage:
             "end_another_process_by_owning_a_pipe": self.victims[2].poll() is not None,
             "pin_another_process": os.sched_getaffinity(self.victims[1].pid) != os.sched_getaffinity(0),
             "reschedule_another_process": os.sched_getscheduler(self.victims[1].pid) == os.SCHED_BATCH,
+            "write_to_a_named_pipe_outside": b"hello" in _read(self.reading),
             "write_to_another_terminal": b"typed" in _read(self.terminal),
             "unlink_outside": not there(f"{self.outside}/unlinked"),
             "chmod_outside": mode(f"{self.outside}/modes") & 0o777 == 0o777,
@@ -254,7 +278,9 @@ class Stage:
             process.wait()
         self.libc.shmctl(self.segment, 0, None)
         self.libc.mq_unlink(f"/{self.token}".encode())
-        for path in (f"/dev/shm/{self.token}", f"/tmp/{self.token}", f"/tmp/{self.token}-X"):
+        os.close(self.reading)
+        below_run = self._datagrams()["send_to_daemon_socket_below_run_by_a_pair"]
+        for path in (below_run, f"/dev/shm/{self.token}", f"/tmp/{self.token}", f"/tmp/{self.token}-X"):
             with suppress(OSError):
                 os.unlink(path)
 

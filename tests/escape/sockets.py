@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import Any
 
@@ -58,6 +59,61 @@ def connect_to_display() -> None:
 @attempt
 def connect_to_abstract_socket() -> None:
     speak(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + GIVEN["abstract"])
+
+
+def speak_by_a_pair(kind: int, address: Any, *, connected: bool = False) -> None:
+    """Speaks from one end of a pair: a pair of datagram sockets may be turned to any address."""
+    one, other = socket.socketpair(socket.AF_UNIX, kind)
+    with one, other:
+        if connected:
+            one.connect(address)
+            one.send(b"hello")
+        else:
+            one.sendto(b"hello", address)
+
+
+@attempt
+def send_to_daemon_socket_by_a_pair() -> None:
+    speak_by_a_pair(socket.SOCK_DGRAM, GIVEN["datagrams"])
+
+
+@attempt
+def send_to_daemon_socket_in_workspace_by_a_pair() -> None:
+    speak_by_a_pair(socket.SOCK_DGRAM | socket.SOCK_CLOEXEC, GIVEN["datagrams_inside"])
+
+
+@attempt
+def send_to_daemon_socket_below_run_by_a_pair() -> None:
+    speak_by_a_pair(socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, GIVEN["datagrams_run"])
+
+
+@attempt
+def connect_a_pair_to_daemon_socket() -> None:
+    speak_by_a_pair(socket.SOCK_DGRAM, GIVEN["datagrams_connected"], connected=True)
+
+
+@attempt
+def send_to_daemon_socket_by_a_raw_pair() -> None:
+    speak_by_a_pair(socket.SOCK_RAW, GIVEN["datagrams_raw"])  # which the kernel takes for datagrams
+
+
+@attempt
+def send_to_abstract_socket_by_a_pair() -> None:
+    speak_by_a_pair(socket.SOCK_DGRAM, "\0" + GIVEN["abstract"] + "-datagrams")
+
+
+@attempt
+def send_to_daemon_socket_by_a_message_of_a_pair() -> None:
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with one, other:
+        one.sendmsg([b"hello"], [], 0, GIVEN["datagrams_message"])
+
+
+@attempt
+def write_to_a_named_pipe_outside() -> None:
+    fd = os.open(GIVEN["pipe"], os.O_WRONLY | os.O_NONBLOCK)
+    os.write(fd, b"hello")
+    os.close(fd)
 
 
 LISTENING: list[socket.socket] = []

@@ -32,6 +32,10 @@ WHILE_IT_RUNS = (
     "WHILE a command runs, your own git (in an editor, in a prompt) obeys settings and hooks that the command writes "
     "into repositories of the workspace; they are removed only when the command has ended"
 )
+NAMED_PIPES = (
+    "a named pipe outside the workspace that your user may write to can be written to (Bubblewrap(landlock=True) "
+    "stops that)"
+)
 ALWAYS = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
     "--die-with-parent", "--new-session", "--cap-drop", "ALL",
@@ -141,7 +145,7 @@ class Bubblewrap(ConfiningSandbox):
         return supervisor.argv(launch)
 
     def report(self) -> SandboxReport:
-        gaps = [WHILE_IT_RUNS]
+        gaps = [WHILE_IT_RUNS, *([] if self.landlock else [NAMED_PIPES])]
         limited = bool(limiter(self.limits))
         if not seccomp.supported():
             gaps.append("no system call filter for this processor: sockets of daemons can be reached")

@@ -19,7 +19,7 @@ X32 = 0x40000000
 NEW_NAMESPACES = 0x7E020000 | 0x80  # mount, cgroup, uts, ipc, user, pid, net; time
 SET_ID = 0o6000
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
-SOCK_TYPE, SOCK_RAW, SOCK_PACKET = 0xF, 3, 10
+SOCK_TYPE, SOCK_STREAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_PACKET = 0xF, 1, 3, 5, 10
 # Typing into a terminal (TIOCSTI, TIOCLINUX); flags of files that one may only read (SETFLAGS, FSSETXATTR, VERITY).
 FORBIDDEN_CONTROLS = (0x5412, 0x541C, 0x40086602, 0x40046602, 0x401C5820, 0x40806685)
 EVERYBODY, ITSELF = 0xFFFFFFFF, 0  # kill(-1), prlimit(0)
@@ -122,7 +122,7 @@ def program(allowed: SyscallFilter, machine: str = "") -> bytes:
             made += _block(numbers[column], _only_values(argument, [ITSELF]))
     families = [AF_UNIX] * allowed.unix + [AF_INET, AF_INET6] * allowed.internet
     made += _block(SPECIAL["socket"][column], _sockets(families))
-    made += _block(SPECIAL["socketpair"][column], _only_values(0, [AF_UNIX]))
+    made += _block(SPECIAL["socketpair"][column], _pairs(any_kind=allowed.unix))
     made.append((RETURN, 0, 0, ALLOW))
     return b"".join(struct.pack("=HBBI", *step) for step in made)
 
@@ -158,6 +158,21 @@ def _only_values(argument: int, values: list[int]) -> list[Step]:
     refuse, allow = (RETURN, 0, 0, _refuse(errno.EPERM)), (RETURN, 0, 0, ALLOW)
     tests = [(EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
     return [_argument(argument), *tests, refuse, allow]
+
+
+def _pairs(*, any_kind: bool) -> list[Step]:
+    """Allows pairs of unix sockets, and without `any_kind` only those that stay connected to each other.
+
+    A datagram socket of a pair may be turned to any address, and so speaks to each daemon whose socket can be seen. A
+    filter cannot read the addresses. The kernel makes a raw unix socket a datagram socket.
+    """
+    refuse, allow = (RETURN, 0, 0, _refuse(errno.EPERM)), (RETURN, 0, 0, ALLOW)
+    if any_kind:
+        return _only_values(0, [AF_UNIX])
+    return [
+        *(_argument(0), (EQUAL, 0, 4, AF_UNIX), _argument(1), (AND, 0, 0, SOCK_TYPE)),
+        *((EQUAL, 2, 0, SOCK_STREAM), (EQUAL, 1, 0, SOCK_SEQPACKET), refuse, allow),
+    ]
 
 
 def _sockets(families: list[int]) -> list[Step]:

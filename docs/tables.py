@@ -338,6 +338,7 @@ PUBLIC_MODULES = (
     "toolcrib.testing",
     "toolcrib.toolbox",
     "toolcrib.tools",
+    "toolcrib.tools.backends",
     "toolcrib.toolset",
 )
 TABLES: dict[str, dict[str, Callable[[], str]]] = {

@@ -16,6 +16,7 @@ from toolcrib.assembly import assemble, default_tools
 from toolcrib.command.sandbox import ExternalSandbox, Landlock, Level, NoSandbox, choose, warnings
 from toolcrib.errors import ErrorCode
 from toolcrib.tools import Shell, Workspace, WriteFile, workspace_tools
+from toolcrib.tools.backends import Write
 from toolcrib.toolset import ToolFactory
 
 READS = """
@@ -176,7 +177,7 @@ def test_a_call_that_was_prepared_before_the_level_fell_does_not_write(ws: Path)
     workspace = Workspace(ws)
     workspace.level = Level.of("read_only")
     with pytest.raises(Exception, match="can only be read"):
-        workspace.write("made", b"x")
+        workspace.apply([Write("made", b"x")])
 
 
 def test_a_class_and_a_factory_are_hidden_alike(ws: Path) -> None:

@@ -40,6 +40,7 @@ from toolcrib.secrets.stores import SecretError
 from toolcrib.toolbox.approvals import Approval
 from toolcrib.toolbox.cap import cap
 from toolcrib.tools import Shell, ShellParams, Workspace
+from toolcrib.tools.backends import Write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="descriptors are counted in /proc")
 
@@ -287,7 +288,7 @@ def edited(place: Path) -> Writer:
         return path.read_text().splitlines() if path.exists() else []
 
     def write(value: str) -> None:
-        workspace.write("f.txt", "".join(f"{line}\n" for line in [*read(), value]).encode())
+        workspace.apply([Write("f.txt", "".join(f"{line}\n" for line in [*read(), value]).encode())])
 
     return Writer(write, read)
 

@@ -27,7 +27,7 @@ from toolcrib.command.sandbox import (
     choose,
     environment,
 )
-from toolcrib.command.sandbox.choose import Backend
+from toolcrib.command.sandbox.choose import SandboxBackend
 from toolcrib.command.sandbox.files.file_view import file_view_of
 from toolcrib.command.sandbox.seatbelt import profile
 
@@ -286,8 +286,8 @@ class Broken(NoSandbox):
         raise SandboxError("setting up uid map: Permission denied")
 
 
-LEAKY = Backend("leaky", Leaky, ("linux", "darwin"), "mend leaky")
-BROKEN = Backend("broken", Broken, ("linux", "darwin"), "mend broken")
+LEAKY = SandboxBackend("leaky", Leaky, ("linux", "darwin"), "mend leaky")
+BROKEN = SandboxBackend("broken", Broken, ("linux", "darwin"), "mend broken")
 
 
 def test_what_only_says_that_it_confines_is_not_chosen(ws: Path) -> None:
@@ -310,14 +310,14 @@ def test_what_only_says_that_it_confines_is_not_chosen(ws: Path) -> None:
 
 def test_the_next_one_that_holds_is_chosen_and_says_why(ws: Path) -> None:
     backend("landlock")
-    row = Backend("landlock", Landlock, ("linux",), "")
+    row = SandboxBackend("landlock", Landlock, ("linux",), "")
     chosen = choose(ws, order=[BROKEN, row])
     assert isinstance(chosen, Landlock)
     assert chosen.report().why_not_better == ("broken: setting up uid map: Permission denied",)
 
 
 def test_an_allowlist_is_not_quietly_dropped(ws: Path) -> None:
-    row = Backend("landlock", Landlock, ("linux",), "")
+    row = SandboxBackend("landlock", Landlock, ("linux",), "")
     with pytest.raises(SandboxError, match="allowlist of hosts"):
         choose(ws, Level.of("workspace_write", "allowlist", ["example.org"]), order=[BROKEN, row])
 

@@ -32,6 +32,7 @@ from toolcrib.tools import (
     WriteFile,
     WriteFileParams,
 )
+from toolcrib.tools.backends import Write, version_of
 
 SECRET = "what lies outside"
 CTX: Context[None] = Context()
@@ -343,10 +344,10 @@ def test_a_file_marked_read_only_stays(ws: Workspace) -> None:
 
 
 def test_a_failed_write_leaves_nothing_behind(ws: Workspace) -> None:
-    _, stamp = ws.read("sub/inside.txt", 100)
+    stamp = version_of(ws.read("sub/inside.txt", 100))
     (Path(ws.root.path) / "sub" / "inside.txt").write_text("meanwhile")
     with pytest.raises(ToolError, match="changed by somebody else"):
-        ws.write("sub/inside.txt", b"too late", expect=stamp)
+        ws.apply([Write("sub/inside.txt", b"too late", stamp)])
     sub = Path(ws.root.path) / "sub"
     assert {entry.name: entry.read_text() for entry in sub.iterdir()} == {"inside.txt": "meanwhile"}
 

@@ -27,11 +27,13 @@ __all__ = [
     "close_handle",
     "duplicate",
     "is_link",
+    "link_in",
     "link_target",
     "make_folder",
     "open_in",
     "open_root",
     "open_same",
+    "remove_folder_in",
     "remove_in",
     "rename_in",
     "scanned",
@@ -130,6 +132,15 @@ def make_folder(folder: FolderHandle, name: str) -> None:
         os.mkdir(os.path.join(folder, name))
 
 
+def link_in(folder: FolderHandle, name: str, into: FolderHandle, new: str) -> None:
+    """Give a file a second name, maybe in another folder. Raises OSError, FileExistsError if the name is taken."""
+    if isinstance(folder, int) and isinstance(into, int):
+        os.link(name, new, src_dir_fd=folder, dst_dir_fd=into, follow_symlinks=False)
+    else:
+        assert isinstance(folder, str) and isinstance(into, str)
+        os.link(os.path.join(folder, name), os.path.join(into, new))
+
+
 def rename_in(folder: FolderHandle, old: str, new: str) -> None:
     """Rename a file in a folder; a file of the new name is replaced. Raises OSError."""
     if isinstance(folder, int):
@@ -144,6 +155,14 @@ def remove_in(folder: FolderHandle, name: str) -> None:
         os.unlink(name, dir_fd=folder)
     else:
         os.unlink(os.path.join(folder, name))
+
+
+def remove_folder_in(folder: FolderHandle, name: str) -> None:
+    """Remove an empty folder in a folder. Raises OSError."""
+    if isinstance(folder, int):
+        os.rmdir(name, dir_fd=folder)
+    else:
+        os.rmdir(os.path.join(folder, name))
 
 
 @contextmanager

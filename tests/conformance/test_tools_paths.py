@@ -15,6 +15,7 @@ import pytest
 from tests.conformance.conftest import load_cases
 from toolcrib.errors import ToolError
 from toolcrib.tools import Workspace
+from toolcrib.tools.backends import Write
 
 DIFFERENT = {
     "posix_devices": "devices are not files; a shell command can read them",
@@ -60,7 +61,7 @@ def test_recorded_access(case: dict[str, Any], portable: bool, tmp_path: Path) -
     path = given["path"] if given["path"].startswith(("/", "$", "~")) else str(tmp_path / given["path"])
     try:
         if given["check"] == "write":
-            ws.write(path, b"written")
+            ws.apply([Write(path, b"written")])
         else:
             ws.read(path, 1_000)
         reached = True

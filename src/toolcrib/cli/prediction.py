@@ -101,7 +101,8 @@ async def predict(
 
 def _refused_by_workspace(tool: ResolvedTool, request: PolicyRequest) -> str:
     """Why a tool that works on a workspace refuses the path in its arguments; "" if it accepts the path."""
-    workspace, arguments = getattr(tool.instance, "workspace", None), request.arguments
+    workspace = getattr(tool.instance, "backend", None) or getattr(tool.instance, "workspace", None)
+    arguments = request.arguments
     if not isinstance(workspace, Workspace) or not isinstance(arguments, dict):
         return ""
     for name in ("path", "workdir"):

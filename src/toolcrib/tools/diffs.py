@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 
+from toolcrib.tools.backends.protocol import Backend
+
 CONTEXT = 3
 MAX_ALIGNED = 400  # changed lines up to which lines are matched up; beyond, old lines then new ones
 MAX_CHARS = 100_000
@@ -14,6 +16,13 @@ def digest_of(data: bytes) -> str:
     import hashlib
 
     return hashlib.sha256(data).hexdigest()
+
+
+def shown_with_target(backend: Backend, path: str) -> str:
+    """A path as it is shown to a person, with the path that links in it lead to, if that is another one."""
+    shown = backend.place(path).shown
+    real = backend.leads_to(path)
+    return shown if real in (None, shown) else f"{shown} -> {real}"
 
 
 def unified_diff(old: str, new: str, path: str) -> str:

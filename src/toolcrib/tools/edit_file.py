@@ -16,7 +16,8 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
-from toolcrib.tools.diffs import digest_of, unified_diff
+from toolcrib.tools.backends.protocol import Write, version_of
+from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.text_match import (
     SHOWN_CHARS,
     SHOWN_LINES,
@@ -28,13 +29,12 @@ from toolcrib.tools.text_match import (
     nearest,
 )
 from toolcrib.tools.textfile import decode, describe, encode, sniff
-from toolcrib.tools.workspace_paths import protected_path_doubt
 
 if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.context import Context
-    from toolcrib.tools.workspace import Workspace
+    from toolcrib.tools.backends.protocol import Backend
 
 MAX_BYTES = 10_000_000
 LISTED_MATCHES = 10
@@ -78,19 +78,19 @@ class EditFile(
     already; its encoding and permissions stay. To create a file use write_file.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
 
     def unavailable(self) -> str | None:
-        return self.workspace.read_only
+        return self.backend.read_only
 
     def accesses(self, params: EditFileParams) -> tuple[Access, ...]:
         # What it reads is shown in part when the text is not found.
-        reads = (replace(one, free=True) for one in self.workspace.accesses_to(Reach.READ, params.path))
-        return (*self.workspace.accesses_to(Reach.WRITE, params.path), *reads)
+        reads = (replace(one, free=True) for one in self.backend.accesses_to(Reach.READ, params.path))
+        return (*self.backend.accesses_to(Reach.WRITE, params.path), *reads)
 
     def doubt(self, params: EditFileParams) -> Doubt | None:
-        return protected_path_doubt(self.accesses(params), self.workspace.root.path)
+        return self.backend.doubt(self.accesses(params))
 
     def precheck(self, params: EditFileParams) -> str | None:
         if params.old_string == params.new_string:
@@ -100,33 +100,33 @@ class EditFile(
         return None
 
     def resources(self, params: EditFileParams) -> list[str]:
-        return [self.workspace.resource(params.path)]
+        return [self.backend.resource(params.path)]
 
     def preview(self, params: EditFileParams) -> Preview:
         """The diff of the change, for the person who is asked."""
         data = b""
         try:
-            data, _ = self.workspace.read(params.path, MAX_BYTES)
+            data = self.backend.read(params.path, MAX_BYTES)
             edit = self._edit(params, data)
         except ToolError as problem:
             return Preview(f"It would fail: {problem.message}", digest=f"fails {digest_of(data)}")
-        shown = self.workspace.shown_with_target(params.path)
+        shown = shown_with_target(self.backend, params.path)
         return Preview(unified_diff(edit.before, edit.after, shown), digest=digest_of(data))
 
     def execute(self, params: EditFileParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
             raise ToolError(problem)
-        with self.workspace.writing:
+        with self.backend.locked():
             ctx.check_cancelled()
-            data, stamp = self.workspace.read(params.path, MAX_BYTES, ctx.permits)
+            data = self.backend.read(params.path, MAX_BYTES, ctx.permits)
             edit = self._edit(params, data)
-            self.workspace.write(params.path, edit.changed, expect=stamp, permits=ctx.permits)
+            self.backend.apply([Write(params.path, edit.changed, version_of(data))], ctx.permits)
         ctx.report(result={"diff": unified_diff(edit.before, edit.after, edit.shown)})
         return _summary(edit.shown, edit.source, edit.matches)
 
     def _edit(self, params: EditFileParams, data: bytes) -> PlannedEdit:
         """Plans the edit of a file; raises ToolError where it cannot be made."""
-        shown = self.workspace.place(params.path).shown
+        shown = self.backend.place(params.path).shown
         encoding = sniff(data, len(data))
         if encoding is None:
             raise ToolError(f"{shown} is {describe(data)}, which cannot be edited as text.")

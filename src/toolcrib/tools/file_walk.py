@@ -6,19 +6,16 @@ out and counted, whatever the search pattern is, so that the count reveals no na
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
-import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
-from toolcrib.folder_handles import DIRECTORY, FolderHandle, close_handle, scanned
+from toolcrib.tools.backends.protocol import Backend, DirectoryEntry, Folder, Permits
 from toolcrib.tools.glob_patterns import GlobError, GlobPattern
-from toolcrib.tools.workspace import Workspace
-from toolcrib.tools.workspace_paths import Permits, WorkspacePath, kind_of
+from toolcrib.tools.workspace_paths import joined
 
 MAX_IGNORE_FILE = 100_000  # bytes of a .gitignore that are looked at
 MAX_RULES = 1_000
@@ -88,93 +85,69 @@ class FileWalk:
     twice. Unreadable folders are skipped. `withheld` counts the files and folders that `permits` denies.
     """
 
-    workspace: Workspace
+    backend: Backend
     start: str
     everything: bool
     check: Callable[[], None]
     permits: Permits
     withheld: int = 0
-    _real: WorkspacePath | None = field(default=None, init=False)
+    _real: str = field(default="", init=False)
 
-    def files(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    def files(self) -> Iterator[tuple[str, DirectoryEntry]]:
         """The regular files as paths from `start`, sorted by name within each folder.
 
-        The status of an entry can be read until the next entry is taken.
+        When an entry was changed can be asked until the next entry is taken.
         """
-        close_handle(self.workspace.open_folder(self.start, self.permits))
-        place = self.workspace.place(self.start)
-        self.start = place.shown
-        try:
-            self._real = self.workspace.real(place)
-        except OSError:  # changed just now
-            return
-        todo: list[tuple[str, list[IgnoreFile]]] = [("", [] if self.everything else self._ignored_above())]
-        while todo:
+        self.start = self.backend.place(self.start).shown
+        ignored: dict[str, list[IgnoreFile]] = {}  # by folder; only folders that are still to be entered
+
+        def enter(folder: str) -> bool:
             self.check()
-            folder, ignored = todo.pop()
-            deeper: list[tuple[str, list[IgnoreFile]]] = []
-            try:
-                fd = self.workspace.open_itself(self._real.child(folder), os.O_RDONLY | DIRECTORY)
-            except OSError:
-                continue
-            try:
-                yield from self._in_folder(fd, folder, ignored, deeper)
-            finally:
-                close_handle(fd)
-            todo += reversed(deeper)
+            return folder in ignored
+
+        skip = () if self.everything else SKIPPED
+        walk = self.backend.walk(self.start, enter, skip=skip, permits=self.permits)
+        for folder in walk:
+            if not self._real:  # the first one
+                self.check()
+                self._real = self.backend.leads_to(self.start) or self.start
+                ignored[folder.path] = [] if self.everything else self._ignored_above()
+            yield from self._in_folder(folder, ignored)
 
     def _in_folder(
-        self,
-        handle: FolderHandle,
-        folder: str,
-        ignored: list[IgnoreFile],
-        deeper: list[tuple[str, list[IgnoreFile]]],
-    ) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        try:
-            with scanned(handle) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
-        except OSError:
-            return
-        if not self.everything and any(entry.name == ".gitignore" for entry in entries):
-            ignored = ignored + self._read_ignored(self._shown(folder))
-        for number, entry in enumerate(entries, 1):
+        self, folder: Folder, ignored: dict[str, list[IgnoreFile]]
+    ) -> Iterator[tuple[str, DirectoryEntry]]:
+        rules = ignored.pop(folder.path)
+        if not self.everything and any(entry.name == ".gitignore" for entry in folder.entries):
+            rules = rules + self._read_ignored(folder.path)
+        for number, entry in enumerate(folder.entries, 1):
             if number % CHECKED_EVERY == 0:
                 self.check()
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            kind = kind_of(entry)
-            if kind == "other":
+            path = joined(folder.path, entry.name)
+            if entry.kind == "other":
                 continue
-            is_folder = kind == "folder"
+            is_folder = entry.kind == "folder"
             if not self.everything and (
-                (is_folder and entry.name in SKIPPED) or _is_ignored(ignored, self._shown(path), is_folder)
+                (is_folder and entry.name in SKIPPED) or _is_ignored(rules, path, is_folder)
             ):
                 continue
-            if not self.may_read(path, kind):
+            if not self.may_read(path, entry.kind):
                 self.withheld += 1
             elif is_folder:
-                deeper.append((path, ignored))
-            elif kind == "file" or is_file(self.workspace, self._shown(path), self.permits):
-                yield path, entry
+                ignored[path] = rules
+            elif entry.kind == "file" or is_file(self.backend, path, self.permits):
+                yield (path if self.start == "." else path[len(self.start) + 1 :]), entry
 
     def may_read(self, path: str, kind: str) -> bool:
-        """Whether a path from `start` may be read, judging by its name and by its real location."""
+        """Whether a path may be read, judging by its name and by its real location."""
         below = kind == "folder"
-        if not self.permits(Access(Reach.READ, self._shown(path), subtree=below)):
+        if not self.permits(Access(Reach.READ, path, subtree=below)):
             return False
-        assert self._real is not None
-        if kind != "link" and self._real.shown == self.start:
+        if kind != "link" and self._real == self.start:
             return True
-        try:
-            real = self.workspace.real(self._real.child(path))
-        except OSError:  # leads out or round: no file at all
-            return True
-        return self.permits(Access(Reach.READ, real.shown, subtree=below))
-
-    def _shown(self, path: str) -> str:
-        """A path from `start` as a model is shown it."""
-        if not path:
-            return self.start
-        return path if self.start == "." else posixpath.join(self.start, path)
+        real = self.backend.leads_to(path)
+        # What leads out or round is no file at all.
+        return real is None or self.permits(Access(Reach.READ, real, subtree=below))
 
     def _ignored_above(self) -> list[IgnoreFile]:
         """The rules of the folders that `start` lies in, outermost first."""
@@ -188,7 +161,7 @@ class FileWalk:
 
     def _read_ignored(self, folder: str) -> list[IgnoreFile]:
         try:
-            data, _ = self.workspace.read(posixpath.join(folder, ".gitignore"), MAX_IGNORE_FILE, self.permits)
+            data = self.backend.read(posixpath.join(folder, ".gitignore"), MAX_IGNORE_FILE, self.permits)
         except ToolError:
             return []
         rules: list[IgnoreRule] = []
@@ -215,10 +188,10 @@ def withheld_note(count: int) -> str:
     return f"{what} left out: rules do not let this call read everything here."
 
 
-def is_file(workspace: Workspace, path: str, permits: Permits) -> bool:
+def is_file(backend: Backend, path: str, permits: Permits) -> bool:
     """Whether a path leads to a regular file inside the workspace that may be read."""
-    status = workspace.stat(path, permits)
-    return status is not None and stat.S_ISREG(status.st_mode)
+    status = backend.stat(path, permits)
+    return status is not None and status.kind == "file"
 
 
 def _is_ignored(ignored: list[IgnoreFile], path: str, is_folder: bool) -> bool:

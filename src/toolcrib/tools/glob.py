@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 import time
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.context import Context
-    from toolcrib.tools.workspace import Workspace
+    from toolcrib.tools.backends.protocol import Backend
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1_000
@@ -56,11 +55,11 @@ class GlobFiles(
     Patterns know *, ?, [abc], {a,b} and ** for any number of folders. Paths are relative to the workspace.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
 
     def accesses(self, params: GlobParams) -> tuple[Access, ...]:
-        return self.workspace.accesses_to(Reach.READ, params.path, subtree=True, pattern=params.pattern)
+        return self.backend.accesses_to(Reach.READ, params.path, subtree=True, pattern=params.pattern)
 
     def precheck(self, params: GlobParams) -> str | None:
         if not params.pattern.strip():
@@ -75,8 +74,8 @@ class GlobFiles(
         if problem := self.precheck(params):
             raise ToolError(problem)
         glob = GlobPattern(params.pattern)
-        start = self.workspace.place(params.path).shown
-        search = _GlobSearch(self.workspace, start, glob.base(), params.include_ignored, ctx)
+        start = self.backend.place(params.path).shown
+        search = _GlobSearch(self.backend, start, glob.base(), params.include_ignored, ctx)
         found: list[tuple[int, str]] = []
         for path, modified in search.files(glob):
             found.append((-modified, posixpath.normpath(posixpath.join(start, path))))
@@ -100,17 +99,15 @@ class GlobFiles(
 class _GlobSearch:
     """One search. If the pattern starts with literal folders, only that folder is searched, even if it is ignored."""
 
-    def __init__(
-        self, workspace: Workspace, start: str, base: str, everything: bool, ctx: Context[Any]
-    ) -> None:
-        self.workspace = workspace
+    def __init__(self, backend: Backend, start: str, base: str, everything: bool, ctx: Context[Any]) -> None:
+        self.backend = backend
         self.start = start
         self.base = base
         self.ctx = ctx
         self.deadline = time.monotonic() + SECONDS
         self.stopped = False
         folder = posixpath.normpath(posixpath.join(start, base))
-        self.walk = FileWalk(workspace, folder, everything, self._check, ctx.permits)
+        self.walk = FileWalk(backend, folder, everything, self._check, ctx.permits)
 
     @property
     def withheld(self) -> int:
@@ -118,14 +115,14 @@ class _GlobSearch:
 
     def files(self, glob: GlobPattern) -> Iterator[tuple[str, int]]:
         """The matching files as paths from the start, each with its modification time (ns)."""
-        within = self.workspace.place(self.walk.start)
+        within = self.backend.place(self.walk.start)
         if self.base and not self.ctx.permits(Access(Reach.READ, within.shown, subtree=True)):
             self.walk.withheld += 1  # whether there is such a folder or not
             return
         try:
             for path, entry in self.walk.files():
                 path = f"{self.base}/{path}" if self.base else path
-                if glob.matches(path) and (modified := _modified(entry)) is not None:
+                if glob.matches(path) and (modified := entry.modified()) is not None:
                     yield path, modified
         except _TooSlow:
             self.stopped = True
@@ -133,7 +130,7 @@ class _GlobSearch:
             if not self.base:
                 raise
             # a missing `path` is an error, a pattern that fits nothing is not
-            self.workspace.entries(self.start, self.ctx.permits)
+            self.backend.entries(self.start, self.ctx.permits)
 
     def _check(self) -> None:
         self.ctx.check_cancelled()
@@ -143,10 +140,3 @@ class _GlobSearch:
 
 class _TooSlow(Exception):
     pass
-
-
-def _modified(entry: os.DirEntry[str]) -> int | None:
-    try:
-        return entry.stat(follow_symlinks=False).st_mtime_ns
-    except OSError:  # gone meanwhile
-        return None

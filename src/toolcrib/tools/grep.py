@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.context import Context
-    from toolcrib.tools.workspace import Workspace
+    from toolcrib.tools.backends.protocol import Backend
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1_000
@@ -75,14 +75,12 @@ class Grep(
     Binary files are skipped. Matching lines are given below their file's path as "number: text".
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
 
     def accesses(self, params: GrepParams) -> tuple[Access, ...]:
         include = params.include or ""
-        return self.workspace.accesses_to(
-            Reach.READ, params.path, subtree=True, pattern=include, contents=True
-        )
+        return self.backend.accesses_to(Reach.READ, params.path, subtree=True, pattern=include, contents=True)
 
     def precheck(self, params: GrepParams) -> str | None:
         if not params.pattern:
@@ -107,7 +105,7 @@ class Grep(
     def execute(self, params: GrepParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
             raise ToolError(problem)
-        start = self.workspace.place(params.path).shown
+        start = self.backend.place(params.path).shown
         search = _GrepSearch(params)
         deadline = time.monotonic() + SECONDS
         with RegexSearcher(
@@ -155,7 +153,7 @@ class Grep(
     def _files(
         self, params: GrepParams, start: str, search: _GrepSearch, deadline: float, ctx: Context[Any]
     ) -> Iterator[str]:
-        if is_file(self.workspace, start, ctx.permits):
+        if is_file(self.backend, start, ctx.permits):
             yield start
             return
         include = GlobPattern(params.include) if params.include else None
@@ -165,7 +163,7 @@ class Grep(
             if time.monotonic() > deadline:
                 raise TooSlow
 
-        search.walk = FileWalk(self.workspace, start, params.include_ignored, check, ctx.permits)
+        search.walk = FileWalk(self.backend, start, params.include_ignored, check, ctx.permits)
         for path, _ in search.walk.files():
             if include is not None and not include.matches(path):
                 continue
@@ -179,12 +177,12 @@ class Grep(
         """Whether matching lines of a file may be shown. The contents of a file that may hold secrets, and that
         the call did not name, are not.
         """
-        reached = self.workspace.accesses_to(Reach.READ, path, contents=True)
+        reached = self.backend.accesses_to(Reach.READ, path, contents=True)
         return all(ctx.permits(access) for access in reached if access.secret)
 
     def _text(self, path: str, search: _GrepSearch, ctx: Context[Any]) -> bytes | None:
         try:
-            data, _ = self.workspace.read(path, MAX_FILE, ctx.permits)
+            data = self.backend.read(path, MAX_FILE, ctx.permits)
         except ToolError as refused:
             if "larger than" in refused.message:
                 search.too_large.append(printable_path(path))

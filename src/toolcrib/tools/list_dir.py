@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.context import Context
-    from toolcrib.tools.workspace import Workspace
-    from toolcrib.tools.workspace_paths import DirectoryEntry
+    from toolcrib.tools.backends.protocol import Backend, DirectoryEntry
 
 DEFAULT_ENTRIES = 500
 MAX_ENTRIES = 1_000
@@ -51,18 +50,18 @@ class ListDir(
     node_modules, .venv and such), are not entered.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
 
     def accesses(self, params: ListDirParams) -> tuple[Access, ...]:
         below = "" if params.depth > 1 else "./*"
-        return self.workspace.accesses_to(Reach.READ, params.path, subtree=True, pattern=below)
+        return self.backend.accesses_to(Reach.READ, params.path, subtree=True, pattern=below)
 
     def execute(self, params: ListDirParams, ctx: Context[Any]) -> str:
-        shown = self.workspace.place(params.path).shown
+        shown = self.backend.place(params.path).shown
         lines: list[str] = []
         count = 0
-        listing = _Listing(self.workspace, shown, params.depth, ctx)
+        listing = _Listing(self.backend, shown, params.depth, ctx)
         for count, line in enumerate(listing.lines(), 1):
             if params.offset <= count < params.offset + params.limit:
                 lines.append(line)
@@ -86,8 +85,8 @@ class ListDir(
 class _Listing:
     """One listing; `withheld` counts the entries that rules deny."""
 
-    def __init__(self, workspace: Workspace, folder: str, depth: int, ctx: Context[Any]) -> None:
-        self.workspace = workspace
+    def __init__(self, backend: Backend, folder: str, depth: int, ctx: Context[Any]) -> None:
+        self.backend = backend
         self.folder = folder
         self.depth = depth
         self.ctx = ctx
@@ -96,7 +95,7 @@ class _Listing:
     def lines(self) -> Iterator[str]:
         """The lines of the listing, depth first and without recursion."""
         permits = self.ctx.permits
-        open_folders = [(self.folder, iter(self.workspace.entries(self.folder, permits)))]
+        open_folders = [(self.folder, iter(self.backend.entries(self.folder, permits)))]
         while open_folders:
             self.ctx.check_cancelled()
             where, entries = open_folders[-1]
@@ -115,7 +114,7 @@ class _Listing:
                 yield indent + _label(entry) + self._target(path, entry) + closed
                 continue
             try:
-                inside = self.workspace.entries(path, permits)
+                inside = self.backend.entries(path, permits)
             except ToolError:
                 yield indent + _label(entry) + " (cannot be read)"
                 continue
@@ -126,20 +125,18 @@ class _Listing:
         """Whether rules allow a name to be shown, and the path to which its symlinks lead."""
         if not self.ctx.permits(Access(Reach.READ, path, subtree=below)):
             return False
-        place = self.workspace.place(path)
-        try:
-            real = self.workspace.real(place)
-        except OSError:  # leads out or round
-            return True
-        return real is place or self.ctx.permits(Access(Reach.READ, real.shown, subtree=below))
+        real = self.backend.leads_to(path)
+        # What leads out or round shows nothing.
+        return real in (None, path) or self.ctx.permits(Access(Reach.READ, real or path, subtree=below))
 
     def _target(self, path: str, entry: DirectoryEntry) -> str:
         """The target of a symlink, if it is inside the workspace; paths of the host are not shown."""
         if entry.kind != "link":
             return ""
-        if self.workspace.stat(path, self.ctx.permits) is None:
+        real = self.backend.leads_to(path)
+        if real is None or self.backend.stat(path, self.ctx.permits) is None:
             return " -> (nothing, or outside the workspace)"
-        return f" -> {printable_path(self.workspace.link_target(path))}"
+        return f" -> {printable_path(real)}"
 
 
 def _label(entry: DirectoryEntry) -> str:

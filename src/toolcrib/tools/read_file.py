@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import codecs
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.context import Context
-    from toolcrib.tools.workspace import Workspace
+    from toolcrib.tools.backends.protocol import Backend
 
 MAX_LINES = 2_000
 MAX_LINE = 2_000  # characters shown of one line among several
@@ -65,31 +64,31 @@ class ReadFile(
     JPEG, GIF, WebP) are shown; other binary files are only described. For folders use list_dir.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
 
     def accesses(self, params: ReadFileParams) -> tuple[Access, ...]:
-        return self.workspace.accesses_to(Reach.READ, params.path, contents=True)
+        return self.backend.accesses_to(Reach.READ, params.path, contents=True)
 
     def resources(self, params: ReadFileParams) -> list[str]:
-        return [self.workspace.resource(params.path)]
+        return [self.backend.resource(params.path)]
 
     def execute(self, params: ReadFileParams, ctx: Context[Any]) -> str | ToolResult:
-        shown = self.workspace.place(params.path).shown
+        shown = self.backend.place(params.path).shown
         try:
-            fd, status = self.workspace.open_file(params.path, ctx.permits)
+            opened, status = self.backend.open_file(params.path, ctx.permits)
         except ToolError as refused:
             if "is a folder" in refused.message:
                 raise ToolError(f"{shown} is a folder. Use list_dir to see what is in it.") from None
             raise
-        with os.fdopen(fd, "rb") as file:
+        with opened as file:
             head = file.read(SNIFFED)
             if kind := image_type(head):
-                return _picture(file, head, kind, shown, status.st_size)
-            encoding = sniff(head, status.st_size)
+                return _picture(file, head, kind, shown, status.size)
+            encoding = sniff(head, status.size)
             if encoding is None:
                 raise ToolError(
-                    f"{shown} is {describe(head)}, {status.st_size:,} bytes. It cannot be shown as text."
+                    f"{shown} is {describe(head)}, {status.size:,} bytes. It cannot be shown as text."
                 )
             file.seek(len(encoding.bom))
             page = _Page(params)

@@ -205,7 +205,7 @@ class Shell(
         """What exactly would run, bound to the very folder that it would run in and to the code that it runs."""
         command = self._judge(params)
         folder = self.workspace.stat(params.workdir)
-        digest = f"{folder.st_dev}:{folder.st_ino}" if folder is not None else "no such folder"
+        digest = folder.identity if folder is not None else "no such folder"
         text = preview_text(params.command, command.judgement, command.folder, self._sandbox_now())
         code = files_of_code(params.command, str(Path(self.workspace.root.path, command.folder)))
         if code:

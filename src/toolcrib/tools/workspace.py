@@ -13,54 +13,50 @@ import errno
 import os
 import posixpath
 import re
-import secrets
 import stat
 import sys
 import threading
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.errors import ToolError, as_tuple
 from toolcrib.folder_handles import (
-    CLOEXEC,
     DIRECTORY,
     NOCTTY,
-    NOFOLLOW,
     NONBLOCK,
     FolderHandle,
     close_handle,
-    link_target,
-    make_folder,
-    open_in,
-    remove_in,
-    rename_in,
-    status_in,
     status_of,
-    sync_folder,
+)
+from toolcrib.tools.backends.protocol import (
+    Change,
+    DirectoryEntry,
+    FileStatus,
+    Folder,
+    Permits,
+    permit_all,
 )
 from toolcrib.tools.confined_open import LOOK, below, open_beneath, real_beneath
+from toolcrib.tools.local_changes import ChangeSet
 from toolcrib.tools.workspace_paths import (
     WORDS,
-    DirectoryEntry,
-    FileVersion,
-    Permits,
     WorkspacePath,
     WorkspaceRoot,
-    copy_owner_and_mode,
-    file_version,
+    file_status,
     joined,
-    permit_all,
     printable_path,
+    protected_path_doubt,
     scan,
     windows_name_problem,
 )
 
 if TYPE_CHECKING:
     from toolcrib.command.sandbox import Level
+    from toolcrib.question import Doubt
 
 ATTEMPTS = 8  # at a path whose links change while they are followed
 NEAR_NAMES = 3
@@ -162,14 +158,12 @@ class Workspace:
         path = real_beneath(root.handle(), root.prefixes, place.path, portable=self.portable)
         return place if path == place.path else self._relative(root, path, place.shown)
 
-    def shown_with_target(self, path: str) -> str:
-        """A path as it is shown to a person, with the path that it leads to, if that differs."""
-        place = self.place(path)
+    def leads_to(self, path: str) -> str | None:
+        """The path, as shown, to which links lead; None for a path that leads out or in a circle."""
         try:
-            real = self.real(place)
+            return self.real(self.place(path)).shown
         except OSError:
-            return place.shown
-        return place.shown if real is place else f"{place.shown} -> {real.shown}"
+            return None
 
     def accesses_to(
         self, reach: Reach, path: str, *, subtree: bool = False, pattern: str = "", contents: bool = False
@@ -236,16 +230,17 @@ class Workspace:
             root.handle(), root.prefixes, place.path, flags, portable=self.portable, follow=False
         )
 
-    def open_file(self, path: str, permits: Permits = permit_all) -> tuple[int, os.stat_result]:
+    def open_file(self, path: str, permits: Permits = permit_all) -> tuple[BinaryIO, FileStatus]:
         """Opens a regular file for reading; never blocks on a pipe and never opens a device."""
         place = self.place(path)
-        with self._as_tool_error(place, permits=permits):
-            return self._open_regular(place, permits)
+        with self.as_tool_error(place, permits=permits):
+            fd, status = self._open_regular(place, permits)
+        return os.fdopen(fd, "rb"), file_status(status)
 
     def open_folder(self, path: str, permits: Permits = permit_all) -> FolderHandle:
         """Opens a folder for listing."""
         place = self.place(path)
-        with self._as_tool_error(place, "folder", permits):
+        with self.as_tool_error(place, "folder", permits):
             return self.open(place, os.O_RDONLY | DIRECTORY, permits)
 
     def _open_regular(self, place: WorkspacePath, permits: Permits) -> tuple[int, os.stat_result]:
@@ -259,16 +254,14 @@ class Workspace:
 
     # Reading.
 
-    def read(self, path: str, limit: int, permits: Permits = permit_all) -> tuple[bytes, FileVersion]:
-        """The content of a file of at most `limit` bytes, and its version."""
-        place = self.place(path)
-        with self._as_tool_error(place, permits=permits):
-            fd, status = self._open_regular(place, permits)
-            with os.fdopen(fd, "rb") as file:
-                data = file.read(limit + 1) if status.st_size <= limit else b""
-        if status.st_size > limit or len(data) > limit:
-            raise ToolError(f"{place.shown} is larger than {limit:,} bytes.")
-        return data, FileVersion.of(status)
+    def read(self, path: str, limit: int, permits: Permits = permit_all) -> bytes:
+        """The content of a file of at most `limit` bytes."""
+        file, status = self.open_file(path, permits)
+        with file:
+            data = file.read(limit + 1) if status.size <= limit else b""
+        if status.size > limit or len(data) > limit:
+            raise ToolError(f"{self.place(path).shown} is larger than {limit:,} bytes.")
+        return data
 
     def entries(self, path: str, permits: Permits = permit_all) -> list[DirectoryEntry]:
         """The names in a folder, sorted."""
@@ -278,128 +271,76 @@ class Workspace:
         finally:
             close_handle(fd)
 
-    def stat(self, path: str, permits: Permits = permit_all) -> os.stat_result | None:
+    def walk(
+        self,
+        path: str,
+        enter: Callable[[str], bool],
+        *,
+        skip: Collection[str] = (),
+        permits: Permits = permit_all,
+    ) -> Iterator[Folder]:
+        """The folder and those below it; each is opened once and stays open while its entries are looked at."""
+        close_handle(self.open_folder(path, permits))
+        place = self.place(path)
+        try:
+            real = self.real(place)
+        except OSError:  # changed just now
+            return
+        todo = [""]
+        while todo:
+            below = todo.pop()
+            shown = place.child(below).shown
+            if below and not enter(shown):
+                continue
+            try:
+                fd = self.open_itself(real.child(below), os.O_RDONLY | DIRECTORY)
+            except OSError:
+                continue
+            try:
+                try:
+                    entries = scan(fd)
+                except OSError:
+                    continue
+                yield Folder(shown, entries)
+            finally:
+                close_handle(fd)
+            deeper = (entry.name for entry in entries if entry.kind == "folder" and entry.name not in skip)
+            todo += reversed([f"{below}/{name}" if below else name for name in deeper])
+
+    def stat(self, path: str, permits: Permits = permit_all) -> FileStatus | None:
         """The status of a path inside its root; None where it does not exist or leads out."""
         try:
             fd = self.open(self.place(path), LOOK, permits)
         except (OSError, ToolError):
             return None
         try:
-            return status_of(fd)
+            return file_status(status_of(fd))
         finally:
             close_handle(fd)
 
-    def link_target(self, path: str) -> str:
-        """The target of a symlink, without the host's path to the root."""
-        place = self.place(path)
-        parent, name = posixpath.split(place.path)
-        with self._as_tool_error(place):
-            fd = self.open(WorkspacePath(place.root, parent or ".", place.shown), os.O_RDONLY | DIRECTORY)
-            try:
-                target = link_target(fd, name)
-            finally:
-                close_handle(fd)
-            if target is None:
-                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-        inside = below(place.root.prefixes, target)
-        return target if inside is None else inside or "."
+    # Writing.
 
-    # Writing: a new file beside the old one, then a rename within the pinned folder.
+    def locked(self) -> AbstractContextManager[object]:
+        """Held while a tool reads, changes and writes, so that no other call of this process comes in between."""
+        return self.writing
 
-    def write(
-        self, path: str, data: bytes, *, expect: FileVersion | None = None, permits: Permits = permit_all
-    ) -> bool:
-        """Replaces a file by `data` atomically, keeping its mode; True if the file is new.
+    def apply(self, changes: Sequence[Change], permits: Permits = permit_all) -> tuple[bool, ...]:
+        """Makes all changes or none; `local_changes` says how."""
+        with self.writing:
+            return ChangeSet(self, permits).make(changes)
 
-        Missing folders are created. With `expect`, a file that changed since that version was read is left alone.
-        """
-        place = self.place(path)
-        if place.root is not self.root or self.read_only:
-            raise ToolError(f"{place.shown} can only be read.")
-        with self.writing, self._as_tool_error(place, permits=permits):
-            folder, name = self._target(place, permits)
-            try:
-                return self._replace(folder, name, data, expect, place.shown)
-            finally:
-                close_handle(folder)
+    def doubt(self, accesses: Iterable[Access]) -> Doubt | None:
+        """Why a person should look at changes of these paths, whatever the rules say."""
+        return protected_path_doubt(accesses, self.root.path)
 
-    def _target(self, place: WorkspacePath, permits: Permits) -> tuple[FolderHandle, str]:
-        """The open folder and the name that a write replaces, after following symlinks."""
-        for _ in range(ATTEMPTS):
-            real = self.real(place)
-            parent, name = posixpath.split(real.path)
-            if name in ("", ".", ".."):
-                raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
-            if not permits(Access(Reach.WRITE, real.shown)):
-                raise _stale()
-            try:
-                folder = self._make_folder(real.root, parent or ".")
-            except OSError as problem:
-                if problem.errno != errno.ELOOP:
-                    raise
-                continue
-            if link_target(folder, name) is None:
-                return folder, name
-            close_handle(folder)
-        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-
-    def _make_folder(self, root: WorkspaceRoot, path: str) -> FolderHandle:
-        try:
-            return self.open_itself(WorkspacePath(root, path, path), os.O_RDONLY | DIRECTORY)
-        except FileNotFoundError:
-            parent, name = posixpath.split(path)
-            if name in ("", ".", ".."):
-                raise
-        above = self._make_folder(root, parent or ".")
-        try:
-            try:
-                make_folder(above, name)
-            except FileExistsError:
-                pass
-            return open_in(above, name, os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC)
-        finally:
-            close_handle(above)
-
-    def _replace(
-        self, folder: FolderHandle, name: str, data: bytes, expect: FileVersion | None, shown: str
-    ) -> bool:
-        try:
-            old = status_in(folder, name)
-        except FileNotFoundError:
-            old = None
-        if old is not None:
-            if not stat.S_ISREG(old.st_mode):
-                code = errno.EISDIR if stat.S_ISDIR(old.st_mode) else errno.ENXIO
-                raise OSError(code, os.strerror(code))
-            if not old.st_mode & 0o222:
-                raise ToolError(f"{shown} is marked read-only, so it was left as it is.")
-        temporary = f".toolcrib-{secrets.token_hex(8)}.tmp"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
-        fd = open_in(folder, temporary, flags, 0o666 if old is None else 0o600)
-        assert isinstance(fd, int)  # a new file
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                if old is not None:
-                    copy_owner_and_mode(file.fileno(), old)
-                os.fsync(file.fileno())
-            if expect is not None and file_version(folder, name) != expect:
-                raise ToolError(f"{shown} was changed by somebody else meanwhile. Read it again, then edit.")
-            rename_in(folder, temporary, name)
-        except BaseException:
-            try:
-                remove_in(folder, temporary)
-            except OSError:
-                pass
-            raise
-        sync_folder(folder)
-        return old is None
+    def command_runner(self) -> None:
+        """None: commands for this folder are processes of this machine, and `shell` starts them in a sandbox."""
+        return
 
     # Words.
 
     @contextmanager
-    def _as_tool_error(
+    def as_tool_error(
         self, place: WorkspacePath, wanted: str = "file", permits: Permits = permit_all
     ) -> Generator[None]:
         """Turns an error of the operating system into a message for the model."""

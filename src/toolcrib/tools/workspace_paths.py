@@ -9,13 +9,15 @@ import stat
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from toolcrib.access import Access
 from toolcrib.command.sandbox.files.known_paths import PROTECTED
 from toolcrib.folder_handles import FolderHandle, close_handle, open_root, scanned, status_in
 from toolcrib.question import Doubt
+from toolcrib.tools.backends.protocol import DirectoryEntry, FileStatus, Kind
 
 WORDS = {
     errno.ENOTDIR: "{path}: a part of this path is a file, not a folder.",
@@ -47,7 +49,6 @@ DEVICES = frozenset(
         *(f"{port}{n}" for port in ("COM", "LPT") for n in range(10)),
     ]
 )
-Permits = Callable[[Access], bool]
 OBEYED = (".git", *PROTECTED)
 
 
@@ -82,11 +83,6 @@ def _makes_a_repository(path: str) -> bool:
     return False
 
 
-def permit_all(access: Access) -> bool:
-    """Permits everything, for a call without rules."""
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class WorkspacePath:
     """A path in a workspace: its root, the path below the root, and the path that a model is shown."""
@@ -101,14 +97,6 @@ class WorkspacePath:
             return self
         inside = path if self.path == "." else f"{self.path}/{path}"
         return WorkspacePath(self.root, inside, path if self.shown == "." else f"{self.shown}/{path}")
-
-
-@dataclass(frozen=True, slots=True)
-class DirectoryEntry:
-    """One name in a folder. `kind` is "file", "folder", "link" or "other" (pipes, devices, sockets)."""
-
-    name: str
-    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +160,28 @@ def windows_name_problem(path: str) -> str:
 
 
 def scan(folder: FolderHandle) -> list[DirectoryEntry]:
-    """The names in an open folder, sorted as text."""
+    """The names in an open folder, sorted as text. When a file was changed can be asked while the folder is open."""
     with scanned(folder) as found:
-        return sorted(
-            (DirectoryEntry(item.name, kind_of(item)) for item in found), key=lambda entry: entry.name
-        )
+        entries = [DirectoryEntry(item.name, kind_of(item), partial(_modified, item)) for item in found]
+    entries.sort(key=lambda entry: entry.name)
+    return entries
 
 
-def kind_of(item: os.DirEntry[str]) -> str:
+def _modified(item: os.DirEntry[str]) -> int | None:
+    try:
+        return item.stat(follow_symlinks=False).st_mtime_ns
+    except OSError:  # gone meanwhile
+        return None
+
+
+def file_status(status: os.stat_result) -> FileStatus:
+    """The status of a file or folder of this machine."""
+    mode = status.st_mode
+    kind: Kind = "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+    return FileStatus(kind, status.st_size, status.st_mtime_ns, f"{status.st_dev}:{status.st_ino}")
+
+
+def kind_of(item: os.DirEntry[str]) -> Kind:
     if item.is_symlink():
         return "link"
     if item.is_dir(follow_symlinks=False):

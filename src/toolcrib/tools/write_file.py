@@ -11,15 +11,15 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
-from toolcrib.tools.diffs import digest_of, unified_diff
+from toolcrib.tools.backends.protocol import Permits, Write, permit_all
+from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.textfile import decode, sniff
-from toolcrib.tools.workspace_paths import Permits, permit_all, protected_path_doubt
 
 if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.context import Context
-    from toolcrib.tools.workspace import Workspace
+    from toolcrib.tools.backends.protocol import Backend
 
 MAX_BYTES = 10_000_000
 MAX_DIFFED = 1_000_000  # bytes of an old file up to which a diff is shown to the person
@@ -45,17 +45,17 @@ class WriteFile(
     Folders on the way are created; the file's permissions stay. To change a part of a file use edit_file.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
 
     def unavailable(self) -> str | None:
-        return self.workspace.read_only
+        return self.backend.read_only
 
     def accesses(self, params: WriteFileParams) -> tuple[Access, ...]:
-        return self.workspace.accesses_to(Reach.WRITE, params.path)
+        return self.backend.accesses_to(Reach.WRITE, params.path)
 
     def doubt(self, params: WriteFileParams) -> Doubt | None:
-        return protected_path_doubt(self.accesses(params), self.workspace.root.path)
+        return self.backend.doubt(self.accesses(params))
 
     def precheck(self, params: WriteFileParams) -> str | None:
         try:
@@ -69,14 +69,14 @@ class WriteFile(
         return None
 
     def resources(self, params: WriteFileParams) -> list[str]:
-        return [self.workspace.resource(params.path)]
+        return [self.backend.resource(params.path)]
 
     def preview(self, params: WriteFileParams) -> Preview:
         """The diff of the change, for the person who is asked."""
         try:
-            shown = self.workspace.shown_with_target(params.path)
-            there = self.workspace.stat(params.path) is not None
-            old = self.workspace.read(params.path, MAX_BYTES)[0] if there else b""
+            shown = shown_with_target(self.backend, params.path)
+            there = self.backend.stat(params.path) is not None
+            old = self.backend.read(params.path, MAX_BYTES) if there else b""
         except ToolError as problem:
             return Preview(f"It would fail: {problem.message}", digest="fails")
         before = self._before(params.path) if there else ""
@@ -90,25 +90,25 @@ class WriteFile(
     def execute(self, params: WriteFileParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
             raise ToolError(problem)
-        shown = self.workspace.place(params.path).shown
+        shown = self.backend.place(params.path).shown
         data = params.content.encode()
-        with self.workspace.writing:
+        with self.backend.locked():
             ctx.check_cancelled()
-            status = self.workspace.stat(params.path, ctx.permits)
+            status = self.backend.stat(params.path, ctx.permits)
             before = self._before(params.path, ctx.permits) if status is not None else ""
-            created = self.workspace.write(params.path, data, permits=ctx.permits)
+            (created,) = self.backend.apply([Write(params.path, data)], ctx.permits)
         if before is not None:
             ctx.report(result={"diff": unified_diff(before, params.content, shown)})
         lines = len(params.content.splitlines())
         if created or status is None:  # or rules keep what was there from being read
             did = "Created" if created else "Wrote"
             return f"{did} {shown}: {lines:,} lines, {len(data):,} bytes."
-        return f"Replaced {shown}: {lines:,} lines, {len(data):,} bytes (before: {status.st_size:,} bytes)."
+        return f"Replaced {shown}: {lines:,} lines, {len(data):,} bytes (before: {status.size:,} bytes)."
 
     def _before(self, path: str, permits: Permits = permit_all) -> str | None:
         """The old text, for the diff; None if it is not text."""
         try:
-            old, _ = self.workspace.read(path, MAX_DIFFED, permits)
+            old = self.backend.read(path, MAX_DIFFED, permits)
         except ToolError:
             return None
         encoding = sniff(old, len(old))

@@ -17,7 +17,7 @@ from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from toolcrib.command.sandbox.bubblewrap import Bubblewrap
-    from toolcrib.command.sandbox.choose import ORDER, Backend, choose, warnings
+    from toolcrib.command.sandbox.choose import ORDER, SandboxBackend, choose, warnings
     from toolcrib.command.sandbox.confining import ConfiningSandbox
     from toolcrib.command.sandbox.environment import environment
     from toolcrib.command.sandbox.files.file_view import FileView
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ORDER",
-    "Backend",
     "Bubblewrap",
     "ConfiningSandbox",
     "Denial",
@@ -47,6 +46,7 @@ __all__ = [
     "NoSandbox",
     "Permission",
     "Sandbox",
+    "SandboxBackend",
     "SandboxError",
     "SandboxInForce",
     "SandboxReport",
@@ -64,7 +64,7 @@ __getattr__ = lazy_names(
         "bubblewrap": ("Bubblewrap",),
         "choose": (
             "ORDER",
-            "Backend",
+            "SandboxBackend",
             "choose",
             "warnings",
         ),

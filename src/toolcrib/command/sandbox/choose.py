@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class SandboxBackend:
     """A row of the order in which back ends are tried.
 
     `make` takes a workspace, a level and `BackendOptions`. `platforms` are values of `sys.platform`. `fix` tells a
@@ -37,19 +37,19 @@ class Backend:
 
 
 ORDER = (
-    Backend(
+    SandboxBackend(
         Bubblewrap.name,
         Bubblewrap,
         ("linux",),
         "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and allow unprivileged user namespaces",
     ),
-    Backend(
+    SandboxBackend(
         Landlock.name,
         Landlock,
         ("linux",),
         "a kernel from 5.13 on with Landlock enabled (its name in /sys/kernel/security/lsm)",
     ),
-    Backend(
+    SandboxBackend(
         Seatbelt.name,
         Seatbelt,
         ("darwin",),
@@ -63,7 +63,7 @@ def choose(
     level: Level | None = None,
     *,
     external: str = "",
-    order: Sequence[Backend] = ORDER,
+    order: Sequence[SandboxBackend] = ORDER,
     **options: Unpack[BackendOptions],
 ) -> Sandbox:
     """The first of `order` that confines commands here.
@@ -126,7 +126,7 @@ def warnings(sandbox: Sandbox) -> list[str]:
 
 
 @cache
-def why_not_working(backend: Backend) -> str:
+def why_not_working(backend: SandboxBackend) -> str:
     """Why a back end is not to be used here, or "" if it held when it was tried. Tried once in a process."""
     from toolcrib.command.sandbox.probe import probe
 

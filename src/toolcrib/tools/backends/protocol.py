@@ -1,0 +1,229 @@
+"""The contract between tools and the place where their files are. Tools know this, and never which backend it is.
+
+All methods take paths as a model writes them and raise ToolError with words for a model. A path is relative to the
+backend's root, or absolute below it; links never lead out of it. `permits` is a call's `ctx.permits`: a backend asks it
+about the path that a name really leads to, just before it uses it.
+
+Methods are synchronous: tools that use them run in worker threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
+
+from toolcrib.access import Access, Reach
+
+if TYPE_CHECKING:
+    from toolcrib.question import Doubt
+
+__all__ = [
+    "ABSENT",
+    "Backend",
+    "BackendPath",
+    "Change",
+    "CommandOutput",
+    "CommandRunner",
+    "Delete",
+    "DirectoryEntry",
+    "FileStatus",
+    "Folder",
+    "Kind",
+    "Move",
+    "Permits",
+    "Write",
+    "permit_all",
+    "version_of",
+]
+
+Kind: TypeAlias = Literal["file", "folder", "link", "other"]
+Permits: TypeAlias = Callable[[Access], bool]
+
+ABSENT = "absent"  # the version of a path where nothing is
+
+
+def permit_all(access: Access) -> bool:
+    """Permits everything, for a call without rules."""
+    return True
+
+
+def version_of(data: bytes) -> str:
+    """The version of a file with this content. The same content has the same version on every backend."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class BackendPath(Protocol):
+    """A path that a backend understood."""
+
+    @property
+    def shown(self) -> str:
+        """The path as a model and a person are shown it, without `..`, relative to the root where it lies below it."""
+        ...
+
+
+@dataclass(slots=True)
+class DirectoryEntry:
+    """One name in a folder. `kind` "other" is a pipe, device or socket."""
+
+    name: str
+    kind: Kind
+    changed: Callable[[], int | None] | int | None = field(default=None, compare=False)
+
+    def modified(self) -> int | None:
+        """When a file was last changed, in nanoseconds; None if that is not known. To be asked during the walk."""
+        return self.changed() if callable(self.changed) else self.changed
+
+
+@dataclass(slots=True)
+class Folder:
+    """One folder of a walk: its path as shown, and what is in it, sorted by name."""
+
+    path: str
+    entries: list[DirectoryEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatus:
+    """What a path leads to. `identity` tells one file or folder from another that takes its name."""
+
+    kind: Kind
+    size: int = 0
+    modified: int = 0
+    identity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Creates or replaces a file. `expect` is the version that it must have (`version_of`, ABSENT), None for any."""
+
+    path: str
+    data: bytes
+    expect: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Removes a file."""
+
+    path: str
+    expect: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Gives a file another path, where nothing may be, and with `data` also another content. Its mode stays."""
+
+    path: str
+    to: str
+    data: bytes | None = None
+    expect: str | None = None
+
+
+Change: TypeAlias = Write | Delete | Move
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """How a command ended, and what it printed."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+
+@runtime_checkable
+class CommandRunner(Protocol):
+    """Runs shell commands where a backend's files are, for backends that are no folder of this machine."""
+
+    async def run_command(self, command: str, stdin: bytes = b"", *, folder: str = ".") -> CommandOutput:
+        """Runs a command for `sh` in a folder of the backend to its end. The caller's cancellation ends it."""
+        ...
+
+
+class Backend(Protocol):
+    """Where files are: a folder of this machine (`Workspace`), a dictionary, a database, a container."""
+
+    @property
+    def read_only(self) -> str | None:
+        """The reason why nothing may be changed now; None if changes are allowed."""
+        ...
+
+    # Paths: pure but for `accesses_to` and `leads_to`, which look where links lead.
+
+    def place(self, path: str) -> BackendPath:
+        """The path as it will be used; ToolError if it is none or lies outside."""
+        ...
+
+    def resource(self, path: str) -> str:
+        """The name by which calls that touch the same path are ordered. Raises nothing."""
+        ...
+
+    def accesses_to(
+        self, reach: Reach, path: str, *, subtree: bool = False, pattern: str = "", contents: bool = False
+    ) -> tuple[Access, ...]:
+        """What a tool reaches by a path: the name, and where it leads, if to another place."""
+        ...
+
+    def leads_to(self, path: str) -> str | None:
+        """The path, as shown, to which links in a path lead; None for a path that leads out or in a circle."""
+        ...
+
+    def doubt(self, accesses: Iterable[Access]) -> Doubt | None:
+        """Why a person should look at changes of these paths, whatever the rules say; None if they need not."""
+        ...
+
+    # Reading.
+
+    def read(self, path: str, limit: int, permits: Permits = permit_all) -> bytes:
+        """The content of a file of at most `limit` bytes."""
+        ...
+
+    def open_file(self, path: str, permits: Permits = permit_all) -> tuple[BinaryIO, FileStatus]:
+        """A regular file, open for reading from its start. The caller closes it."""
+        ...
+
+    def stat(self, path: str, permits: Permits = permit_all) -> FileStatus | None:
+        """What a path leads to; None where nothing is, where it leads out, or where it is not permitted."""
+        ...
+
+    def entries(self, path: str, permits: Permits = permit_all) -> list[DirectoryEntry]:
+        """What is in a folder, sorted by name."""
+        ...
+
+    def walk(
+        self,
+        path: str,
+        enter: Callable[[str], bool],
+        *,
+        skip: Collection[str] = (),
+        permits: Permits = permit_all,
+    ) -> Iterator[Folder]:
+        """A folder and those below it, each before what is in it, by name; links are not entered.
+
+        Folders whose name is in `skip` are listed and not entered, as are those for which `enter`, given the path as
+        shown after the folder above was taken, says no. Folders that cannot be read are left out.
+        """
+        ...
+
+    # Changing.
+
+    def locked(self) -> AbstractContextManager[object]:
+        """Held while a tool reads, changes and writes, so that no other call of this process comes in between."""
+        ...
+
+    def apply(self, changes: Sequence[Change], permits: Permits = permit_all) -> tuple[bool, ...]:
+        """Makes all of the changes or none; for each, whether there is a file now where none was.
+
+        Versions and permits are looked at before anything is changed. A path may be named once. Folders on the way
+        are made, the mode and owner of a file stay. ToolError says why nothing was changed.
+        """
+        ...
+
+    # Commands.
+
+    def command_runner(self) -> CommandRunner | None:
+        """Runs commands where the files are; None where the files are in a folder of this machine, or nothing runs."""
+        ...

@@ -1,0 +1,334 @@
+"""A set of changes of files in a workspace: all are verified and prepared, then made by renaming; or none is made.
+
+1. Where each name leads is looked up, its folder is opened, and the version that the change expects is compared.
+2. New contents are written beside their targets, on disk; of what is replaced or removed, a link is kept beside it.
+3. Each step is one rename or removal in an open folder. If a step fails, those before it are taken back.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import secrets
+import shutil
+import stat
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from toolcrib.access import Access, Reach
+from toolcrib.errors import ToolError
+from toolcrib.folder_handles import (
+    CLOEXEC,
+    DIRECTORY,
+    NOFOLLOW,
+    NONBLOCK,
+    FolderHandle,
+    close_handle,
+    link_in,
+    link_target,
+    make_folder,
+    open_in,
+    remove_folder_in,
+    remove_in,
+    rename_in,
+    status_in,
+    sync_folder,
+)
+from toolcrib.tools.backends.protocol import (
+    ABSENT,
+    Change,
+    Delete,
+    Move,
+    Permits,
+    Write,
+    permit_all,
+    version_of,
+)
+from toolcrib.tools.workspace_paths import (
+    FileVersion,
+    WorkspacePath,
+    WorkspaceRoot,
+    copy_owner_and_mode,
+    file_version,
+)
+
+ATTEMPTS = 8  # at a path whose links change while they are followed
+
+
+class ConfinedFolder(Protocol):
+    """What a change set needs of a `Workspace`."""
+
+    root: WorkspaceRoot
+
+    @property
+    def read_only(self) -> str | None: ...
+    def place(self, path: str) -> WorkspacePath: ...
+    def real(self, place: WorkspacePath) -> WorkspacePath: ...
+    def open_itself(self, place: WorkspacePath, flags: int) -> FolderHandle: ...
+    def as_tool_error(
+        self, place: WorkspacePath, wanted: str = "file", permits: Permits = permit_all
+    ) -> AbstractContextManager[None]: ...
+
+
+@dataclass(slots=True)
+class FileStep:
+    """One name in an open folder that gets the content of `prepared`, or is removed if there is none."""
+
+    shown: str
+    path: str  # below the root, without links
+    folder: FolderHandle
+    name: str
+    old: os.stat_result | None
+    expected: bool = False  # what was there was compared with a version
+    prepared: str = ""
+    backup: str = ""
+
+
+class ChangeSet:
+    """The changes of one `Workspace.apply`."""
+
+    def __init__(self, workspace: ConfinedFolder, permits: Permits) -> None:
+        self.workspace = workspace
+        self.permits = permits
+        self.steps: list[FileStep] = []
+        self.folders_made: list[tuple[FolderHandle, str]] = []
+
+    def make(self, changes: Sequence[Change]) -> tuple[bool, ...]:
+        """Makes all changes; raises with everything as it was."""
+        try:
+            new = [self._plan(change) for change in changes]
+            self._prepare(changes)
+            self._verify_again()
+            self._commit()
+        except BaseException:
+            for step in self.steps:
+                for name in filter(None, (step.prepared, step.backup)):
+                    with suppress(OSError):
+                        remove_in(step.folder, name)
+            for folder, name in reversed(self.folders_made):
+                with suppress(OSError):
+                    remove_folder_in(folder, name)
+            raise
+        finally:
+            for folder in [step.folder for step in self.steps] + [folder for folder, _ in self.folders_made]:
+                close_handle(folder)
+        return tuple(new)
+
+    # Planning: nothing is changed but for missing folders.
+
+    def _plan(self, change: Change) -> bool:
+        """Adds the steps of a change; whether there will be a file where none was."""
+        if isinstance(change, Write):
+            step = self._step(change.path, (Reach.WRITE,))
+            self._expect(step, change.expect)
+            return step.old is None
+        self._refuse_link(change.path)
+        if isinstance(change, Delete):
+            step = self._step(change.path, (Reach.DELETE,), must_exist=True)
+            self._expect(step, change.expect)
+            return False
+        source = self._step(change.path, (Reach.DELETE, Reach.READ), must_exist=True)
+        self._expect(source, change.expect)
+        target = self._step(change.to, (Reach.WRITE,))
+        self._expect(target, ABSENT)
+        return True
+
+    def _step(self, path: str, reaches: tuple[Reach, ...], *, must_exist: bool = False) -> FileStep:
+        place = self.workspace.place(path)
+        if place.root is not self.workspace.root or self.workspace.read_only:
+            raise ToolError(f"{place.shown} can only be read.")
+        with self.workspace.as_tool_error(place, permits=self.permits):
+            real, folder, name = self._target(place, reaches, make=not must_exist)
+            step = FileStep(place.shown, real.path, folder, name, None)
+            self.steps.append(step)
+            try:
+                step.old = status_in(folder, name)
+            except FileNotFoundError:
+                if must_exist:
+                    raise
+        if any(step.path == other.path for other in self.steps[:-1]):
+            raise ToolError(f"{place.shown} is named twice; give all that shall happen to it as one change.")
+        if step.old is not None:
+            with self.workspace.as_tool_error(place):
+                if not stat.S_ISREG(step.old.st_mode):
+                    code = errno.EISDIR if stat.S_ISDIR(step.old.st_mode) else errno.ENXIO
+                    raise OSError(code, os.strerror(code))
+            if not step.old.st_mode & 0o222:
+                raise ToolError(f"{place.shown} is marked read-only, so it was left as it is.")
+        return step
+
+    def _refuse_link(self, path: str) -> None:
+        """A link would be followed, so that another file than the named one would be moved or deleted."""
+        place = self.workspace.place(path)
+        parent, name = posixpath.split(place.path)
+        with self.workspace.as_tool_error(place, permits=self.permits):
+            above = WorkspacePath(place.root, parent or ".", place.shown)
+            folder = self.workspace.open_itself(self.workspace.real(above), os.O_RDONLY | DIRECTORY)
+            try:
+                is_link = link_target(folder, name) is not None
+            finally:
+                close_handle(folder)
+        if is_link:
+            raise ToolError(f"{place.shown} is a symlink. Only files can be moved or deleted.")
+
+    def _expect(self, step: FileStep, version: str | None) -> None:
+        if version is None:
+            return
+        step.expected = True
+        if step.old is None:
+            if version != ABSENT:
+                raise ToolError(f"{step.shown} was deleted meanwhile; nothing was changed.")
+        elif version == ABSENT:
+            raise ToolError(f"{step.shown} exists already; nothing was changed.")
+        elif self._version(step) != version:
+            raise _changed(step)
+
+    def _version(self, step: FileStep) -> str:
+        fd = open_in(step.folder, step.name, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC)
+        assert isinstance(fd, int)
+        with os.fdopen(fd, "rb") as file:
+            step.old = os.fstat(fd)
+            return version_of(file.read())
+
+    def _target(
+        self, place: WorkspacePath, reaches: tuple[Reach, ...], *, make: bool
+    ) -> tuple[WorkspacePath, FolderHandle, str]:
+        """Where a path leads: the path, its open folder, and the name in it."""
+        for _ in range(ATTEMPTS):
+            real = self.workspace.real(place)
+            parent, name = posixpath.split(real.path)
+            if name in ("", ".", ".."):
+                raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+            if not all(self.permits(Access(reach, real.shown)) for reach in reaches):
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+            try:
+                folder = self._folder(real, parent or ".", make=make)
+            except OSError as problem:
+                if problem.errno != errno.ELOOP:
+                    raise
+                continue
+            if link_target(folder, name) is None:
+                return real, folder, name
+            close_handle(folder)
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    def _folder(self, of: WorkspacePath, path: str, *, make: bool) -> FolderHandle:
+        try:
+            return self.workspace.open_itself(WorkspacePath(of.root, path, path), os.O_RDONLY | DIRECTORY)
+        except FileNotFoundError:
+            parent, name = posixpath.split(path)
+            if not make or name in ("", ".", ".."):
+                raise
+        above = self._folder(of, parent or ".", make=True)
+        try:
+            make_folder(above, name)
+            self.folders_made.append((above, name))  # closed with the set
+        except FileExistsError:
+            pass
+        try:
+            return open_in(above, name, os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC)
+        finally:
+            if (above, name) not in self.folders_made:
+                close_handle(above)
+
+    # Preparing: everything that may lack room or rights.
+
+    def _prepare(self, changes: Sequence[Change]) -> None:
+        steps = iter(self.steps)
+        for change in changes:
+            step = next(steps)
+            with self._words(step):
+                if isinstance(change, Write):
+                    self._prepare_content(step, change.data, step.old)
+                elif isinstance(change, Move):
+                    target = next(steps)
+                    if change.data is not None:
+                        self._prepare_content(target, change.data, step.old)
+                    else:
+                        target.prepared = _temporary()
+                        _link_or_copy(step, step.name, target.folder, target.prepared)
+        if len(self.steps) > 1:
+            for step in self.steps:
+                if step.old is not None:
+                    step.backup = _temporary()
+                    with self._words(step):
+                        _link_or_copy(step, step.name, step.folder, step.backup)
+
+    def _prepare_content(self, step: FileStep, data: bytes, old: os.stat_result | None) -> None:
+        step.prepared = _temporary()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
+        fd = open_in(step.folder, step.prepared, flags, 0o666 if old is None else 0o600)
+        assert isinstance(fd, int)  # a new file
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            if old is not None:
+                copy_owner_and_mode(file.fileno(), old)
+            os.fsync(file.fileno())
+
+    def _verify_again(self) -> None:
+        for step in self.steps:
+            if not step.expected:
+                continue
+            now = file_version(step.folder, step.name)
+            if now != (None if step.old is None else FileVersion.of(step.old)):
+                raise _changed(step)
+
+    def _words(self, step: FileStep) -> AbstractContextManager[None]:
+        return self.workspace.as_tool_error(self.workspace.place(step.shown))
+
+    # Committing.
+
+    def _commit(self) -> None:
+        done: list[FileStep] = []
+        try:
+            for step in sorted(self.steps, key=lambda step: not step.prepared):
+                with self._words(step):
+                    if step.prepared:
+                        rename_in(step.folder, step.prepared, step.name)
+                        step.prepared = ""
+                    else:
+                        remove_in(step.folder, step.name)
+                done.append(step)
+        except BaseException:
+            for step in reversed(done):
+                if step.backup:
+                    rename_in(step.folder, step.backup, step.name)
+                    step.backup = ""
+                else:
+                    remove_in(step.folder, step.name)
+            raise
+        for step in self.steps:
+            if step.backup:
+                with suppress(OSError):
+                    remove_in(step.folder, step.backup)
+        for step in self.steps:
+            sync_folder(step.folder)
+
+
+def _changed(step: FileStep) -> ToolError:
+    return ToolError(f"{step.shown} was changed by somebody else meanwhile. Read it again, then edit.")
+
+
+def _temporary() -> str:
+    return f".toolcrib-{secrets.token_hex(8)}.tmp"
+
+
+def _link_or_copy(step: FileStep, name: str, folder: FolderHandle, new: str) -> None:
+    """Gives a file a second name, or where the file system has no such names, a copy."""
+    try:
+        link_in(step.folder, name, folder, new)
+    except OSError as problem:
+        if problem.errno in (errno.ENOENT, errno.ENOSPC, errno.EDQUOT):
+            raise
+        source = open_in(step.folder, name, os.O_RDONLY | NOFOLLOW | CLOEXEC)
+        target = open_in(folder, new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC, 0o600)
+        assert isinstance(source, int) and isinstance(target, int)
+        with os.fdopen(source, "rb") as old, os.fdopen(target, "wb") as copy:
+            shutil.copyfileobj(old, copy)
+            copy.flush()
+            copy_owner_and_mode(copy.fileno(), os.fstat(old.fileno()))
+            os.fsync(copy.fileno())

@@ -55,6 +55,17 @@ def test_adding_a_tool_costs_the_same_among_ten_thousand() -> None:
     assert growth(adding, 10, 10_000, GENEROUS) < GENEROUS
 
 
+@pytest.mark.parametrize("effect", [Effect.READ, Effect.WRITE])
+def test_a_turn_of_many_calls_is_linear_in_them(effect: Effect) -> None:
+    box = Toolbox([tool(act, effect=effect, secrets=(), inline=True)], autonomy="full")
+
+    def turn(count: int) -> Callable[[], object]:
+        calls = [ToolCall("act", {"n": number}, str(number)) for number in range(count)]
+        return lambda: asyncio.run(box.call_turn(calls))
+
+    assert growth(turn, 100, 2_000, 40) < 40  # linear is 20, comparing pairs 400
+
+
 def test_a_turn_costs_the_same_at_the_end_of_a_long_run() -> None:
     class Endless:
         name = "endless"

@@ -11,6 +11,8 @@ from tests.properties import examples
 from toolcrib import Answer, Effect, Toolbox, ToolCall, ToolError, Verdict
 from toolcrib.call import CallKey
 from toolcrib.function import tool
+from toolcrib.toolbox.call_order import CallOrder
+from toolcrib.toolbox.resources import in_conflict
 
 READ, WRITE = Effect.READ, Effect.WRITE
 
@@ -30,7 +32,7 @@ class Tracks:
             return label
 
         def touched(params: Any) -> list[str] | None:
-            return [params["on"]] if params.get("on") else None
+            return list(params["on"]) if params.get("on") else None
 
         named.setdefault("autonomy", "full")
         return Toolbox(
@@ -52,7 +54,7 @@ class Tracks:
 
 
 def call(spec: str, index: int) -> ToolCall:
-    """`r`, `w`, or with a resource: `w:a`."""
+    """`r`, `w`, or with resources of a letter each: `w:ab`."""
     kind, _, on = spec.partition(":")
     name = {"r": "read", "w": "write"}[kind]
     return ToolCall(name, {"label": str(index), "on": on} if on else {"label": str(index)})
@@ -83,7 +85,7 @@ async def test_what_may_overlap_does_and_what_may_not_keeps_its_order(
 
 
 @examples(60)
-@given(specs=st.lists(st.sampled_from(["r", "w", "r:a", "w:a", "r:b", "w:b"]), max_size=7))
+@given(specs=st.lists(st.sampled_from(["r", "w", "r:a", "w:a", "r:b", "w:b", "r:ab", "w:ab"]), max_size=7))
 def test_no_call_ever_overtakes_one_that_it_conflicts_with(specs: list[str]) -> None:
     tracks = Tracks()
     calls = [call(spec, n) for n, spec in enumerate(specs)]
@@ -92,9 +94,32 @@ def test_no_call_ever_overtakes_one_that_it_conflicts_with(specs: list[str]) -> 
     for later, spec in enumerate(specs):
         for earlier, other in enumerate(specs[:later]):
             (kind, _, on), (other_kind, _, other_on) = spec.partition(":"), other.partition(":")
-            apart = on and other_on and on != other_on
+            apart = on and other_on and not set(on) & set(other_on)
             if "w" in (kind, other_kind) and not apart:
                 assert tracks.before(str(earlier), str(later)), (specs, tracks.log)
+
+
+@examples(200)
+@given(
+    calls=st.lists(
+        st.tuples(st.sampled_from(Effect), st.none() | st.frozensets(st.sampled_from("abc"))), max_size=12
+    )
+)
+def test_a_call_waits_for_what_it_conflicts_with_and_for_nothing_else(
+    calls: list[tuple[Effect, Any]],
+) -> None:
+    """Directly, or because the calls that it waits for do."""
+    order, pairs = CallOrder(), dict[int, set[int]]()
+    waits: dict[int, set[int]] = {}
+    for index, (effect, touched) in enumerate(calls):
+        works: Any = order.before(effect, touched)
+        waits[index] = set(works).union(*(waits[work] for work in works))
+        conflicts = [n for n in range(index) if in_conflict(effect, touched, *calls[n])]
+        pairs[index] = set(conflicts).union(*(pairs[n] for n in conflicts))
+        assert bool(works) == bool(conflicts)
+        number: Any = index
+        order.add(effect, touched, number)
+    assert waits == pairs
 
 
 async def test_results_keep_the_order_of_the_calls_whoever_ends_first() -> None:

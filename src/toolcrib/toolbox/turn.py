@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
-from toolcrib.effect import Effect
 from toolcrib.prepared import Pending, Prepared, Refused
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.call_order import CallOrder, Work
 from toolcrib.toolbox.path import CallPath
 from toolcrib.toolbox.report import Record
-from toolcrib.toolbox.resources import Resources, in_conflict, resources_of
+from toolcrib.toolbox.resources import resources_of
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.call_stream import CallStream
@@ -114,7 +114,7 @@ class TurnCalls:
     async def _run_ordered(self) -> None:
         """Run each call as soon as no earlier call that conflicts with it runs. Refused calls are answered at once."""
         alone = len(self._calls) == 1 and self._early is None
-        running: list[tuple[Effect, Resources, asyncio.Task[bool]]] = []
+        order, running = CallOrder(), list[Work]()
         try:
             for index, item in enumerate(self._prepared):
                 if item is None:
@@ -123,23 +123,19 @@ class TurnCalls:
                     await self._run_after(index, item, [])
                     continue
                 touched = resources_of(item.ready if isinstance(item, Pending) else item)
-                before = [
-                    task
-                    for effect, other, task in running
-                    if in_conflict(item.effect, touched, effect, other)
-                ]
-                work = self._run_after(index, item, before)
+                work = self._run_after(index, item, order.before(item.effect, touched))
                 task = asyncio.create_task(work, name=f"toolcrib {item.key}")
-                running.append((item.effect, touched, task))
+                order.add(item.effect, touched, task)
+                running.append(task)
             if running:
-                await asyncio.gather(*(task for _, _, task in running))
+                await asyncio.gather(*running)
         except BaseException:
-            for _, _, task in running:
+            for task in running:
                 task.cancel()
-            await asyncio.gather(*(task for _, _, task in running), return_exceptions=True)
+            await asyncio.gather(*running, return_exceptions=True)
             raise
 
-    async def _run_after(self, index: int, item: Prepared, before: list[asyncio.Task[bool]]) -> bool:
+    async def _run_after(self, index: int, item: Prepared, before: list[Work]) -> bool:
         """Run a call once others have ended; returns whether it waits for an answer, so that later ones have to, too.
 
         It is decided on again if it came after others, or if the policy changed.

@@ -210,18 +210,21 @@ class RulePolicy:
         named = [access for access in accesses or () if not access.real]
         if accesses is not None and len(named) < len(accesses):
             # First by the names alone: the words of a denial must not tell where a link leads.
-            for rule in denies.candidates(named, skip_filtered=True):
+            for rule in denies.sure_candidates(named):
                 if rule.match_call(request, named) is YES:
                     _note(steps, rule, "holds")
                     return Decision(Verb.DENY, _why(rule), rule=str(rule)), rule
+        for rule in denies.sure_candidates(accesses):
+            if rule.match_call(request, accesses) is YES:
+                _note(steps, rule, "holds")
+                return Decision(Verb.DENY, _why(rule), rule=str(rule)), rule
         asked: tuple[Decision, Rule | None] | None = None
         for rule in denies.candidates(accesses, skip_filtered=True):
-            found = self._match(rule, request, accesses, steps)
-            if found is YES:
-                return Decision(Verb.DENY, _why(rule), rule=str(rule)), rule
-            if found is PARTLY and asked is None:
+            if self._match(rule, request, accesses, steps) is PARTLY and asked is None:
                 reason = f"it may reach what is denied: {_why(rule)}"
                 asked = Decision(Verb.ASK, reason, str(rule), True), rule
+                if steps is None:
+                    break
         return asked
 
     def _by_allow_rules(

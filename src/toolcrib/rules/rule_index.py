@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from toolcrib.access import PATHS, UNKNOWN_WORD, Access, Reach
-from toolcrib.rules.comparable_paths import comparable_path
+from toolcrib.rules.comparable_paths import MAX_CACHED, comparable_path
 from toolcrib.rules.name_patterns import WILDCARD
 from toolcrib.rules.rule import Rule
 
 __all__ = ["RuleIndex"]
 
 RUN, CONNECT = Reach.RUN, Reach.CONNECT  # looked up once: an enum's members are slow to reach on 3.11
+MAX_FOLDERS = 1_000  # for which the rules about something below them are cached
 
 
 # For which calls a rule can be skipped: those that reach none of its paths, run no command that begins with one of its
@@ -23,46 +24,76 @@ WITHOUT_PATH, WITHOUT_WORD, WITHOUT_HOST, NEVER = "without path", "without word"
 class RuleIndex:
     """Rules about the same tool, in their order. `needs_accesses`: one of them looks at what a call reaches."""
 
-    __slots__ = ("_any_path", "_first_words", "_rules_never_skipped", "_skips", "needs_accesses", "rules")
+    __slots__ = (
+        "_about_hosts", "_about_paths", "_about_words", "_any_path", "_below", "_by_first_word", "_rules_never_skipped",
+        "needs_accesses", "rules",
+    )  # fmt: skip
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(rules)
         self.needs_accesses = any(rule.needs_accesses for rule in self.rules)
-        self._skips = [_skip(rule) for rule in self.rules]
-        about_paths = self._skipped_if(WITHOUT_PATH)
-        expressions = dict.fromkeys(pattern.expression for rule in about_paths for pattern in rule.paths)
-        any_path = "|".join(f"(?:{expression})" for expression in expressions)
-        self._any_path = re.compile(any_path).match if about_paths else None
-        about_words = self._skipped_if(WITHOUT_WORD)
-        self._first_words = {pattern.words[0] for rule in about_words for pattern in rule.commands}
-        self._rules_never_skipped = self._skipped_if(NEVER)
+        skips = [_skip(rule) for rule in self.rules]
+        self._about_paths, self._about_words, self._about_hosts, never = (
+            [place for place, skip in enumerate(skips) if skip == wanted]
+            for wanted in (WITHOUT_PATH, WITHOUT_WORD, WITHOUT_HOST, NEVER)
+        )
+        self._rules_never_skipped = never, tuple(self.rules[place] for place in never)
+        patterns = [pattern for place in self._about_paths for pattern in self.rules[place].paths]
+        any_path = "|".join(
+            f"(?:{expression})" for expression in dict.fromkeys(p.expression for p in patterns)
+        )
+        self._any_path = re.compile(any_path).match if patterns else None
+        self._below: dict[tuple[str, str], list[int]] = {}
+        self._by_first_word: dict[str, list[int]] = {}
+        for place in self._about_words:
+            for word in {pattern.words[0] for pattern in self.rules[place].commands}:
+                self._by_first_word.setdefault(word, []).append(place)
 
     def candidates(self, accesses: Sequence[Access] | None, *, skip_filtered: bool = False) -> Sequence[Rule]:
         """The rules that can match an access. `skip_filtered`: a part of a filtered subtree does not count."""
-        if accesses is None or len(self._rules_never_skipped) == len(self.rules):
+        return self._found(accesses, lambda one: one.subtree and not (skip_filtered and one.filtered))
+
+    def sure_candidates(self, accesses: Sequence[Access] | None) -> Sequence[Rule]:
+        """The rules that can match all of an access, and not only a part of a subtree."""
+        return self._found(accesses, lambda one: False)
+
+    def _found(self, accesses: Sequence[Access] | None, by_parts: Callable[[Access], bool]) -> Sequence[Rule]:
+        """The rules about the accesses; those that are `by_parts` count with everything below them."""
+        always, rules = self._rules_never_skipped
+        if accesses is None or len(always) == len(self.rules):
             return self.rules
-        paths = self._any_path is not None and any(self._may_be_path(one, skip_filtered) for one in accesses)
-        words = bool(self._first_words) and any(self._may_be_word(one) for one in accesses)
-        hosts = any(one.reach is CONNECT for one in accesses)
-        if not paths and not words and not hosts:
-            return self._rules_never_skipped
-        wanted = {NEVER: True, WITHOUT_PATH: paths, WITHOUT_WORD: words, WITHOUT_HOST: hosts}
-        return [rule for rule, skip in zip(self.rules, self._skips, strict=True) if wanted[skip]]
+        places: set[int] = set()
+        for one in accesses:
+            if one.reach in PATHS:
+                if self._any_path is None:
+                    continue
+                if by_parts(one):
+                    places.update(self._about_below(one.target, one.pattern))
+                elif self._any_path(comparable_path(one.target)) is not None:
+                    places.update(self._about_paths)
+            elif one.reach is RUN:
+                known = bool(one.argv) and one.argv[0] != UNKNOWN_WORD
+                places.update(self._by_first_word.get(one.argv[0], ()) if known else self._about_words)
+            elif one.reach is CONNECT:
+                places.update(self._about_hosts)
+        if not places:
+            return rules
+        return [self.rules[place] for place in sorted(places.union(always))]
 
-    def _skipped_if(self, wanted: str) -> tuple[Rule, ...]:
-        return tuple(rule for rule, skip in zip(self.rules, self._skips, strict=True) if skip == wanted)
-
-    def _may_be_path(self, access: Access, skip_filtered: bool) -> bool:
-        if access.reach not in PATHS or self._any_path is None:
-            return False
-        if access.subtree and not (skip_filtered and access.filtered):
-            return True
-        return self._any_path(comparable_path(access.target)) is not None
-
-    def _may_be_word(self, access: Access) -> bool:
-        if access.reach is not RUN:
-            return False
-        return not access.argv or access.argv[0] == UNKNOWN_WORD or access.argv[0] in self._first_words
+    def _about_below(self, folder: str, pattern: str) -> Iterable[int]:
+        """The rules about the paths of which one may be below a folder, where another pattern matches it."""
+        if len(folder) + len(pattern) > MAX_CACHED:
+            return self._about_paths
+        found = self._below.get((folder, pattern))
+        if found is None:
+            if len(self._below) >= MAX_FOLDERS:
+                self._below.clear()
+            found = self._below[folder, pattern] = [
+                place
+                for place in self._about_paths
+                if any(path.may_match_below(folder, pattern) for path in self.rules[place].paths)
+            ]
+        return found
 
 
 def _skip(rule: Rule) -> str:

@@ -38,6 +38,7 @@ class Definition:
         "hooks",
         "mode",
         "needs_care",
+        "on_partial",
         "params",
         "precheck",
         "start",
@@ -63,6 +64,7 @@ class Definition:
         self.mode = mode
         self.hooks = hooks
         self.precheck = hooks.get("precheck")
+        self.on_partial = hooks.get("on_partial")
         self.unavailable = hooks.get("unavailable")
         self.dynamic = "dynamic_description" in hooks or "dynamic_schema" in hooks
         self.effect_for = hooks.get("effect_for")

@@ -34,7 +34,7 @@ class CallStream:
         self.key = key
         self._sink = sink
         self._resolved = resolved
-        self._hook = resolved.definition.hooks.get("on_partial") if resolved is not None else None
+        self._hook = resolved.definition.on_partial if resolved is not None else None
         self._ctx: PartialContext[Any] | None = (
             PartialContext(key=key, tool=name, host=host) if self._hook else None
         )
@@ -108,7 +108,7 @@ async def open_call_stream(
         entry = await registry.entry(name)
         if entry is not None:
             known = entry.definition()
-            if known is None or "on_partial" in known.hooks:
+            if known is None or known.on_partial is not None:
                 instance, definition = await made(entry, PartialContext(key=key, tool=name, host=host))
                 resolved = ResolvedTool(entry, instance, definition)
     except BaseException as problem:

@@ -64,6 +64,7 @@ async def _made(
     names = await registry.names(tool_list.broken)
     tool_list.dynamic = bool(tool_list.broken)  # a toolset that could not be listed may be there next turn
     entries, specs, known = tool_list.entries, tool_list.specs, registry.known
+    takes_partials = False
     for name in names:
         try:
             entry = known(name) or await registry.entry(name)
@@ -82,8 +83,8 @@ async def _made(
                 tool_list, entry, definition, ctx
             ):
                 continue
-            elif shows(definition.facts):
-                spec = definition.spec if definition.facts.name == name else definition.spec.renamed(name)
+            elif shows(facts := definition.facts):
+                spec = definition.spec if facts.name == name else definition.spec.renamed(name)
             else:
                 continue
         except BaseException as problem:
@@ -92,9 +93,11 @@ async def _made(
             tool_list.broken[name] = str(problem) or type(problem).__name__
             continue
         entries[name] = entry
-        tool_list.takes_partials |= entry.compiled is None or "on_partial" in entry.compiled.hooks
+        if entry.compiled is None or entry.compiled.on_partial is not None:
+            takes_partials = True
         if not spec.deferred:
             specs.append(spec)
+    tool_list.takes_partials = takes_partials
     return tool_list
 
 

@@ -152,13 +152,17 @@ class AutonomyPolicy:
         return decision
 
     def shows(self, facts: Facts) -> bool:
-        return self.by_effect[facts.effect] is not _READ_ONLY
+        return self.autonomy is not _NARROWEST or facts.effect is _READ
 
     def __repr__(self) -> str:
         return f"AutonomyPolicy({self.autonomy.value!r})"
 
 
 BY_EFFECT = ("it changes something", "it can destroy something")  # where a tool cannot say it better
+_NARROWEST, _READ = (
+    Autonomy.READ_ONLY,
+    Effect.READ,
+)  # looked up once: an enum's members are slow to reach on 3.11
 _READ_ONLY = Decision(Verb.DENY, "only reading is allowed here")
 _DECISIONS: dict[Autonomy, tuple[Decision, Decision, Decision]] = {
     Autonomy.READ_ONLY: (ALLOWED, _READ_ONLY, _READ_ONLY),

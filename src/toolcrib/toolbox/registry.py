@@ -142,7 +142,9 @@ class Registry:
         A toolset that cannot list is left out, and named in `broken` with the reason.
         """
         if not self._toolsets:
-            return sorted(self._tools.keys() | self._builtin.keys())
+            return sorted(
+                {**self._builtin, **self._tools}
+            )  # a set would lose the order, which is nearly sorted
         names = dict.fromkeys(self._tools)
         for toolset in self._toolsets:
             try:

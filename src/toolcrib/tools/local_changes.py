@@ -37,6 +37,7 @@ from toolcrib.folder_handles import (
     status_in,
     sync_folder,
 )
+from toolcrib.tools.backends import refusals
 from toolcrib.tools.backends.protocol import (
     ABSENT,
     Change,
@@ -150,7 +151,7 @@ class ChangeSet:
                 if must_exist:
                     raise
         if any(step.path == other.path for other in self.steps[:-1]):
-            raise ToolError(f"{place.shown} is named twice; give all that shall happen to it as one change.")
+            raise refusals.named_twice(place.shown)
         if step.old is not None:
             with self.workspace.as_tool_error(place):
                 if not stat.S_ISREG(step.old.st_mode):
@@ -175,16 +176,10 @@ class ChangeSet:
             raise ToolError(f"{place.shown} is a symlink. Only files can be moved or deleted.")
 
     def _expect(self, step: FileStep, version: str | None) -> None:
-        if version is None:
-            return
-        step.expected = True
-        if step.old is None:
-            if version != ABSENT:
-                raise ToolError(f"{step.shown} was deleted meanwhile; nothing was changed.")
-        elif version == ABSENT:
-            raise ToolError(f"{step.shown} exists already; nothing was changed.")
-        elif self._version(step) != version:
-            raise _changed(step)
+        if version is not None:
+            step.expected = True
+            now = ABSENT if step.old is None else "" if version == ABSENT else self._version(step)
+            refusals.check_version(step.shown, version, now)
 
     def _version(self, step: FileStep) -> str:
         fd = open_in(step.folder, step.name, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC)
@@ -275,7 +270,7 @@ class ChangeSet:
                 continue
             now = file_version(step.folder, step.name)
             if now != (None if step.old is None else FileVersion.of(step.old)):
-                raise _changed(step)
+                raise refusals.changed(step.shown)
 
     def _words(self, step: FileStep) -> AbstractContextManager[None]:
         return self.workspace.as_tool_error(self.workspace.place(step.shown))
@@ -307,10 +302,6 @@ class ChangeSet:
                     remove_in(step.folder, step.backup)
         for step in self.steps:
             sync_folder(step.folder)
-
-
-def _changed(step: FileStep) -> ToolError:
-    return ToolError(f"{step.shown} was changed by somebody else meanwhile. Read it again, then edit.")
 
 
 def _temporary() -> str:

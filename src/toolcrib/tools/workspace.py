@@ -8,7 +8,6 @@ Paths in messages to the model are relative to the workspace.
 
 from __future__ import annotations
 
-import difflib
 import errno
 import os
 import posixpath
@@ -32,6 +31,7 @@ from toolcrib.folder_handles import (
     close_handle,
     status_of,
 )
+from toolcrib.tools.backends import refusals
 from toolcrib.tools.backends.protocol import (
     Change,
     DirectoryEntry,
@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from toolcrib.question import Doubt
 
 ATTEMPTS = 8  # at a path whose links change while they are followed
-NEAR_NAMES = 3
-NEAR_NAMES_OF = 2_000  # names looked at for suggestions
 DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 HOME = re.compile(r"~[^/]*/|~\Z")
 
@@ -108,20 +106,13 @@ class Workspace:
 
     def place(self, path: str) -> WorkspacePath:
         """The workspace path of a path as a model writes it. Pure: `..` is removed in the text only."""
-        if not path or path.isspace():
-            raise ToolError("The path is empty. Give a path relative to the workspace, such as src/main.py.")
-        if "\0" in path:
-            raise ToolError("The path contains a NUL character.")
-        try:
-            path.encode()
-        except UnicodeEncodeError:
-            raise ToolError("The path contains characters that no file name can have.") from None
+        refusals.check_text(path)
         if sys.platform == "win32":
             path = path.replace("\\", "/")
             if problem := windows_name_problem(path):
                 raise ToolError(f"{path} cannot be used: {problem}. Give the path of a file as it is listed.")
         if HOME.match(path) or (DRIVE.match(path) and sys.platform != "win32"):
-            raise self._outside(path)
+            raise refusals.outside(path)
         if not (path.startswith("/") or DRIVE.match(path)):
             return self._relative(self.root, path, path)
         absolute = path if DRIVE.match(path) else "/" + path.lstrip("/")
@@ -129,7 +120,7 @@ class Workspace:
             inside = below(root.prefixes, posixpath.normpath(absolute))
             if inside is not None:
                 return self._relative(root, inside or ".", path)
-        raise self._outside(path)
+        raise refusals.outside(path)
 
     def resource(self, path: str) -> str:
         """The resource name of a path, by which calls that touch the same path are ordered. Pure; raises nothing."""
@@ -141,14 +132,8 @@ class Workspace:
     def _relative(self, root: WorkspaceRoot, path: str, written: str) -> WorkspacePath:
         normal = posixpath.normpath(path)
         if normal == ".." or normal.startswith("../"):
-            raise self._outside(written)
+            raise refusals.outside(written)
         return WorkspacePath(root, normal, normal if root is self.root else posixpath.join(root.path, normal))
-
-    def _outside(self, path: str) -> ToolError:
-        return ToolError(
-            f"{path} lies outside the workspace. Use a path relative to the workspace, such as src/main.py "
-            '("." is the workspace itself).'
-        )
 
     # Names: where they lead is looked up, nothing is opened for use.
 
@@ -365,12 +350,10 @@ class Workspace:
         except OSError:
             return ""
         try:
-            names = {entry.name.casefold(): entry.name for entry in scan(fd)[:NEAR_NAMES_OF]}
+            near = refusals.near_names(name, (entry.name for entry in scan(fd)))
         finally:
             close_handle(fd)
-        near = difflib.get_close_matches(name.casefold(), names, NEAR_NAMES, 0.6)
-        known = [joined(folder.shown, names[key]) for key in near]
-        known = [path for path in known if permits(Access(Reach.READ, path))]
+        known = [path for one in near if permits(Access(Reach.READ, path := joined(folder.shown, one)))]
         return f" Did you mean {', '.join(map(printable_path, known))}?" if known else ""
 
 

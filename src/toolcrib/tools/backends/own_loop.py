@@ -1,0 +1,42 @@
+"""An event loop on a thread of its own, for sync code that has to await something wherever it is called."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class OwnLoop:
+    """The loop begins with its first work, and ends with this object."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Awaits a coroutine on the loop, and waits for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._begun()).result()
+
+    def _begun(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._process != os.getpid():  # a thread does not come along into a fork
+                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
+                threading.Thread(
+                    target=_forever, args=(self._loop,), name="toolcrib-files", daemon=True
+                ).start()
+                weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
+            return self._loop
+
+
+def _forever(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()

@@ -1,0 +1,107 @@
+"""The words with which backends refuse, the same on all of them."""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+from collections.abc import Collection, Iterable
+
+from toolcrib.access import Access, Reach
+from toolcrib.errors import ToolError
+from toolcrib.tools.backends.protocol import ABSENT, Change, Delete, Move, Permits, Write
+
+NEAR_NAMES = 3
+NEAR_NAMES_OF = 2_000  # names looked at for suggestions
+
+
+def check_text(path: str) -> None:
+    """Refuses a text that is no path anywhere."""
+    if not path or path.isspace():
+        raise ToolError("The path is empty. Give a path relative to the workspace, such as src/main.py.")
+    if "\0" in path:
+        raise ToolError("The path contains a NUL character.")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise ToolError("The path contains characters that no file name can have.") from None
+
+
+def outside(path: str) -> ToolError:
+    return ToolError(
+        f"{path} lies outside the workspace. Use a path relative to the workspace, such as src/main.py "
+        '("." is the workspace itself).'
+    )
+
+
+def near_names(name: str, names: Iterable[str]) -> list[str]:
+    """The names that are most like a name that does not exist."""
+    known = {name.casefold(): name for name in sorted(names)[:NEAR_NAMES_OF]}
+    return [known[key] for key in difflib.get_close_matches(name.casefold(), known, NEAR_NAMES, 0.6)]
+
+
+def not_there(
+    shown: str, beside: Collection[str] | None, permits: Permits, wanted: str = "file"
+) -> ToolError:
+    """There is no such file. `beside` are the names in its folder; None if there is no such folder either."""
+    text = f"There is no {wanted} {shown}."
+    parent, name = posixpath.split(shown)
+    if beside is None:
+        return ToolError(f"{text} There is no folder {parent or '.'} either.")
+    near = [posixpath.join(parent, one) for one in near_names(name, beside)]
+    near = [path for path in near if permits(Access(Reach.READ, path))]
+    return ToolError(f"{text} Did you mean {', '.join(near)}?" if near else text)
+
+
+def too_large(shown: str, limit: int) -> ToolError:
+    return ToolError(f"{shown} is larger than {limit:,} bytes.")
+
+
+def is_folder(shown: str) -> ToolError:
+    return ToolError(f"{shown} is a folder, not a file.")
+
+
+def not_a_folder(shown: str) -> ToolError:
+    return ToolError(f"{shown} is a file, not a folder.")
+
+
+def part_is_file(shown: str) -> ToolError:
+    return ToolError(f"{shown}: a part of this path is a file, not a folder.")
+
+
+def not_permitted(shown: str) -> ToolError:
+    return ToolError(
+        f"{shown} leads to another place than when it was decided on, so it was left alone. Try again."
+    )
+
+
+def changed(shown: str) -> ToolError:
+    return ToolError(f"{shown} was changed by somebody else meanwhile. Read it again, then edit.")
+
+
+def check_version(shown: str, expected: str | None, now: str) -> None:
+    """Refuses a change of a file that has another version than expected; `now` may be ABSENT."""
+    if expected is None or expected == now:
+        return
+    if now == ABSENT:
+        raise ToolError(f"{shown} was deleted meanwhile; nothing was changed.")
+    if expected == ABSENT:
+        raise ToolError(f"{shown} exists already; nothing was changed.")
+    raise changed(shown)
+
+
+def named_twice(shown: str) -> ToolError:
+    return ToolError(f"{shown} is named twice; give all that shall happen to it as one change.")
+
+
+def reaches_of(change: Change) -> list[tuple[str, tuple[Reach, ...]]]:
+    """The paths that a change touches, each with how it is reached."""
+    if isinstance(change, Write):
+        return [(change.path, (Reach.WRITE,))]
+    if isinstance(change, Delete):
+        return [(change.path, (Reach.DELETE,))]
+    return [(change.path, (Reach.DELETE, Reach.READ)), (change.to, (Reach.WRITE,))]
+
+
+def source_of(change: Change) -> str | None:
+    """The path of a file that must exist for a change; None for a write."""
+    return change.path if isinstance(change, Delete | Move) else None

@@ -16,8 +16,8 @@ from tests.cases import each
 from tests.growth import growth
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError
+from toolcrib.glob_patterns import GlobError, GlobPattern
 from toolcrib.tools import GlobFiles, GlobParams, Grep, GrepParams, Workspace
-from toolcrib.tools.glob_patterns import GlobError, GlobPattern
 
 
 def make(root: Path, files: dict[str, str | bytes]) -> Workspace:

@@ -7,74 +7,16 @@ out and counted, whatever the search pattern is, so that the count reveals no na
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
+from toolcrib.ignore_rules import MAX_IGNORE_FILE, SKIPPED, IgnoreFile, is_ignored, read_ignore_file
 from toolcrib.tools.backends.protocol import Backend, DirectoryEntry, Folder, Permits
-from toolcrib.tools.glob_patterns import GlobError, GlobPattern
 from toolcrib.tools.workspace_paths import joined
 
-MAX_IGNORE_FILE = 100_000  # bytes of a .gitignore that are looked at
-MAX_RULES = 1_000
 CHECKED_EVERY = 256  # entries of one folder between looks at whether the call goes on
-SKIPPED = frozenset(
-    [
-        ".git",
-        ".hg",
-        ".svn",
-        ".jj",
-        "node_modules",
-        "bower_components",
-        ".venv",
-        "venv",
-        "__pycache__",
-        ".tox",
-        ".nox",
-        ".mypy_cache",
-        ".ruff_cache",
-        ".pytest_cache",
-        ".hypothesis",
-        ".gradle",
-        ".terraform",
-        ".next",
-        ".nuxt",
-        ".cache",
-        ".idea",
-    ]
-)
-
-
-@dataclass(frozen=True, slots=True)
-class IgnoreRule:
-    """One line of a .gitignore."""
-
-    glob: GlobPattern
-    keep: bool
-    folders_only: bool
-
-
-class IgnoreFile:
-    """One .gitignore file. As in git, the last line that matches a path decides."""
-
-    __slots__ = ("_any", "_rules", "folder")
-
-    def __init__(self, folder: str, rules: list[IgnoreRule]) -> None:
-        self.folder = folder
-        self._rules = rules
-        self._any = re.compile("|".join(f"(?:{rule.glob.expression})" for rule in rules)).match
-
-    def says(self, path: str, is_folder: bool) -> bool | None:
-        """Whether a path is ignored; None where no line matches."""
-        inside = path if self.folder == "." else path[len(self.folder) + 1 :]
-        if self._any(inside) is None:
-            return None
-        for rule in reversed(self._rules):
-            if (is_folder or not rule.folders_only) and rule.glob.matches(inside):
-                return not rule.keep
-        return None
 
 
 @dataclass(slots=True)
@@ -128,7 +70,7 @@ class FileWalk:
                 continue
             is_folder = entry.kind == "folder"
             if not self.everything and (
-                (is_folder and entry.name in SKIPPED) or _is_ignored(rules, path, is_folder)
+                (is_folder and entry.name in SKIPPED) or is_ignored(rules, path, is_folder)
             ):
                 continue
             if not self.may_read(path, entry.kind):
@@ -164,20 +106,7 @@ class FileWalk:
             data = self.backend.read(posixpath.join(folder, ".gitignore"), MAX_IGNORE_FILE, self.permits)
         except ToolError:
             return []
-        rules: list[IgnoreRule] = []
-        for line in data.decode("utf-8", "replace").splitlines()[:MAX_RULES]:
-            text = line.rstrip()
-            if not text or text.startswith("#"):
-                continue
-            keep = text.startswith("!")
-            text = text[1:] if keep else text
-            folders_only = text.endswith("/")
-            text = text.rstrip("/")
-            try:
-                rules.append(IgnoreRule(GlobPattern(text, dotfiles=True, braces=False), keep, folders_only))
-            except GlobError:
-                continue
-        return [IgnoreFile(folder, rules)] if rules else []
+        return read_ignore_file(folder, data)
 
 
 def withheld_note(count: int) -> str:
@@ -192,10 +121,3 @@ def is_file(backend: Backend, path: str, permits: Permits) -> bool:
     """Whether a path leads to a regular file inside the workspace that may be read."""
     status = backend.stat(path, permits)
     return status is not None and status.kind == "file"
-
-
-def _is_ignored(ignored: list[IgnoreFile], path: str, is_folder: bool) -> bool:
-    for one in reversed(ignored):
-        if (said := one.says(path, is_folder)) is not None:
-            return said
-    return False

@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field
 from toolcrib.access import Access, Reach
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
+from toolcrib.glob_patterns import GlobError, GlobPattern
 from toolcrib.tool import Tool
 from toolcrib.tools.file_walk import FileWalk, is_file, withheld_note
-from toolcrib.tools.glob_patterns import GlobError, GlobPattern
 from toolcrib.tools.regex_search import BadPattern, LineMatch, RegexSearcher, TooSlow
 from toolcrib.tools.textfile import sniff
 from toolcrib.tools.workspace_paths import printable_path

@@ -10,8 +10,9 @@ from pydantic import BaseModel, Field
 from toolcrib.access import Access, Reach
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
+from toolcrib.ignore_rules import SKIPPED
 from toolcrib.tool import Tool
-from toolcrib.tools.file_walk import SKIPPED, withheld_note
+from toolcrib.tools.file_walk import withheld_note
 from toolcrib.tools.workspace_paths import joined, printable_path
 
 if TYPE_CHECKING:

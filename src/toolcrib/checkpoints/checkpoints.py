@@ -1,0 +1,381 @@
+"""Checkpoints of a workspace: `take` one, `undo` what was done since, `redo` it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolcrib.checkpoints.entry import FILE, FOLDER, Entry, Tree, changed_paths, kind_of_mode
+from toolcrib.checkpoints.history import Checkpoint, CheckpointError, Conversation, History, Whose
+from toolcrib.checkpoints.plan import Plan, Step, make_plan
+from toolcrib.checkpoints.restore import Restorer
+from toolcrib.checkpoints.scan import IGNORED, Limits, Scanner, why_by_name
+from toolcrib.ignore_rules import IGNORE_FILE, is_ignored
+from toolcrib.private_files import replace_private_file
+
+__all__ = ["Change", "Checkpoints", "Restoration"]
+
+NOTHING_TO_UNDO = "there is nothing to undo: no run changed a file since the first checkpoint"
+NOTHING_TO_REDO = "there is nothing to redo: the last change of the files was no undo"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A path that an undo or redo changes: what was there, and what is put there; None for nothing."""
+
+    path: str
+    have: Entry | None
+    want: Entry | None
+
+    @property
+    def what(self) -> str:
+        """What is done, in a word or two: "put back", "made again", "removed"."""
+        if self.want is None:
+            return "removed"
+        return "made again" if self.have is None else "put back"
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration:
+    """What an undo or redo did, or would do.
+
+    `kept` are the paths that differ from the checkpoint and stay as they are, each with the reason. `not_covered` are
+    those that no checkpoint covers: what happened to them stays. `aside` are the new names of what stood in the way and
+    could not be saved. `checkpoint` is the state after it; None for a preview.
+    """
+
+    to: Checkpoint
+    changes: tuple[Change, ...] = ()
+    kept: dict[str, str] = field(default_factory=dict)
+    not_covered: dict[str, str] = field(default_factory=dict)
+    aside: dict[str, str] = field(default_factory=dict)
+    checkpoint: Checkpoint | None = None
+
+
+class Checkpoints:
+    """The checkpoints of one workspace, kept in a private folder outside of it. It needs no git, and touches none.
+
+    `take` stores the workspace as it is: files with content, mode and owner, links as links, folders, also empty ones.
+    `undo` makes the files equal to a checkpoint, and `redo` takes that back. `covers` says whether a path is covered.
+
+    What is promised: a path for which `covers` answers None when a checkpoint is taken is put back by an undo to that
+    checkpoint, byte for byte, whoever changed or removed it: a tool, a command or a background process. A change that
+    a person made after a checkpoint with `then="person"` stays, and is named. Before each undo the present state is
+    stored, so that `redo` brings back whatever an undo took. A process that is killed during an undo leaves every file
+    old or new, and the next use of the checkpoints finishes the undo. Times of files are not put back, because builds
+    go by them, and neither are extended attributes, nor that two names were one file.
+
+    Not covered, and said: what ignore rules leave out, version control (what commands did to `.git` stays), special
+    files, and what exceeds the `limits`.
+
+    Args:
+        root: The workspace.
+        store: A private folder for the checkpoints of all workspaces, outside of the workspace and out of reach for
+            commands.
+        limits: How much is covered, and how much is stored.
+
+    Raises CheckpointError where the store cannot be used, from every method.
+    """
+
+    def __init__(self, root: str | Path, *, store: str | Path, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+        self.root = os.path.realpath(root)
+        if not os.path.isdir(self.root):
+            raise CheckpointError(f"a workspace must be a folder that exists, got {root}")
+        place = os.path.realpath(store)
+        if place == self.root or place.startswith(os.path.join(self.root, "")):
+            raise CheckpointError(f"the store of checkpoints must lie outside of the workspace, got {store}")
+        name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:24]
+        self.folder = Path(place) / name
+        self.limits = limits
+        self._history = History(self.folder, self.root, limits)
+        self._scanner = Scanner(self.root, limits)
+        self._lock = threading.RLock()
+
+    def take(
+        self, label: str, *, conversation: Conversation | None = None, then: Whose = "run"
+    ) -> Checkpoint:
+        """Store the workspace as it is now. Where nothing differs from the newest checkpoint, that one is returned.
+
+        `then` says whose changes follow: an undo takes back those of a "run", and keeps those of a "person".
+        """
+        with self._changing():
+            return self._take(label, conversation, then)
+
+    def list(self) -> list[Checkpoint]:
+        """All checkpoints, oldest first. The oldest are removed when the limits are reached."""
+        with self._lock:
+            self._history.read()
+            return self._history.checkpoints
+
+    def covers(self, path: str | Path) -> str | None:
+        """None if a checkpoint that is taken now covers a path, so that a change of it can be undone; else why not.
+
+        The path is absolute or relative to the workspace, and need not exist. A link stands for itself, links on the
+        way to it are followed. A folder that is covered may hold files that are not.
+        """
+        place, name = os.path.split(os.path.join(self.root, os.path.normpath(os.path.join(self.root, path))))
+        real = os.path.join(os.path.realpath(place), name) if name else self.root
+        if real == self.root:
+            return None
+        if not real.startswith(os.path.join(self.root, "")):
+            return "it lies outside of the workspace"
+        inside = os.path.relpath(real, self.root).replace(os.sep, "/")
+        with self._lock:
+            self._history.read()
+            _, tree = self._history.newest()
+        return self._why_not(inside, tree)
+
+    def not_covered(self) -> dict[str, str]:
+        """The paths that the newest checkpoint does not cover, each with the reason; a folder stands for all in it."""
+        with self._lock:
+            self._history.read()
+            _, tree = self._history.newest()
+        return tree.not_covered | {path: e.reason for path, e in tree.entries.items() if not e.saved}
+
+    def preview_undo(self, to: int | None = None) -> Restoration:
+        """What `undo` would do now. Nothing is changed or stored."""
+        with self._lock:
+            self._history.read()
+            return self._preview(to, None)
+
+    def preview_redo(self) -> Restoration:
+        """What `redo` would do now. Nothing is changed or stored."""
+        with self._lock:
+            self._history.read()
+            return self._preview(self._redo_target().id, None)
+
+    def undo(self, to: int | None = None) -> Restoration:
+        """Put the files back as they were at a checkpoint; without one, as they were before the last run.
+
+        The present state is stored first, so that `redo` can bring it back. What a person changed since stays.
+        """
+        with self._changing():
+            return self._restore(to, None)
+
+    def redo(self) -> Restoration:
+        """Take back the last undo; again, the one before it."""
+        with self._changing():
+            return self._restore(self._redo_target().id, "redo")
+
+    def contents(self, change: Change) -> tuple[bytes | None, bytes | None]:
+        """The content before and after a change, of the files among them. Raises CheckpointError."""
+        try:
+            return self._content(change.path, change.have), self._content(change.path, change.want)
+        except OSError as problem:
+            raise CheckpointError(f"{change.path} cannot be read: {problem}") from problem
+
+    # -- its parts
+
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        with self._lock, self._history.changing():
+            self._finish_interrupted()
+            yield
+
+    def _take(self, label: str, conversation: Conversation | None, then: Whose) -> Checkpoint:
+        newest, before = self._history.newest()
+        tree = self._scanner.scan(before, self._history.contents)
+        changed = sum(1 for _ in changed_paths(before.entries, tree.entries))
+        if (
+            newest is not None
+            and not changed
+            and newest.then == then
+            and (conversation is None or conversation == newest.conversation)
+        ):
+            self._history.refresh(tree)
+            return newest
+        return self._append(label, conversation, then, changed, tree)
+
+    def _append(
+        self,
+        label: str,
+        conversation: Conversation | None,
+        then: Whose,
+        changed: int,
+        tree: Tree,
+        **more: Any,
+    ) -> Checkpoint:
+        known = self._history.checkpoints
+        id = known[-1].id + 1 if known else 1
+        taken = Checkpoint(id, label, time.time(), then, conversation, changed, **more)
+        self._history.append(taken, tree)
+        return taken
+
+    def _why_not(self, path: str, tree: Tree) -> str | None:
+        known = tree.entries.get(path)
+        parts = path.split("/")
+        if len(parts) > self.limits.depth:
+            return f"it lies more than {self.limits.depth} folders deep"
+        for part in parts:
+            if why := why_by_name(part):
+                return why
+        if known is None and (why := tree.why_not_covered(path)):
+            return why
+        try:
+            status = os.lstat(os.path.join(self.root, path))
+        except OSError:
+            status = None
+        if status is not None:
+            kind = kind_of_mode(status.st_mode)
+            if kind == "other":
+                return "it is no file, folder or link, but a special file"
+            if kind == FILE and status.st_size > self.limits.file_bytes:
+                return f"it is larger than {self.limits.file_bytes >> 20} MB"
+        if known is not None:
+            return known.reason or None
+        rules = self._scanner.ignore_files_of(parts)
+        for depth in range(1, len(parts) + 1):
+            above = "/".join(parts[:depth])
+            is_folder = depth < len(parts) or (status is not None and kind_of_mode(status.st_mode) == FOLDER)
+            if (
+                above not in tree.entries
+                and parts[depth - 1] != IGNORE_FILE
+                and is_ignored(rules, above, is_folder)
+            ):
+                return IGNORED
+        return None
+
+    # -- undo and redo
+
+    def _preview(self, to: int | None, present: Tree | None) -> Restoration:
+        checkpoints = self._history.checkpoints
+        if not checkpoints:
+            raise CheckpointError("there is no checkpoint of this folder yet")
+        _, before = self._history.newest()
+        if present is None:
+            present = self._scanner.scan(before, self._history.contents, save=False)
+        target = self._undo_target(present, before) if to is None else checkpoints[self._history.index(to)]
+        plan = self._plan(target, present)
+        return Restoration(target, _changes(plan), plan.kept, dict(present.not_covered))
+
+    def _plan(self, target: Checkpoint, present: Tree) -> Plan:
+        since = self._history.checkpoints[self._history.index(target.id) :]
+        trees = [*(self._history.tree(one.id) for one in since), present]
+        return make_plan(trees, [one.then for one in since])
+
+    def _undo_target(self, present: Tree, newest: Tree) -> Checkpoint:
+        """The checkpoint before the last run that changed something and was not undone."""
+        checkpoints = self._history.checkpoints
+        last = checkpoints[-1]
+        if last.then == "run" and any(True for _ in changed_paths(newest.entries, present.entries)):
+            return self._start_of_run(len(checkpoints) - 1)
+        index = len(checkpoints) - 1
+        while index > 0:
+            one = checkpoints[index]
+            if one.position:  # an undo or redo led here from there: what lies between is undone
+                if one.position < checkpoints[0].id:
+                    break
+                index = self._history.index(one.position)
+            elif one.changed and checkpoints[index - 1].then == "run":
+                return self._start_of_run(index - 1)
+            else:
+                index -= 1
+        raise CheckpointError(NOTHING_TO_UNDO)
+
+    def _start_of_run(self, index: int) -> Checkpoint:
+        checkpoints = self._history.checkpoints
+        run = checkpoints[index].run
+        if not run:
+            return checkpoints[index]
+        return next(one for one in checkpoints if one.run == run)
+
+    def _redo_target(self) -> Checkpoint:
+        """The state that the last undo left; what a person changed since the undo does not matter."""
+        checkpoints = self._history.checkpoints
+        for index in range(len(checkpoints) - 1, -1, -1):
+            one = checkpoints[index]
+            if one.redo and one.redo[-1] >= checkpoints[0].id:
+                return checkpoints[self._history.index(one.redo[-1])]
+            if one.position or (one.changed and index and checkpoints[index - 1].then == "run"):
+                break
+        raise CheckpointError(NOTHING_TO_REDO)
+
+    def _restore(self, to: int | None, redo: str | None) -> Restoration:
+        preview = self._preview(to, None)
+        if not preview.changes:
+            return preview
+        redos = self._redos()
+        stood = self._history.checkpoints[-1].conversation
+        before = self._take(f"before {redo or 'undo'} to {preview.to.id}", stood, "undo")
+        plan = self._plan(preview.to, self._history.newest()[1])
+        redos = redos[:-1] if redo else (*redos, before.id)
+        return self._carry_out(
+            plan, preview.to, redos, redo or "undo", f"toolcrib-undo-{os.urandom(4).hex()}"
+        )
+
+    def _redos(self) -> tuple[int, ...]:
+        """The states that further redos lead to."""
+        try:
+            self._redo_target()
+        except CheckpointError:
+            return ()
+        return next(one.redo for one in reversed(self._history.checkpoints) if one.redo)
+
+    def _carry_out(
+        self, plan: Plan, target: Checkpoint, redos: tuple[int, ...], what: str, token: str
+    ) -> Restoration:
+        steps = [[step.path, step.have, step.want] for step in plan.steps]
+        journal = {"target": target.id, "redo": redos, "what": what, "token": token, "steps": steps}
+        replace_private_file(self._journal, json.dumps(journal).encode())
+        restorer = Restorer(self.root, self._history.contents, token)
+        restorer.run(plan.steps)
+        return self._finish(plan, target, redos, what, restorer)
+
+    def _finish(
+        self, plan: Plan, target: Checkpoint, redos: tuple[int, ...], what: str, restorer: Restorer
+    ) -> Restoration:
+        if hasattr(os, "sync"):
+            os.sync()  # the journal goes only when all files are on disk
+        _, before = self._history.newest()
+        tree = self._scanner.scan(before, self._history.contents)
+        changed = sum(1 for _ in changed_paths(before.entries, tree.entries))
+        after = self._append(
+            f"{what} to {target.id}", target.conversation, "person", changed, tree,
+            position=target.position or target.id, redo=redos,
+        )  # fmt: skip
+        self._journal.unlink(missing_ok=True)
+        done = tuple(change for change in _changes(plan) if change.path not in restorer.kept)
+        kept = {**plan.kept, **restorer.kept}
+        return Restoration(target, done, kept, dict(tree.not_covered), restorer.aside, after)
+
+    @property
+    def _journal(self) -> Path:
+        return self.folder / "undo.json"
+
+    def _finish_interrupted(self) -> None:
+        """Finish an undo whose process was killed. What changed since then is kept."""
+        try:
+            journal = json.loads(self._journal.read_bytes())
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as problem:
+            raise CheckpointError(f"{self._journal} cannot be read: {problem}") from problem
+        steps = [
+            Step(path, None if have is None else Entry(*have), None if want is None else Entry(*want))
+            for path, have, want in journal["steps"]
+        ]
+        restorer = Restorer(self.root, self._history.contents, journal["token"])
+        restorer.clean(steps)
+        restorer.run(steps)
+        target = self._history.checkpoints[self._history.index(journal["target"])]
+        self._finish(Plan(steps), target, tuple(journal["redo"]), journal["what"], restorer)
+
+    def _content(self, path: str, entry: Entry | None) -> bytes | None:
+        if entry is None or entry.kind != FILE or not entry.saved:
+            return None
+        with suppress(FileNotFoundError):
+            return self._history.contents.read(entry.content)
+        with open(os.path.join(self.root, path), "rb") as file:
+            return file.read(self.limits.file_bytes)
+
+
+def _changes(plan: Plan) -> tuple[Change, ...]:
+    return tuple(Change(step.path, step.have, step.want) for step in plan.steps if step.have != step.want)

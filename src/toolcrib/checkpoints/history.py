@@ -1,0 +1,311 @@
+"""The checkpoints of a workspace on disk: one JSON line for each, over whole trees that several of them share.
+
+A line is appended at once, and a last line that was cut off does not count, so the file is readable after a crash at
+any point. `trees/` holds whole trees; a line says which tree it is based on, and what differs from it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from toolcrib.checkpoints.content import ContentStore
+from toolcrib.checkpoints.entry import Entry, Tree
+from toolcrib.checkpoints.scan import Limits
+from toolcrib.errors import ToolcribError
+from toolcrib.private_files import (
+    OPEN_FLAGS,
+    belongs_to_another_user,
+    locked,
+    others_may,
+    replace_private_file,
+)
+
+__all__ = ["Checkpoint", "CheckpointError", "Conversation", "History", "Whose"]
+
+FORMAT = 1
+DAY = 86_400
+PRUNED_TO = 0.8  # of a limit, so that not every checkpoint prunes
+
+Whose = Literal["run", "person", "undo"]
+
+
+class CheckpointError(ToolcribError):
+    """Checkpoints cannot be taken, read, or gone back to; the text says why, for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Where a conversation stood: the run, how many messages it had, and the file of its transcript, if it has one."""
+
+    run: str
+    messages: int
+    transcript: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A moment of a workspace that can be gone back to.
+
+    `then` says whose changes followed, up to the next checkpoint. `changed` counts the paths that differ from the
+    checkpoint before. `position` is the checkpoint that an undo or redo went to, and `redo` those it went away from.
+    """
+
+    id: int
+    label: str
+    time: float
+    then: Whose = "run"
+    conversation: Conversation | None = None
+    changed: int = 0
+    position: int = 0
+    redo: tuple[int, ...] = ()
+
+    @property
+    def run(self) -> str:
+        """The run that took it; "" if none did."""
+        return self.conversation.run if self.conversation is not None else ""
+
+
+@dataclass(slots=True)
+class _Line:
+    """A checkpoint and how its tree differs from the whole tree it is based on."""
+
+    checkpoint: Checkpoint
+    base: str
+    changed: dict[str, list[Any]]
+    removed: list[str]
+    not_covered: dict[str, str] | None  # None: as in the base
+
+    def to_json(self) -> bytes:
+        data = {"format": FORMAT, **asdict(self.checkpoint), "base": self.base, "entries": self.changed,
+                "removed": self.removed, "not_covered": self.not_covered}  # fmt: skip
+        return json.dumps(data, separators=(",", ":")).encode() + b"\n"
+
+
+class History:
+    """The checkpoints in a private folder, oldest first. Every failure is a CheckpointError."""
+
+    def __init__(self, folder: Path, root: str, limits: Limits) -> None:
+        self.folder = folder
+        self.contents = ContentStore(folder / "content")
+        self._root = root
+        self._limits = limits
+        self._file = folder / "checkpoints.jsonl"
+        self._lines: list[_Line] = []
+        self._stamp: tuple[int, ...] = ()
+        self._length = 0  # of the lines that were written whole
+        self._whole: dict[str, Tree] = {}  # by the name of its file
+        self._last: tuple[int, Tree] | None = None
+
+    @property
+    def checkpoints(self) -> list[Checkpoint]:
+        """All checkpoints as they were when the history was last read."""
+        return [line.checkpoint for line in self._lines]
+
+    @contextmanager
+    def changing(self) -> Generator[None]:
+        """Hold the lock of the history, which other processes wait for, and read what they added."""
+        try:
+            self._make_folder()
+            lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
+        except OSError as problem:
+            raise CheckpointError(f"{self.folder} cannot be written: {problem.strerror}") from problem
+        try:
+            with locked(lock):
+                self.read()
+                yield
+        except OSError as problem:
+            raise CheckpointError(f"checkpoints of {self._root}: {problem}") from problem
+        finally:
+            os.close(lock)
+
+    def read(self) -> None:
+        """Read the history again, if it changed."""
+        try:
+            status = self._file.stat()
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+            if stamp == self._stamp:
+                return
+            data = self._file.read_bytes()
+        except FileNotFoundError:
+            self._lines, self._stamp, self._length, self._last = [], (), 0, None
+            return
+        except OSError as problem:
+            raise CheckpointError(f"{self._file} cannot be read: {problem.strerror}") from problem
+        whole = data[: data.rfind(b"\n") + 1]
+        self._lines = [self._line(number, line) for number, line in enumerate(whole.splitlines(), 1)]
+        self._stamp, self._length = stamp, len(whole)
+        self._last = None
+
+    def tree(self, id: int) -> Tree:
+        """The tree of a checkpoint."""
+        if self._last is not None and self._last[0] == id:
+            return self._last[1]
+        line = self._lines[self.index(id)]
+        whole = self._whole_tree(line.base)
+        entries = dict(whole.entries)
+        for path in line.removed:
+            entries.pop(path, None)
+        entries.update((path, Entry(*values)) for path, values in line.changed.items())
+        return Tree(entries, whole.not_covered if line.not_covered is None else line.not_covered)
+
+    def index(self, id: int) -> int:
+        """The place of a checkpoint in the history."""
+        for index, line in enumerate(self._lines):
+            if line.checkpoint.id == id:
+                return index
+        raise CheckpointError(f"there is no checkpoint {id}" + (
+            "" if not self._lines else f"; there are {self._lines[0].checkpoint.id} to {self._lines[-1].checkpoint.id}"
+        ))  # fmt: skip
+
+    def newest(self) -> tuple[Checkpoint | None, Tree]:
+        """The newest checkpoint with its tree; None and an empty tree if there is none."""
+        if not self._lines:
+            return None, Tree()
+        newest = self._lines[-1].checkpoint
+        tree = self.tree(newest.id)
+        self._last = newest.id, tree
+        return newest, tree
+
+    def refresh(self, tree: Tree) -> None:
+        """Keep a tree that equals the newest checkpoint's for the next comparison: its files' times are newer."""
+        if self._lines:
+            self._last = self._lines[-1].checkpoint.id, tree
+
+    def append(self, checkpoint: Checkpoint, tree: Tree) -> None:
+        """Add a checkpoint with its tree, inside of `changing`."""
+        line = self._differing(checkpoint, tree)
+        with open(self._file, "ab", opener=_private) as file:
+            file.truncate(self._length)  # less a last line that was cut off
+            file.write(line.to_json())
+            file.flush()
+            status = os.fstat(file.fileno())
+        self._stamp, self._length = (status.st_ino, status.st_size, status.st_mtime_ns), status.st_size
+        self._lines.append(line)
+        self._last = checkpoint.id, tree
+        self._count_stored()
+
+    def _differing(self, checkpoint: Checkpoint, tree: Tree) -> _Line:
+        """The line of a checkpoint: over the newest whole tree, or over a new one where much differs."""
+        if self._lines:
+            base = self._lines[-1].base
+            whole = self._whole_tree(base)
+            changed = {
+                path: list(entry)
+                for path, entry in tree.entries.items()
+                if (known := whole.entries.get(path)) is not entry and known != entry
+            }
+            removed = list(whole.entries.keys() - tree.entries.keys())
+            if len(changed) + len(removed) <= max(100, len(tree.entries) // 4):
+                left_out = None if tree.not_covered == whole.not_covered else tree.not_covered
+                return _Line(checkpoint, base, changed, removed, left_out)
+        base = f"{checkpoint.id:06d}.json"
+        data = {"format": FORMAT, "entries": tree.entries, "not_covered": tree.not_covered}
+        (self.folder / "trees").mkdir(mode=0o700, exist_ok=True)
+        replace_private_file(self.folder / "trees" / base, json.dumps(data, separators=(",", ":")).encode())
+        self._whole[base] = Tree(dict(tree.entries), dict(tree.not_covered))
+        return _Line(checkpoint, base, {}, [], None)
+
+    def _whole_tree(self, name: str) -> Tree:
+        if name not in self._whole:
+            try:
+                data = json.loads((self.folder / "trees" / name).read_bytes())
+                entries = {path: Entry(*values) for path, values in data["entries"].items()}
+                self._whole[name] = Tree(entries, data["not_covered"])
+            except (OSError, ValueError, KeyError, TypeError) as problem:
+                raise CheckpointError(
+                    f"{self.folder / 'trees' / name} cannot be read: {problem}"
+                ) from problem
+        return self._whole[name]
+
+    def _line(self, number: int, line: bytes) -> _Line:
+        try:
+            data = json.loads(line)
+            if data.pop("format") != FORMAT:
+                raise CheckpointError(
+                    f"{self._file} was written by another version; remove {self.folder} to begin anew"
+                )
+            parts = [data.pop(key) for key in ("base", "entries", "removed", "not_covered")]
+            conversation = data.pop("conversation")
+            checkpoint = Checkpoint(
+                **{**data, "redo": tuple(data["redo"])},
+                conversation=None if conversation is None else Conversation(**conversation),
+            )
+            return _Line(checkpoint, *parts)
+        except (ValueError, KeyError, TypeError) as problem:
+            raise CheckpointError(
+                f"{self._file}, line {number}, cannot be read; remove {self.folder} to begin anew"
+            ) from problem
+
+    # -- bounds
+
+    def _count_stored(self) -> None:
+        counter = self.folder / "stored"
+        stored = self.contents.stored
+        if stored:
+            with suppress(OSError, ValueError):
+                stored += int(counter.read_text())
+            with open(
+                counter, "w", encoding="ascii", opener=_private
+            ) as file:  # an estimate: pruning counts anew
+                file.write(str(stored))
+            self.contents.stored = 0
+        limits, oldest = self._limits, self._lines[0].checkpoint
+        too_many = len(self._lines) > limits.checkpoints
+        too_old = time.time() - oldest.time > limits.days * DAY and len(self._lines) > 1
+        if too_many or too_old or stored > limits.stored_bytes:
+            self._prune()
+
+    def _prune(self) -> None:
+        """Remove the oldest checkpoints until the limits hold with some room; the newest always stays."""
+        limits, lines = self._limits, self._lines
+        since = time.time() - limits.days * DAY
+        first = (
+            max(0, len(lines) - int(limits.checkpoints * PRUNED_TO)) if len(lines) > limits.checkpoints else 0
+        )
+        while first < len(lines) - 1 and lines[first].checkpoint.time < since:
+            first += 1
+        sizes = dict(self.contents.all())
+        needed: set[str] = set()
+        total, kept = 0, len(lines) - 1
+        for index in range(len(lines) - 1, first - 1, -1):  # newest first, while there is room
+            entries = self.tree(lines[index].checkpoint.id).entries.values()
+            more = {entry.content for entry in entries if entry.kind == "file" and entry.saved} - needed
+            total += sum(sizes.get(digest, 0) for digest in more)
+            if total > limits.stored_bytes * PRUNED_TO and index < len(lines) - 1:
+                break
+            needed |= more
+            kept = index
+        self._lines = lines[kept:]
+        replace_private_file(self._file, b"".join(line.to_json() for line in self._lines))
+        self._stamp = ()
+        bases = {line.base for line in self._lines}
+        for tree in (self.folder / "trees").iterdir():
+            if tree.name not in bases:
+                tree.unlink(missing_ok=True)
+        for digest in sizes.keys() - needed:
+            self.contents.remove(digest)
+        stored = sum(size for digest, size in sizes.items() if digest in needed)
+        replace_private_file(self.folder / "stored", str(stored).encode())
+        self._whole = {name: tree for name, tree in self._whole.items() if name in bases}
+        self.read()
+
+    def _make_folder(self) -> None:
+        if not self.folder.is_dir():
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            replace_private_file(self.folder / "workspace", os.fsencode(self._root) + b"\n")
+        status = self.folder.stat()
+        if belongs_to_another_user(status) or others_may(status, 0o077):
+            raise CheckpointError(
+                f"{self.folder} could be read by others; make it yours alone: chmod 700 {self.folder}"
+            )
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | OPEN_FLAGS, 0o600)

@@ -1,0 +1,115 @@
+"""Which paths an undo changes, and which it keeps: decided from the trees alone, before anything is touched.
+
+A path goes back to what it was at the checkpoint, or, if a person changed it since, to what the person left last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from toolcrib.checkpoints.entry import FOLDER, Entry, Tree, changed_paths
+from toolcrib.checkpoints.history import Whose
+
+__all__ = ["KEPT", "Plan", "Step", "make_plan"]
+
+KEPT = "it was changed by someone else than the run since then"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One path that changes from what it is to what it shall be; None where nothing is or shall be."""
+
+    path: str
+    have: Entry | None
+    want: Entry | None
+
+
+@dataclass(slots=True)
+class Plan:
+    """The steps of an undo, and for each path that stays as it is, why."""
+
+    steps: list[Step] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+
+
+def make_plan(trees: Sequence[Tree], then: Sequence[Whose]) -> Plan:
+    """The way from the last of the trees back to the first; `then[i]` says whose changes made tree i+1 of tree i."""
+    target, present = trees[0], trees[-1]
+    left_by_person: dict[str, int] = {}  # the last tree in which a person's change of the path shows
+    for index, whose in enumerate(then[: len(trees) - 1], 1):
+        if whose == "person":
+            left_by_person.update(
+                (path, index) for path in changed_paths(trees[index - 1].entries, trees[index].entries)
+            )
+    wanted: dict[str, Entry | None] = {}
+    for path in {*changed_paths(present.entries, target.entries), *left_by_person}:
+        wanted[path] = trees[left_by_person.get(path, 0)].entries.get(path)
+    plan = Plan()
+    for path in sorted(wanted, key=lambda path: path.count("/")):  # folders before what lies in them
+        _decide(plan, path, wanted, left_by_person, target, present)
+    changed = {step.path for step in plan.steps}
+    for folder in sorted({path.rpartition("/")[0] for path in changed} - changed):
+        entry = present.entries.get(folder)
+        if (
+            entry is not None and entry.mode & 0o300 != 0o300
+        ):  # made writable on the way: it gets its mode back
+            plan.steps.append(Step(folder, entry, entry))
+    plan.steps.sort(key=lambda step: step.path)
+    return plan
+
+
+def _decide(
+    plan: Plan,
+    path: str,
+    wanted: dict[str, Entry | None],
+    left_by_person: dict[str, int],
+    target: Tree,
+    present: Tree,
+) -> None:
+    have, want = present.entries.get(path), wanted[path]
+    if path in left_by_person and not _same(target.entries.get(path), want):
+        plan.kept[path] = KEPT
+    if _same(have, want):
+        return
+    reason = ""
+    if want is None and (why := target.why_not_covered(path)):
+        reason = f"{why}, so that it may have been there"
+    elif have is None and (why := present.why_not_covered(path)):
+        reason = why
+    elif want is None and have is not None and not have.saved:
+        reason = f"it could not be saved, so it stays: {have.reason}"
+    elif want is not None and not want.saved:
+        reason = f"it was not saved: {want.reason}"
+    elif want is not None and (above := _above_that_is_no_folder(path, wanted, present)):
+        reason = f"{above} is no folder any more"
+    if reason:
+        plan.kept[path] = reason
+        wanted[path] = have
+        return
+    if (want is None or want.kind != FOLDER) and (
+        have is not None and have.kind == FOLDER and (inside := _kept_inside(path, wanted, left_by_person))
+    ):
+        plan.kept[path] = f"{inside} in it was changed by someone else than the run"
+        wanted[path] = have
+        return
+    plan.steps.append(Step(path, have, want))
+
+
+def _same(one: Entry | None, other: Entry | None) -> bool:
+    return one is other or (one is not None and other is not None and one.value == other.value)
+
+
+def _above_that_is_no_folder(path: str, wanted: dict[str, Entry | None], present: Tree) -> str:
+    """The folder that a path is to lie in, where it will be no folder."""
+    above = path.rpartition("/")[0]
+    if not above:
+        return ""
+    entry = wanted[above] if above in wanted else present.entries.get(above)
+    return "" if entry is not None and entry.kind == FOLDER else above
+
+
+def _kept_inside(folder: str, wanted: dict[str, Entry | None], left_by_person: dict[str, int]) -> str:
+    """A path below a folder that a person left there, which keeps the folder."""
+    below = f"{folder}/"
+    return next((path for path in left_by_person if path.startswith(below) and wanted[path] is not None), "")

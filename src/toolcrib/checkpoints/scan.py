@@ -1,0 +1,320 @@
+"""Scans a workspace: every file's status is compared with the last scan, and what changed is read and stored.
+
+Folders are opened one in the other and links are never followed, so nothing outside the workspace is reached. Special
+files are not opened.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from toolcrib.checkpoints.content import ContentStore
+from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, Entry, Tree, entry_of, kind_of_mode
+from toolcrib.folder_handles import (
+    CLOEXEC,
+    DIRECTORY,
+    NOCTTY,
+    NOFOLLOW,
+    NONBLOCK,
+    FolderHandle,
+    close_handle,
+    link_target,
+    open_in,
+    open_root,
+    scanned,
+)
+from toolcrib.ignore_rules import (
+    GENERATED,
+    IGNORE_FILE,
+    MAX_IGNORE_FILE,
+    VERSION_CONTROL,
+    IgnoreFile,
+    is_ignored,
+    read_ignore_file,
+)
+
+__all__ = ["Limits", "Scanner"]
+
+# Nanoseconds. A file that changed so shortly before it was read may change again within the same tick of the clock.
+RECENT = 50_000_000
+READ = os.O_RDONLY | NOFOLLOW | NONBLOCK | NOCTTY | CLOEXEC
+TRIES = 3  # to read a file that is written meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a workspace a checkpoint covers, and how much is stored of all checkpoints of a workspace."""
+
+    file_bytes: int = 32 << 20
+    tree_bytes: int = 1 << 30
+    tree_paths: int = 50_000
+    depth: int = 100
+    checkpoints: int = 1_000
+    days: float = 14
+    stored_bytes: int = 2 << 30
+
+
+@dataclass(slots=True)
+class _Folder:
+    """A folder that is being scanned: its handle, what is left to visit, and the rules that hold in it."""
+
+    path: str
+    handle: FolderHandle
+    ignore: list[IgnoreFile]
+    inner: list[str] = field(default_factory=list)
+
+
+class Scanner:
+    """Scans one workspace again and again; with `store=None` nothing is stored, only hashed."""
+
+    def __init__(self, root: str, limits: Limits) -> None:
+        self.root = root
+        self.limits = limits
+        self._ignore_files: dict[str, tuple[tuple[int, ...], list[IgnoreFile]]] = {}
+
+    def scan(self, before: Tree, contents: ContentStore, *, save: bool = True) -> Tree:
+        """The workspace as it is now. What was covered before stays covered, whatever ignore files say now."""
+        scan = _Scan(self, before, contents, save)
+        scan.run()
+        return scan.tree
+
+    def ignore_files_of(self, parts: list[str]) -> list[IgnoreFile]:
+        """The ignore files of the folders that a path lies in, outermost first."""
+        found: list[IgnoreFile] = []
+        handle = open_root(self.root)
+        try:
+            for depth in range(len(parts)):
+                folder = "/".join(parts[:depth])
+                if depth:
+                    inner = open_in(handle, parts[depth - 1], READ | DIRECTORY)
+                    close_handle(handle)
+                    handle = inner
+                with suppress(OSError):
+                    found += self.read_ignore(folder, handle)
+        except OSError:
+            pass
+        finally:
+            close_handle(handle)
+        return found
+
+    def read_ignore(self, folder: str, handle: FolderHandle) -> list[IgnoreFile]:
+        """The rules of the .gitignore in an open folder; read again only if it changed."""
+        fd = open_in(handle, IGNORE_FILE, READ)
+        try:
+            if not isinstance(fd, int):
+                return []
+            status = os.fstat(fd)
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            known = self._ignore_files.get(folder)
+            if known is None or known[0] != stamp:
+                data = os.read(fd, MAX_IGNORE_FILE) if stat.S_ISREG(status.st_mode) else b""
+                known = self._ignore_files[folder] = (stamp, read_ignore_file(folder or ".", data))
+            return known[1]
+        finally:
+            close_handle(fd)
+
+
+class _Scan:
+    """One scan."""
+
+    def __init__(self, scanner: Scanner, before: Tree, contents: ContentStore, save: bool) -> None:
+        self.tree = Tree()
+        self._scanner = scanner
+        self._limits = scanner.limits
+        self._before = before.entries
+        self._contents = contents
+        self._save = save
+        self._bytes = 0
+
+    def run(self) -> None:
+        """Depth first, with an open handle for each folder on the way down."""
+        root = open_root(self._scanner.root)
+        path = [_Folder("", root, [])]
+        try:
+            self._list(path[0])
+            while path:
+                folder = path[-1]
+                if not folder.inner:
+                    close_handle(path.pop().handle)
+                    continue
+                name = folder.inner.pop()
+                if (inner := self._enter(folder, name, len(path))) is not None:
+                    path.append(inner)
+        finally:
+            for folder in path:
+                close_handle(folder.handle)
+
+    def _enter(self, folder: _Folder, name: str, depth: int) -> _Folder | None:
+        path = f"{folder.path}/{name}" if folder.path else name
+        if depth > self._limits.depth:
+            self.tree.not_covered[path] = f"it lies more than {self._limits.depth} folders deep"
+            return None
+        try:
+            handle = _open_folder(folder.handle, name)
+        except OSError as problem:
+            self.tree.not_covered[path] = f"it cannot be read: {problem.strerror}"
+            self._keep_what_was_below(path)
+            return None
+        inner = _Folder(path, handle, folder.ignore)
+        try:
+            self._list(inner)
+        except OSError as problem:
+            close_handle(handle)
+            self.tree.not_covered[path] = f"it cannot be read: {problem.strerror}"
+            self._keep_what_was_below(path)
+            return None
+        except BaseException:
+            close_handle(handle)
+            raise
+        return inner
+
+    def _keep_what_was_below(self, path: str) -> None:
+        """A folder that cannot be read counts as unchanged."""
+        below = f"{path}/"
+        for known, entry in self._before.items():
+            if known.startswith(below):
+                self.tree.entries[known] = entry
+
+    def _list(self, folder: _Folder) -> None:
+        """Every entry of a folder: known ones by their status, new ones by the rules."""
+        before, entries, prefix = self._before, self.tree.entries, f"{folder.path}/" if folder.path else ""
+        with scanned(folder.handle) as found:
+            listed = list(found)
+            if any(entry.name == IGNORE_FILE for entry in listed):
+                with suppress(OSError):
+                    folder.ignore = folder.ignore + self._scanner.read_ignore(folder.path, folder.handle)
+            for item in listed:
+                path = prefix + item.name
+                try:
+                    status = item.stat(follow_symlinks=False)
+                except OSError:  # removed just now
+                    continue
+                known = before.get(path)
+                if (
+                    known is not None
+                    and known.changed_ns == status.st_ctime_ns
+                    and known.mtime_ns == status.st_mtime_ns
+                    and known.size == status.st_size
+                    and known.inode == status.st_ino
+                    and stat.S_IMODE(status.st_mode) == known.mode
+                ):
+                    entries[path] = known
+                    if known.content:
+                        self._bytes += known.size
+                    if known.kind == FOLDER:
+                        folder.inner.append(item.name)
+                    continue
+                self._changed(folder, item.name, path, known, status)
+
+    def _changed(
+        self, folder: _Folder, name: str, path: str, known: Entry | None, status: os.stat_result
+    ) -> None:
+        kind = kind_of_mode(status.st_mode)
+        if known is None and (why := self._left_out(folder, name, path, kind)):
+            self.tree.not_covered[path] = why
+            return
+        if known is None and self._is_full(folder):
+            return
+        if kind == FOLDER:
+            folder.inner.append(name)
+            self.tree.entries[path] = entry_of(status)
+        elif kind == LINK:
+            target = link_target(folder.handle, name)
+            if target is not None:
+                self.tree.entries[path] = entry_of(status, content=target)
+        elif kind == FILE:
+            self.tree.entries[path] = self._file(folder.handle, name, known, status)
+        else:
+            self.tree.entries[path] = entry_of(status)
+
+    def _left_out(self, folder: _Folder, name: str, path: str, kind: str) -> str:
+        """Why a path that was not known before is not covered; "" if it is."""
+        if self._is_full(folder):
+            return ""
+        if why := why_by_name(name):
+            return why
+        if folder.ignore and name != IGNORE_FILE and is_ignored(folder.ignore, path, kind == FOLDER):
+            return IGNORED
+        return ""
+
+    def _is_full(self, folder: _Folder) -> bool:
+        """Whether there is no room for a further path; then the folder says so, once for all that is left out."""
+        limit = self._limits.tree_paths
+        if len(self.tree.entries) + len(self.tree.not_covered) < limit:
+            return False
+        self.tree.not_covered[folder.path] = f"the workspace has more than {limit:,} files"
+        return True
+
+    def _file(self, folder: FolderHandle, name: str, known: Entry | None, status: os.stat_result) -> Entry:
+        limit = self._limits
+        if status.st_size > limit.file_bytes:
+            return entry_of(status, reason=f"it is larger than {limit.file_bytes >> 20} MB")
+        if self._bytes + status.st_size > limit.tree_bytes:
+            return entry_of(status, reason=f"the workspace holds more than {limit.tree_bytes >> 20} MB")
+        self._bytes += status.st_size
+        try:
+            fd = _open_file(folder, name)
+        except OSError as problem:
+            if known is not None and known.kind == FILE and _same_content(known, status):
+                return entry_of(status, content=known.content, reason=known.reason)
+            return entry_of(status, reason=f"it cannot be read: {problem.strerror}")
+        try:
+            return self._read(fd, status)
+        except OSError as problem:
+            return entry_of(status, reason=f"it cannot be copied: {problem.strerror}")
+        finally:
+            os.close(fd)
+
+    def _read(self, fd: int, listed: os.stat_result) -> Entry:
+        """Read an open file until it was not written meanwhile; if it always is, the next scan reads it again."""
+        for _ in range(TRIES):
+            before = os.fstat(fd)
+            if not stat.S_ISREG(before.st_mode):
+                return entry_of(before)
+            if before.st_size > self._limits.file_bytes:
+                return entry_of(before, reason="it grew while it was read")
+            os.lseek(fd, 0, os.SEEK_SET)
+            started = time.time_ns()
+            if self._save:
+                digest, length = self._contents.store(fd, before.st_size)
+            else:
+                digest, length = self._contents.digest(fd)
+            after = os.fstat(fd)
+            if _stamp(before) == _stamp(after) and length == after.st_size:
+                settled = _stamp(listed)[:2] == _stamp(after)[:2] and started - after.st_ctime_ns > RECENT
+                # The status of the listing is compared with that of the next one: on Windows an open file has others.
+                return entry_of(listed if settled else after, content=digest, settled=settled)
+        return entry_of(after, content=digest, settled=False)
+
+
+IGNORED = "ignore rules leave it out"
+
+
+def why_by_name(name: str) -> str:
+    """Why folders and files of a name are never covered; "" for all others."""
+    if name in VERSION_CONTROL:
+        return "it belongs to the version control"
+    return "tools generate it" if name in GENERATED else ""
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _same_content(known: Entry, status: os.stat_result) -> bool:
+    return (known.size, known.mtime_ns, known.inode) == (status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def _open_folder(folder: FolderHandle, name: str) -> FolderHandle:
+    return open_in(folder, name, READ | DIRECTORY)
+
+
+def _open_file(folder: FolderHandle, name: str) -> int:
+    fd = open_in(folder, name, READ)
+    if isinstance(fd, int):
+        return fd
+    raise IsADirectoryError(name)

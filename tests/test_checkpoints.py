@@ -1,0 +1,369 @@
+"""Checkpoints of a workspace: what an undo puts back, what it keeps, and what it says that it cannot do."""
+
+import os
+import shutil
+import socket
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cases import each
+from toolcrib.checkpoints import CheckpointError, Checkpoints, Limits
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes, links and special files of POSIX")
+
+
+def workspace(folder: Path) -> Path:
+    """A folder with one of everything that a checkpoint covers."""
+    root = folder / "work"
+    root.mkdir()
+    (root / "a.txt").write_text("one\n")
+    (root / "run.sh").write_text("#!/bin/sh\n")
+    (root / "run.sh").chmod(0o755)
+    (root / "src" / "deep").mkdir(parents=True)
+    (root / "src" / "deep" / "b.bin").write_bytes(bytes(range(256)) * 400)  # large enough to be cloned
+    (root / "empty").mkdir()
+    (root / "link").symlink_to("a.txt")
+    (root / "out").symlink_to("/etc")
+    (root / "locked").mkdir()
+    (root / "locked" / "file").write_text("read only")
+    (root / "locked" / "file").chmod(0o444)
+    (root / "locked").chmod(0o555)
+    (root / os.fsdecode(b"\xff\xfe.txt")).write_text("no UTF-8")
+    return root
+
+
+def state(root: Path) -> dict[str, object]:
+    """Everything below a folder: kind, mode, and content or target."""
+    found: dict[str, object] = {}
+    for folder, folders, files in os.walk(root):
+        for name in folders + files:
+            path = Path(folder) / name
+            status = path.lstat()
+            mode = stat.S_IMODE(status.st_mode)
+            if path.is_symlink():
+                found[str(path.relative_to(root))] = ("link", str(path.readlink()))
+            elif stat.S_ISREG(status.st_mode):
+                found[str(path.relative_to(root))] = ("file", mode, path.read_bytes())
+            else:
+                found[str(path.relative_to(root))] = (stat.S_IFMT(status.st_mode), mode)
+    return found
+
+
+def checkpoints(root: Path, limits: Limits = Limits()) -> Checkpoints:  # noqa: B008 - frozen
+    return Checkpoints(root, store=root.parent / "store", limits=limits)
+
+
+def opened(root: Path, name: str) -> Path:
+    """A folder of the workspace, made writable as a command would."""
+    (root / name).chmod(0o755)
+    return root / name
+
+
+def folder_to_file(root: Path) -> None:
+    shutil.rmtree(root / "src")
+    (root / "src").write_text("a file now")
+
+
+def file_to_folder(root: Path) -> None:
+    (root / "a.txt").unlink()
+    (root / "a.txt").mkdir()
+    (root / "a.txt" / "inner").write_text("x")
+
+
+def same_size_and_time(root: Path) -> None:
+    before = (root / "a.txt").stat()
+    (root / "a.txt").write_text("two\n")
+    os.utime(root / "a.txt", ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def folder_for_link(root: Path) -> None:
+    (root / "out").unlink()
+    (root / "out").mkdir()
+    (root / "out" / "passwd").write_text("x")
+
+
+def link_for_folder(root: Path) -> None:
+    shutil.rmtree(root / "src")
+    (root / "src").symlink_to(root.parent / "elsewhere")
+
+
+def everything_gone(root: Path) -> None:
+    opened(root, "locked")
+    for path in root.iterdir():
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "a file changed": lambda root: (root / "a.txt").write_text("two"),
+    "a file of the same size and time": same_size_and_time,
+    "a file removed": lambda root: (root / "a.txt").unlink(),
+    "a file made": lambda root: (root / "new").write_text("new"),
+    "a file emptied": lambda root: os.truncate(root / "src/deep/b.bin", 0),
+    "a byte in a large file": lambda root: (root / "src/deep/b.bin").open("r+b").write(b"x"),
+    "a mode": lambda root: (root / "run.sh").chmod(0o600),
+    "a mode of a folder": lambda root: (root / "src").chmod(0o700),
+    "a folder shut": lambda root: (root / "src").chmod(0),
+    "a folder renamed": lambda root: (root / "src").rename(root / "lib"),
+    "a folder made": lambda root: (root / "x" / "y").mkdir(parents=True),
+    "an empty folder removed": lambda root: (root / "empty").rmdir(),
+    "a folder is a file": folder_to_file,
+    "a file is a folder": file_to_folder,
+    "a link changed": lambda root: ((root / "link").unlink(), (root / "link").symlink_to("nowhere")),
+    "a link is a file": lambda root: ((root / "link").unlink(), (root / "link").write_text("x")),
+    "a link is a folder": folder_for_link,
+    "a folder is a link out": link_for_folder,
+    "in a read-only folder": lambda root: (opened(root, "locked") / "file").unlink(),
+    "a read-only file": lambda root: (opened(root, "locked") / "file").chmod(0o600),
+    "no UTF-8": lambda root: (root / os.fsdecode(b"\xff\xfe.txt")).unlink(),
+    "everything": everything_gone,
+}
+
+
+@each("damage", DAMAGE.values(), DAMAGE.keys())
+def test_an_undo_puts_back_what_was_and_a_redo_what_the_run_did(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    root = workspace(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").write_text("kept")
+    kept = checkpoints(root)
+    before = state(root)
+    kept.take("before")
+    damage(root)
+    after = state(root)
+    assert before != after
+    kept.take("after", then="person")
+
+    undone = checkpoints(root).undo()
+    assert state(root) == before
+    assert undone.changes
+    assert undone.kept == {}
+    redone = checkpoints(root).redo()
+    assert state(root) == after
+    assert {change.path for change in redone.changes} == {change.path for change in undone.changes}
+    checkpoints(root).undo()
+    assert state(root) == before
+    assert [path.name for path in elsewhere.iterdir()] == ["kept"]
+
+
+def test_without_a_checkpoint_after_a_run_everything_since_counts_as_the_runs(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    before = state(root)
+    checkpoints(root).take("before")
+    folder_to_file(root)
+    checkpoints(root).undo()
+    assert state(root) == before
+
+
+def test_what_a_person_changed_stays_and_is_named(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    kept = checkpoints(root)
+    kept.take("before")
+    (root / "a.txt").write_text("by the run\n")
+    (root / "run.sh").write_text("by the run\n")
+    (root / "new").mkdir()
+    (root / "new" / "made").write_text("by the run\n")
+    kept.take("after", then="person")
+    (root / "a.txt").write_text("by a person\n")
+    (root / "new" / "own").write_text("by a person\n")
+
+    undone = kept.undo()
+    assert (root / "a.txt").read_text() == "by a person\n"
+    assert (root / "run.sh").read_text() == "#!/bin/sh\n"
+    assert [path.name for path in (root / "new").iterdir()] == ["own"]
+    assert undone.kept.keys() == {"a.txt", "new", "new/own"}
+
+
+def test_a_file_that_run_and_person_changed_in_turns_goes_back_to_the_persons_last_words(
+    tmp_path: Path,
+) -> None:
+    root = workspace(tmp_path)
+    kept = checkpoints(root)
+    kept.take("before")
+    (root / "a.txt").write_text("run 1\n")
+    kept.take("after", then="person")
+    (root / "a.txt").write_text("person\n")
+    kept.take("next turn")
+    (root / "a.txt").write_text("run 2\n")
+    kept.take("after", then="person")
+    undone = kept.undo(1)
+    assert (root / "a.txt").read_text() == "person\n"
+    assert "a.txt" in undone.kept
+
+
+def test_undo_goes_back_run_by_run_and_redo_forth(tmp_path: Path) -> None:
+    from toolcrib.checkpoints import Conversation
+
+    root = workspace(tmp_path)
+    states = [state(root)]
+    for number in range(3):
+        kept = checkpoints(root)
+        kept.take("turn", conversation=Conversation(f"run{number}", 1))
+        (root / f"file{number}").write_text("x")
+        kept.take("after", then="person")
+        kept.take("turn", conversation=Conversation(f"run{number}", 3))
+        (root / "a.txt").write_text(f"{number}")
+        kept.take("after", then="person")
+        states.append(state(root))
+    for number in (2, 1, 0):
+        assert checkpoints(root).undo().to.run == f"run{number}"
+        assert state(root) == states[number]
+    with pytest.raises(CheckpointError, match="nothing to undo"):
+        checkpoints(root).undo()
+    for number in (1, 2, 3):
+        checkpoints(root).redo()
+        assert state(root) == states[number]
+    with pytest.raises(CheckpointError, match="nothing to redo"):
+        checkpoints(root).redo()
+
+
+def test_what_is_not_covered_is_said_and_left_alone(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    (root / ".gitignore").write_text("*.log\n/build/\n")
+    for name in ("build", "node_modules", ".git"):
+        (root / name).mkdir()
+        (root / name / "inner").write_text("x")
+    (root / "x.log").write_text("x")
+    (root / "large").write_bytes(bytes(2_000))
+    os.mkfifo(root / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(root / "socket"))
+    kept = checkpoints(root, Limits(file_bytes=1_000_000))
+    small = checkpoints(root, Limits(file_bytes=1_000))
+    kept.take("before")
+    assert kept.not_covered().keys() == {"build", "node_modules", ".git", "x.log", "pipe", "socket"}
+    for path, reason in {
+        "build": "ignore rules leave it out",
+        "build/deep/new": "ignore rules leave it out",
+        "src/y.log": "ignore rules leave it out",
+        ".git/config": "it belongs to the version control",
+        "src/node_modules/x": "tools generate it",
+        "pipe": "it is no file, folder or link, but a special file",
+        "../other": "it lies outside of the workspace",
+        "out/passwd": "it lies outside of the workspace",
+        "/etc/passwd": "it lies outside of the workspace",
+        "a.txt": None,
+        "out": None,
+        "new/folder/file": None,
+        str(root / "src"): None,
+        ".": None,
+    }.items():
+        assert kept.covers(path) == reason, path
+    assert small.covers("large") == "it is larger than 0 MB"
+    shutil.rmtree(root / "node_modules")
+    (root / "build" / "inner").write_text("changed")
+    (root / "a.txt").unlink()
+    assert [change.path for change in kept.undo().changes] == ["a.txt"]
+    assert (root / "build" / "inner").read_text() == "changed"
+    assert not (root / "node_modules").exists()
+
+
+def test_a_new_ignore_file_takes_nothing_from_what_is_covered(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    before = state(root)
+    kept = checkpoints(root)
+    kept.take("before")
+    (root / ".gitignore").write_text("*\n")
+    kept.take("after a turn")
+    opened(root, "locked")
+    shutil.rmtree(root / "src")
+    (root / "a.txt").write_text("changed")
+    assert kept.covers("a.txt") is None
+    kept.undo(1)
+    assert state(root) == before
+
+
+def test_what_was_ignored_once_is_not_removed_when_it_is_covered_later(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    (root / ".gitignore").write_text("build/\n")
+    (root / "build").mkdir()
+    (root / "build" / "mine").write_text("mine")
+    kept = checkpoints(root)
+    kept.take("before")
+    (root / ".gitignore").unlink()
+    kept.take("after", then="person")
+    undone = kept.undo()
+    assert (root / "build" / "mine").read_text() == "mine"
+    assert "build" in undone.kept
+
+
+def test_what_cannot_be_saved_is_set_aside_not_lost(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    kept = checkpoints(root, Limits(file_bytes=200_000))
+    kept.take("before")
+    (root / "a.txt").write_bytes(b"x" * 300_000)
+    (root / "new").write_bytes(b"y" * 300_000)
+    (root / "run.sh").unlink()
+    os.mkfifo(root / "run.sh")
+    undone = kept.undo()
+    assert (root / "a.txt").read_text() == "one\n"
+    assert (root / "run.sh").read_text() == "#!/bin/sh\n"
+    assert (root / undone.aside["a.txt"]).stat().st_size == 300_000
+    assert stat.S_ISFIFO((root / undone.aside["run.sh"]).stat().st_mode)
+    assert "could not be saved" in undone.kept["new"]
+
+
+def test_the_store_lies_outside_and_belongs_to_its_user_alone(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    with pytest.raises(CheckpointError, match="outside of the workspace"):
+        Checkpoints(root, store=root / "store")
+    with pytest.raises(CheckpointError, match="a folder that exists"):
+        Checkpoints(root / "nothing", store=tmp_path / "store")
+    kept = checkpoints(root)
+    kept.take("before")
+    for folder, folders, files in os.walk(tmp_path / "store"):
+        for name in folders + files:
+            assert (Path(folder) / name).stat().st_mode & 0o077 == 0, name
+    kept.folder.chmod(0o755)
+    with pytest.raises(CheckpointError, match="read by others"):
+        kept.take("again")
+
+
+def test_old_checkpoints_are_removed_with_what_only_they_need(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    limits = Limits(stored_bytes=400_000)
+    for number in range(12):  # more than 400,000 bytes
+        kept = checkpoints(root, limits)
+        (root / "large").write_bytes(os.urandom(50_000))
+        kept.take(f"{number}")
+    listed = kept.list()
+    assert 2 <= len(listed) < 12
+    stored = sum(path.stat().st_size for path in (kept.folder / "content").rglob("*") if path.is_file())
+    assert stored <= 450_000
+    was = (root / "large").read_bytes()
+    (root / "large").unlink()
+    kept.undo()
+    assert (root / "large").read_bytes() == was
+    with pytest.raises(CheckpointError, match="there is no checkpoint 1; there are"):
+        kept.undo(1)
+
+
+def test_a_damaged_copy_is_never_written_back(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    kept = checkpoints(root)
+    kept.take("before")
+    for copy in (kept.folder / "content").rglob("*"):
+        if copy.is_file() and copy.read_bytes() == b"one\n":
+            copy.write_bytes(b"0ne\n")
+    (root / "a.txt").write_text("changed")
+    (root / "run.sh").unlink()
+    undone = kept.undo()
+    assert (root / "a.txt").read_text() == "changed"
+    assert "damaged" in undone.kept["a.txt"]
+    assert (root / "run.sh").exists()
+
+
+def test_a_history_that_was_cut_off_is_read_to_its_last_whole_line(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    checkpoints(root).take("before")
+    file = checkpoints(root).folder / "checkpoints.jsonl"
+    file.write_bytes(file.read_bytes() + b'{"format": 1, "id"')
+    (root / "a.txt").write_text("changed")
+    kept = checkpoints(root)
+    assert kept.take("after").id == 2
+    assert [one.id for one in checkpoints(root).list()] == [1, 2]

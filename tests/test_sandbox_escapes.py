@@ -32,10 +32,13 @@ ESCAPED = "escaped"
 HERE = Path(__file__).parent / "escape"
 USER = 54_322  # an id that nobody has; no account is needed for a process to run as it
 ROWS = [
-    (backend, who)
+    (backend, who, start)
     for who in ("user", "root")
-    for backend in ("landlock", "bubblewrap", "bubblewrap+landlock")
-]
+    for backend, start in (
+        ("landlock", "cold"), ("bubblewrap", "cold"), ("bubblewrap+landlock", "cold"), ("landlock", "warm"),
+        ("bubblewrap", "warm"),
+    )
+]  # fmt: skip
 
 # What nobody can do without being root, with no sandbox at all.
 FOR_ROOT = {
@@ -51,7 +54,7 @@ OF_SOME_KERNELS = {
     "open_vsock_socket", "set_up_io_uring", "handle_page_faults", "type_into_the_terminal", "load_bpf",
     "measure_others",
     "make_user_namespace", "clone_into_new_namespaces", "connect_to_this_machine_by_ipv6", "set_attribute_outside",
-    "trace_parent", "read_parents_memory", "take_parents_descriptor", "open_kernel_setting_below_sys", "use_key_store",
+    "trace_parent", "read_parents_memory", "take_parents_descriptor", "take_descriptor_of_launcher", "open_kernel_setting_below_sys", "use_key_store",
     "open_by_handle", "open_system_request", "open_disk", "open_module_loader", "register_binary_format",
     "open_event_helper", "open_event_of_a_device", "leave_control_group", "open_release_agent", "make_control_group",
     "open_kernel_memory", "read_kernel_log", "open_kernel_log", "open_ping_socket", "open_cipher_socket",
@@ -84,7 +87,7 @@ def missing(words: str) -> None:
 
 
 @cache
-def results(backend: str, who: str) -> dict[str, Any]:
+def results(backend: str, who: str, start: str) -> dict[str, Any]:
     """Run the attempts once, where other users can get to, outside what sandboxes hide anyway."""
     place = Path(tempfile.mkdtemp(prefix="toolcrib-escape-", dir="/var/lib" if os.geteuid() == 0 else None))
     try:
@@ -109,7 +112,7 @@ def results(backend: str, who: str) -> dict[str, Any]:
                 os.chown(path, USER, USER)
         python = python_for(bool(other))
         done = subprocess.run(
-            [python, "-B", str(lib / "escape" / "driver.py"), backend, str(place)],
+            [python, "-B", str(lib / "escape" / "driver.py"), backend, str(place), start],
             cwd="/",
             env={
                 "PATH": "/usr/bin:/bin",
@@ -150,7 +153,7 @@ def python_for(other: bool) -> str:
     return ""
 
 
-def row(backend: str, who: str) -> dict[str, Any]:
+def row(backend: str, who: str, start: str) -> dict[str, Any]:
     if who == "root" and os.geteuid() != 0:
         pytest.skip("escapes as root can be tried by root only")
     if who == "user" and os.geteuid() == 0 and not python_for(True):
@@ -159,7 +162,7 @@ def row(backend: str, who: str) -> dict[str, Any]:
         (known,) = (known for known in ORDER if known.name == backend.partition("+")[0])
         if problem := why_not_working(known):
             missing(f"{backend} does not work here: {problem}")
-    found = results(backend, who)
+    found = results(backend, who, start)
     assert "problem" not in found, found["problem"]
     return found
 
@@ -170,7 +173,7 @@ def escaped(found: dict[str, Any]) -> set[str]:
 
 @pytest.mark.parametrize("who", ["user", "root"])
 def test_without_a_sandbox_every_attempt_succeeds(who: str) -> None:
-    found = row("none", who)
+    found = row("none", who, "cold")
     failed = {name: how for name, how in found["attempts"].items() if how != ESCAPED}
     excused = OF_SOME_KERNELS | (FOR_ROOT if who == "user" else set())
     assert {name: how for name, how in failed.items() if name not in excused} == {}
@@ -178,16 +181,16 @@ def test_without_a_sandbox_every_attempt_succeeds(who: str) -> None:
     assert len(escaped(found)) >= (85 if who == "user" else 105)
 
 
-@pytest.mark.parametrize(("backend", "who"), ROWS)
-def test_no_attempt_gets_out(backend: str, who: str) -> None:
-    found = row(backend, who)
+@pytest.mark.parametrize(("backend", "who", "start"), ROWS)
+def test_no_attempt_gets_out(backend: str, who: str, start: str) -> None:
+    found = row(backend, who, start)
     known = {**OPEN[backend], **(OPEN_FOR_ROOT if who == "root" else {})}
     assert escaped(found) == set(known), found["attempts"]
 
 
-@pytest.mark.parametrize(("backend", "who"), ROWS)
-def test_what_commands_need_works(backend: str, who: str) -> None:
-    found = row(backend, who)
+@pytest.mark.parametrize(("backend", "who", "start"), ROWS)
+def test_what_commands_need_works(backend: str, who: str, start: str) -> None:
+    found = row(backend, who, start)
     assert {name: how for name, how in found["abilities"].items() if how != ESCAPED} == {}
 
 

@@ -1,14 +1,16 @@
 # ruff: noqa: PTH101, PTH102, PTH103, PTH108, PTH109, PTH114, PTH116, PTH123, PTH208 - paths are text and descriptors here
 """Sets the stage outside, runs the attempts under one back end, and looks what became of them outside.
 
-    python driver.py BACKEND BASE      prints JSON: {"attempts": {...}, "abilities": {...}}
+    python driver.py BACKEND BASE START      prints JSON: {"attempts": {...}, "abilities": {...}}
 
-Stands alone but for `toolcrib.command.sandbox` and `attempts`, so that it can be run as another user. Only loopback is
-listened on; the processes that attempts are made against are its own.
+START is "cold" or "warm": by a launcher of its own, or by the warm one. Stands alone but for `toolcrib.command.sandbox`
+and `attempts`, so that it can be run as another user. Only loopback is listened on; the processes that attempts are
+made against are its own.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import fcntl
 import json
@@ -22,9 +24,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import IO, Any
 
-from toolcrib.command.sandbox import Bubblewrap, Landlock, Limits, NoSandbox, Sandbox, environment
+from toolcrib.command.sandbox import Bubblewrap, Landlock, Launch, Limits, NoSandbox, Sandbox, environment
+from toolcrib.command.sandbox.process.warm_launcher import start_warm
 
 ESCAPED = "escaped"
 MARKER = "ESCAPE_MARKER"
@@ -319,33 +322,22 @@ def _text(path: str) -> str:
         return ""
 
 
-def run(backend: str, base: str) -> dict[str, Any]:
+def run(backend: str, base: str, start: str) -> dict[str, Any]:
     stage = Stage(base)
     try:
         sandbox = BACKENDS[backend](stage.ws, stage.home)
         env = dict(os.environ) if backend == "none" else environment(os.environ)
-        argv = [sys.executable, "-I", "-S", "-c", START, f"{base}/lib", json.dumps(stage.given())]
+        launcher = asyncio.run(_start_warm_launcher()) if start == "warm" else os.getpid()
+        given = json.dumps({**stage.given(), "launcher": launcher})
+        argv = [sys.executable, "-I", "-S", "-c", START, f"{base}/lib", given]
         with sandbox.launch(argv, cwd=stage.ws, env=env) as launch:
-            process = subprocess.Popen(
-                launch.argv, env=launch.env, cwd=launch.cwd, pass_fds=launch.pass_fds, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
-            launch.started()
-            # Not until the end of the output: who outlives the command may hold it.
-            said = b""
-            assert process.stdout is not None
-            while line := process.stdout.readline():
-                said += line
-                if line.startswith(b"@@"):
-                    break
-            process.wait(timeout=30)
-            process.stdout.close()
+            code, said = asyncio.run(_warm(launch)) if start == "warm" else _cold(launch)
         time.sleep(1.2)
         found = said.decode("utf-8", "replace").rpartition("@@")[2]
         try:
             results: dict[str, Any] = json.loads(found)
         except ValueError:
-            return {"problem": f"exit code {process.returncode}: {said[-2000:].decode('utf-8', 'replace')}"}
+            return {"problem": f"exit code {code}: {said[-2000:].decode('utf-8', 'replace')}"}
         for name, happened in stage.effects().items():
             said_so = results["attempts"][name]
             results["attempts"][name] = ESCAPED if happened else said_so.replace(ESCAPED, "no effect outside")
@@ -354,7 +346,55 @@ def run(backend: str, base: str) -> dict[str, Any]:
         stage.close()
 
 
+async def _start_warm_launcher() -> int:
+    """Starts the warm launcher by a first command; returns its process id."""
+    none = subprocess.DEVNULL
+    with NoSandbox().launch(["/bin/true"], cwd="/", env={}) as launch:
+        process = await start_warm(
+            launch.argv, cwd="/", env={}, streams=(none, none, none), pass_fds=launch.pass_fds
+        )
+        assert process is not None
+        await process.wait()
+    children = _text(f"/proc/self/task/{os.getpid()}/children").split()
+    return next(int(pid) for pid in children if "start.py" in _text(f"/proc/{pid}/cmdline"))
+
+
+def _cold(launch: Launch) -> tuple[int, bytes]:
+    process = subprocess.Popen(
+        launch.argv, env=launch.env, cwd=launch.cwd, pass_fds=launch.pass_fds, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    launch.started()
+    assert process.stdout is not None
+    with process.stdout as output:
+        said = _answer(output)
+        return process.wait(timeout=30), said
+
+
+async def _warm(launch: Launch) -> tuple[int, bytes]:
+    reading, writing = os.pipe()
+    process = await start_warm(
+        launch.argv, cwd=launch.cwd, env=launch.env, streams=(subprocess.DEVNULL, writing, writing),
+        pass_fds=launch.pass_fds,
+    )  # fmt: skip
+    assert process is not None
+    os.close(writing)
+    launch.started()
+    said = await asyncio.to_thread(_answer, os.fdopen(reading, "rb"))
+    return await asyncio.wait_for(process.wait(), 30), said
+
+
+def _answer(output: IO[bytes]) -> bytes:
+    """What the command wrote; not until the end of the output, because who outlives the command may hold it."""
+    said = b""
+    while line := output.readline():
+        said += line
+        if line.startswith(b"@@"):
+            break
+    return said
+
+
 if __name__ == "__main__":
     os.chdir(sys.argv[2])
     os.environ["HOME"] = f"{sys.argv[2]}/home"
-    sys.stdout.write(json.dumps(run(sys.argv[1], sys.argv[2])))
+    sys.stdout.write(json.dumps(run(*sys.argv[1:])))

@@ -97,6 +97,25 @@ def take_parents_descriptor() -> None:
 
 
 @attempt
+def take_descriptor_of_launcher() -> None:
+    """Over one of them, the launcher takes requests to start commands that nothing confines."""
+    pidfd = call(434, 434, ctypes.c_int(GIVEN["launcher"]), ctypes.c_uint(0))
+    for number in range(3, 63):
+        try:
+            os.close(call(438, 438, ctypes.c_int(pidfd), ctypes.c_int(number), ctypes.c_uint(0)))
+            return
+        except OSError as problem:
+            if problem.errno != errno.EBADF:
+                raise
+    raise OSError(errno.EBADF, "no descriptor")
+
+
+@attempt
+def open_memory_of_launcher() -> None:
+    os.close(os.open(f"/proc/{GIVEN['launcher']}/mem", os.O_RDONLY))
+
+
+@attempt
 def signal_parent() -> None:
     os.kill(PARENT, 0)
 

@@ -11,10 +11,9 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    import asyncio
+from toolcrib.command.sandbox.process.warm_launcher import start_warm
 
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 STUCK = 5.0  # seconds after which a killed process that does not end is left to the system
@@ -24,6 +23,18 @@ PROC = Path("/proc")
 STARTED = 19  # position of the start time in /proc/PID/stat, counted from the state
 
 
+class Leader(Protocol):
+    """A started process: one of asyncio's, or a `WarmProcess`."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    async def wait(self) -> int: ...
+
+
 async def start_process(
     argv: Sequence[str],
     *,
@@ -31,7 +42,7 @@ async def start_process(
     env: Mapping[str, str],
     streams: tuple[int, int, int],
     pass_fds: Sequence[int] = (),
-) -> tuple[asyncio.subprocess.Process, BaseException | None]:
+) -> tuple[Leader, BaseException | None]:
     """Starts a process in a session of its own; returns it, and the cancellation of the calling task if there was one.
 
     A process that is being started can be neither ended nor waited for, so a cancelled task still starts it, and the
@@ -39,18 +50,7 @@ async def start_process(
     """
     import asyncio
 
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            *argv,
-            stdin=streams[0],
-            stdout=streams[1],
-            stderr=streams[2],
-            cwd=cwd,
-            env=env,
-            start_new_session=True,
-            pass_fds=pass_fds,
-        )
-    )
+    starting = asyncio.ensure_future(_start(argv, cwd=cwd, env=env, streams=streams, pass_fds=pass_fds))
     cancelled: BaseException | None = None
     while not starting.done():
         try:
@@ -60,6 +60,31 @@ async def start_process(
     if cancelled is not None and starting.exception() is not None:
         raise cancelled
     return starting.result(), cancelled
+
+
+async def _start(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    streams: tuple[int, int, int],
+    pass_fds: Sequence[int],
+) -> Leader:
+    warm = await start_warm(argv, cwd=cwd, env=env, streams=streams, pass_fds=pass_fds)
+    if warm is not None:
+        return warm
+    import asyncio
+
+    return await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=streams[0],
+        stdout=streams[1],
+        stderr=streams[2],
+        cwd=cwd,
+        env=env,
+        start_new_session=True,
+        pass_fds=pass_fds,
+    )
 
 
 class ProcessTree:
@@ -189,7 +214,7 @@ def _all_processes() -> list[int]:
     return [pid for pid in pids if pid != os.getpid()]
 
 
-async def end_all(leader: asyncio.subprocess.Process, tree: ProcessTree, grace: float) -> None:
+async def end_all(leader: Leader, tree: ProcessTree, grace: float) -> None:
     """Sends SIGTERM to the whole tree, and SIGKILL to what is left after `grace` seconds."""
     import asyncio
 

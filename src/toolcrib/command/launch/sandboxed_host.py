@@ -23,6 +23,7 @@ from toolcrib.command.launch.plan_runner import run_plan
 from toolcrib.command.launch.process import DRAIN, ProcessOutcome
 from toolcrib.command.launch.process_tree import (
     MARK,
+    Leader,
     ProcessTree,
     end_all,
     end_leftovers,
@@ -238,9 +239,7 @@ class SandboxedProcess:
 
     __slots__ = ("ending", "host", "launch", "process", "tree")
 
-    def __init__(
-        self, host: SandboxedHost, process: asyncio.subprocess.Process, launch: Launch, mark: str
-    ) -> None:
+    def __init__(self, host: SandboxedHost, process: Leader, launch: Launch, mark: str) -> None:
         self.host = host
         self.process = process
         self.launch = launch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import marshal
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from toolcrib.command.sandbox.files.own_files import python
 from toolcrib.command.sandbox.interface import Launch
 
-LAUNCHER = str(Path(__file__).with_name("launcher.py"))
+START = str(Path(__file__).with_name("start.py"))
 LandlockRules = tuple[tuple[int, int, int], list[tuple[str, int]], int]
 
 
@@ -52,23 +53,34 @@ class Instructions:
         if self.supervised:
             self.application = _own_pidfd(launch)
         fields: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        return [python(), "-I", "-S", LAUNCHER, str(inherited_data(launch, marshal.dumps(fields)))]
+        return launcher_argv(str(inherited_data(launch, marshal.dumps(fields))))
+
+
+def launcher_argv(*arguments: str) -> list[str]:
+    return [python(), "-I", "-S", START, *arguments]
+
+
+def instructions_in(argv: Sequence[str]) -> int | None:
+    """The descriptor of the instructions, if a command line is the launcher's; else None."""
+    return int(argv[-1]) if list(argv[:-1]) == launcher_argv() else None
 
 
 def _own_pidfd(launch: Launch) -> int | None:
     """A descriptor that tells the launched process when this one has ended; None where the system has no such thing."""
+    fd = own_pidfd()
+    if fd is not None:
+        launch.inherited.append(fd)
+    return fd
+
+
+def own_pidfd() -> int | None:
     try:
-        fd = os.pidfd_open(os.getpid())
+        return os.pidfd_open(os.getpid())
     except OSError as problem:
-        if problem.errno in (
-            errno.ENOSYS,
-            errno.EPERM,
-            errno.EINVAL,
-        ):  # an old kernel, or a container's filter
+        # an old kernel, or a container's filter
+        if problem.errno in (errno.ENOSYS, errno.EPERM, errno.EINVAL):
             return None
         raise
-    launch.inherited.append(fd)
-    return fd
 
 
 def inherited_data(launch: Launch, data: bytes) -> int:

@@ -1,4 +1,4 @@
-"""The launcher: a small process that confines itself and then becomes the command. `python -I -S launcher.py FD`.
+"""The launcher: a small process that confines itself and then becomes the command. `python -I -S start.py FD`.
 
 FD holds the `Instructions`. Whatever has to happen between fork and exec happens here, in a process of its own, and not
 in an application that has threads. Exit code 125 is the launcher's own and means that the command was not started.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import marshal
 import os
-import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def main(fd: int) -> NoReturn:
             _end(_supervised(given))
         become(given)
     except OSError as problem:
-        _fail(f"the sandbox could not be set up: {problem}")
+        fail(f"the sandbox could not be set up: {problem}")
 
 
 def _supervised(given: dict[str, Any]) -> int:
@@ -54,15 +53,15 @@ def become(given: dict[str, Any]) -> NoReturn:
     try:
         _confine(given)
     except OSError as problem:
-        _fail(f"the sandbox could not be set up: {problem}")
+        fail(f"the sandbox could not be set up: {problem}")
     argv: list[str] = given["exec"]
     _default_signals()
     try:
         os.execvpe(argv[0], argv, {**os.environ, **given["env"]})
     except FileNotFoundError:
-        _fail(f"{argv[0]}: command not found", NOT_FOUND)
+        fail(f"{argv[0]}: command not found", NOT_FOUND)
     except OSError as problem:
-        _fail(f"{argv[0]}: {problem.strerror}", NOT_EXECUTABLE)
+        fail(f"{argv[0]}: {problem.strerror}", NOT_EXECUTABLE)
 
 
 def _default_signals() -> None:
@@ -116,25 +115,6 @@ def _end(code: int) -> NoReturn:
     os._exit(code if code >= 0 else 128 - code)
 
 
-def _fail(words: str, code: int = FAILED) -> NoReturn:
+def fail(words: str, code: int = FAILED) -> NoReturn:
     os.write(2, f"toolcrib: {words}\n".encode())
     os._exit(code)
-
-
-def _find_siblings() -> None:
-    """Makes the sandbox's modules importable without running the `__init__` of their packages, which load much more."""
-    from types import ModuleType
-
-    names = ["toolcrib", "command", "sandbox", "process"]
-    folder = os.path.dirname(os.path.abspath(__file__))
-    while names:
-        package = ModuleType(".".join(names))
-        package.__path__ = [folder]
-        sys.modules[package.__name__] = package
-        names.pop()
-        folder = os.path.dirname(folder)
-
-
-if __name__ == "__main__":
-    _find_siblings()
-    main(int(sys.argv[1]))

@@ -18,6 +18,7 @@ __all__ = [
     "locked",
     "others_may",
     "replace_private_file",
+    "state_folder",
     "write_new_private_file",
 ]
 
@@ -30,6 +31,11 @@ OPEN_FLAGS = (
     | getattr(os, "O_BINARY", 0)
 )
 LOCK_AT = 1 << 40  # where Windows locks a byte: behind any content, because a locked byte cannot be read
+
+
+def state_folder() -> Path:
+    """The folder of what outlasts a run, in the user's home. RuntimeError if there is no home."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "toolcrib"
 
 
 def belongs_to_another_user(status: os.stat_result) -> bool:

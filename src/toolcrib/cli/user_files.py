@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.cli.console import Problem, say
+from toolcrib.private_files import state_folder
 
 if TYPE_CHECKING:
     from toolcrib.audit import AuditLog
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 def config_folder() -> Path:
     """The folder of the user's settings."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "toolcrib"
-
-
-def state_folder() -> Path:
-    """The folder of files that outlast a run."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "toolcrib"
 
 
 def rules_file(named: Path | None) -> RuleFile | None:

@@ -3,6 +3,7 @@
 1. Where each name leads is looked up, its folder is opened, and the version that the change expects is compared.
 2. New contents are written beside their targets, on disk; of what is replaced or removed, a link is kept beside it.
 3. Each step is one rename or removal in an open folder. If a step fails, those before it are taken back.
+   `change_journal` says what holds if the process is killed.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from toolcrib.tools.backends.protocol import (
     permit_all,
     version_of,
 )
+from toolcrib.tools.change_journal import BACK, FORWARD, ChangeJournal, JournalStep
 from toolcrib.tools.workspace_paths import (
     FileVersion,
     WorkspacePath,
@@ -91,8 +93,9 @@ class FileStep:
 class ChangeSet:
     """The changes of one `Workspace.apply`."""
 
-    def __init__(self, workspace: ConfinedFolder, permits: Permits) -> None:
+    def __init__(self, workspace: ConfinedFolder, journal: ChangeJournal, permits: Permits) -> None:
         self.workspace = workspace
+        self.journal = journal
         self.permits = permits
         self.steps: list[FileStep] = []
         self.folders_made: list[tuple[FolderHandle, str]] = []
@@ -102,8 +105,9 @@ class ChangeSet:
         try:
             new = [self._plan(change) for change in changes]
             self._prepare(changes)
-            self._verify_again()
-            self._commit()
+            with self.journal.exclusively() as noted:
+                self._verify_again()
+                self._commit(noted=noted and len(self.steps) > 1)
         except BaseException:
             for step in self.steps:
                 for name in filter(None, (step.prepared, step.backup)):
@@ -277,10 +281,15 @@ class ChangeSet:
 
     # Committing.
 
-    def _commit(self) -> None:
+    def _commit(self, *, noted: bool) -> None:
+        """Makes the steps, or takes back those that were made."""
+        ordered = sorted(self.steps, key=lambda step: not step.prepared)
+        notes = [_note(step) for step in ordered] if noted else []
+        if noted:
+            self.journal.write(FORWARD, notes)
         done: list[FileStep] = []
         try:
-            for step in sorted(self.steps, key=lambda step: not step.prepared):
+            for step in ordered:
                 with self._words(step):
                     if step.prepared:
                         rename_in(step.folder, step.prepared, step.name)
@@ -289,12 +298,16 @@ class ChangeSet:
                         remove_in(step.folder, step.name)
                 done.append(step)
         except BaseException:
+            if noted:
+                self.journal.write(BACK, notes)
             for step in reversed(done):
                 if step.backup:
                     rename_in(step.folder, step.backup, step.name)
                     step.backup = ""
                 else:
                     remove_in(step.folder, step.name)
+            if noted:
+                self.journal.remove()
             raise
         for step in self.steps:
             if step.backup:
@@ -302,6 +315,19 @@ class ChangeSet:
                     remove_in(step.folder, step.backup)
         for step in self.steps:
             sync_folder(step.folder)
+        if noted:
+            self.journal.remove()
+
+
+def _note(step: FileStep) -> JournalStep:
+    return JournalStep(
+        posixpath.dirname(step.path) or ".",
+        step.name,
+        step.prepared,
+        step.backup,
+        file_version(step.folder, step.prepared) if step.prepared else None,
+        None if step.old is None else FileVersion.of(step.old),
+    )
 
 
 def _temporary() -> str:

@@ -40,6 +40,7 @@ from toolcrib.tools.backends.protocol import (
     Permits,
     permit_all,
 )
+from toolcrib.tools.change_journal import ChangeJournal
 from toolcrib.tools.confined_open import LOOK, below, open_beneath, real_beneath
 from toolcrib.tools.local_changes import ChangeSet
 from toolcrib.tools.workspace_paths import (
@@ -90,6 +91,8 @@ class Workspace:
         self.portable = portable
         # Reading, changing and replacing a file is one step for all tools of this workspace.
         self.writing = threading.RLock()
+        self._journal = ChangeJournal(self.root.path)
+        self._finish_changes()
 
     def __repr__(self) -> str:
         return f"Workspace({self.root.path!r})"
@@ -312,7 +315,17 @@ class Workspace:
     def apply(self, changes: Sequence[Change], permits: Permits = permit_all) -> tuple[bool, ...]:
         """Makes all changes or none; `local_changes` says how."""
         with self.writing:
-            return ChangeSet(self, permits).make(changes)
+            self._finish_changes()
+            return ChangeSet(self, self._journal, permits).make(changes)
+
+    def _finish_changes(self) -> None:
+        """Finishes a change set of a process that was killed in the middle."""
+        if self._journal.exists() and not self.read_only:
+            with self._journal.exclusively():
+                self._journal.finish(self._open_for_finishing)
+
+    def _open_for_finishing(self, folder: str) -> FolderHandle:
+        return self.open_itself(WorkspacePath(self.root, folder, folder), os.O_RDONLY | DIRECTORY)
 
     def doubt(self, accesses: Iterable[Access]) -> Doubt | None:
         """Why a person should look at changes of these paths, whatever the rules say."""

@@ -21,7 +21,6 @@ from toolcrib.cli.user_files import (
     audit_log,
     config_folder,
     rules_file,
-    state_folder,
     stored_secrets,
     trust_store,
 )
@@ -30,6 +29,7 @@ from toolcrib.command.sandbox import SandboxError, choose, warnings
 from toolcrib.errors import ToolcribError
 from toolcrib.models.providers import ALIASES, PROVIDERS
 from toolcrib.models.resolve import resolve_model
+from toolcrib.private_files import state_folder
 from toolcrib.rules.trust import PLACE, project_rules
 from toolcrib.visible import escape_invisible, on_one_line
 

@@ -1,0 +1,127 @@
+"""The note of a change set that is being made, so that one that was killed in the middle is finished later.
+
+It lies in the user's state folder, where neither the files of a project nor a sandboxed command can write one. Each
+file of the set is old or new at any moment. The next use of the workspace finishes the set, or if it was being taken
+back, finishes that; a file that somebody changed in between stays as they left it. Where the state folder cannot be
+written, there is no note: then a killed set of several files stays as it is, each file old or new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from toolcrib.folder_handles import FolderHandle, close_handle, remove_in, rename_in, sync_folder
+from toolcrib.private_files import OPEN_FLAGS, locked, replace_private_file, state_folder
+from toolcrib.tools.workspace_paths import FileVersion, file_version
+
+FORMAT = 1
+FORWARD, BACK = "forward", "back"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalStep:
+    """One name: its folder and name, the names of its new content and of what was there, and the versions of both."""
+
+    folder: str
+    name: str
+    prepared: str
+    backup: str
+    new: FileVersion | None
+    old: FileVersion | None
+
+
+class ChangeJournal:
+    """The note of one workspace."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._known: Path | None = None
+
+    @property
+    def _path(self) -> Path:
+        if self._known is None:
+            name = hashlib.sha256(os.fsencode(self._root)).hexdigest()[:32]
+            self._known = state_folder() / "changes" / f"{name}.json"
+        return self._known
+
+    @contextmanager
+    def exclusively(self) -> Generator[bool]:
+        """Held while names are changed, so that no other process of this user does so. False if that is impossible."""
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fd = os.open(self._path.with_name("lock"), os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
+        except (OSError, RuntimeError):  # no home, or one that cannot be written
+            yield False
+            return
+        try:
+            with locked(fd):
+                yield True
+        finally:
+            os.close(fd)
+
+    def write(self, direction: str, steps: Sequence[JournalStep]) -> None:
+        """Notes what is being done. Raises OSError."""
+        note = {"format": FORMAT, "direction": direction, "steps": [asdict(step) for step in steps]}
+        replace_private_file(self._path, json.dumps(note).encode())
+
+    def remove(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+    def exists(self) -> bool:
+        try:
+            return self._path.exists()
+        except (OSError, RuntimeError):
+            return False
+
+    def finish(self, open_folder: Callable[[str], FolderHandle]) -> None:
+        """Finishes what is noted, whoever was killed; to be called while it is held exclusively."""
+        try:
+            note = json.loads(self._path.read_bytes())
+            steps = [_step(saved) for saved in note["steps"]] if note["format"] == FORMAT else []
+        except FileNotFoundError:
+            return
+        except (ValueError, KeyError, TypeError):  # of another version
+            self.remove()
+            return
+        for step in steps:
+            with suppress(OSError):
+                folder = open_folder(step.folder)
+                try:
+                    (_forward if note["direction"] == FORWARD else _back)(folder, step)
+                    for left in filter(None, (step.prepared, step.backup)):
+                        with suppress(OSError):
+                            remove_in(folder, left)
+                    sync_folder(folder)
+                finally:
+                    close_handle(folder)
+        self.remove()
+
+
+def _forward(folder: FolderHandle, step: JournalStep) -> None:
+    if file_version(folder, step.name) != step.old:
+        return  # done already, or changed by somebody else
+    if not step.prepared:
+        remove_in(folder, step.name)
+    elif file_version(folder, step.prepared) == step.new:
+        rename_in(folder, step.prepared, step.name)
+
+
+def _back(folder: FolderHandle, step: JournalStep) -> None:
+    if file_version(folder, step.name) != step.new:
+        return  # taken back already, or changed by somebody else
+    if step.old is None:
+        remove_in(folder, step.name)
+    elif file_version(folder, step.backup) == step.old:
+        rename_in(folder, step.backup, step.name)
+
+
+def _step(saved: dict[str, Any]) -> JournalStep:
+    versions = {key: FileVersion(**saved[key]) if saved[key] else None for key in ("new", "old")}
+    return JournalStep(**{**saved, **versions})

@@ -1,0 +1,146 @@
+"""A change set whose process is killed in the middle, by SIGKILL at every step: each file is old or new at any moment,
+and the next use of the workspace finishes the set.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcrib.errors import ToolError
+from toolcrib.tools import Workspace, local_changes
+from toolcrib.tools.backends import Change, Delete, Move, Write
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills a fork of this process")
+
+OLD = {"a": b"old a", "b": b"old b", "c": b"old c"}
+NEW = {"a": b"new a", "d/e": b"new e", "f": b"old c"}
+CHANGES: list[Change] = [Write("a", b"new a"), Write("d/e", b"new e"), Delete("b"), Move("c", "f")]
+STEPS = 5  # a move is two
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    root = tmp_path / "root"
+    root.mkdir()
+    for name, data in OLD.items():
+        (root / name).write_bytes(data)
+    return root
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def without_our_own(found: dict[str, bytes]) -> dict[str, bytes]:
+    return {path: data for path, data in found.items() if ".toolcrib-" not in path}
+
+
+class Counted:
+    """Lets so many steps happen, then does something before the next one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, before_step: int, do: Callable[[], Any]) -> None:
+        self.left = before_step
+        self.do = do
+        for name in ("rename_in", "remove_in"):
+            monkeypatch.setattr(local_changes, name, self._counted(getattr(local_changes, name)))
+
+    def _counted(self, real: Callable[..., None]) -> Callable[..., None]:
+        def step(*args: Any) -> None:
+            self.left -= 1
+            if self.left == -1:
+                self.do()
+            real(*args)
+
+        return step
+
+
+def make_and_die(root: Path, before_step: int) -> None:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                Counted(patch, before_step, lambda: os.kill(os.getpid(), signal.SIGKILL))
+                Workspace(root).apply(CHANGES)
+        finally:
+            os._exit(1)
+    assert os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.parametrize("step", range(STEPS + 3))  # the last ones are when what was kept is removed
+def test_a_set_that_was_killed_is_finished_by_the_next_use(root: Path, step: int) -> None:
+    make_and_die(root, step)
+    for path, data in without_our_own(tree(root)).items():
+        assert data in (OLD.get(path), NEW.get(path))
+    Workspace(root)
+    assert tree(root) == NEW
+    assert list((root.parent / "state/toolcrib/changes").glob("*.json")) == []
+
+
+@pytest.mark.parametrize("step", range(1, STEPS))
+def test_what_somebody_changed_in_between_stays(root: Path, step: int) -> None:
+    make_and_die(root, step)
+    there = without_our_own(tree(root))
+    for path in there:
+        (root / path).unlink()  # during a move, a file has two names
+        (root / path).write_bytes(b"mine " + path.encode())
+    Workspace(root)
+    after = tree(root)
+    assert {path: after[path] for path in there} == {path: b"mine " + path.encode() for path in there}
+
+
+@pytest.mark.parametrize("step", range(STEPS))
+def test_a_step_that_fails_takes_back_those_before_it(
+    root: Path, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError(28, "no space")
+
+    Counted(monkeypatch, step, fail)
+    with pytest.raises(ToolError, match="disk is full"):
+        Workspace(root).apply(CHANGES)
+    assert tree(root) == OLD
+    assert not (root / "d").exists()
+
+
+@pytest.mark.parametrize("undone", range(3))
+def test_a_set_that_was_killed_while_it_was_taken_back_is_taken_back(root: Path, undone: int) -> None:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+
+                def fail_then_die() -> None:
+                    Counted(patch, undone, lambda: os.kill(os.getpid(), signal.SIGKILL))
+                    raise OSError(28, "no space")
+
+                Counted(patch, 3, fail_then_die)
+                Workspace(root).apply(CHANGES)
+        finally:
+            os._exit(1)
+    assert os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+    Workspace(root)
+    assert tree(root) == OLD
+
+
+def test_a_note_in_the_project_itself_is_not_obeyed(root: Path) -> None:
+    (root / ".toolcrib").mkdir()
+    (root / ".toolcrib/changes.json").write_text("{}")
+    Workspace(root).apply(CHANGES)
+    assert (root / ".toolcrib/changes.json").read_text() == "{}"
+
+
+def test_a_workspace_without_a_writable_home_changes_files_all_the_same(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root.parent / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(root.parent / "file"))
+    Workspace(root).apply(CHANGES)
+    assert tree(root) == NEW

@@ -21,6 +21,7 @@ from toolcrib.codecs.codec import Features
 from toolcrib.codecs.openai_chat_servers import OTHERS, SERVERS
 from toolcrib.codecs.pairing import IdRule
 from toolcrib.codecs.text.formats import FALLBACK, formats
+from toolcrib.command.sandbox.files.executed_files import EXECUTED
 from toolcrib.compiling.docstring import parse_docstring
 from toolcrib.events import Event
 from toolcrib.facts import FactOptions, Facts, ListedFacts
@@ -259,6 +260,14 @@ def server_table() -> str:
     return table(head, rows)
 
 
+def executed_file_table() -> str:
+    """Files of a workspace that other programs execute, and what the sandbox does about them."""
+    rows = (
+        [row.ecosystem, ", ".join(map(code, row.paths)), row.runs, f"**{row.holds}**"] for row in EXECUTED
+    )
+    return table(["of", "files", "executed or obeyed by", "what holds"], rows)
+
+
 def text_format_table() -> str:
     """The text formats, in the order in which a model's name is held against them."""
     known = formats()
@@ -348,6 +357,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "models.md": {"features": feature_table, "providers": provider_table},
     "policy.md": {"rule keys": rule_key_table, "question": lambda: field_table(Question)},
     "run-calls.md": {"toolbox options": lambda: option_table(Toolbox)},
+    "sandbox.md": {"executed files": executed_file_table},
     "streaming.md": {"events": event_table},
     "text-models.md": {"formats": text_format_table},
     "providers/openai-responses.md": {"supported": lambda: supported("openai_responses")},

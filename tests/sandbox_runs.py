@@ -36,6 +36,7 @@ class Done:
     restored: list[str]
     denial: Denial | None
     git_changes: list[str]
+    told: list[str]
 
 
 def run(sandbox: Sandbox, command: str | Sequence[str], cwd: object, **named: Any) -> Done:
@@ -59,4 +60,4 @@ def run(sandbox: Sandbox, command: str | Sequence[str], cwd: object, **named: An
         launch.started()
         said = process.communicate(timeout=30)[0]
     denial = sandbox.explain(process.returncode, said, launch)
-    return Done(process.returncode, said, launch.restored, denial, launch.git_changes)
+    return Done(process.returncode, said, launch.restored, denial, launch.git_changes, launch.told)

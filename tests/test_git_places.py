@@ -133,6 +133,22 @@ ATTEMPTS = {
         "git init -q m && git -C m remote add o .. && git -C m config remote.o.uploadpack {p}",
         "cd m && git fetch o",
     ),
+    "a step of a rebase": (
+        "mkdir .git/rebase-merge && git rev-parse HEAD | tee .git/rebase-merge/onto > .git/rebase-merge/orig-head && "
+        "git symbolic-ref HEAD > .git/rebase-merge/head-name && touch .git/rebase-merge/interactive && "
+        "printf 'noop\\n\\t x  {p}\\n' > .git/rebase-merge/git-rebase-todo",
+        "git rebase --continue",
+    ),
+    "a step of a rebase that a command stopped": (
+        "cd nested && git commit -q --allow-empty -m second && "
+        "GIT_SEQUENCE_EDITOR='printf \"edit HEAD\\nexec {p}\\n\" >' git rebase -q -i HEAD~1",
+        "cd nested && git rebase --continue",
+    ),
+    "steps of a rebase by a link": (
+        "cd nested && mkdir r && git rev-parse HEAD | tee r/onto > r/orig-head && ln -s ../r .git/rebase-merge && "
+        "git symbolic-ref HEAD > r/head-name && touch r/interactive && echo 'exec {p}' > r/git-rebase-todo",
+        "cd nested && git rebase --continue",
+    ),
 }  # fmt: skip
 
 
@@ -219,6 +235,29 @@ def test_ordinary_work_goes_on(ws: Path, kind: str, command: str) -> None:
     assert done.git_changes == [] and done.restored == []
     again = run(backend(kind)(ws), "git status && git -C nested log --oneline", ws)
     assert again.code == 0 and again.git_changes == [], again.said
+
+
+@pytest.mark.parametrize("kind", list(BACKENDS))
+def test_a_rebase_with_a_conflict_goes_on_in_the_next_command(ws: Path, kind: str) -> None:
+    steps = (
+        "export GIT_EDITOR=true; cd nested; echo a > f; git add f; git commit -qm a; git branch other; echo b > f; "
+        "git commit -qam b; git checkout -q other; echo c > f; git commit -qam c; echo d > g; git add g; "
+        "git commit -qm d; git rebase master; test -s .git/rebase-merge/git-rebase-todo",
+        "export GIT_EDITOR=true; cd nested; echo c > f; git add f; git rebase --continue",
+    )
+    for step in steps:
+        done = run(backend(kind)(ws), step, ws)
+        assert (done.code, done.git_changes) == (0, []), done.said
+    assert git(ws / "nested", "git log --format=%s").stdout.split() == ["d", "c", "b", "a", "first"]
+
+
+@pytest.mark.parametrize("kind", list(BACKENDS))
+def test_steps_of_a_users_own_rebase_stay(ws: Path, kind: str) -> None:
+    todo = ws / "nested/.git/rebase-merge/git-rebase-todo"
+    todo.parent.mkdir()
+    todo.write_text("pick abc # x\nexec make test\n")
+    done = run(backend(kind)(ws), "sed -i 1d nested/.git/rebase-merge/git-rebase-todo", ws)
+    assert done.git_changes == [] and todo.read_text() == "exec make test\n"
 
 
 @pytest.mark.parametrize("kind", list(BACKENDS))

@@ -14,7 +14,7 @@ import typer
 from toolcrib.cli.console import Problem
 from toolcrib.command.sandbox import Bubblewrap, Files, Level, Sandbox, SandboxError, choose, warnings
 from toolcrib.command.sandbox.egress import guarded_resolver
-from toolcrib.command.sandbox.files.known_paths import PROTECTED
+from toolcrib.command.sandbox.files.executed_files import PROTECTED
 from toolcrib.command.sandbox.files.paths import within
 from toolcrib.visible import escape_invisible
 

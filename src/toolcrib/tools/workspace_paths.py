@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from toolcrib.access import Access
-from toolcrib.command.sandbox.files.known_paths import PROTECTED
+from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
 from toolcrib.folder_handles import FolderHandle, close_handle, open_root, scanned, status_in
 from toolcrib.question import Doubt
 from toolcrib.tools.backends.protocol import DirectoryEntry, FileStatus, Kind
@@ -49,7 +49,7 @@ DEVICES = frozenset(
         *(f"{port}{n}" for port in ("COM", "LPT") for n in range(10)),
     ]
 )
-OBEYED = (".git", *PROTECTED)
+OBEYED = {f"/{name.casefold()}/": name for name in (".git", *PROTECTED, *PUT_BACK)}
 
 
 # A folder is a git repository, whatever its name, where these lie together; so `HEAD` asks, and the rest beside one.
@@ -64,8 +64,8 @@ def protected_path_doubt(accesses: Iterable[Access], root: str) -> Doubt | None:
     """
     for access in accesses:
         path = f"/{access.target.casefold()}/"
-        for name in OBEYED:
-            if f"/{name.casefold()}/" in path:
+        for part, name in OBEYED.items():
+            if part in path:
                 return Doubt(f"other programs obey what stands in {name}", must_ask=True)
         if _makes_a_repository(access.target if access.target.startswith("/") else f"{root}/{access.target}"):
             return Doubt("git takes a folder with such files for a repository, and obeys them", must_ask=True)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import replace
+import stat
 from typing import TYPE_CHECKING
 
 from toolcrib.command.sandbox.confining import BackendOptions, ConfiningSandbox
 from toolcrib.command.sandbox.environment import outer_and_inner
 from toolcrib.command.sandbox.files.file_view import FileView
-from toolcrib.command.sandbox.files.paths import between
 from toolcrib.command.sandbox.files.placeholders import Placeholders, create_missing_files
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
 from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
@@ -89,7 +88,7 @@ class Bubblewrap(ConfiningSandbox):
         if level.network is not Network.ON:
             words.append("--unshare-net")
         if level.files is Files.WORKSPACE_WRITE:
-            view = self._protect(launch, view)
+            self._protect(launch, view)
         launch.on_close += create_missing_files(level.writable)
         scratch = self.scratch.path()
         launch.on_close += create_missing_files(mount_points_in(scratch, level))
@@ -105,14 +104,12 @@ class Bubblewrap(ConfiningSandbox):
         inner = command.argv(launch) if command.needed else command.exec
         launch.argv = self._limited(launch, [*words, "--", *inner])
 
-    def _protect(self, launch: Launch, view: FileView) -> FileView:
+    def _protect(self, launch: Launch, view: FileView) -> None:
         """Holds placeholders for protected files, and restores afterwards those that no mount can protect."""
-        # A mount cannot lie on a link, and what is reached through a link is not where its path says.
-        linked = [path for path in view.protected if _leads_through_a_link(view.workspace, path)]
-        view = replace(view, protected=tuple(path for path in view.protected if path not in linked))
-        launch.on_close.append(ProtectedFiles(view.workspace, (*linked, *view.watched)).restore)
+        renamed = (path for path in view.protected if _has_another_name(path))
+        restored = ProtectedFiles(view.workspace, (*view.links, *renamed, *view.watched))
+        launch.on_close.append(restored.restore)
         launch.on_close.append(self.placeholders.hold(view.protected))
-        return view
 
     def _start_proxy(self, launch: Launch, level: Level, command: Instructions) -> None:
         """Starts the proxy of an allowlist; the launcher hands it the listener in the command's network namespace."""
@@ -182,8 +179,13 @@ def _landlock_inside(view: FileView, level: Level) -> LandlockRules:
     return (files, 0, scopes), [("/", LOOKING), *((path, CHANGING) for path in write)], of_a_file
 
 
-def _leads_through_a_link(root: str, path: str) -> bool:
-    return any(os.path.islink(part) for part in (*between(root, path), path))
+def _has_another_name(path: str) -> bool:
+    """Whether a file can be changed by another name (a hard link), which no mount covers."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode)
 
 
 def limiter(limits: Limits) -> list[str]:

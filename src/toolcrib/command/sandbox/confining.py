@@ -9,9 +9,10 @@ from copy import copy
 from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 from toolcrib.command.sandbox.denials import find_denial
+from toolcrib.command.sandbox.files.changed_executed_files import watch_executed_files
+from toolcrib.command.sandbox.files.executed_files import PROTECTED
 from toolcrib.command.sandbox.files.file_view import FileView, file_view_of
 from toolcrib.command.sandbox.files.git_repositories import GitRepositories
-from toolcrib.command.sandbox.files.known_paths import PROTECTED
 from toolcrib.command.sandbox.interface import Denial, Launch, SandboxReport
 from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
@@ -117,7 +118,9 @@ class ConfiningSandbox:
         launch = Launch(list(argv), dict(env), cwd)
         launch.on_close.append(self.scratch.keep_alive)
         try:
-            launch.on_close += self.repositories.watch(view.writable(level))
+            roots = view.writable(level)
+            launch.on_close += self.repositories.watch(roots)
+            launch.on_close += watch_executed_files(roots, self.workspace)
             self.confine(launch, view, level)
         except BaseException:
             launch.close()

@@ -96,7 +96,8 @@ class Launch:
 
     After `close`: `restored` are the protected files that were put back, `not_restored` are sentences about those that
     could not be, `git_changes` are sentences about settings and
-    hooks that were taken out of git repositories, and `limits_met` names the limits of all processes together that the
+    hooks that were taken out of git repositories, `told` says which files the command changed that other programs run
+    unasked, and `limits_met` names the limits of all processes together that the
     command met. While it runs, the proxy of an allowlist adds to `refused_hosts` and to `refused_addresses`.
     """
 
@@ -107,6 +108,7 @@ class Launch:
     restored: list[str] = field(default_factory=list)
     not_restored: list[str] = field(default_factory=list)
     git_changes: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     refused_hosts: list[str] = field(default_factory=list)
     refused_addresses: list[str] = field(default_factory=list)
     limits_met: list[str] = field(default_factory=list)
@@ -114,10 +116,10 @@ class Launch:
     inherited: list[int] = field(default_factory=list)
 
     def reverted(self) -> list[str]:
-        """What the sandbox reverted after the command, a sentence each."""
+        """What the sandbox reverted after the command, and what the command changed that runs unasked: sentences."""
         names = ", ".join(self.restored)
         back = [f"Put back as it was, for commands may not change it: {names}."] if names else []
-        return [*back, *self.not_restored, *self.git_changes]
+        return [*back, *self.not_restored, *self.git_changes, *self.told]
 
     def started(self) -> None:
         """Closes our copies of the inherited descriptors; call this once the process runs."""

@@ -41,7 +41,7 @@ class Seatbelt(ConfiningSandbox):
         launch.argv = [PROGRAM, "-p", text, "--", *launch.argv]
         launch.env["TMPDIR"] = temporary
         if level.files is Files.WORKSPACE_WRITE:
-            launch.on_close.append(ProtectedFiles(view.workspace, view.watched).restore)
+            launch.on_close.append(ProtectedFiles(view.workspace, (*view.links, *view.watched)).restore)
 
     def report(self) -> SandboxReport:
         enforced = Strength.ENFORCED

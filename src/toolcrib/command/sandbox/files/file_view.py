@@ -15,12 +15,11 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
+from toolcrib.command.sandbox.files.executed_files import PROTECTED, PROTECTED_IF_PRESENT, PUT_BACK
+from toolcrib.command.sandbox.files.hooks_path import hooks_folder
 from toolcrib.command.sandbox.files.known_paths import (
     HIDDEN_IN_CASE,
-    PROTECTED,
-    PROTECTED_IF_PRESENT,
     PROTECTED_OF_HOME,
-    REMOVED_AFTERWARDS,
     SECRETS_OF_HOME,
     SECRETS_OF_SYSTEM,
     SHOWN_OF_HOME,
@@ -29,13 +28,14 @@ from toolcrib.command.sandbox.files.known_paths import (
     SYSTEM_ROOTS,
 )
 from toolcrib.command.sandbox.files.own_files import own_files, own_program_in
-from toolcrib.command.sandbox.files.paths import innermost, within, within_any
+from toolcrib.command.sandbox.files.paths import between, innermost, within, within_any
 from toolcrib.command.sandbox.files.placeholders import is_placeholder
 from toolcrib.command.sandbox.level import Files, Level
 
 MAX_REPOSITORIES = 64  # nested ones whose hooks and settings are protected too
 MAX_DEPTH = 4  # folders below the workspace in which they are looked for
 MAX_FOLDERS = 4_000
+MAX_STEPS = 400  # from name to name and from link to link
 NOT_ENTERED = {".git", "node_modules", ".venv", "venv", "__pycache__", "target", ".tox", ".mypy_cache"}
 
 
@@ -43,10 +43,10 @@ NOT_ENTERED = {".git", "node_modules", ".venv", "venv", "__pycache__", "target",
 class FileView:
     """What a command sees of the file system. All paths are absolute and resolved.
 
-    `hidden` files and folders do not exist for it. `shown` ones lie below hidden ones and can be read. `protected` and
-    `watched` ones lie in the workspace: the former cannot be changed, the latter are removed when a command creates
-    them. `denied` and `read_only` come from deny rules: the former is hidden whatever is shown, the latter cannot be
-    changed.
+    `hidden` files and folders do not exist for it. `shown` ones lie below hidden ones and can be read. `protected`,
+    `links` and `watched` ones lie in the workspace: the first cannot be changed, the others are put back after a
+    command. `links` are those on the way to something protected, on which no mount can lie. `denied` and `read_only`
+    come from deny rules: the former is hidden whatever is shown, the latter cannot be changed.
     """
 
     workspace: str
@@ -55,6 +55,7 @@ class FileView:
     shown: tuple[str, ...]
     protected: tuple[str, ...]
     watched: tuple[str, ...]
+    links: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
 
@@ -65,7 +66,7 @@ class FileView:
         return len(innermost(path, self.hidden)) > len(innermost(path, self.shown))
 
     def protects(self, path: str) -> bool:
-        return within_any(path, (*self.protected, *self.watched))
+        return within_any(path, (*self.protected, *self.links, *self.watched))
 
     def at(self, level: Level) -> FileView:
         """This view with the further paths of a level opened, and with what deny rules take from it removed."""
@@ -84,6 +85,7 @@ class FileView:
             shown=tuple(sorted((*self.shown, *shown))),
             protected=tuple(path for path in self.protected if not within_any(path, writable)),
             watched=tuple(path for path in self.watched if not within_any(path, writable)),
+            links=tuple(path for path in self.links if not within_any(path, writable)),
         )
 
     def _without_denied(self, level: Level) -> FileView:
@@ -95,13 +97,15 @@ class FileView:
         read_only = tuple(
             path for path in level.read_only if within_any(path, writable) and not within_any(path, denied)
         )
+        links = dict.fromkeys(self.links)
         mine = [path for path in read_only if within(path, self.workspace)]
-        protected = dict.fromkeys((*self.protected, *mine))
+        protected = dict.fromkeys((*self.protected, *_without_links(self.workspace, mine, links)))
         return replace(
             self,
             hidden=tuple(sorted((*self.hidden, *denied))),
             shown=tuple(path for path in self.shown if not within_any(path, denied)),
             protected=tuple(path for path in protected if not within_any(path, denied)),
+            links=tuple(links),
             denied=denied,
             read_only=read_only,
         )
@@ -132,13 +136,17 @@ def file_view_of(
     names = (*protected, *(PROTECTED_OF_HOME if root == own_home else ()))
     # Own files that do not exist yet could be created by a command, and the next run would obey them.
     created_later = [path for path in ours if path not in hidden and within(path, root) and path != root]
+    links: dict[str, None] = {}
+    fixed = _without_links(root, (*_protected(root, names), *created_later, *own_program_in(root)), links)
+    watched = _without_links(root, (*(f"{root}/{name}" for name in PUT_BACK), *hooks_folder(root)), links)
     return FileView(
         root,
         own_home,
         tuple(sorted(hidden)),
         tuple(sorted(path for path in shown if not within(path, root))),
-        tuple(dict.fromkeys((*_protected(root, names), *created_later, *own_program_in(root)))),
-        tuple(f"{root}/{name}" for name in REMOVED_AFTERWARDS),
+        tuple(fixed),
+        tuple(path for path in watched if path not in fixed),
+        tuple(links),
     )
 
 
@@ -187,6 +195,38 @@ def python_folders() -> tuple[str, ...]:
     """Where this Python and its packages lie, which commands such as `pytest` need, and where our launcher lies."""
     ours = str(Path(__file__).resolve().parents[1])
     return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, ours)))
+
+
+def _without_links(root: str, paths: Iterable[str], links: dict[str, None]) -> dict[str, None]:
+    """Where paths of the workspace lead, as paths without links; adds the links on the way to `links`."""
+    try:
+        at_the_top = set(os.listdir(root))
+    except OSError:
+        at_the_top = set()
+    found: dict[str, None] = {}
+    for path in paths:
+        there = path[len(root) + 1 :].partition("/")[0] in at_the_top
+        found |= dict.fromkeys(_behind_links(root, path, links) if there else (path,))
+    return found
+
+
+def _behind_links(root: str, path: str, links: dict[str, None]) -> list[str]:
+    """Where one path leads; nothing, where that is outside of the workspace, or the workspace itself."""
+    if not any(os.path.islink(part) for part in (*between(root, path), path)):
+        return [path]
+    at, todo = root, path[len(root) + 1 :].split("/")
+    for _ in range(MAX_STEPS):
+        if not todo:
+            return [at] if within(at, root) and at != root else []
+        name, *todo = todo
+        at = os.path.dirname(at) if name == ".." else os.path.normpath(os.path.join(at, name))
+        if os.path.islink(at):
+            if within(at, root):
+                links[at] = None
+            leads = os.readlink(at)
+            todo = [*leads.split("/"), *todo]
+            at = "/" if leads.startswith("/") else os.path.dirname(at)
+    return []
 
 
 def _protected(root: str, names: tuple[str, ...]) -> list[str]:
@@ -238,6 +278,6 @@ def never_offered(path: str, view: FileView, *, writing: bool) -> bool:
 
 def _is_obeyed(path: str) -> bool:
     """Whether a path is the system's own, or programs obey it in any folder, or it contains something of the kind."""
-    if within_any(path, SYSTEM_OWN) or any(f"/{name}/" in f"{path}/" for name in PROTECTED):
+    if within_any(path, SYSTEM_OWN) or any(f"/{name}/" in f"{path}/" for name in (*PROTECTED, *PUT_BACK)):
         return True
-    return any(os.path.lexists(os.path.join(path, name)) for name in (".git", *PROTECTED))
+    return any(os.path.lexists(os.path.join(path, name)) for name in (".git", *PROTECTED, *PUT_BACK))

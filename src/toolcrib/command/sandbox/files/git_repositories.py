@@ -22,6 +22,11 @@ from toolcrib.command.sandbox.interface import Launch
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 SETTINGS = ("config", "config.worktree")
+REBASE, TODO = "rebase-merge", "git-rebase-todo"
+# Steps of a rebase that run no program of their own; all others, `exec` and those of future versions, are taken out.
+STEPS = frozenset(
+    b"pick p reword r edit e squash s fixup f break b drop d label l reset t merge m update-ref u noop revert".split()
+)
 MAX_BYTES = 1 << 20  # of a configuration or a hook that is read
 MAX_HOOKS = 200
 NO_HOOKS = (".sample", ".disabled")
@@ -37,11 +42,15 @@ UNREADABLE = b"\0"  # stands for the content of a link, of a folder and of a fil
 
 @dataclass(frozen=True, slots=True)
 class GitRepository:
-    """What git obeys of a repository: its settings files, its `commondir` (b"" for a missing file), {hook: digest}."""
+    """What git obeys of a repository: its settings files, its `commondir` (b"" for a missing file), {hook: digest}.
+
+    `steps` is what is left to do of a rebase that was stopped.
+    """
 
     settings: tuple[bytes, ...]
     common: bytes
     hooks: dict[str, str]
+    steps: bytes = b""
 
 
 @dataclass(slots=True)
@@ -98,11 +107,18 @@ class GitRepositories:
             for line in known_lines(data)
         }
         hooks = {digest for one in before.found.values() for digest in one.hooks.values()}
+        steps = {line.strip() for one in before.found.values() for line in one.steps.split(b"\n")}
         for path, now in after.found.items():
             was = before.found.get(path)
             if was != now:
                 said += _clean(
-                    path, was or GitRepository((b"",) * len(SETTINGS), b"", {}), now, lines, hooks, roots
+                    path,
+                    was or GitRepository((b"",) * len(SETTINGS), b"", {}),
+                    now,
+                    lines,
+                    hooks,
+                    steps,
+                    roots,
                 )
         for root in roots:
             if f"{root}/.git" in before.found and f"{root}/.git" not in after.found:
@@ -122,6 +138,7 @@ def _clean(
     now: GitRepository,
     lines: set[ConfigLine],
     hooks: set[str],
+    steps: set[bytes],
     roots: Sequence[str],
 ) -> Iterator[str]:
     """Removes from one repository what a command added; yields a sentence about each removal."""
@@ -141,10 +158,26 @@ def _clean(
                 yield what + ("that was taken out of it." if before is None else "it was put back as it was.")
     if now.common != was.common and now.common and not _is_worktree_of(path, now.common):
         yield from _disable(path, "commondir", roots, "leads git to settings elsewhere", was.common)
+    if now.steps != was.steps:
+        yield from _clean_steps(path, now.steps, steps, roots)
     for name, digest in now.hooks.items():
         if was.hooks.get(name) != digest and digest not in hooks:
             where, _, base = f"{path}/{name}".rpartition("/")
             yield from _disable(where, base, roots, "would have been run by git outside the sandbox")
+
+
+def _clean_steps(path: str, steps: bytes, known: set[bytes], roots: Sequence[str]) -> Iterator[str]:
+    """Takes steps out of a stopped rebase that would run a program when somebody goes on with it."""
+    if steps == UNREADABLE:
+        yield from _disable(path, REBASE, roots, "could not be read as the steps of a rebase")
+        return
+    kept = _without_exec(steps, known)
+    if kept != steps:
+        what = f"git would have run a program from {path}/{REBASE}/{TODO} outside the sandbox: "
+        done = _write(f"{path}/{REBASE}", TODO, kept, roots)
+        yield what + (
+            "that was taken out of it." if done else f"and it could not be changed: {REMOVE_BY_HAND}."
+        )
 
 
 def _printable(words: str) -> str:
@@ -166,7 +199,26 @@ def _is_worktree_of(path: str, common: bytes) -> bool:
 
 def _repository(path: str) -> GitRepository:
     common = _read(f"{path}/commondir")
-    return GitRepository(tuple(_read(f"{path}/{name}") for name in SETTINGS), common, dict(_hooks(path)))
+    settings = tuple(_read(f"{path}/{name}") for name in SETTINGS)
+    return GitRepository(settings, common, dict(_hooks(path)), _steps(path))
+
+
+def _steps(path: str) -> bytes:
+    steps = _read(f"{path}/{REBASE}/{TODO}")
+    return UNREADABLE if steps and os.path.islink(f"{path}/{REBASE}") else steps
+
+
+def _without_exec(steps: bytes, known: set[bytes]) -> bytes:
+    """The steps of a rebase without those that run a program and are not among the known ones."""
+    kept = (
+        line
+        for line in steps.split(b"\n")
+        if not (words := line.split())
+        or words[0].startswith(b"#")
+        or words[0] in STEPS
+        or line.strip() in known
+    )
+    return b"\n".join(kept)
 
 
 def _hooks(path: str) -> Iterator[tuple[str, str]]:

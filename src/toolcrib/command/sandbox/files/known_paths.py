@@ -45,21 +45,12 @@ SECRETS_OF_SYSTEM = (
 # Of these, folders that are hidden only because their content is unknown. A person may be asked to open them.
 HIDDEN_IN_CASE = ("/root", "/home", "/Users", "/run", "/var/run", "/tmp", "/var/tmp")
 
-# Of the workspace: what other programs obey as soon as somebody works in the folder. Protected even before it exists.
-PROTECTED = (
-    ".git/hooks", ".git/config", ".git/info/attributes", ".git/modules", ".gitmodules", ".envrc", ".mise.toml",
-    ".vscode", ".idea", ".mcp.json", ".cursor", ".claude", ".codex", ".gemini", ".toolcrib",
-)  # fmt: skip
-# Protected only where it exists: a placeholder would stop git. What a command creates of it is removed afterwards.
-PROTECTED_IF_PRESENT = (".git/commondir", ".git/config.worktree", ".git/objects/info/alternates")
 # Protected where the home folder is the workspace: what shells and programs run whenever they start.
 PROTECTED_OF_HOME = (
     ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".gitconfig",
     ".ripgreprc", ".config/autostart", ".config/systemd", ".config/fish", ".local/bin", ".pam_environment",
     ".xprofile",
 )  # fmt: skip
-# Removed again when a command creates them. HEAD turns a folder into a git repository whose settings git obeys.
-REMOVED_AFTERWARDS = ("HEAD", "toolcrib.toml")
 # A home folder below these is a daemon's, not a person's.
 SYSTEM_PARTS = ("/usr", "/bin", "/sbin", "/lib", "/etc", "/dev", "/proc", "/sys", "/nonexistent")
 # Nobody is asked to let a command write here.

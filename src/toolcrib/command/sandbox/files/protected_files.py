@@ -32,21 +32,21 @@ class SavedFile:
 
 
 class ProtectedFiles:
-    """The recorded state of several paths below a root."""
+    """The recorded state of several paths below a root, which lead through no link (`FileView` resolves them)."""
 
     def __init__(self, root: str, paths: Iterable[str]) -> None:
         self.root = root
-        # Restoring never follows a link: where a path leads through one, the link itself is protected.
-        self.paths = tuple(dict.fromkeys(_link_on_the_way(root, path) or path for path in paths))
-        self.before = {path: dict(_tree(path)) for path in self.paths}
+        self.paths = tuple(dict.fromkeys(paths))
+        self.before = recorded(root, self.paths)
 
     def restore(self, launch: Launch) -> None:
         """Restores what changed, and adds those paths to `launch.restored`.
 
         What cannot be written again, because the disk is full, is set aside: nobody obeys it then.
         """
+        now = recorded(self.root, self.paths)
         for path in self.paths:
-            before, after = self.before[path], dict(_tree(path))
+            before, after = self.before.get(path, {}), now.get(path, {})
             if before == after:
                 continue
             if before:
@@ -65,6 +65,22 @@ class ProtectedFiles:
             launch.not_restored += aside
             if not aside:
                 launch.restored.append(path)
+
+
+def recorded(root: str, paths: Iterable[str]) -> dict[str, dict[str, SavedFile]]:
+    """The state of those of the paths that exist, each with everything below it. Absolute, or relative to the root."""
+    try:
+        at_the_top = set(os.listdir(root))
+    except OSError:
+        at_the_top = set()
+    found: dict[str, dict[str, SavedFile]] = {}
+    start = f"{root}/"
+    for path in paths:
+        below = path.removeprefix(start)
+        there = below.partition("/")[0] in at_the_top or below.startswith("/")
+        if there and (state := dict(_tree(os.path.join(root, below)))):
+            found[path] = state
+    return found
 
 
 def _link_on_the_way(root: str, path: str) -> str | None:

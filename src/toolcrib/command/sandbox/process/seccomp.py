@@ -11,6 +11,7 @@ import platform
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 LOAD, EQUAL, ANY_BIT, AT_LEAST, AND, RETURN = 0x20, 0x15, 0x45, 0x35, 0x54, 0x06
 ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
@@ -94,6 +95,7 @@ def supported(machine: str = "") -> bool:
     return (machine or platform.machine()) in ARCHITECTURES
 
 
+@cache
 def program(allowed: SyscallFilter, machine: str = "") -> bytes:
     """The filter as an array of `struct sock_filter`. Raises KeyError for an architecture without numbers."""
     column, audit = ARCHITECTURES[machine or platform.machine()]

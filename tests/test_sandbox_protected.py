@@ -1,0 +1,159 @@
+"""Files that a person's tools run later: what a command may not change, what is put back, and what is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cases import each
+from tests.sandbox_runs import BACKENDS, backend, run
+from toolcrib.command.sandbox.files.executed_files import EXECUTED
+
+
+@pytest.fixture(params=list(BACKENDS))
+def kind(request: pytest.FixtureRequest) -> type[Any]:
+    return backend(request.param)
+
+
+@pytest.fixture
+def ws(tmp_path: Path) -> Path:
+    made = tmp_path / "ws"
+    for folder in (".git/objects", ".git/refs", "conf", "src"):
+        (made / folder).mkdir(parents=True)
+    (made / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (made / ".git/config").write_text("[core]\n\tbare = false\n")
+    return made
+
+
+# -- through links: {protected path: what it leads to}, the file that a command writes to, and what it held
+
+LINKS: list[tuple[dict[str, str], str]] = [
+    ({".git/hooks": "../githooks"}, "githooks/pre-commit"),
+    ({".git/hooks": "../conf/../githooks"}, "githooks/pre-commit"),
+    ({".envrc": "conf/envrc"}, "conf/envrc"),
+    ({".envrc": "conf/first", "conf/first": "second", "conf/second": "../src/third"}, "src/third"),
+    ({".vscode": "conf/editor"}, "conf/editor/tasks.json"),
+    ({".envrc": "../linked/conf/envrc"}, "conf/envrc"),
+    ({".envrc": "{ws}//conf/./envrc"}, "conf/envrc"),
+    ({"via": "conf", ".envrc": "via/envrc"}, "conf/envrc"),
+]
+
+
+def linked(ws: Path, links: dict[str, str], file: str) -> Path:
+    target = ws / file
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("mine")
+    for name, leads in links.items():
+        (ws / name).symlink_to(leads.replace("{ws}", str(ws)))
+    return target
+
+
+@each(("links", "file"), LINKS)
+def test_what_a_protected_link_leads_to_is_protected(
+    tmp_path_factory: pytest.TempPathFactory, links: dict[str, str], file: str
+) -> None:
+    attacks = (
+        f"echo evil > {file}",
+        f"rm -rf {file}; echo evil > {file}",
+        f"mv $(dirname {file}) away && mkdir $(dirname {file}) && echo evil > {file}",
+        f"echo evil > other && mv -f other {file}",
+        *(f"ln -sfn /tmp {name}" for name in links),
+        *(f"rm {name}; mkdir {name}; echo evil > {name}/pre-commit" for name in links),
+    )
+    for name in BACKENDS:
+        for attack in attacks:
+            ws = tmp_path_factory.mktemp("around") / "linked"
+            for folder in (".git/objects", ".git/refs", "conf", "src"):
+                (ws / folder).mkdir(parents=True)
+            target = linked(ws, links, file)
+            leads = {one: str((ws / one).readlink()) for one in links}
+            run(backend(name)(ws), attack, ws)
+            assert target.read_text() == "mine", (name, attack)
+            assert {one: str((ws / one).readlink()) for one in links} == leads, (name, attack)
+
+
+def test_a_protected_link_to_nothing_yet_protects_the_place(kind: type[Any], ws: Path) -> None:
+    (ws / ".envrc").symlink_to("conf/envrc")
+    run(kind(ws), "echo evil > conf/envrc", ws)
+    assert not (ws / "conf/envrc").exists() and str((ws / ".envrc").readlink()) == "conf/envrc"
+
+
+def test_a_protected_link_to_the_workspace_leaves_it_writable(kind: type[Any], ws: Path) -> None:
+    (ws / ".vscode").symlink_to(".")
+    (ws / ".idea").symlink_to(ws.parent)
+    assert run(kind(ws), "echo x > src/file", ws).code == 0
+    assert (ws / "src/file").read_text() == "x\n"
+
+
+def test_another_name_of_a_protected_file_does_not_change_it(kind: type[Any], ws: Path) -> None:
+    (ws / ".envrc").write_text("mine")
+    (ws / "conf/envrc").hardlink_to(ws / ".envrc")
+    run(kind(ws), "echo evil > conf/envrc", ws)
+    assert (ws / ".envrc").read_text() == "mine"
+
+
+def test_hooks_in_a_folder_that_gits_settings_name_are_put_back(kind: type[Any], ws: Path) -> None:
+    (ws / ".git/config").write_text("[core]\n\thooksPath = tools/hooks\n")
+    (ws / "tools/hooks").mkdir(parents=True)
+    (ws / "tools/hooks/pre-commit").write_text("mine")
+    done = run(kind(ws), "echo evil > tools/hooks/pre-commit; echo evil > tools/hooks/pre-push", ws)
+    assert (ws / "tools/hooks/pre-commit").read_text() == "mine"
+    assert not (ws / "tools/hooks/pre-push").exists() and done.restored == [f"{ws}/tools/hooks"]
+
+
+# -- the table
+
+
+def test_every_row_of_the_table_holds(kind: type[Any], tmp_path: Path) -> None:
+    """Each path is written to where it does not exist, and where it does."""
+    for there in (False, True):
+        ws = tmp_path / f"ws-{there}"
+        ws.mkdir()
+        (ws / ".git/objects").mkdir(parents=True)
+        (ws / ".git/refs").mkdir()
+        paths = [path for row in EXECUTED for path in row.paths if path != "HEAD"]
+        for path in paths if there else ():
+            (ws / path).parent.mkdir(parents=True, exist_ok=True)
+            if not (ws / path).exists():
+                (ws / path).write_text("mine")
+        script = "".join(f"mkdir -p $(dirname {p}); echo evil > {p}; " for p in paths)
+        done = run(kind(ws), f"({script}) 2>/dev/null; true", ws)
+        for row in EXECUTED:
+            for path in row.paths:
+                now = (ws / path).read_text() if (ws / path).is_file() else ""
+                if row.holds in ("refused", "put back") and path != "HEAD":
+                    assert now == ("mine" if there else ""), (row.ecosystem, path, there)
+                elif row.holds == "told":
+                    assert now == "evil\n", (row.ecosystem, path, there)
+        assert len(done.told) == 1 and done.told[0].endswith("more."), done.told
+
+
+# -- telling
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("echo x > src/main.py; echo 'all:' > Makefile; echo x > conftest.py", ""),
+        ("echo script-shell=./x > .npmrc", ".npmrc (npm)"),
+        ("echo x > .github/workflows/ci.yml", ".github/workflows (continuous integration)"),
+        ("touch .github/workflows/ci.yml", ""),
+        ("cp package.json x; sed -i s/jest/vitest/ package.json", ""),
+        ("sed -i s/jest/vitest/ package.json; echo x | tee .npmrc > lefthook.yml", "lefthook.yml (git hooks), .npmrc (npm)"),
+        ("sed -i s/test/postinstall/ package.json", "package.json (npm)"),
+    ],
+)  # fmt: skip
+def test_what_runs_unasked_is_told_in_one_line(kind: type[Any], ws: Path, command: str, told: str) -> None:
+    (ws / "package.json").write_text(
+        json.dumps({"name": "x", "scripts": {"test": "jest", "prepare": "husky"}})
+    )
+    (ws / ".github/workflows").mkdir(parents=True)
+    (ws / ".github/workflows/ci.yml").write_text("on: push\n")
+    done = run(kind(ws), command, ws)
+    assert done.code == 0 and done.restored == []
+    assert len(done.told) == bool(told)
+    if told:
+        assert f": {told}." in done.told[0]

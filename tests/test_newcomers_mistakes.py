@@ -242,5 +242,5 @@ def test_a_budget_that_is_a_number_is_answered_with_what_it_is() -> None:
 
 def test_the_word_of_an_autonomy_may_stand_where_a_policy_is_taken() -> None:
     assert repr(Toolbox(policy="full").policy) == "AutonomyPolicy('full')"  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="read_only, supervised, full; got 'yolo'"):
+    with pytest.raises(ValueError, match="read_only, supervised, sandboxed, full; got 'yolo'"):
         Toolbox(policy="yolo")  # type: ignore[arg-type]

@@ -52,6 +52,7 @@ def shop(ran: list[Any], **named: Any) -> Toolbox:
     [
         ("read_only", ["allow", "deny", "deny"], ["read"]),
         ("supervised", ["allow", "ask", "ask"], ["destroy", "read", "write"]),
+        ("sandboxed", ["allow", "ask", "ask"], ["destroy", "read", "write"]),  # neither is confined
         ("full", ["allow", "allow", "allow"], ["destroy", "read", "write"]),
     ],
 )
@@ -65,7 +66,7 @@ async def test_autonomy_decides_and_shows(autonomy: str, decisions: list[str], s
 
 def test_supervised_is_the_default_and_other_words_are_errors() -> None:
     assert Toolbox().policy.autonomy is Autonomy.SUPERVISED  # type: ignore[attr-defined]
-    with pytest.raises(ValueError, match="read_only, supervised, full"):
+    with pytest.raises(ValueError, match="read_only, supervised, sandboxed, full"):
         Toolbox(autonomy="yolo")
     with pytest.raises(ValueError, match="yolo"):
         AutonomyPolicy("yolo")

@@ -132,7 +132,7 @@ def test_a_wrong_file_is_told_with_its_line(
 
 TOP = [
     ("# ours\nautonomi = 'full'\n", 2, "unknown key 'autonomi'"),
-    ("\n\nautonomy = 'ful'\n", 3, "autonomy must be one of read_only, supervised, full; got 'ful'"),
+    ("\n\nautonomy = 'ful'\n", 3, "autonomy must be one of read_only, supervised, sandboxed, full; got 'ful'"),
     ("otherwise = 'deny'\n[rules]\n", 2, "unknown key 'rules'"),
     ("otherwise = 'allow'\n", 1, "otherwise must be one of ask, deny"),
     ("# a\n[rule]\ndeny = true\n", 2, "write every rule under a header [[rule]] of its own"),

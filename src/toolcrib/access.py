@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["PATHS", "UNKNOWN_WORD", "Access", "DeniedPaths", "Reach"]
+__all__ = ["PATHS", "UNKNOWN_WORD", "Access", "Confinement", "DeniedPaths", "Reach"]
 
 
 class Reach(StrEnum):
@@ -18,10 +18,19 @@ class Reach(StrEnum):
     CONNECT = "connect"
 
 
-__all__ = ["PATHS", "UNKNOWN_WORD", "Access", "DeniedPaths", "Reach"]
-
 UNKNOWN_WORD = "\ufffd"  # stands for any number of words, which are only known when the command runs
 PATHS = (Reach.READ, Reach.WRITE, Reach.DELETE)  # a tuple: the hash of an enum's member is slow
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What keeps an access inside a folder, whatever the call does: nothing outside is changed, no network is reached.
+
+    `folder` is an absolute path; `by` names in words what enforces it.
+    """
+
+    folder: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,8 @@ class Access:
       hides what `ctx.denied_paths` finds.
     - `real`: where the name that is listed before it leads through links.
     - `secret`: the contents are given, and may be secret by the name; only full autonomy reads such contents unasked.
+    - `confined`: what enforces that the access stays inside a folder; None where nothing does. State it only where
+      something other than the tool's good will keeps it there.
     """
 
     reach: Reach
@@ -54,6 +65,7 @@ class Access:
     filtered: bool = False
     real: bool = False
     secret: bool = False
+    confined: Confinement | None = None
 
     def __str__(self) -> str:
         below = f"/{self.pattern or '**'}" if self.subtree else ""

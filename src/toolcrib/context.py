@@ -72,6 +72,7 @@ class Context(Generic[Deps]):
         "denied_paths",
         "deps",
         "key",
+        "must_be_confined",
         "tool",
     )
 
@@ -88,6 +89,7 @@ class Context(Generic[Deps]):
         self.tool = tool
         self._host = host
         self.approved = False  # a person said yes, to this call or before to such calls
+        self.must_be_confined = False  # nobody was asked, because its accesses are confined
         self._cancelled = False
         self._inner = 0
         self._deadline: Any = None

@@ -120,7 +120,8 @@ class Ready(NamedTuple):
     `params` are what the tool is handed, `given` their JSON form as text or data, `edits` the repairs that they needed.
     `approved` says that a person said yes, to this call or before to such calls; `why` names the rule or the person
     that let it run; `changed` says that a person gave it other arguments than the model's; `must_ask` that its tool
-    wants a person to decide on it. The `fingerprint` is empty where nobody has needed it yet.
+    wants a person to decide on it; `confined` that it runs unasked only as long as its accesses are confined. The
+    `fingerprint` is empty where nobody has needed it yet.
 
     It is a named tuple and no frozen dataclass, because one is made for each call, in a quarter of the time.
     """
@@ -139,6 +140,7 @@ class Ready(NamedTuple):
     why: str = ""
     changed: bool = False
     must_ask: bool = False
+    confined: bool = False
 
     @property
     def kind(self) -> str:

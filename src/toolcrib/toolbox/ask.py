@@ -172,7 +172,9 @@ class Questions:
         if ready.approved:
             covered = self.decider.approvals.covers_call(ready)
             return ready if covered else model_messages.outdated(ready.call.name)
-        return self.decider.asked(ready, decision, decision.reason) if decision.verb is Verb.ASK else ready
+        if decision.verb is Verb.ASK:
+            return self.decider.asked(ready, decision, decision.reason)
+        return ready if ready.confined == decision.confined else ready._replace(confined=decision.confined)
 
     async def _decision_now(self, ready: Ready) -> Decision | ToolResult:
         """The policy's decision now; the refusal where it denies the call, or where the tool is another by now."""

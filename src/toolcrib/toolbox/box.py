@@ -75,7 +75,8 @@ class Toolbox(Watched, WithRuns, Generic[Deps]):
 
     Args:
         tools: Tool classes, Tool instances, `@tool` functions, ToolFactories, or Toolsets.
-        autonomy: "read_only", "supervised" (what changes something asks the `approver`) or "full".
+        autonomy: "read_only", "supervised" (what changes something asks the `approver`), "sandboxed" (what is
+            confined and can be undone runs) or "full".
         policy: What decides on calls, in place of `autonomy`: rules, say.
         approver: A function from a Question to an Answer, sync or async. Without one, what has to be asked is refused.
         answer_timeout: Seconds after which a silent approver counts as nobody.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Decider", "effect_of"]
 
 # Looked up once: an enum's members are slow to reach on 3.11.
-ALLOW, ASK, DENY, READ, WRITE = Verb.ALLOW, Verb.ASK, Verb.DENY, Effect.READ, Effect.WRITE
+ALLOW, ASK, DENY, READ = Verb.ALLOW, Verb.ASK, Verb.DENY, Effect.READ
 
 
 class Decider:
@@ -50,7 +50,8 @@ class Decider:
         """The policy's request about a call."""
         taint, texts = self.runs.provenance(ready.key.run)
         facts = ready.tool.definition.facts
-        return PolicyRequest(facts, ready.effect, ready, taint=taint, user_texts=texts)
+        covers = self.runs.covers(ready.key.run)
+        return PolicyRequest(facts, ready.effect, ready, taint=taint, user_texts=texts, covers=covers)
 
     def decide_again(self, ready: Ready) -> Decision:
         """The policy's decision now on a call that was prepared before."""
@@ -67,12 +68,16 @@ class Decider:
         policy = self.policy
         if type(policy) is AutonomyPolicy and (
             not policy.looks
-            or (not definition.facts.delegates and (effect > WRITE or "accesses" not in definition.hooks))
+            or (
+                not definition.facts.delegates
+                and (effect > policy.looks_up_to or "accesses" not in definition.hooks)
+            )
         ):
             decision = policy.by_effect[effect]  # all that it would look at
         else:
             decision = policy.decide(self.request_for(ready))
-            ready = ready._replace(why=decision.rule)
+            ready = ready._replace(why=decision.rule or (decision.reason if decision.confined else ""))
+            ready = ready._replace(confined=decision.confined) if decision.confined else ready
         verb = decision.verb
         if verb is DENY:
             return Refused(call, key, model_messages.denied(call.name, decision.reason))

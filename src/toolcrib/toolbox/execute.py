@@ -97,7 +97,7 @@ class Execution(Deadline):
             self.ctx = ctx = Context(deps, key=ready.key, tool=ready.call.name, host=executor.host)
             ctx._definition = definition
             ctx._deadline = self
-            ctx.approved = ready.approved
+            ctx.approved, ctx.must_be_confined = ready.approved, ready.confined and not ready.approved
             if ready.accesses_known:
                 from toolcrib.rules.permissions import call_permissions
 

@@ -50,6 +50,8 @@ class BothPolicies:
             limit = f"the call that this belongs to may {_MAY[self._most]}"
             return Decision(Verb.DENY, limit)
         first, second = (policy.decide(request) for policy in self.both)
+        if second.confined and first.verb is Verb.ALLOW:  # it holds only while the call is confined
+            return second
         decision = max(first, second, key=lambda made: ORDER.index(made.verb))
         if decision.verb is Verb.ASK and first.verb is second.verb and second.strict:
             return second

@@ -30,7 +30,7 @@ else:
 
 __all__ = ["AutonomyName", "CallOptions", "Deps", "ToolboxOptions"]
 
-AutonomyName = Literal["read_only", "supervised", "full"]
+AutonomyName = Literal["read_only", "supervised", "sandboxed", "full"]
 
 
 class ToolboxOptions(TypedDict, Generic[Deps], total=False):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import posixpath
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
-from toolcrib.access import Access
+from toolcrib.access import PATHS, Access, Reach
 from toolcrib.effect import Effect
 from toolcrib.facts import Facts
 from toolcrib.prepared import Ready
@@ -19,6 +20,7 @@ __all__ = [
     "Approver",
     "Autonomy",
     "AutonomyPolicy",
+    "Covers",
     "Decision",
     "Policy",
     "PolicyRequest",
@@ -34,6 +36,10 @@ Approver = Callable[[Question], Awaitable[Reply] | Reply]
 """Asks a person. A sync function may take its time: it runs on a worker thread."""
 
 
+Covers = Callable[[str], str | None]
+"""Why the checkpoint of this turn cannot bring back what is at an absolute path; None where it can."""
+
+
 class Verb(StrEnum):
     """The three verbs of a policy."""
 
@@ -44,16 +50,18 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision of a policy: its verb and, unless that is ALLOW, the reason in one line.
+    """The decision of a policy: its verb, and the reason in one line (always given unless the verb is ALLOW).
 
     The verb may be given as its word ("allow", "ask", "deny"); whatever is no such word is DENY. `rule`
-    names the rule that decided; with `strict`, no earlier approval counts: a person is asked each time.
+    names the rule that decided; with `strict`, no earlier approval counts: a person is asked each time. `confined`:
+    the call may run only as long as its accesses are confined as they were stated.
     """
 
     verb: Verb
     reason: str = ""
     rule: str = ""
     strict: bool = False
+    confined: bool = False
 
     def __post_init__(self) -> None:
         given: Any = self.verb  # a policy read from a file gives text, or anything
@@ -73,7 +81,8 @@ class PolicyRequest:
 
     `prepared` is the call that would run. A tool's own question in the middle of its work comes with `action`,
     `patterns` and what it `reached` instead. `taint` names the tools that brought in content from outside so far,
-    `user_texts` is what the user of the run wrote.
+    `user_texts` is what the user of the run wrote. `covers` tells what the checkpoint of this turn can bring back; it
+    is None where none was taken.
     """
 
     facts: Facts
@@ -84,6 +93,7 @@ class PolicyRequest:
     taint: frozenset[str] = frozenset()
     reached: tuple[Access, ...] | None = None
     user_texts: tuple[str, ...] = ()
+    covers: Covers | None = None
 
     @property
     def arguments(self) -> Any:
@@ -111,6 +121,33 @@ def _only_free_changes(request: PolicyRequest) -> bool:
     return request.effect is Effect.WRITE and request.free
 
 
+def _why_not_undone(request: PolicyRequest) -> str | None:
+    """Why a checkpoint could not bring back all that a confined call may change; "" if it could.
+
+    None where the call is not confined.
+    """
+    accesses = request.accesses or ()
+    folders = [access.confined.folder for access in accesses if access.confined]
+    if not folders or not all(access.confined or access.free for access in accesses):
+        return None
+    if request.covers is None:
+        return "no checkpoint was taken"
+    for path in dict.fromkeys(_changed_paths(accesses, folders[0])):
+        if problem := request.covers(path):
+            return problem
+    return ""
+
+
+def _changed_paths(accesses: tuple[Access, ...], folder: str) -> Iterator[str]:
+    """The absolute paths that confined accesses may change; for a command, the whole folder and what it names."""
+    for access in accesses:
+        folder = access.confined.folder if access.confined else folder
+        if access.reach is Reach.RUN:
+            yield folder
+        elif access.reach in PATHS and access.reach is not Reach.READ and access.target not in (".", "/"):
+            yield posixpath.normpath(posixpath.join(folder, access.target))
+
+
 class Policy(Protocol):
     """Decides each call; `shows` says whether a tool is worth showing to a model at all."""
 
@@ -119,15 +156,20 @@ class Policy(Protocol):
 
 
 class Autonomy(StrEnum):
-    """How much may happen without a person."""
+    """How much may happen without a person, from the least to the most."""
 
     READ_ONLY = "read_only"
     SUPERVISED = "supervised"
+    SANDBOXED = "sandboxed"
     FULL = "full"
 
 
 class AutonomyPolicy:
-    """The policy of one word: `read_only` runs and shows only READ, `supervised` asks for the rest, `full` runs all."""
+    """The policy of one word: `read_only` runs and shows only READ, `supervised` asks for the rest, `full` runs all.
+
+    `sandboxed` asks as `supervised` does, except for a call whose accesses are all confined to a folder that the
+    checkpoint of this turn can bring back.
+    """
 
     tracks_taint = False
 
@@ -139,17 +181,33 @@ class AutonomyPolicy:
             raise ValueError(f"autonomy must be one of {known}; got {autonomy!r}") from None
         self.by_effect = _DECISIONS[self.autonomy]
         self.looks = self.autonomy is not Autonomy.FULL
+        self.looks_up_to = Effect.DESTRUCTIVE if self.autonomy is Autonomy.SANDBOXED else Effect.WRITE
 
     def decide(self, request: PolicyRequest, /) -> Decision:
         decision = self.by_effect[request.effect]
         if self.looks and request.effect is Effect.READ:
             secret = next((access.target for access in request.accesses or () if access.secret), None)
             if secret is not None:
-                verb = Verb.ASK if self.autonomy is Autonomy.SUPERVISED else Verb.DENY
+                verb = Verb.DENY if self.autonomy is Autonomy.READ_ONLY else Verb.ASK
                 return Decision(verb, f"it reads {secret}, which may hold secrets")
         if decision.verb is Verb.ASK and (request.delegated or _only_free_changes(request)):
             return ALLOWED
+        if decision.verb is Verb.ASK and self.autonomy is Autonomy.SANDBOXED:
+            return self._unless_undone(request, decision)
         return decision
+
+    def _unless_undone(self, request: PolicyRequest, decision: Decision) -> Decision:
+        """The decision under `sandboxed` about a call that changes something."""
+        problem = _why_not_undone(request)
+        if problem is None:
+            return decision
+        if problem:
+            return Decision(Verb.ASK, f"it could not be undone: {problem}")
+        accesses = request.accesses or ()
+        if any(access.secret for access in accesses):
+            return decision
+        by = next(access.confined.by for access in accesses if access.confined)
+        return Decision(Verb.ALLOW, f"confined by {by}, and a checkpoint can bring it back", confined=True)
 
     def shows(self, facts: Facts) -> bool:
         return self.autonomy is not _NARROWEST or facts.effect is _READ
@@ -167,6 +225,11 @@ _READ_ONLY = Decision(Verb.DENY, "only reading is allowed here")
 _DECISIONS: dict[Autonomy, tuple[Decision, Decision, Decision]] = {
     Autonomy.READ_ONLY: (ALLOWED, _READ_ONLY, _READ_ONLY),
     Autonomy.SUPERVISED: (
+        ALLOWED,
+        Decision(Verb.ASK, BY_EFFECT[0]),
+        Decision(Verb.ASK, BY_EFFECT[1]),
+    ),
+    Autonomy.SANDBOXED: (
         ALLOWED,
         Decision(Verb.ASK, BY_EFFECT[0]),
         Decision(Verb.ASK, BY_EFFECT[1]),

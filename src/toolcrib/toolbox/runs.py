@@ -9,6 +9,7 @@ from toolcrib.call import CallKey
 from toolcrib.sink import EventSink
 
 if TYPE_CHECKING:
+    from toolcrib.toolbox.policy import Covers
     from toolcrib.toolbox.suspension import Suspension
 
 __all__ = ["Limiter", "Provenance", "Runs"]
@@ -46,6 +47,7 @@ class Runs:
         self.suspensions: dict[str, Suspension] = {}
         self._described: dict[str, dict[Any, Any]] = {}
         self._accounts: dict[str, Any] = {}
+        self._covers: dict[str, Covers] = {}
 
     def outermost(self, run: str) -> str:
         """The run that a call counts to."""
@@ -85,6 +87,7 @@ class Runs:
         self._provenance.pop(run, None)
         self._approved.pop(run, None)
         self._accounts.pop(run, None)
+        self._covers.pop(run, None)
         self.suspensions.pop(run, None)
         self._sink.forget(run)
 
@@ -127,6 +130,21 @@ class Runs:
         return next(
             (self._accounts[name] for name in self._with_parents(run) if name in self._accounts), None
         )
+
+    # -- what can be undone
+
+    def set_covers(self, run: str, covers: Covers | None) -> None:
+        """What the checkpoint of the run's turn can bring back; None where no checkpoint was taken."""
+        if covers is None:
+            self._covers.pop(run, None)
+        else:
+            self._covers[run] = covers
+
+    def covers(self, run: str) -> Covers | None:
+        """What can be brought back for the calls of a run: by its own checkpoint, or that of a run it belongs to."""
+        if not self._covers:
+            return None
+        return next((self._covers[name] for name in self._with_parents(run) if name in self._covers), None)
 
     def _with_parents(self, run: str) -> list[str]:
         names = [run]

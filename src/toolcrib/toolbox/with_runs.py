@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from toolcrib.errors import belongs_to_caller, traceback_text
 from toolcrib.messages import Message
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import OperatorLog
+from toolcrib.toolbox.policy import Covers
 from toolcrib.toolbox.provenance import of_messages
 from toolcrib.toolbox.runs import Limiter, Provenance, Runs
 
@@ -22,6 +24,18 @@ class WithRuns:
     _decider: Decider
     _limiter: Limiter | None
     _operator: OperatorLog
+
+    @contextmanager
+    def covered_by(self, run: str, covers: Covers | None) -> Iterator[None]:
+        """While this lasts, a checkpoint that was taken before can bring back what `covers` says, for calls of a run.
+
+        Autonomy "sandboxed" rests on it. Without a checkpoint (None), the calls ask as under "supervised".
+        """
+        self._runs.set_covers(run, covers)
+        try:
+            yield
+        finally:
+            self._runs.set_covers(run, None)
 
     def begin(self, run: str, messages: Iterable[Message], account: Any = None) -> None:
         """Begin a run with these messages: their taint and the user's texts count for the policy's decisions.

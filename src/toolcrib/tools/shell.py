@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field, PrivateAttr
 
-from toolcrib.access import Access, Reach
+from toolcrib.access import PATHS, Access, Confinement, Reach
 from toolcrib.command.explain import (
     MAX_PERMISSIONS,
     PermissionEscalation,
@@ -35,6 +35,7 @@ from toolcrib.command.explain import (
 from toolcrib.command.explain.scripts import digest_of, files_of_code, shown_code
 from toolcrib.command.judge import Judgement, accesses_of, judge, paths, why
 from toolcrib.command.judge.links import Links
+from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.command.judge.repository_history import REMOVES_HISTORY, removes_history
 from toolcrib.command.launch import (
     CommandLine,
@@ -44,11 +45,19 @@ from toolcrib.command.launch import (
     command_environment,
     run_command,
 )
-from toolcrib.command.sandbox import Denial, NoSandbox, Sandbox, SandboxError, SandboxInForce
+from toolcrib.command.sandbox import (
+    Denial,
+    NoSandbox,
+    Sandbox,
+    SandboxError,
+    SandboxInForce,
+    why_not_contained,
+)
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError, as_tuple
 from toolcrib.facts import MaxOutput
 from toolcrib.question import Doubt, Preview
+from toolcrib.secrets.pattern_search import looks_like_a_token
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.variables import PREFIX, as_variables
 from toolcrib.tool import Tool
@@ -64,6 +73,9 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT = 120
 MAX_TIMEOUT = 600
 MAX_COMMAND = 120_000  # bytes; the system's own limit is a little above
+NOT_CONFINED = (
+    "The command was not run: nobody was asked because a sandbox confined it, and none does now. Try again."
+)
 NO_SANDBOX = "no sandbox works here, so nothing would limit it"
 
 
@@ -80,13 +92,15 @@ class ShellParams(BaseModel):
 class CommandToRun:
     """A command line as it is run (`text`), and what was found out about it.
 
-    `secrets` are {variable: name of the secret}. `folder` is where it runs, from the workspace's root.
+    `secrets` are {variable: name of the secret}. `folder` is where it runs, from the workspace's root; `inside` says
+    whether that folder belongs to the workspace itself.
     """
 
     text: str
     secrets: Mapping[str, str]
     folder: str
     judgement: Judgement
+    inside: bool
 
 
 class Shell(
@@ -184,7 +198,19 @@ class Shell(
         found = accesses_of(command.text, judgement, command.folder, unasked=unasked)
         to_decide = self._denied_paths.accesses_to_decide(found, judgement, sandbox)
         leads = (_through_link(target) for target in judgement.leads)
-        return (*self.workspace.with_targets(to_decide), *leads)
+        return self._confined((*self.workspace.with_targets(to_decide), *leads), command)
+
+    def _confined(self, accesses: tuple[Access, ...], command: CommandToRun) -> tuple[Access, ...]:
+        """The accesses, marked as confined where the sandbox keeps the command in the workspace, without network.
+
+        A command that names what may hold secrets, or is given one, is not marked, and neither is one that runs
+        elsewhere: the sandbox does not keep those from it.
+        """
+        by = self._in_force.keeper(self.workspace.level)
+        if not by or not command.inside or command.secrets or any(map(_names_secrets, accesses)):
+            return accesses
+        confinement = Confinement(self.workspace.root.path, by)
+        return tuple(one if one.free else replace(one, confined=confinement) for one in accesses)
 
     def doubt(self, params: ShellParams) -> Doubt | None:
         command = self._judge(params)
@@ -254,6 +280,8 @@ class Shell(
         try:
             self._refuse_link(folder, params)
             sandbox = self._sandbox_now()
+            if ctx.must_be_confined and why_not_contained(sandbox):
+                raise ToolError(NOT_CONFINED)
             if isinstance(sandbox, NoSandbox) and not sandbox.wanted and not ctx.approved:
                 await ctx.ask("run a command that no sandbox confines", [params.command])
             return await self._run(params, ctx, sandbox, folder)
@@ -332,6 +360,14 @@ class Shell(
         return finished, explain_failure(finished, sandbox, command.judgement, params.command)
 
 
+def _names_secrets(access: Access) -> bool:
+    """Whether an access of a command may be meant for a secret: by the path, or by what its text looks like."""
+    if access.reach is Reach.RUN:
+        return not access.hint and looks_like_a_token(access.target)
+    path = access.pattern.removeprefix("./").removesuffix("/**") or access.target
+    return access.secret or (access.reach in PATHS and may_hold_secrets(path))
+
+
 def _through_link(target: str) -> Access:
     """The access to what a link among the operands of a command leads to: a person decides on it by its own name."""
     return Access(Reach.READ, target, real=True, secret=True)
@@ -345,4 +381,4 @@ def _judged(command: str, root: str, folder: str, inside: bool) -> CommandToRun:
     judgement = judge(text, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
     if PREFIX in text and judgement.verdict == "plain":
         judgement = Judgement("ask", "it uses a secret", programs=judgement.programs)
-    return CommandToRun(text, secrets, folder, judgement)
+    return CommandToRun(text, secrets, folder, judgement, inside)

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
-from toolcrib.access import PATHS, Access, Reach
+from toolcrib.access import PATHS, Access, Confinement, Reach
 from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.errors import ToolError, as_tuple
 from toolcrib.folder_handles import (
@@ -162,8 +162,11 @@ class Workspace:
         stands in files, which may be secrets by their names.
         """
         named = Access(reach, self.resource(path), subtree=subtree, pattern=pattern, filtered=subtree)
-        found = self.with_targets([named])
-        return tuple(replace(one, secret=contents and may_hold_secrets(one.target)) for one in found)
+        inside = Confinement(self.root.path, "the workspace")
+        return tuple(
+            replace(one, secret=contents) if may_hold_secrets(one.target) else replace(one, confined=inside)
+            for one in self.with_targets([named])
+        )
 
     def with_targets(self, accesses: Iterable[Access]) -> Iterator[Access]:
         """The accesses, each followed by an access to the path that symlinks in its name lead to."""

@@ -17,7 +17,7 @@ from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from toolcrib.command.sandbox.bubblewrap import Bubblewrap
-    from toolcrib.command.sandbox.choose import ORDER, SandboxBackend, choose, warnings
+    from toolcrib.command.sandbox.choose import ORDER, SandboxBackend, choose, warnings, why_not_contained
     from toolcrib.command.sandbox.confining import ConfiningSandbox
     from toolcrib.command.sandbox.environment import environment
     from toolcrib.command.sandbox.files.file_view import FileView
@@ -56,6 +56,7 @@ __all__ = [
     "environment",
     "hide_own_process",
     "warnings",
+    "why_not_contained",
 ]
 
 __getattr__ = lazy_names(
@@ -67,6 +68,7 @@ __getattr__ = lazy_names(
             "SandboxBackend",
             "choose",
             "warnings",
+            "why_not_contained",
         ),
         "confining": ("ConfiningSandbox",),
         "environment": ("environment",),

@@ -125,6 +125,28 @@ def warnings(sandbox: Sandbox) -> list[str]:
     return lines
 
 
+def why_not_contained(sandbox: Sandbox) -> str:
+    """Why commands could do more than change the workspace; "" where the sandbox keeps them in it, without network.
+
+    >>> why_not_contained(NoSandbox())
+    'no sandbox confines commands'
+    """
+    report, level = sandbox.report(), sandbox.level
+    if not report.confines:
+        return "no sandbox confines commands"
+    if isinstance(sandbox, ExternalSandbox):
+        return "the sandbox around this program was declared and not checked"
+    if level.network is not Network.OFF:
+        return "commands may use the network"
+    if not Level().covers(level):
+        return "commands may reach files outside the workspace"
+    needed = ("writes", "network", "protected files")
+    partly = [
+        name for name, strength in report.strengths() if name in needed and strength is not Strength.ENFORCED
+    ]
+    return f"{report.backend} keeps only in part: {', '.join(partly)}" if partly else ""
+
+
 @cache
 def why_not_working(backend: SandboxBackend) -> str:
     """Why a back end is not to be used here, or "" if it held when it was tried. Tried once in a process."""

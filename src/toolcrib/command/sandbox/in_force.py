@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from toolcrib.command.sandbox.choose import choose
+from toolcrib.command.sandbox.choose import choose, why_not_contained
 from toolcrib.command.sandbox.interface import Sandbox
 from toolcrib.command.sandbox.level import Files, Level, SandboxError
 from toolcrib.command.sandbox.unconfined import NoSandbox
@@ -19,6 +19,7 @@ class SandboxInForce:
         self._lock = threading.Lock()
         self._made: tuple[Level | None, Sandbox] | None = None
         self._confining: tuple[Sandbox, bool] | None = None
+        self._keeping: tuple[Sandbox, str] | None = None
 
     def at(self, level: Level | None) -> Sandbox:
         """The sandbox at a level, or at its own where `level` is None. Raises SandboxError if it cannot keep to it."""
@@ -38,6 +39,17 @@ class SandboxInForce:
             holds = sandbox.wanted if isinstance(sandbox, NoSandbox) else sandbox.report().confines
             self._confining = (sandbox, holds)
         return self._confining[1]
+
+    def keeper(self, level: Level | None) -> str:
+        """Names what keeps commands in the workspace and off the network at a level; "" where nothing does."""
+        try:
+            sandbox = self.at(level)
+        except SandboxError:
+            return ""
+        if self._keeping is None or self._keeping[0] is not sandbox:
+            by = "" if why_not_contained(sandbox) else f"{sandbox.report().backend} without network"
+            self._keeping = (sandbox, by)
+        return self._keeping[1]
 
     def _make(self, level: Level | None) -> Sandbox:
         given = self._given

@@ -57,9 +57,9 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
 
 EXPLAINED = [
     ('read_file {"path": "a"}', "ask: no rule allows it", 'otherwise = "ask"'),
-    ('read_file {"path": "sub/.env"}', "deny: the rule env", "env (rules.toml:12)"),
+    ('read_file {"path": "sub/.env"}', "deny: a rule denies it", "env (rules.toml:12)"),
     ('read_file {"path": ".env.example"}', "ask: no rule allows it", 'otherwise = "ask"'),
-    ('glob {"pattern": "*"}', "deny: the rule rule 3", "rule 3 (rules.toml:20)"),
+    ('glob {"pattern": "*"}', "deny: a rule denies it", "rule 3 (rules.toml:20)"),
 ]
 
 
@@ -132,7 +132,11 @@ def test_a_wrong_file_is_told_with_its_line(
 
 TOP = [
     ("# ours\nautonomi = 'full'\n", 2, "unknown key 'autonomi'"),
-    ("\n\nautonomy = 'ful'\n", 3, "autonomy must be one of read_only, supervised, sandboxed, full; got 'ful'"),
+    (
+        "\n\nautonomy = 'ful'\n",
+        3,
+        "autonomy must be one of read_only, supervised, sandboxed, full; got 'ful'",
+    ),
     ("otherwise = 'deny'\n[rules]\n", 2, "unknown key 'rules'"),
     ("otherwise = 'allow'\n", 1, "otherwise must be one of ask, deny"),
     ("# a\n[rule]\ndeny = true\n", 2, "write every rule under a header [[rule]] of its own"),

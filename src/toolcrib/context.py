@@ -68,6 +68,7 @@ class Context(Generic[Deps]):
         "_loop",
         "_permits",
         "_waiting",
+        "_why_denied",
         "approved",
         "denied_paths",
         "deps",
@@ -98,6 +99,7 @@ class Context(Generic[Deps]):
         self._idempotency_key = ""
         self._loop: Any = None
         self._permits: Callable[[Access], bool] | None = None
+        self._why_denied: Callable[[Access], str] | None = None
         # Given the workspace and further folders: what deny rules take away there. None if no rule does.
         self.denied_paths: Callable[[str, Iterable[str]], DeniedPaths] | None = None
 
@@ -132,6 +134,10 @@ class Context(Generic[Deps]):
         True without rules that look at accesses, and without a toolbox.
         """
         return self._permits is None or self._permits(access)
+
+    def why_denied(self, access: Access) -> str:
+        """The reason, in its author's words, of the deny rule that keeps an access from this call; "" without any."""
+        return "" if self._why_denied is None else self._why_denied(access)
 
     @property
     def idempotency_key(self) -> str:

@@ -9,7 +9,7 @@ from toolcrib.call import ToolCall
 from toolcrib.errors import ToolcribError
 from toolcrib.prepared import Prepared, Refused
 from toolcrib.rules import MissingTool
-from toolcrib.toolbox.policy import Policy, PolicyRequest
+from toolcrib.toolbox.policy import Covers, Policy, PolicyRequest
 from toolcrib.toolbox.runs import Provenance
 
 if TYPE_CHECKING:
@@ -23,15 +23,16 @@ async def dry_run(
     *,
     tainted: bool = False,
     user_texts: Sequence[str] = (),
+    covers: Covers | None = None,
 ) -> tuple[PolicyRequest, Prepared]:
     """What a policy (or else the box's own) is asked about a call, and the call as it is prepared under it.
 
-    `tainted`: the run has already read something from outside. `user_texts`: what its user has written. Raises
-    MissingTool, or ToolcribError for a call that cannot be made.
+    `tainted`: the run has already read something from outside. `user_texts`: what its user has written. `covers`:
+    what the checkpoint before it covers. Raises MissingTool, or ToolcribError for a call that cannot be made.
     """
     taint = frozenset({"something from outside"} if tainted else ())
     provenance = Provenance(taint, tuple(user_texts))
-    request, prepared = await box.dry_run(call, policy=policy, provenance=provenance)
+    request, prepared = await box.dry_run(call, policy=policy, provenance=provenance, covers=covers)
     if request is None:
         assert isinstance(prepared, Refused)
         known = await box.registry.entry(call.name) is not None

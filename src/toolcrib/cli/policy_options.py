@@ -17,7 +17,8 @@ RulesFile = Annotated[
 AutonomyLevel = Annotated[
     Autonomy | None,
     typer.Option(
-        help="read_only: nothing may change; supervised: you are asked before a change; full: everything runs. The "
+        help="read_only: nothing may change; supervised: you are asked before a change; sandboxed: only before what "
+        "leaves the sandbox or could not be undone; full: everything runs. The "
         "lowest autonomy counts of this option, your rules and a trusted project's rules; without any, supervised."
     ),
 ]

@@ -14,7 +14,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.prepared import Pending, Refused, ResolvedTool
 from toolcrib.rules import Explanation, RulePolicy
-from toolcrib.toolbox.policy import AutonomyPolicy, PolicyRequest, Verb
+from toolcrib.toolbox.policy import AutonomyPolicy, Covers, PolicyRequest, Verb
 from toolcrib.tools import Workspace
 from toolcrib.tools.workspace_paths import WORDS
 from toolcrib.visible import on_one_line
@@ -66,12 +66,17 @@ async def predict(
     *,
     tainted: bool = False,
     user_texts: Sequence[str] = (),
+    covers: Covers | None = None,
 ) -> Prediction:
-    """What would happen to a call under a policy. Nothing is run, and nobody is asked.
+    """What would happen to a call under a policy, after a checkpoint that `covers` what it says.
+
+    Nothing is run, and nobody is asked.
 
     Raises ToolcribError for a call that cannot be made.
     """
-    request, prepared = await dry_run(box, call, policy, tainted=tainted, user_texts=user_texts)
+    request, prepared = await dry_run(
+        box, call, policy, tainted=tainted, user_texts=user_texts, covers=covers
+    )
     assert request.prepared is not None
     rules = policy if isinstance(policy, RulePolicy) else RulePolicy(policy.autonomy)
     explained = rules.explain(request)
@@ -96,7 +101,7 @@ async def predict(
         )
     if decision.verb is Verb.ASK:
         return outcome(Verb.ALLOW, by=f"{APPROVED}: toolcrib approvals list")
-    return outcome(Verb.ALLOW)
+    return outcome(Verb.ALLOW, decision.reason)
 
 
 def _refused_by_workspace(tool: ResolvedTool, request: PolicyRequest) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FLAG = "--autonomy"
 BY_DEFAULT = "the default"
+NO_CHECKPOINTS = "no checkpoint is taken, so nothing could be undone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,19 @@ class SettingsInEffect:
 
 
 def settings_in_effect(
-    options: PolicyOptions, workspace: Path, box: Toolbox, named: Sequence[Path] = ()
+    options: PolicyOptions,
+    workspace: Path,
+    box: Toolbox,
+    named: Sequence[Path] = (),
+    *,
+    why_not_sandboxed: Callable[[], str] = lambda: NO_CHECKPOINTS,
 ) -> SettingsInEffect:
     """Join the rules that were named, or the user's own, with those of a trusted project.
 
     A project can only narrow, and the lowest autonomy of all counts. `box` has the tools, to try the examples of
-    rules with; `named` are files that the run itself goes by. What a person should know of the rules is said on
-    stderr. Raises Problem for rules that cannot be used.
+    rules with; `named` are files that the run itself goes by. Where `why_not_sandboxed` gives a reason, autonomy
+    "sandboxed" counts as "supervised". What a person should know of the rules is said on stderr. Raises Problem for
+    rules that cannot be used.
     """
     file, project = rules_file(options.policy), trusted_rules(workspace)
     autonomies = {FLAG: options.autonomy}
@@ -82,6 +89,10 @@ def settings_in_effect(
     if options.policy is not None:
         named = [*named, options.policy]
     autonomy, autonomy_from = _lowest_autonomy(autonomies)
+    if autonomy is Autonomy.SANDBOXED and (why := why_not_sandboxed()):
+        autonomy, autonomy_from = Autonomy.SUPERVISED, f"instead of sandboxed, since {why}; {autonomy_from}"
+        rules = policy if isinstance(policy, RulePolicy) else RulePolicy(policy.autonomy)
+        policy = rules.restricted(autonomy=autonomy)
     policy = protect_own_files(policy, workspace, named)
     return SettingsInEffect(policy, autonomy, autonomy_from, tuple(rule_files), limits)
 

@@ -6,6 +6,7 @@ A tool is handed functions only, through its `Context`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from toolcrib.access import PATHS, Access, DeniedPaths, Reach
@@ -23,11 +24,12 @@ class CallPermissions(NamedTuple):
     """What a call may reach.
 
     `permits` says whether it may reach something. `denied_paths` finds what deny rules take away below a workspace and
-    other folders; it is None if no rule denies paths.
+    other folders; it is None if no rule denies paths. `why_denied` gives the reason that a deny rule states, or "".
     """
 
     permits: Permits
     denied_paths: Callable[[str, Iterable[str]], DeniedPaths] | None = None
+    why_denied: Callable[[Access], str] | None = None
 
 
 def call_permissions(policy: Policy, request: PolicyRequest) -> CallPermissions:
@@ -39,7 +41,7 @@ def call_permissions(policy: Policy, request: PolicyRequest) -> CallPermissions:
     decided = covering(accesses)
     if isinstance(policy, RulePolicy):
         permits = _without_secrets(policy.permits(request, decided), policy.autonomy, accesses)
-        return CallPermissions(permits, policy.denied_paths(request))
+        return CallPermissions(permits, policy.denied_paths(request), partial(policy.why_denied, request))
     if isinstance(policy, AutonomyPolicy):
         return CallPermissions(
             _without_secrets(lambda access: access.reach is Reach.READ or decided(access), policy, accesses)
@@ -66,7 +68,11 @@ def _of_both(first: CallPermissions, second: CallPermissions) -> CallPermissions
             "; ".join(one.incomplete for one in found if one.incomplete),
         )
 
-    return CallPermissions(permits, denied_paths if finding else None)
+    def why_denied(access: Access) -> str:
+        reasons = (one.why_denied for one in (first, second))
+        return next((why for reason in reasons if reason is not None and (why := reason(access))), "")
+
+    return CallPermissions(permits, denied_paths if finding else None, why_denied)
 
 
 def _without_secrets(

@@ -116,6 +116,13 @@ class RulePolicy:
             return True
         return bool(rules[Verb.ALLOW].rules) or any(not rule.narrows for rule in rules[Verb.ASK].rules)
 
+    def why_hidden(self, facts: Facts) -> str:
+        """Why the model is not shown a tool, in the words of the rule that denies all its calls; "" without any."""
+        denying = (
+            rule for rule in self._rules_about(facts)[Verb.DENY].rules if rule.denies_every_call(facts)
+        )
+        return next((rule.reason for rule in denying if rule.reason), "")
+
     @property
     def _denies_the_rest(self) -> bool:
         return self.otherwise is not None and self.otherwise.verb is Verb.DENY
@@ -148,6 +155,13 @@ class RulePolicy:
             return unasked and not any(matched(rule, access) for rule in asks.candidates(accesses))
 
         return permitted
+
+    def why_denied(self, request: PolicyRequest, access: Access) -> str:
+        """The reason that the author of a deny rule gave for keeping an access from a call; "" without any."""
+        denies = self._rules_about(request.facts)[Verb.DENY].rules
+        matching = (rule for rule in denies if rule.reason and rule.needs_accesses)
+        found = (rule for rule in matching if rule.may_forbid(access) and rule.conditions_hold(request))
+        return next((rule.reason for rule in found if rule.match(access, request) is not NO), "")
 
     def denied_paths(self, request: PolicyRequest) -> Callable[[str, Iterable[str]], DeniedPaths] | None:
         """A function that finds the denied paths below a workspace and other folders; None if no rule denies paths."""
@@ -213,11 +227,11 @@ class RulePolicy:
             for rule in denies.sure_candidates(named):
                 if rule.match_call(request, named) is YES:
                     _note(steps, rule, "holds")
-                    return Decision(Verb.DENY, _why(rule), rule=str(rule)), rule
+                    return Decision(Verb.DENY, _why_denied(rule), rule=str(rule)), rule
         for rule in denies.sure_candidates(accesses):
             if rule.match_call(request, accesses) is YES:
                 _note(steps, rule, "holds")
-                return Decision(Verb.DENY, _why(rule), rule=str(rule)), rule
+                return Decision(Verb.DENY, _why_denied(rule), rule=str(rule)), rule
         asked: tuple[Decision, Rule | None] | None = None
         for rule in denies.candidates(accesses, skip_filtered=True):
             if self._match(rule, request, accesses, steps) is PARTLY and asked is None:
@@ -293,6 +307,11 @@ _OTHERWISE = {
 
 def _why(rule: Rule) -> str:
     return rule.reason or f"the rule {rule} says so"
+
+
+def _why_denied(rule: Rule) -> str:
+    """The reason of a denial, which a model reads: in the words of the rule's author, or none of the rule's own."""
+    return rule.reason or "a rule denies it"
 
 
 def _note(steps: list[str] | None, rule: Rule, what: str) -> None:

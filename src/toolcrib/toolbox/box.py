@@ -36,7 +36,7 @@ from toolcrib.toolbox.masking import masking_of, nested_masking
 from toolcrib.toolbox.operator_log import Mask, OperatorLog, unmasked
 from toolcrib.toolbox.options import AutonomyName, CallOptions, Deps
 from toolcrib.toolbox.path import CallPath
-from toolcrib.toolbox.policy import Approver, Policy, PolicyRequest, as_policy
+from toolcrib.toolbox.policy import Approver, Covers, Policy, PolicyRequest, as_policy
 from toolcrib.toolbox.prepare import Preparation
 from toolcrib.toolbox.preview import Previews
 from toolcrib.toolbox.registry import Registry
@@ -447,17 +447,24 @@ class Toolbox(Watched, WithRuns, Generic[Deps]):
         return self._once().once(restored)
 
     async def dry_run(
-        self, call: ToolCall, *, policy: Policy | None = None, provenance: Provenance = UNKNOWN
+        self,
+        call: ToolCall,
+        *,
+        policy: Policy | None = None,
+        provenance: Provenance = UNKNOWN,
+        covers: Covers | None = None,
     ) -> tuple[PolicyRequest | None, Prepared]:
         """What a policy would be asked about a call, and what would become of it. Nothing is run, nobody is asked.
 
-        The request is None for a call that no policy would be asked about: an unknown tool, invalid arguments.
+        `covers` is what a checkpoint covers that is taken before. The request is None for a call that no policy would
+        be asked about: an unknown tool, invalid arguments.
         """
         from toolcrib.toolbox.dry_run import dry_run
 
         runs = Runs(self.sink)
         key = CallKey("dry run", 0, 0)
         runs.set_provenance(key.run, provenance)
+        runs.set_covers(key.run, covers)
         decider = Decider(policy or self.policy, self._approvals, runs, self.masking)
         return await dry_run(call, key, self._path.preparation.resolver, decider, self.deps)
 

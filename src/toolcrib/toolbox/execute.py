@@ -103,7 +103,7 @@ class Execution(Deadline):
 
                 decider = executor.decider
                 permissions = call_permissions(decider.policy, decider.request_for(ready))
-                ctx._permits, ctx.denied_paths = permissions
+                ctx._permits, ctx.denied_paths, ctx._why_denied = permissions
 
     @property
     def inner_calls(self) -> int:

@@ -45,6 +45,7 @@ class ToolLists:
         ctx: Context[Any] = Context(deps, key=CallKey(run, 0, 0), host=self._host)
         described = self._runs.described(run)
         tool_list = await _made(self._registry, policy.shows, ctx, described)
+        tool_list.why_hidden = getattr(policy, "why_hidden", None)
         if run and described:
             self._runs.keep_described(run, described)
         for name, reason in tool_list.broken.items():

@@ -60,6 +60,11 @@ class BothPolicies:
     def shows(self, facts: Facts) -> bool:
         return facts.effect <= self._most and all(policy.shows(facts) for policy in self.both)
 
+    def why_hidden(self, facts: Facts) -> str:
+        """Why the model is not shown a tool: the first reason that one of the two gives."""
+        reasons = (getattr(policy, "why_hidden", None) for policy in self.both)
+        return next((why for reason in reasons if reason is not None and (why := reason(facts))), "")
+
     def restricted(self, rules: Any = (), autonomy: Any = None) -> BothPolicies:
         """The same with further deny and ask rules, and less autonomy."""
         from toolcrib.toolbox.restrict import restricted_policy

@@ -74,6 +74,9 @@ class Resolver:
             if name in tool_list.broken:
                 return Refused(call, key, model_messages.tool_broken(name))
             hidden = entry is not None
+            definition, why_hidden = entry and entry.compiled, tool_list.why_hidden
+            if definition and why_hidden and (why := why_hidden(definition.facts)):
+                return Refused(call, key, model_messages.denied(name, why))
             return Refused(call, key, model_messages.unknown_tool(name, tool_list.entries, hidden=hidden))
         same = entry is tool_list.entries[name]
         return None if same else Refused(call, key, model_messages.tool_changed(name))

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field, PrivateAttr
 
-from toolcrib.access import PATHS, Access, Confinement, Reach
+from toolcrib.access import Access, Confinement, Reach
 from toolcrib.command.explain import (
     MAX_PERMISSIONS,
     PermissionEscalation,
@@ -35,7 +35,6 @@ from toolcrib.command.explain import (
 from toolcrib.command.explain.scripts import digest_of, files_of_code, shown_code
 from toolcrib.command.judge import Judgement, accesses_of, judge, paths, why
 from toolcrib.command.judge.links import Links
-from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.command.judge.repository_history import REMOVES_HISTORY, removes_history
 from toolcrib.command.launch import (
     CommandLine,
@@ -45,19 +44,18 @@ from toolcrib.command.launch import (
     command_environment,
     run_command,
 )
-from toolcrib.command.sandbox import (
-    Denial,
-    NoSandbox,
-    Sandbox,
-    SandboxError,
-    SandboxInForce,
-    why_not_contained,
+from toolcrib.command.launch.contained import (
+    MET,
+    check_contained,
+    contained_accesses,
+    history_denial,
+    keep_history,
 )
+from toolcrib.command.sandbox import Denial, NoSandbox, Sandbox, SandboxError, SandboxInForce
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError, as_tuple
 from toolcrib.facts import MaxOutput
 from toolcrib.question import Doubt, Preview
-from toolcrib.secrets.pattern_search import looks_like_a_token
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.variables import PREFIX, as_variables
 from toolcrib.tool import Tool
@@ -73,9 +71,6 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT = 120
 MAX_TIMEOUT = 600
 MAX_COMMAND = 120_000  # bytes; the system's own limit is a little above
-NOT_CONFINED = (
-    "The command was not run: nobody was asked because a sandbox confined it, and none does now. Try again."
-)
 NO_SANDBOX = "no sandbox works here, so nothing would limit it"
 
 
@@ -198,19 +193,11 @@ class Shell(
         found = accesses_of(command.text, judgement, command.folder, unasked=unasked)
         to_decide = self._denied_paths.accesses_to_decide(found, judgement, sandbox)
         leads = (_through_link(target) for target in judgement.leads)
-        return self._confined((*self.workspace.with_targets(to_decide), *leads), command)
-
-    def _confined(self, accesses: tuple[Access, ...], command: CommandToRun) -> tuple[Access, ...]:
-        """The accesses, marked as confined where the sandbox keeps the command in the workspace, without network.
-
-        A command that names what may hold secrets, or is given one, is not marked, and neither is one that runs
-        elsewhere: the sandbox does not keep those from it.
-        """
-        by = self._in_force.keeper(self.workspace.level)
-        if not by or not command.inside or command.secrets or any(map(_names_secrets, accesses)):
-            return accesses
-        confinement = Confinement(self.workspace.root.path, by)
-        return tuple(one if one.free else replace(one, confined=confinement) for one in accesses)
+        decided = (*self.workspace.with_targets(to_decide), *leads)
+        keeper = self._in_force.keeper(self.workspace.level)
+        if not keeper or not command.inside or command.secrets:
+            return decided
+        return contained_accesses(decided, judgement, Confinement(self.workspace.root.path, keeper))
 
     def doubt(self, params: ShellParams) -> Doubt | None:
         command = self._judge(params)
@@ -280,8 +267,8 @@ class Shell(
         try:
             self._refuse_link(folder, params)
             sandbox = self._sandbox_now()
-            if ctx.must_be_confined and why_not_contained(sandbox):
-                raise ToolError(NOT_CONFINED)
+            if ctx.must_be_confined:
+                check_contained(sandbox)
             if isinstance(sandbox, NoSandbox) and not sandbox.wanted and not ctx.approved:
                 await ctx.ask("run a command that no sandbox confines", [params.command])
             return await self._run(params, ctx, sandbox, folder)
@@ -313,7 +300,9 @@ class Shell(
             reverted.update(dict.fromkeys(finished.reverted))
             reporter.end(outcome, denial, finished.reverted)
             wider: Sandbox | None = None
-            sentences = sandbox_sentences(denial, tuple(reverted), root)
+            if ctx.must_be_confined and outcome.code:
+                denial = history_denial(outcome.output.ending(MET)) or denial
+            sentences = sandbox_sentences(denial, tuple(reverted), root, self._why_denied(ctx, denial))
             if denial is not None and outcome.code is not None and len(allowed) < MAX_PERMISSIONS:
                 try:
                     wider = await self._escalation.offer(ctx, sandbox, level, denial, params.command, outcome)
@@ -328,6 +317,13 @@ class Shell(
             ctx.report(tip="allowed; run again from its start")
             ctx.check_cancelled()
 
+    def _why_denied(self, ctx: Context[Any], denial: Denial | None) -> str:
+        """The reason of the deny rule that the sandbox kept, if one was met and gives a reason."""
+        if denial is None or denial.kind not in ("read", "write"):
+            return ""
+        path = denial.target.removeprefix(f"{self.workspace.root.path}/")
+        return ctx.why_denied(Access(Reach(denial.kind), path))
+
     async def _launch(
         self, params: ShellParams, sandbox: Sandbox, folder: OpenFolder, reporter: Reporter
     ) -> tuple[Finished, Denial | None]:
@@ -337,6 +333,8 @@ class Shell(
             if not reporter.ctx.permits(_through_link(target)):
                 raise ToolError(WORDS[errno.ESTALE].format(path=target))
         sandbox = await self._denied_paths.hide(reporter.ctx, sandbox, params.command, command.judgement)
+        if reporter.ctx.must_be_confined:
+            sandbox = keep_history(sandbox, self.workspace.root.path)
         if missing := [name for name in command.secrets.values() if name not in params._secrets]:
             raise ToolError(f"Nothing was run: the secret {missing[0]!r} has no value here.")
         confined = not isinstance(sandbox, NoSandbox)
@@ -358,14 +356,6 @@ class Shell(
         except OSError as refused:
             raise ToolError(f"The command could not be started: {refused.strerror}.") from None
         return finished, explain_failure(finished, sandbox, command.judgement, params.command)
-
-
-def _names_secrets(access: Access) -> bool:
-    """Whether an access of a command may be meant for a secret: by the path, or by what its text looks like."""
-    if access.reach is Reach.RUN:
-        return not access.hint and looks_like_a_token(access.target)
-    path = access.pattern.removeprefix("./").removesuffix("/**") or access.target
-    return access.secret or (access.reach in PATHS and may_hold_secrets(path))
 
 
 def _through_link(target: str) -> Access:

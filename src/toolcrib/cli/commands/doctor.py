@@ -25,7 +25,7 @@ from toolcrib.cli.user_files import (
     trust_store,
 )
 from toolcrib.cli.wording import counted
-from toolcrib.command.sandbox import SandboxError, choose, warnings
+from toolcrib.command.sandbox import SandboxError, choose, warnings, why_not_contained
 from toolcrib.errors import ToolcribError
 from toolcrib.models.providers import ALIASES, PROVIDERS
 from toolcrib.models.resolve import resolve_model
@@ -131,6 +131,9 @@ def _sandbox(workspace: Path, problems: list[str]) -> None:
         return
     for line in report.lines():
         out(escape_invisible(f"  {line}"))
+    uncontained = why_not_contained(sandbox)
+    state = f"counts as supervised here: {uncontained}" if uncontained else "can be kept here"
+    out(escape_invisible(f"  autonomy sandboxed {state}"))
     if not report.confines:
         if sys.platform == "win32":
             out(

@@ -13,9 +13,13 @@ MAX_AT_TIMEOUT = 20_000  # characters of output that are shown when the time is 
 WORTH_TELLING = 10.0  # seconds of a successful command
 
 
-def sandbox_sentences(denial: Denial | None, reverted: Sequence[str], root: str) -> list[str]:
-    """What the sandbox refused and reverted; paths are relative to the workspace, as the model knows them."""
-    sentences = [*([denial.message] if denial else []), *reverted]
+def sandbox_sentences(denial: Denial | None, reverted: Sequence[str], root: str, why: str = "") -> list[str]:
+    """What the sandbox refused and reverted; paths are relative to the workspace, as the model knows them.
+
+    `why` is the reason of the rule that the sandbox kept.
+    """
+    refused = [denial.message, *([f"The reason: {why.rstrip('.')}."] if why else [])] if denial else []
+    sentences = [*refused, *reverted]
     return [sentence.replace(f"{root}/", "") for sentence in sentences]
 
 

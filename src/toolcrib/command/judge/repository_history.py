@@ -1,4 +1,4 @@
-"""Recognises commands that remove a git repository's history, as far as their words show it."""
+"""Recognises commands that change or remove a repository's history, as far as their words show it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,20 @@ GIT_FOLDER = re.compile(
     r"""(?:^|[\s/'"=])\.(?:git|g?\*|\[[!^]\.\]\*)(?:/(?:objects|refs|\*))?/?(?=$|[\s'";&|)])"""
 )
 HISTORY = ("objects", "refs", "HEAD", "packed-refs", "logs", "*")
+VERSION_CONTROL = {
+    "git": ".git",
+    "hg": ".hg",
+    "svn": ".svn",
+    "jj": ".jj",
+}  # programs, and where each keeps history
 REMOVES_HISTORY = "it removes or overwrites the repository itself, and with it all that was not pushed"
+
+
+def changes_history(judgement: Judgement) -> bool:
+    """Whether a command of a version control is more than a look at its repository, as far as the words show it."""
+    if not judgement.parts:
+        return not VERSION_CONTROL.keys().isdisjoint(judgement.programs)
+    return any(part.program in VERSION_CONTROL and part.effect != "read" for part in judgement.parts)
 
 
 def removes_history(judgement: Judgement, command: str) -> bool:

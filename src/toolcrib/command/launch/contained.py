@@ -1,0 +1,72 @@
+"""Commands that run without a question because they are contained: a sandbox keeps them in the workspace, off the
+network, and away from what no checkpoint brings back."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from toolcrib.access import PATHS, Access, Confinement, Reach
+from toolcrib.command.judge import Judgement
+from toolcrib.command.judge.paths import may_hold_secrets
+from toolcrib.command.judge.repository_history import VERSION_CONTROL, changes_history
+from toolcrib.command.sandbox import Denial, Sandbox, why_not_contained
+from toolcrib.errors import ToolError
+from toolcrib.secrets.pattern_search import looks_like_a_token
+
+MET = 4_000  # bytes at the end of an output in which a refusal is looked for
+READ_ONLY = os.strerror(errno.EROFS)
+NOT_CONTAINED = (
+    "The command was not run: nobody was asked because a sandbox confined it, and none does now. Try again."
+)
+HISTORY_KEPT = (
+    "A repository's history cannot be changed by a command that nobody was asked about, for no checkpoint brings it "
+    "back. Run the command of the version control by itself: it will be asked about."
+)
+
+
+def contained_accesses(
+    accesses: Iterable[Access], judgement: Judgement, confinement: Confinement
+) -> tuple[Access, ...]:
+    """The accesses of a command that a sandbox confines, marked so.
+
+    None is marked of a command that names what may hold secrets, which the sandbox shows it, and of one that changes
+    the history of a repository.
+    """
+    found = tuple(accesses)
+    if changes_history(judgement) or any(map(_names_secrets, found)):
+        return found
+    return tuple(one if one.free else replace(one, confined=confinement) for one in found)
+
+
+def keep_history(sandbox: Sandbox, root: str) -> Sandbox:
+    """The sandbox for a contained command: no history of a repository can be changed in it."""
+    level = sandbox.level
+    kept = [f"{root}/{name}" for name in VERSION_CONTROL.values()]
+    there = [path for path in kept if Path(path).exists() and path not in (*level.read_only, *level.hidden)]
+    return sandbox.at(replace(level, read_only=(*level.read_only, *there))) if there else sandbox
+
+
+def check_contained(sandbox: Sandbox) -> None:
+    """Raises ToolError if the sandbox lets commands do more than change the workspace."""
+    if why_not_contained(sandbox):
+        raise ToolError(NOT_CONTAINED)
+
+
+def history_denial(printed: str) -> Denial | None:
+    """The denial, if a contained command says at the end of its output that it could not write to a history."""
+    refused = [line for line in printed.split("\n") if READ_ONLY in line]
+    names = [sign for name in VERSION_CONTROL.values() for sign in (f"{name}/", f"{name}'")]
+    met = any(name in line for line in refused for name in names)
+    return Denial("write", "", HISTORY_KEPT) if met else None
+
+
+def _names_secrets(access: Access) -> bool:
+    """Whether an access of a command may be meant for a secret: by the path, or by what its text looks like."""
+    if access.reach is Reach.RUN:
+        return not access.hint and looks_like_a_token(access.target)
+    path = access.pattern.removeprefix("./").removesuffix("/**") or access.target
+    return access.secret or (access.reach in PATHS and may_hold_secrets(path))

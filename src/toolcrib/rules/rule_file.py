@@ -1,7 +1,7 @@
 """Rules as people write them, in TOML, each with examples of what it must and must not match.
 
 ```toml
-autonomy = "supervised"             # read_only, supervised or full; may be left out
+autonomy = "supervised"             # read_only, supervised, sandboxed or full
 otherwise = "deny"                  # or "ask": what no rule allows; left out, the autonomy says
 
 [[rule]]

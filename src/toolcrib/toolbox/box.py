@@ -30,20 +30,21 @@ from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.ask import Questions
 from toolcrib.toolbox.context_host import ContextHost
 from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.dry_run import DryRuns
 from toolcrib.toolbox.entered_toolsets import EnteredToolsets
 from toolcrib.toolbox.listing import ToolLists
 from toolcrib.toolbox.masking import masking_of, nested_masking
 from toolcrib.toolbox.operator_log import Mask, OperatorLog, unmasked
 from toolcrib.toolbox.options import AutonomyName, CallOptions, Deps
 from toolcrib.toolbox.path import CallPath
-from toolcrib.toolbox.policy import Approver, Covers, Policy, PolicyRequest, as_policy
+from toolcrib.toolbox.policy import Approver, Policy, as_policy
 from toolcrib.toolbox.prepare import Preparation
 from toolcrib.toolbox.preview import Previews
 from toolcrib.toolbox.registry import Registry
 from toolcrib.toolbox.report import Record, Report
 from toolcrib.toolbox.resolve import Resolver
 from toolcrib.toolbox.runaway import RunawayCalls
-from toolcrib.toolbox.runs import UNKNOWN, Limiter, Provenance, Runs
+from toolcrib.toolbox.runs import Limiter, Runs
 from toolcrib.toolbox.stats import Statistics
 from toolcrib.toolbox.suspensions import Suspensions
 from toolcrib.toolbox.telemetry import Telemetry
@@ -70,7 +71,7 @@ T = TypeVar("T")
 TIMEOUT = 600.0  # seconds: long enough for a test suite, short enough to be noticed
 
 
-class Toolbox(Watched, WithRuns, Generic[Deps]):
+class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
     """A registry of tools and the path that their calls take; safe to share between threads and loops.
 
     Args:
@@ -445,28 +446,6 @@ class Toolbox(Watched, WithRuns, Generic[Deps]):
 
         restored = await restored_call(data, self._path.preparation, self._decider, self.deps)
         return self._once().once(restored)
-
-    async def dry_run(
-        self,
-        call: ToolCall,
-        *,
-        policy: Policy | None = None,
-        provenance: Provenance = UNKNOWN,
-        covers: Covers | None = None,
-    ) -> tuple[PolicyRequest | None, Prepared]:
-        """What a policy would be asked about a call, and what would become of it. Nothing is run, nobody is asked.
-
-        `covers` is what a checkpoint covers that is taken before. The request is None for a call that no policy would
-        be asked about: an unknown tool, invalid arguments.
-        """
-        from toolcrib.toolbox.dry_run import dry_run
-
-        runs = Runs(self.sink)
-        key = CallKey("dry run", 0, 0)
-        runs.set_provenance(key.run, provenance)
-        runs.set_covers(key.run, covers)
-        decider = Decider(policy or self.policy, self._approvals, runs, self.masking)
-        return await dry_run(call, key, self._path.preparation.resolver, decider, self.deps)
 
     async def open_call(self, name: str, key: CallKey) -> CallStream:
         """Begin a call whose arguments are still streaming in."""

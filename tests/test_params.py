@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import AliasPath, BaseModel, Field
 
 from tests.cases import each
 from tests.properties import examples
@@ -335,6 +335,7 @@ async def test_a_number_keeps_its_digits(text: str, runs_with: str) -> None:
 LOSSY: list[str] = [
     '{"f": 9007199254740993}',
     '{"f": 9007199254740993.0}',
+    '{"f": 12345678901234567e1}',
     '{"a": 9007199254740993.0}',
     '{"many": [1, 12345678901234567891]}',
     '{"a": {"deep": [0.1000000000000000055]}}',
@@ -370,12 +371,23 @@ class Default(BaseModel):
     other: Part | None = None
 
 
+class Side(BaseModel):
+    length: float
+
+
+class Panel(BaseModel):
+    left: Side
+    right: Side
+    weight: float
+
+
 @tool(effect=READ, secrets=())
 def assemble(
     count: int,
     part: Part | None = None,
     parts: list[Part] | None = None,
     whole: Default | None = None,
+    panels: list[Panel] | None = None,
     ratio: float = 1,
 ) -> str:
     """Assemble parts."""
@@ -394,6 +406,9 @@ NUMBER_TEXTS = st.sampled_from(
         "0.1234567890123456789",
         "1234567890.1234567",
         "12345678901234567",
+        "12345678901234567e1",
+        "123456.78901234567890123456789012345678901234567890",
+        "32.989999999999995",
     ]
 )
 STRING_TEXTS = st.sampled_from(
@@ -417,6 +432,12 @@ def written_objects(fields: dict[str, st.SearchStrategy[str]]) -> st.SearchStrat
 PART_TEXTS = written_objects({"size": NUMBER_TEXTS, "note": STRING_TEXTS})
 PART_TEXTS |= written_objects({"size": NUMBER_TEXTS, "inner": PART_TEXTS.map(lambda text: f"[{text}]")})
 PART_LISTS = st.lists(PART_TEXTS, max_size=2).map(lambda texts: f"[{', '.join(texts)}]")
+SIDE_TEXTS = st.tuples(NUMBER_TEXTS, st.sampled_from(["", "", ', "length": 1'])).map(
+    lambda parts: f'{{"length": {parts[0]}{parts[1]}}}'
+)
+PANEL_TEXTS = st.tuples(SIDE_TEXTS, SIDE_TEXTS, NUMBER_TEXTS, st.sampled_from(["", "", ', "weight": 1'])).map(
+    lambda parts: f'{{"left": {parts[0]}, "right": {parts[1]}, "weight": {parts[2]}{parts[3]}}}'
+)
 WHOLE_TEXTS = written_objects({"part": PART_TEXTS, "other": PART_TEXTS})
 ASSEMBLE_TEXTS = written_objects(
     {
@@ -424,6 +445,7 @@ ASSEMBLE_TEXTS = written_objects(
         "part": PART_TEXTS,
         "parts": PART_LISTS,
         "whole": WHOLE_TEXTS,
+        "panels": PANEL_TEXTS.map(lambda text: f"[{text}]"),
         "ratio": NUMBER_TEXTS,
     }
 ).filter(lambda text: '"count"' in text)
@@ -452,12 +474,36 @@ def test_what_is_read_without_care_says_no_more_than_was_read(text: str) -> None
         '"whole": {"part": {"size": 2, "size": 3}}',
         '"whole": {"other": {"note": null, "note": "a"}}',
         '"part": null, "part": {}',
+        '"panels": [{"left": {"length": 1, "length": 2}, "right": {"length": 1}, "weight": 1}]',
+        '"panels": [{"left": {"length": 1}, "right": {"length": 1}, "weight": 1, "weight": 2}]',
+        '"panels": [{"left": {"length": 12345678901234567e1}, "right": {"length": 1}, "weight": 1}]',
     ],
 )
 async def test_what_models_of_floats_would_lose_is_refused(fields: str) -> None:
     result = await Toolbox([assemble]).call("assemble", f'{{"count": 1, {fields}}}')
     assert result.code == "invalid_arguments"
     assert "exactly" in result.text or "twice" in result.text or "15 digits" in result.text
+
+
+class Ends(BaseModel):
+    first: int = Field(validation_alias=AliasPath("pair", 0))
+    last: int = Field(validation_alias=AliasPath("pair", 1))
+
+
+class Same(BaseModel):
+    one: int = Field(validation_alias="n")
+    other: int = Field(validation_alias="n")
+
+
+async def test_a_key_that_two_fields_are_read_from_must_not_stand_twice() -> None:
+    def act(ends: Ends | None = None, same: Same | None = None) -> str:
+        return "done"
+
+    box = Toolbox([tool(act, effect=READ, secrets=())])
+    for text in ('{"ends": {"pair": [1, 2], "pair": [3, 4]}}', '{"same": {"n": 1, "n": 2}}'):
+        result = await box.call("act", text)
+        assert result.code == "invalid_arguments", text
+        assert "twice" in result.text
 
 
 async def test_a_key_that_stands_twice_with_one_value_is_an_edit() -> None:

@@ -90,10 +90,15 @@ class _Terms:
         self._depth += 1
         item = f"item{self._depth}"
         inner = self.of(core.get("items_schema", {}), item)
+        if inner.isdecimal():
+            return f"{inner}*len({value})"
         return inner and f"sum([{inner} for {item} in {value}])"
 
     def typed_dict(self, core: Any, value: str) -> str:
-        terms = [f"len({value})"]
+        if not _have_own_keys(core["fields"]):
+            return ""
+        alike = all(field.get("required") and self._must_be_given(field) for field in core["fields"].values())
+        terms = [_number_of_keys(core, f"len({value})", alike=alike)]
         for name, field in core["fields"].items():
             inner = field["schema"]
             if inner.get("type") == "default":
@@ -109,15 +114,45 @@ class _Terms:
         inner = core["schema"]
         if inner.get("type") != "model-fields" or any(core.get(key) for key in OWN_CODE):
             return ""
-        terms = [f"len({value}.__pydantic_fields_set__)"]
+        if not _have_own_keys(inner["fields"]):
+            return ""
+        alike = all(map(self._must_be_given, inner["fields"].values()))
+        terms = [_number_of_keys(inner, f"len({value}.__pydantic_fields_set__)", alike=alike)]
         for name, field in inner["fields"].items():
             if term := self.of(field["schema"], f"{value}.__dict__[{name!r}]"):
                 terms.append(f"+{term}")
         return _sum(terms)
 
+    def _must_be_given(self, field: Any) -> bool:
+        """Whether a field has no default, so that every valid object has its key."""
+        inner = field["schema"]
+        while inner.get("type") == "definition-ref":
+            inner = self._definitions.get(inner["schema_ref"], DEFAULT)
+        return inner.get("type") != "default"
+
+
+def _have_own_keys(fields: Mapping[str, Any]) -> bool:
+    """Whether each field is read from a key of its own, and not from a part of what another is read from."""
+    keys = [field.get("validation_alias", name) for name, field in fields.items()]
+    return all(isinstance(key, str) for key in keys) and len(set(keys)) == len(keys)
+
+
+def _number_of_keys(core: Any, counted: str, *, alike: bool) -> str:
+    """How many keys an object has: a number where all objects of its type have as many."""
+    return str(len(core["fields"])) if alike and core.get("extra_behavior") == "forbid" else counted
+
 
 def _sum(terms: list[str]) -> str:
-    return terms[0] if len(terms) == 1 else f"({''.join(terms)})"
+    """The sum of a first term and of signed ones; of numbers, their sum."""
+    number = sum(int(term) for term in terms if term.lstrip("+").isdecimal())
+    others = [term for term in terms if not term.lstrip("+").isdecimal()]
+    written = [*([str(number)] if number else []), *others]
+    if len(written) < 2:
+        return "".join(written).lstrip("+")
+    return f"({written[0].lstrip('+')}{''.join(term if term[0] in '+-' else f'+{term}' for term in written[1:])})"
+
+
+DEFAULT: Final = {"type": "default"}
 
 
 OWN_CODE: Final = ("custom_init", "post_init", "root_model")  # with which a model may set its fields itself

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args, get_origin
 
 from pydantic import ValidationError
-from pydantic_core import SchemaValidator, core_schema, to_json
+from pydantic_core import SchemaValidator, core_schema, from_json, to_json
 
 from toolcrib.compiling.core_schema import core_schema_of, exact_floats, has_reference, has_type, strict
 from toolcrib.compiling.failures import failure
@@ -24,14 +24,11 @@ from toolcrib.schema import clean
 
 __all__ = ["TypedParams"]
 
-# A text without all but digits, points and exponents, in which each number stands alone between commas.
-PARTED = bytes(ord(",") if byte == ord(":") else byte for byte in range(256))
+# A text without all but digits, points, exponents and signs, in which each number stands alone between separators.
+PARTED = bytes.maketrans(b":E", b",e")
 OTHERS = bytes(byte for byte in range(256) if chr(byte) not in "0123456789.eE-,:")
-# The same without points and with one digit for all, to see at once whether there is a long number at all.
-ALIKE = bytes(
-    ord("0" if chr(byte) in "123456789" else "e" if byte == ord("E") else chr(byte)) for byte in PARTED
-)
-OTHERS_ALIKE = OTHERS + b"."
+# The same with one digit for all and for points, to see at once whether there is a long number at all, and where.
+ALIKE = bytes.maketrans(b"123456789.E", b"0000000000e")
 SAFE = 15  # digits that a float holds
 LONG = b"0" * (SAFE + 1)
 NONE: Final[list[bytes]] = []
@@ -107,29 +104,32 @@ class TypedParams:
 
     def parse(self, text: str | bytes) -> Any:
         given = self._validate(text or "{}", strict=True)
-        tiny, long, integers = False, NONE, NONE  # numbers that a float may not hold, and what looks like one
+        tiny, long, integers = False, NONE, False  # numbers that a float may not hold
         if self._core is not None:
             written = text.encode() if isinstance(text, str) else text
-            alike = written.translate(ALIKE, OTHERS_ALIKE)
+            alike = written.translate(ALIKE, OTHERS)
+            colons = alike.count(b":")  # here there are fewer characters to look at
             tiny = b"e-" in alike  # 1e-400 is read as 0
             if LONG in alike:
-                parts = written.translate(PARTED, OTHERS).split(b",")
-                long = [part for part in parts if len(part) > SAFE]
-                integers = [part for part in long if b"." not in part]
+                found = _long_numbers(written, alike)
+                long = [number for number in found if not number.lstrip(b"-").isdigit()]
+                integers = len(long) < len(found)
+        elif isinstance(text, str):
+            colons = text.count(":")
         if isinstance(text, str) and text:
             plain = (
                 self._count_keys is not None
                 and "\\" not in text
-                and text.count(":") == self._count_keys(given)  # a colon in a string makes it more
+                and colons == self._count_keys(given)  # a colon in a string makes it more
                 and not tiny
-                and (not long or _are_exact([part for part in long if b"." in part]))
+                and (not long or _are_exact(long))
             )
             if not plain:
                 from toolcrib.json_text.lenient_reader import says_no_more
 
                 if not says_no_more(text, written_digits=self.written_digits):
                     raise ValueError("the text may say more than was read")
-        if integers and any(part.lstrip(b"-").isdigit() for part in integers):
+        if integers:
             given = self._exact_floats()(text, strict=True)
         if self._reserved and any(name in given for name in self._reserved):
             raise ValueError("a name that is not the model's to give")
@@ -153,10 +153,24 @@ class TypedParams:
         return field_errors(self.schema, value, map(failure, errors))
 
 
+def _long_numbers(written: bytes, alike: bytes) -> list[bytes]:
+    """What looks like a number of more digits than a float holds; `alike` is the text as `ALIKE` makes it."""
+    parted = written.translate(PARTED, OTHERS) + b","
+    found: list[bytes] = []
+    at = -len(LONG)
+    for before in alike.split(LONG)[:-1]:
+        at += len(before) + len(LONG)
+        number = parted[parted.rfind(b",", 0, at) + 1 : parted.find(b",", at)]
+        if len(number) - number.count(b".") > SAFE:
+            found.append(number)
+    return found
+
+
 def _are_exact(numbers: list[bytes]) -> bool:
     """Whether floats hold these numbers with all their digits, as far as that shows at once."""
+    text = b"[%b]" % b",".join(numbers)
     try:
-        return to_json(list(map(float, numbers))) == b"[%b]" % b",".join(numbers)
+        return to_json(from_json(text)) == text
     except ValueError:
         return False
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
 from tests.cases import each
 from tests.properties import examples
@@ -312,6 +313,44 @@ def test_both_ways_of_looking_find_the_same(text: str) -> None:
 
 
 REDACTORS = [Redactor(VALUES, patterns=(), automaton=False), Redactor(VALUES, patterns=())]
+
+
+DUMPED = st.sampled_from(
+    [
+        f"0000000{show(VALUES[name].encode()[:16])}"
+        for show in DUMPS.values()
+        for name in ("TOKEN", "PLAIN", "PIN")
+    ]
+)
+TOKENS = st.sampled_from(
+    ["AKIA" + "IOSFODNN7EXAMPLE", 'password: "', "ghp_" + "a1B2" * 9, "Zk3vQ9xW2", "83920174"]
+)
+PLAIN_TEXTS = st.text(alphabet="ab0 %,:", max_size=6)
+LEAVES = st.one_of(
+    PLAIN_TEXTS, PLAIN_TEXTS, st.integers(), st.just(83920174), st.floats(allow_nan=False, allow_infinity=False), TEXTS,
+    DUMPED, TOKENS, st.tuples(PLAIN_TEXTS, DUMPED).map("".join),
+)  # fmt: skip
+DATA = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLAIN_TEXTS | TOKENS, inner, max_size=3),
+)
+
+
+@examples(500)
+@given(DATA, st.booleans())
+def test_json_in_which_nothing_is_found_at_once_holds_no_secret(data: Any, automaton: bool) -> None:
+    redactor, text = REDACTORS[automaton], to_json(data).decode()
+    if redactor.finds_nothing(text):
+        assert redactor.redact_text(text).found == ()
+        assert redactor.redact_json(data).found == (), text
+
+
+@each(
+    "text",
+    ["", "all is well\n  indeed", '{"city":"Rio de Janeiro, BR","days":7,"tags":[1.5,null]}', "größer"],
+)
+def test_in_plain_text_nothing_is_found_at_once(redactor: Redactor, text: str) -> None:
+    assert redactor.finds_nothing(text)
 
 
 def test_what_cannot_be_a_secret_is_given_at_once() -> None:

@@ -128,7 +128,7 @@ class _Terms:
         inner = field["schema"]
         while inner.get("type") == "definition-ref":
             inner = self._definitions.get(inner["schema_ref"], DEFAULT)
-        return inner.get("type") != "default"
+        return str(inner.get("type")) != "default"
 
 
 def _have_own_keys(fields: Mapping[str, Any]) -> bool:

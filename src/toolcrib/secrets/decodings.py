@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from toolcrib.visible import ZERO_WIDTH
 
-__all__ = ["MAX_DEPTH", "Decoding", "decodings", "start_of_unfinished_escape"]
+__all__ = ["MAX_DEPTH", "Decoding", "decodings", "may_have_escapes", "start_of_unfinished_escape"]
 
 MAX_DEPTH = 3  # how often a text is decoded
 
@@ -68,7 +68,7 @@ class Decoding:
 
     def decoded(self) -> Decoding | None:
         """This text with its escapes decoded; None if it has none."""
-        if not any(hint in self.data for hint in _HINTS):
+        if not may_have_escapes(self.data):
             return None
         decoded = _ESCAPE.sub(_decode, self.data)
         return Decoding(decoded, self) if decoded != self.data else None
@@ -101,6 +101,11 @@ class Decoding:
             there = match.end()
         self._here.append(here)
         self._there += (there, len(self.below.data))
+
+
+def may_have_escapes(data: bytes) -> bool:
+    """Whether a text contains a sign with which escapes begin."""
+    return any(hint in data for hint in _HINTS)
 
 
 def decodings(data: bytes) -> Iterator[Decoding]:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["Dump", "dumps_in"]
+__all__ = ["Dump", "dumps_in", "may_hold_dumps"]
 
 LINE = re.compile(rb"(?m)^[ \t]*(?:0x)?[0-9A-Fa-f]{4,16}(?P<colon>:?)[ \t]{1,8}(?P<body>[^\n]{2,400})$")
+IN_QUOTES = re.compile(rb'"[ \t]*(?:0x)?[0-9A-Fa-f]{4,16}:?[ \t]')  # a string that may be such a line
 HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){1,8}")
 OCTAL = re.compile(rb"[0-3][0-7]{2}")
 OCTAL_WORD = re.compile(rb"[01][0-7]{5}")
@@ -37,6 +38,11 @@ class Dump:
         first = max(line for line in self.lines if line[0] <= start)
         last = max(line for line in self.lines if line[0] < end)
         return first[1], last[2]
+
+
+def may_hold_dumps(data: bytes) -> bool:
+    """Whether a text, or a string of the JSON that it is, may be lines of a dump."""
+    return IN_QUOTES.search(data) is not None or LINE.search(data) is not None
 
 
 def dumps_in(data: bytes) -> Iterator[Dump]:

@@ -29,6 +29,7 @@ from toolcrib.secrets import (
     reveal,
     why_unusable,
 )
+from toolcrib.secrets.references import may_have_references
 from toolcrib.secrets.stream import SuccessiveTexts
 
 __all__ = ["Masking", "problem_of"]
@@ -62,6 +63,8 @@ class Masking:
 
     def reveal_params(self, ready: Ready, definition: Definition) -> Any:
         """The params of a call with values in place of references, validated again. Raises ToolError."""
+        if not may_have_references(ready.given):
+            return ready.params
         arguments = ready.arguments
         if not isinstance(arguments, dict) or next(iter(find_references(arguments)), None) is None:
             return ready.params
@@ -133,8 +136,12 @@ class Masking:
         redactor = self.redactor
         found: dict[str, None] = {}
         parts: list[Part] = []
+        harmless = ""  # a text that holds no secret; most often it is also the text of the structured value
         for part in result.parts:
-            if isinstance(part, Text):
+            if isinstance(part, Text) and redactor.finds_nothing(part.text):
+                harmless = part.text
+                parts.append(part)
+            elif isinstance(part, Text):
                 text = redactor.redact_text(part.text)
                 found.update(dict.fromkeys(text.found))
                 parts.append(part if text.value == part.text else replace(part, text=text.value))
@@ -155,6 +162,8 @@ class Masking:
         behind: dict[str, None] = {}
         for name in ("_structured", "extras"):
             value = getattr(shown, name)
+            if isinstance(value, JsonText) and (value.text == harmless or redactor.finds_nothing(value.text)):
+                continue
             if value is not None:
                 data = self._data(json.loads(value.text) if isinstance(value, JsonText) else value)
                 if data.found:
@@ -250,8 +259,14 @@ def _media(redactor: Redactor, part: Image | Audio | File, found: dict[str, None
     return replace(part, url=url, name=name, data=kept) if named.found or data.found else part
 
 
-def problem_of(masking: Masking | None, arguments: Any, definition: Definition) -> str:
-    """Words for the model if a reference in the arguments cannot be used as it is; "" if all can."""
+def problem_of(masking: Masking | None, given: Any, definition: Definition) -> str:
+    """Words for the model if a reference in the arguments cannot be used as it is; "" if all can.
+
+    `given` are the arguments as JSON text or data.
+    """
+    if not may_have_references(given):
+        return ""
+    arguments = json.loads(given or "{}") if isinstance(given, str | bytes) else given
     if not isinstance(arguments, Mapping):
         return ""
     known = masking.names() if masking is not None else ()

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 from toolcrib.secrets.patterns import PATTERNS, TokenPattern
 
-__all__ = ["PatternHints", "find_patterns", "looks_like_a_token"]
+__all__ = ["PatternHints", "find_patterns", "looks_like_a_token", "may_hold_tokens"]
 
 CONTEXT = 40  # characters before a match in which `before` is searched
 
@@ -42,6 +42,19 @@ class PatternHints:
                 return True
         folded = text.lower()
         return any(hint in folded for hint in self._folded)
+
+
+def may_hold_tokens(text: str, patterns: Iterable[TokenPattern]) -> bool:
+    """Whether a text, or a string of the JSON that it is, may contain a token.
+
+    No expression looks at more than a character beside a token, and at none that a quote would stand for.
+    """
+    folded = text.lower()
+    return any(
+        any(hint in (folded if pattern.folded else text) for hint in pattern.hints)
+        and _compiled(pattern.expression, pattern.folded).search(text) is not None
+        for pattern in patterns
+    )
 
 
 def find_patterns(text: str, patterns: Iterable[TokenPattern] = PATTERNS) -> list[tuple[int, int, str]]:

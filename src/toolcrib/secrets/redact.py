@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from toolcrib.secrets.encodings import MIN_VALUE
 from toolcrib.secrets.json_strings import replace_strings
-from toolcrib.secrets.pattern_search import PatternHints, find_patterns
+from toolcrib.secrets.pattern_search import PatternHints, find_patterns, may_hold_tokens
 from toolcrib.secrets.patterns import PATTERNS, TokenPattern
 from toolcrib.secrets.secret_finder import SecretFinder, mark, merged
 from toolcrib.secrets.stream import RedactedStream
@@ -88,6 +88,12 @@ class Redactor:
 
     def __repr__(self) -> str:
         return f"Redactor({len(self.finder.names)} secrets)"
+
+    def finds_nothing(self, text: str) -> bool:
+        """Whether neither a text nor a string of the JSON that it is would be masked; False where that is not plain."""
+        if self._hints.in_text(text) and may_hold_tokens(text, self.patterns):
+            return False
+        return self.finder.finds_nothing(text.encode("utf-8", "surrogatepass"))
 
     def redact_text(self, text: str) -> Redacted[str]:
         """The text with every secret, and every token in a known format, replaced by a mark."""

@@ -14,7 +14,15 @@ from typing import Any
 from toolcrib.secrets.json_strings import Path, find_strings, replace_strings
 from toolcrib.secrets.stores import NAME, SecretStore
 
-__all__ = ["REFERENCE", "Revealed", "SecretReference", "check_references", "find_references", "reveal"]
+__all__ = [
+    "REFERENCE",
+    "Revealed",
+    "SecretReference",
+    "check_references",
+    "find_references",
+    "may_have_references",
+    "reveal",
+]
 
 REFERENCE = re.compile(rf"<secret_ref:({NAME.pattern})>")
 LOOKS_LIKE_ONE = re.compile(r"(?:<|&lt;)\s{0,8}secret[_-]?ref\b[^<>\n]{0,200}>?", re.IGNORECASE)
@@ -61,6 +69,28 @@ def find_references(arguments: Mapping[str, Any]) -> Iterator[SecretReference]:
         for found in LOOKS_LIKE_ONE.finditer(text):
             whole = REFERENCE.fullmatch(found[0])
             yield SecretReference(whole[1] if whole else "", path, found[0], in_key)
+
+
+def may_have_references(arguments: Any) -> bool:
+    """Whether arguments, as data or as JSON text, contain a sign with which references begin; most contain none."""
+    if isinstance(arguments, bytes):
+        arguments = arguments.decode("utf-8", "replace")
+    if isinstance(arguments, str):
+        return "<" in arguments or "&" in arguments or "\\u" in arguments
+    waiting: list[Any] = [arguments]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, str):
+            if "<" in found or "&" in found:
+                return True
+        elif found is None or isinstance(found, int | float):
+            continue
+        elif isinstance(found, Mapping):
+            waiting += found
+            waiting += found.values()
+        elif isinstance(found, list | tuple):
+            waiting += found
+    return False
 
 
 def check_references(

@@ -13,8 +13,8 @@ from toolcrib.secrets.byte_search import (
     UnfinishedMatches,
     aho_corasick_installed,
 )
-from toolcrib.secrets.decodings import Decoding, decodings
-from toolcrib.secrets.dumps import dumps_in
+from toolcrib.secrets.decodings import Decoding, decodings, may_have_escapes
+from toolcrib.secrets.dumps import dumps_in, may_hold_dumps
 from toolcrib.secrets.encodings import SecretEncoding, encodings_of, flatten
 
 __all__ = ["FlattenedText", "SecretFinder", "Span", "mark", "merged"]
@@ -54,6 +54,17 @@ class SecretFinder:
         for dump in dumps_in(data):
             spans += ((*dump.place(start, end), name) for start, end, name in self._spans(bytes(dump.data)))
         return spans
+
+    def finds_nothing(self, data: bytes) -> bool:
+        """Whether neither a text nor a string of the JSON that it is holds a secret; False where that is not plain.
+
+        Without escapes, each string of a JSON text stands in it as it is.
+        """
+        if may_have_escapes(data) or may_hold_dumps(data):
+            return False
+        flat = () if self._flat is None else self._flat.find(flatten(data))
+        exact = () if self._exact is None else self._exact.find(data)
+        return next(iter(flat), None) is None and next(iter(exact), None) is None
 
     def _spans(self, data: bytes) -> list[Span]:
         spans: list[Span] = []

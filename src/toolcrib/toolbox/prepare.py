@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.decide import Decider
-from toolcrib.toolbox.decode import Arguments, decode
+from toolcrib.toolbox.decode import decode
 from toolcrib.toolbox.resolve import PartialCall, Resolver
 
 if TYPE_CHECKING:
@@ -121,15 +120,10 @@ class Preparation:
             if self.masking is not None or tool.definition.facts.secrets:
                 from toolcrib.secrets.masking import problem_of
 
-                if problem := problem_of(self.masking, _as_data(decoded), tool.definition):
+                if problem := problem_of(self.masking, decoded[1], tool.definition):
                     return Refused(call, key, model_messages.wrong_secret(call.name, problem))
             return self.decider.decide(call, key, tool, decoded)
         except BaseException as problem:  # a precheck or a policy of the user's that raised
             if isinstance(problem, KeyboardInterrupt):
                 raise
             return Refused(call, key, model_messages.failed(call.name), traceback_text(problem))
-
-
-def _as_data(arguments: Arguments) -> Any:
-    given = arguments[1]
-    return json.loads(given or "{}") if isinstance(given, str | bytes) else given

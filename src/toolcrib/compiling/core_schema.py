@@ -7,10 +7,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, cast
 
-from pydantic import TypeAdapter
 from pydantic_core import PydanticCustomError, PydanticKnownError, SchemaValidator, core_schema, to_json
 
-from toolcrib.json_text.lenient_grammar import exact_number
 from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, same_json
 
 __all__ = ["core_schema_of", "exact_floats", "has_reference", "has_type", "strict"]
@@ -34,6 +32,8 @@ NOT_SCHEMA = {
 
 def core_schema_of(hint: Any) -> Any:
     """Pydantic's core schema of a type; an exception of Pydantic's where there is none."""
+    from pydantic import TypeAdapter
+
     adapter: Any = TypeAdapter(hint)
     if not isinstance(adapter.core_schema, dict):  # a name in it could not be resolved yet
         adapter.rebuild(force=True)
@@ -220,9 +220,15 @@ def _shown_as(core: Any, check: Any) -> Any:
     return core_schema.no_info_plain_validator_function(check, metadata=shown)
 
 
+def _float(text: str) -> float:
+    from toolcrib.json_text.lenient_grammar import exact_number
+
+    return float(exact_number(text))
+
+
 KEYS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "int": (re.compile(r"-?(0|[1-9][0-9]*)"), int),
-    "float": (re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]*[1-9])?"), lambda text: float(exact_number(text))),
+    "float": (re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]*[1-9])?"), _float),
     "decimal": (re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?"), Decimal),
     "bool": (re.compile("true|false"), "true".__eq__),
 }

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import timedelta
-from decimal import Decimal
 from typing import Any, Final, get_args
 
-from pydantic_core import ErrorDetails, core_schema, to_jsonable_python
+from pydantic_core import ErrorDetails, core_schema
 
+from toolcrib.compiling.unsaid import KEY_WORDS, limit_text
 from toolcrib.field_errors import Failure
 
-__all__ = ["KEY_WORDS", "failure", "limit_text"]
+__all__ = ["failure"]
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")
 MAX_RULE = 300  # characters of what a custom validator says
@@ -37,15 +36,6 @@ def _bound(number: str, moment: str) -> Callable[[Any], str]:
         return f"{moment if DATE.match(text) else number} {text}"
 
     return say
-
-
-def limit_text(limit: Any) -> str:
-    """A limit as a model may write it: 5 for 5.0, 2024-12-31, PT1H."""
-    if isinstance(limit, timedelta):
-        return str(to_jsonable_python(limit))
-    if isinstance(limit, float | Decimal) and limit == int(limit):
-        return str(int(limit))
-    return str(to_jsonable_python(limit))
 
 
 def _plural(count: Any, noun: str) -> str:
@@ -130,20 +120,6 @@ def failure(error: ErrorDetails) -> Failure:
         words = words.replace("item", ITEMS.get(context["field_type"], "character"))
     limit = kind in WORDS and not kind.endswith(NO_TYPE)
     return Failure(path, known or ("limit" if limit else "type"), words)
-
-
-# Keys of a map that are no texts in Python, and of which a JSON Schema therefore says nothing.
-KEY_WORDS: Final[Mapping[str, str]] = {
-    "int": 'an integer such as "3"',
-    "float": 'a number such as "1.5", without zeros at its end',
-    "decimal": 'a number such as "1.5", without zeros at its end',
-    "bool": '"true" or "false"',
-    "date": 'a date such as "2024-12-31"',
-    "datetime": 'a date and time such as "2024-12-31T23:59:59"',
-    "time": 'a time such as "23:59:59"',
-    "timedelta": 'a duration such as "PT1H"',
-    "uuid": "a UUID",
-}
 
 
 def _without_key(path: tuple[int | str, ...]) -> tuple[int | str, ...]:

@@ -35,14 +35,11 @@ class Output:
         hint = _awaited(returns if declared is None else declared)
         if declared is None and not _is_structured(hint):
             return
-        from pydantic import TypeAdapter
-
-        from toolcrib.compiling.typed_dicts import modern
-        from toolcrib.schema import clean
+        from toolcrib.schema.canonical import clean
 
         try:
-            self._adapter = TypeAdapter(modern(hint))
-            self.schema = clean(self._adapter.json_schema(mode="serialization"))
+            self._adapter, schema = _adapter(hint)
+            self.schema = clean(schema)
         except Exception as problem:
             raise ToolDefinitionError(
                 f"tool {tool!r}: its {'return annotation' if declared is None else 'output_schema'} {hint!r} "
@@ -74,7 +71,7 @@ class Output:
         return None
 
     def _of_schema(self, declared: Mapping[str, Any], tool: str) -> None:
-        from toolcrib.schema import clean
+        from toolcrib.schema.canonical import clean
         from toolcrib.schema.validator import offline_validator
 
         try:
@@ -93,6 +90,29 @@ class Output:
             for error in self._validator.iter_errors(from_json(text))
         ]
         return "\n".join(found) or None
+
+
+class _PlainAdapter:
+    """What is used of a `TypeAdapter`, for a type that needs none."""
+
+    def __init__(self, core: Any) -> None:
+        from pydantic_core import SchemaSerializer, SchemaValidator
+
+        self.validator, self.serializer = SchemaValidator(core), SchemaSerializer(core)
+
+
+def _adapter(hint: Any) -> tuple[Any, dict[str, Any]]:
+    """Validates and writes values of a type; and its JSON Schema."""
+    from toolcrib.compiling.plain_types import plain_type
+
+    if (plain := plain_type(hint)) is not None:
+        return _PlainAdapter(plain[0]), plain[1]
+    from pydantic import TypeAdapter
+
+    from toolcrib.compiling.typed_dicts import modern
+
+    made: Any = TypeAdapter(modern(hint))
+    return made, made.json_schema(mode="serialization")
 
 
 def _awaited(hint: Any) -> Any:

@@ -19,7 +19,7 @@ class SchemaParams:
 
     def __init__(self, raw: Mapping[str, Any], *, tool: str) -> None:
         self.unsaid: Mapping[str, Sequence[str]] = {}
-        from toolcrib.schema import clean
+        from toolcrib.schema.canonical import clean
         from toolcrib.schema.validator import offline_validator
 
         try:

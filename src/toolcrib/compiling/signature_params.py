@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Annotated, Any
 
-from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from toolcrib.compiling.params import Params, add_to_schema, is_described
@@ -46,14 +46,22 @@ def signature_params(signature: Signature, tool: str) -> Params:
 
 def _with_field(hint: Any, parameter: Parameter) -> Any:
     """The type of a parameter. The constraints of `x: int = Field(1, ge=1)` join it; the default stays."""
-    if not isinstance(parameter.default, FieldInfo):
+    if not _is_field(parameter.default):
         return hint
+    from pydantic.fields import FieldInfo
+
     info = parameter.default
     parameter.default = inspect.Parameter.empty if info.is_required() else info
     extra = FieldInfo(
         description=info.description, examples=info.examples, json_schema_extra=info.json_schema_extra
     )
     return Annotated[(hint, *info.metadata, extra)]
+
+
+def _is_field(default: Any) -> bool:
+    """Whether a default is a `Field`; there is none before Pydantic was loaded."""
+    pydantic = sys.modules.get("pydantic.fields")
+    return pydantic is not None and isinstance(default, pydantic.FieldInfo)
 
 
 def _note(params: Params, parameter: Parameter) -> dict[str, Any]:
@@ -67,11 +75,11 @@ def _note(params: Params, parameter: Parameter) -> dict[str, Any]:
         if texts:
             note["description"] = " ".join(texts)
     default = parameter.default
-    if isinstance(default, FieldInfo):
+    if _is_field(default):
         default = default.get_default(call_default_factory=False)
     if default is not None and not parameter.required and default is not inspect.Parameter.empty:
         try:
-            note["default"] = to_jsonable_python(default)
+            note["default"] = default if type(default) in (str, int, bool) else to_jsonable_python(default)
         except ValueError:  # a default that no JSON can show is left out of it
             pass
     return note

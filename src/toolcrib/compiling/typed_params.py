@@ -7,20 +7,18 @@ import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args, get_origin
 
-from pydantic import ValidationError
-from pydantic_core import SchemaValidator, core_schema, from_json, to_json
+from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json, to_json
 
 from toolcrib.compiling.core_schema import core_schema_of, exact_floats, has_reference, has_type, strict
-from toolcrib.compiling.failures import failure
-from toolcrib.compiling.json_schema import json_schema_of, slim
 from toolcrib.compiling.key_count import key_counter
+from toolcrib.compiling.plain_types import plain_type
 from toolcrib.compiling.signature import unresolvable
+from toolcrib.compiling.slim import slim
 from toolcrib.compiling.typed_dicts import modern
 from toolcrib.compiling.unsaid import UNSAID, tell
 from toolcrib.errors import FieldError, ToolDefinitionError
-from toolcrib.field_errors import Failure, field_errors
 from toolcrib.json_text.values import has_decimal_text
-from toolcrib.schema import clean
+from toolcrib.schema.canonical import clean
 
 __all__ = ["TypedParams"]
 
@@ -61,6 +59,8 @@ class TypedParams:
     @classmethod
     def of_type(cls, kind: Any, *, tool: str, extras: Any = None) -> TypedParams:
         """Params of a model, dataclass or TypedDict; `extras` is the type of fields that are not named."""
+        from toolcrib.compiling.json_schema import json_schema_of
+
         try:
             kind = modern(kind)
             core = strict(core_schema_of(kind))
@@ -142,6 +142,9 @@ class TypedParams:
         return self._validate_long
 
     def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
+        from toolcrib.compiling.failures import failure
+        from toolcrib.field_errors import Failure, field_errors
+
         if self._reserved and isinstance(value, dict) and not isinstance(problem, ValidationError):
             reserved = (Failure((name,), "extra") for name in self._reserved if name in value)
             return field_errors(self.schema, value, reserved)
@@ -207,12 +210,18 @@ def _plain_fields(fields: Mapping[str, tuple[Any, bool]]) -> tuple[Any, Any] | N
 @functools.lru_cache(maxsize=1024)
 def _plain_type(hint: Any, written: str) -> tuple[Any, Any] | None:
     """The strict core schema and the JSON Schema of a type; None if it needs definitions."""
+    if (plain := plain_type(hint)) is not None:
+        return strict(plain[0]), plain[1]
+    from toolcrib.compiling.json_schema import json_schema_of
+
     core = strict(core_schema_of(hint))
     return None if has_reference(core) else (core, json_schema_of(core))
 
 
 def _culprit(kind: Any) -> str:
     """The first parameter whose type cannot be compiled alone, as a prefix for the message."""
+    from toolcrib.compiling.json_schema import json_schema_of
+
     unknown = unresolvable(kind)
     if unknown:
         return f"parameter {unknown!r}: "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Final
 
-from toolcrib.compiling.failures import KEY_WORDS, limit_text
+from pydantic_core import to_jsonable_python
 
-__all__ = ["RULES", "UNSAID", "tell", "unsaid"]
+__all__ = ["KEY_WORDS", "RULES", "UNSAID", "limit_text", "tell", "unsaid"]
 
 UNSAID = "x-unsaid"  # the key under which the sentences stand until the descriptions are known
 
@@ -17,7 +19,28 @@ BOUNDS: Final = {
     "lt": ("Less than", "Before"),
     "le": ("At most", "Not after"),
 }
+# Keys of a map that are no texts in Python, and of which a JSON Schema therefore says nothing.
+KEY_WORDS: Final[Mapping[str, str]] = {
+    "int": 'an integer such as "3"',
+    "float": 'a number such as "1.5", without zeros at its end',
+    "decimal": 'a number such as "1.5", without zeros at its end',
+    "bool": '"true" or "false"',
+    "date": 'a date such as "2024-12-31"',
+    "datetime": 'a date and time such as "2024-12-31T23:59:59"',
+    "time": 'a time such as "23:59:59"',
+    "timedelta": 'a duration such as "PT1H"',
+    "uuid": "a UUID",
+}
 TIMES: Final = frozenset(("date", "datetime", "time"))
+
+
+def limit_text(limit: Any) -> str:
+    """A limit as a model may write it: 5 for 5.0, 2024-12-31, PT1H."""
+    if isinstance(limit, timedelta):
+        return str(to_jsonable_python(limit))
+    if isinstance(limit, float | Decimal) and limit == int(limit):
+        return str(int(limit))
+    return str(to_jsonable_python(limit))
 
 
 def unsaid(core: Mapping[str, Any]) -> list[str]:

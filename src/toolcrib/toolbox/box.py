@@ -11,7 +11,6 @@ import os
 import random
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
@@ -55,6 +54,8 @@ from toolcrib.toolbox.with_runs import WithRuns
 from toolcrib.toolset import ToolLike, Toolset, is_toolset
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from toolcrib.audit import AuditLog
     from toolcrib.rules.limits import Limit
     from toolcrib.rules.rule import Rule

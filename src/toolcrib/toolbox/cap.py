@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.content import Json, Text
@@ -11,6 +10,8 @@ from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from toolcrib.call import CallKey
     from toolcrib.facts import MaxOutput
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallState
@@ -30,6 +29,8 @@ from toolcrib.toolbox.stats import Statistics
 from toolcrib.toolbox.threads import Workers
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from toolcrib.secrets.masking import Masking
 
 __all__ = ["Execution", "Executor"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 
 from toolcrib.call import CallKey
@@ -18,6 +17,8 @@ from toolcrib.toolbox.tool_list import ToolList
 from toolcrib.toolset import ToolLike
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from typing_extensions import TypeVar as DefaultingTypeVar
 
     from toolcrib.audit import AuditLog

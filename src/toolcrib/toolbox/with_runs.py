@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.errors import belongs_to_caller, traceback_text
-from toolcrib.messages import Message
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.policy import Covers
 from toolcrib.toolbox.provenance import of_messages
 from toolcrib.toolbox.runs import Limiter, Provenance, Runs
+
+if TYPE_CHECKING:
+    from toolcrib.messages import Message
 
 __all__ = ["WithRuns"]
 

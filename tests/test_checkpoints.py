@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cases import each
-from toolcrib.checkpoints import CheckpointError, Checkpoints, Limits
+from toolcrib.checkpoints import CheckpointError, CheckpointLimits, Checkpoints, Conversation
+from toolcrib.checkpoints.checkpoints import LIMITS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes, links and special files of POSIX")
 
@@ -53,7 +54,7 @@ def state(root: Path) -> dict[str, object]:
     return found
 
 
-def checkpoints(root: Path, limits: Limits = Limits()) -> Checkpoints:  # noqa: B008 - frozen
+def checkpoints(root: Path, limits: CheckpointLimits = LIMITS) -> Checkpoints:
     return Checkpoints(root, store=root.parent / "store", limits=limits)
 
 
@@ -197,8 +198,6 @@ def test_a_file_that_run_and_person_changed_in_turns_goes_back_to_the_persons_la
 
 
 def test_undo_goes_back_run_by_run_and_redo_forth(tmp_path: Path) -> None:
-    from toolcrib.checkpoints import Conversation
-
     root = workspace(tmp_path)
     states = [state(root)]
     for number in range(3):
@@ -233,8 +232,8 @@ def test_what_is_not_covered_is_said_and_left_alone(tmp_path: Path) -> None:
     os.mkfifo(root / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(root / "socket"))
-    kept = checkpoints(root, Limits(file_bytes=1_000_000))
-    small = checkpoints(root, Limits(file_bytes=1_000))
+    kept = checkpoints(root, CheckpointLimits(file_bytes=1_000_000))
+    small = checkpoints(root, CheckpointLimits(file_bytes=1_000))
     kept.take("before")
     assert kept.not_covered().keys() == {"build", "node_modules", ".git", "x.log", "pipe", "socket"}
     for path, reason in {
@@ -294,7 +293,7 @@ def test_what_was_ignored_once_is_not_removed_when_it_is_covered_later(tmp_path:
 
 def test_what_cannot_be_saved_is_set_aside_not_lost(tmp_path: Path) -> None:
     root = workspace(tmp_path)
-    kept = checkpoints(root, Limits(file_bytes=200_000))
+    kept = checkpoints(root, CheckpointLimits(file_bytes=200_000))
     kept.take("before")
     (root / "a.txt").write_bytes(b"x" * 300_000)
     (root / "new").write_bytes(b"y" * 300_000)
@@ -326,7 +325,7 @@ def test_the_store_lies_outside_and_belongs_to_its_user_alone(tmp_path: Path) ->
 
 def test_old_checkpoints_are_removed_with_what_only_they_need(tmp_path: Path) -> None:
     root = workspace(tmp_path)
-    limits = Limits(stored_bytes=400_000)
+    limits = CheckpointLimits(stored_bytes=400_000)
     for number in range(12):  # more than 400,000 bytes
         kept = checkpoints(root, limits)
         (root / "large").write_bytes(os.urandom(50_000))
@@ -367,3 +366,15 @@ def test_a_history_that_was_cut_off_is_read_to_its_last_whole_line(tmp_path: Pat
     kept = checkpoints(root)
     assert kept.take("after").id == 2
     assert [one.id for one in checkpoints(root).list()] == [1, 2]
+
+
+def test_an_undo_is_refused_while_calls_are_at_work(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    working = checkpoints(root)
+    working.begin_turn("turn 1: shell", Conversation("run", 1))
+    (root / "a.txt").write_text("changed")
+    for other in (working, checkpoints(root)):
+        with pytest.raises(CheckpointError, match="calls of a run are at work"):
+            other.undo()
+    working.end_turn()
+    assert len(checkpoints(root).undo().changes) == 1

@@ -277,8 +277,8 @@ def test_no_sentence_of_the_help_is_cut(home: Home, group: str) -> None:
     if not group:
         assert [line.split()[0] for line in said.partition("Commands:\n")[2].splitlines()[:3]] == [
             "run",
+            "undo",
             "demo",
-            "doctor",
         ]
 
 

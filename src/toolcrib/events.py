@@ -20,6 +20,7 @@ __all__ = [
     "CallEvent",
     "CallFinished",
     "CallRetried",
+    "CheckpointTaken",
     "Event",
     "ModelAsked",
     "ModelFellBack",
@@ -227,6 +228,16 @@ class Notice(Event):
     message: str
     tool: str = ""
     kind = "notice"
+
+
+@dataclass(slots=True)
+class CheckpointTaken(Event):
+    """The files of the workspace were stored before the calls of a turn; `checkpoint` is the number to go back to."""
+
+    turn: int
+    checkpoint: int
+    label: str
+    kind = "checkpoint_taken"
 
 
 @dataclass(slots=True)

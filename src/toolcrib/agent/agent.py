@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultingTypeVar
 
     from toolcrib.agent.transcript import TranscriptFile
+    from toolcrib.checkpoints import Checkpoints
     from toolcrib.context import Context
     from toolcrib.function import FunctionTool
     from toolcrib.toolbox.options import ToolboxOptions
@@ -77,6 +78,8 @@ class Agent(Generic[Deps]):
         early_start: Calls that only read may begin while the model still writes.
         completion_tool: The model has attempt_completion to end with; without it, it ends by an answer without calls.
         context: A ClearOldResults, which keeps long conversations small.
+        checkpoints: The Checkpoints of a workspace: one is taken before each turn that may change something, so that
+            `checkpoints.undo()` takes back what the run did.
         on_question: "suspend" ends a run at its questions, as "waiting", so that `resume` goes on when they are
             answered; "ask" puts them to the approver.
 
@@ -111,6 +114,7 @@ class Agent(Generic[Deps]):
         early_start: bool = False,
         completion_tool: bool = True,
         context: ClearOldResults | None = None,
+        checkpoints: Checkpoints | None = None,
         on_question: Literal["ask", "suspend"] = "ask",
         **options: Unpack[ToolboxOptions[Deps]],
     ) -> None:
@@ -163,6 +167,8 @@ class Agent(Generic[Deps]):
             raise TypeError(f"context must be a ClearOldResults, got {context!r}")
         if context is not None:
             add_read_result(box)
+        if checkpoints is not None and not hasattr(checkpoints, "begin_turn"):
+            raise TypeError(f"checkpoints must be a Checkpoints of a workspace, got {checkpoints!r}")
         self._settings = AgentSettings(
             name=name,
             model=model,
@@ -180,6 +186,7 @@ class Agent(Generic[Deps]):
             early_start=early_start,
             completion_tool=completion_tool,
             context=context,
+            checkpoints=checkpoints,
             suspends=on_question == "suspend",
         )
 

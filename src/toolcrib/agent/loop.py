@@ -21,6 +21,8 @@ from toolcrib.agent.completion import COMPLETION, completion_text, without_compl
 from toolcrib.agent.instructions import RunInstructions
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.read_result import read_result_in
+from toolcrib.agent.repeated_failures import failed_too_often
+from toolcrib.agent.run_checkpoints import RunCheckpoints
 from toolcrib.agent.saved_run import SavedRun, nested_before, nested_to_dict
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.agent.streaming_turn import StreamingTurn
@@ -61,16 +63,6 @@ __all__ = ["RunLoop"]
 
 log = logging.getLogger("toolcrib")
 
-COUNTED = frozenset(
-    {
-        ErrorCode.INVALID_ARGUMENTS,
-        ErrorCode.TIMED_OUT,
-        ErrorCode.FAILED,
-        ErrorCode.TOOL_ERROR,
-        ErrorCode.OUTCOME_UNKNOWN,
-        ErrorCode.OUTPUT_TOO_LARGE,
-    }
-)
 SUMMARY = (
     "The limit of turns is reached and no more tools can be called. Summarise for the user what was done, "
     "what was found, and what is still open."
@@ -121,6 +113,9 @@ class RunLoop:
         self._transcript = transcript
         if transcript is not None and self.box.masking is not None:
             transcript.mask = self.box.masking.mask_known_values
+        self._checkpoints = RunCheckpoints(
+            settings.checkpoints, self.id, nested=within is not None, transcript=transcript, tell=self._tell
+        )
         self._cleared: ClearedRequests | None = None
         if (context := settings.context) is not None:
             lasts = context.cache_seconds or getattr(settings.model, "cache_seconds", None) or CACHE_SECONDS
@@ -235,7 +230,7 @@ class RunLoop:
         text = completion_text(calls, results)
         if text is not None:
             return self._finished(Reason.COMPLETED, text)
-        paused = self._failing(calls, results)
+        paused = failed_too_often(calls, results, self._failures, self.settings.max_failures)
         return self._finished(Reason.PAUSED, self.messages[-2].text, paused) if paused else None
 
     async def query(self, tool_list: ToolList, *, may_call: bool = True) -> tuple[Response, StreamingTurn]:
@@ -317,16 +312,17 @@ class RunLoop:
         if last is not None:
             await last.discard(told=True)
         try:
-            results = await self.box.call_turn(
-                whole,
-                run=self.id,
-                turn=self.turns,
-                tool_list=tool_list,
-                streams=streaming.streams,
-                early=streaming.early,
-                deps=self.deps,
-                record=record,
-            )
+            async with self._checkpoints.around(self.turns, whole, tool_list, len(self.messages) - 2):
+                results = await self.box.call_turn(
+                    whole,
+                    run=self.id,
+                    turn=self.turns,
+                    tool_list=tool_list,
+                    streams=streaming.streams,
+                    early=streaming.early,
+                    deps=self.deps,
+                    record=record,
+                )
         finally:
             if self._transcript is not None and self.account.nested:
                 with suppress(
@@ -369,14 +365,15 @@ class RunLoop:
             task = next(users, self._task_message)
             self.box.emit(self.id, RunStarted(task.text, self.settings.model.name, resumed=True))
         calls, done = self.messages[-2].calls, saved.done(self._suspension)
-        results = await self.box.call_turn(
-            calls,
-            run=self.id,
-            turn=self.turns,
-            done=done,
-            deps=self.deps,
-            record=recorder(self.messages[-1], self._transcript),
-        )
+        async with self._checkpoints.around(self.turns, calls, None, len(self.messages) - 2):
+            results = await self.box.call_turn(
+                calls,
+                run=self.id,
+                turn=self.turns,
+                done=done,
+                deps=self.deps,
+                record=recorder(self.messages[-1], self._transcript),
+            )
         return self._after_calls(calls, results)
 
     def _waiting(self, suspension: Suspension, text: str) -> Outcome:
@@ -441,11 +438,11 @@ class RunLoop:
         return await ForeignCall(answer, None, self.box.registry.grace)
 
     def _note(self, words: str) -> None:
-        if self.box.sink:
-            self.box.emit(self.id, Notice(words))
+        self._tell(Notice(words))
 
     def _tell(self, event: Event) -> None:
-        self.box.emit(self.id, event)
+        if self.box.sink:
+            self.box.emit(self.id, event)
 
     def _restarted(self, why: str, calls_were_seen: bool) -> int:
         """The answer begins again. If calls were seen, this is a new turn, so that no key is used twice."""
@@ -483,18 +480,6 @@ class RunLoop:
             response.message.text,
             f"the limit of {self.settings.max_turns} turns is reached",
         )
-
-    def _failing(self, calls: list[ToolCall], results: list[ToolResult]) -> str:
-        """Count the failures in a row of each tool; returns why the run has to pause, or ""."""
-        for call, result in zip(calls, results, strict=True):
-            if not result.is_error:
-                self._failures.pop(call.name, None)
-            elif result.code in COUNTED or result.code is None or not call.name:
-                count = self._failures[call.name] = self._failures.get(call.name, 0) + 1
-                if count >= self.settings.max_failures:
-                    which = f"tool {call.name}" if call.name else "a call without a readable name"
-                    return f"{which} failed {count} times in a row; the last time: {result.text[:300]}"
-        return ""
 
     def _write(self, *messages: Message) -> None:
         """Write messages to the transcript file. They are in the conversation before: a disk may be full."""

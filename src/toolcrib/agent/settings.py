@@ -8,6 +8,7 @@ from typing import Any
 
 from toolcrib.agent.clear_results import ClearOldResults
 from toolcrib.agent.outcome import Budget
+from toolcrib.checkpoints import Checkpoints
 from toolcrib.messages import ToolChoice
 from toolcrib.models.model import Model
 from toolcrib.toolbox import Toolbox
@@ -37,4 +38,5 @@ class AgentSettings:
     early_start: bool
     completion_tool: bool
     context: ClearOldResults | None
+    checkpoints: Checkpoints | None
     suspends: bool  # a run ends at a question, and goes on by `Agent.resume`

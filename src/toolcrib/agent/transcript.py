@@ -2,7 +2,8 @@
 
 Its lines are `{"format": 1}`, then `{"message": ...}` for each message but those of results, `{"result": ..., "index":
 ...}` for each result of the calls before it, `{"usage": ...}` for what the answer before it used by then, `{"head":
-[...]}` where a run goes on with other instructions, and `{"lost": ...}` in place of a record that could not be made.
+[...]}` where a run goes on with other instructions, `{"checkpoint": ...}` where the files of the workspace were stored
+before the calls of a turn, and `{"lost": ...}` in place of a record that could not be made.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from toolcrib.toolbox.report import Record
 
 __all__ = ["TranscriptFile", "recorder"]
 
-RECORDS = ("lost", "format", "message", "result", "usage", "head", "messages")
+RECORDS = ("lost", "format", "message", "result", "usage", "head", "checkpoint", "messages")
 
 
 class TranscriptFile:
@@ -73,6 +74,10 @@ class TranscriptFile:
     def usage(self, message: Message) -> None:
         """Append what the last answer used by now, with the runs within its calls."""
         self._write({"usage": messages_to_json([message])["messages"][0]["usage"]})
+
+    def checkpoint(self, id: int) -> None:
+        """Append the number of the checkpoint that was taken before the calls of the last message."""
+        self._write({"checkpoint": id})
 
     def head(self, messages: Iterable[Message]) -> None:
         """Append the instructions that replace those at the head of the conversation."""

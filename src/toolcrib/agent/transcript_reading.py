@@ -114,6 +114,9 @@ class _Reader:
         if "messages" in record:  # all in one line, as messages_to_json makes it
             self._take_messages(number, record)
 
+    def _take_checkpoint(self, number: int, record: dict[str, Any]) -> None:
+        """It is no part of the conversation: it says from which state of the files the turn went on."""
+
     def _take_lost(self, number: int, record: dict[str, Any]) -> None:
         kind = record["lost"]
         self.problem(number, f"a {kind} could not be written here: {record.get('why')}")

@@ -13,16 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolcrib.checkpoints.entry import FILE, FOLDER, Entry, Tree, changed_paths, kind_of_mode
+from toolcrib.checkpoints.entry import FILE, FOLDER, FileTree, PathEntry, changed_paths, kind_of_mode
 from toolcrib.checkpoints.history import Checkpoint, CheckpointError, Conversation, History, Whose
-from toolcrib.checkpoints.plan import Plan, Step, make_plan
 from toolcrib.checkpoints.restore import Restorer
-from toolcrib.checkpoints.scan import IGNORED, Limits, Scanner, why_by_name
+from toolcrib.checkpoints.scan import IGNORED, CheckpointLimits, TreeScanner, why_by_name
+from toolcrib.checkpoints.undo_plan import UndoPlan, UndoStep, make_plan
 from toolcrib.ignore_rules import IGNORE_FILE, is_ignored
 from toolcrib.private_files import replace_private_file
 
 __all__ = ["Change", "Checkpoints", "Restoration"]
 
+LIMITS = CheckpointLimits()
 NOTHING_TO_UNDO = "there is nothing to undo: no run changed a file since the first checkpoint"
 NOTHING_TO_REDO = "there is nothing to redo: the last change of the files was no undo"
 
@@ -32,8 +33,8 @@ class Change:
     """A path that an undo or redo changes: what was there, and what is put there; None for nothing."""
 
     path: str
-    have: Entry | None
-    want: Entry | None
+    have: PathEntry | None
+    want: PathEntry | None
 
     @property
     def what(self) -> str:
@@ -85,7 +86,7 @@ class Checkpoints:
     Raises CheckpointError where the store cannot be used, from every method.
     """
 
-    def __init__(self, root: str | Path, *, store: str | Path, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+    def __init__(self, root: str | Path, *, store: str | Path, limits: CheckpointLimits = LIMITS) -> None:
         self.root = os.path.realpath(root)
         if not os.path.isdir(self.root):
             raise CheckpointError(f"a workspace must be a folder that exists, got {root}")
@@ -96,8 +97,11 @@ class Checkpoints:
         self.folder = Path(place) / name
         self.limits = limits
         self._history = History(self.folder, self.root, limits)
-        self._scanner = Scanner(self.root, limits)
+        self._scanner = TreeScanner(self.root, limits)
         self._lock = threading.RLock()
+        self._turns = 0  # of agents that run now
+        self._at_work: int | None = None  # while there are some: what other processes know it by
+        self._problem = ""  # why the last checkpoint could not be taken
 
     def take(
         self, label: str, *, conversation: Conversation | None = None, then: Whose = "run"
@@ -106,8 +110,37 @@ class Checkpoints:
 
         `then` says whose changes follow: an undo takes back those of a "run", and keeps those of a "person".
         """
-        with self._changing():
-            return self._take(label, conversation, then)
+        try:
+            with self._changing():
+                taken = self._take(label, conversation, then)
+        except CheckpointError as problem:
+            self._problem = str(problem)
+            raise
+        self._problem = ""
+        return taken
+
+    def begin_turn(
+        self, label: str, conversation: Conversation, *, nested: bool = False
+    ) -> Checkpoint | None:
+        """Take a checkpoint before an agent's turn. A nested run takes none within a turn that has one: None."""
+        with self._lock:
+            self._turns += 1
+            if self._turns == 1:
+                self._at_work = self._history.at_work()
+            return None if nested and self._turns > 1 else self.take(label, conversation=conversation)
+
+    def end_turn(self) -> Checkpoint | None:
+        """Take a checkpoint after a turn: from now on a person's changes are told apart. None if another turn runs."""
+        with self._lock:
+            self._turns -= 1
+            if self._turns:
+                return None
+            try:
+                return self.take("after the turn", then="person")
+            finally:
+                if self._at_work is not None:
+                    os.close(self._at_work)
+                    self._at_work = None
 
     def list(self) -> list[Checkpoint]:
         """All checkpoints, oldest first. The oldest are removed when the limits are reached."""
@@ -129,6 +162,8 @@ class Checkpoints:
             return "it lies outside of the workspace"
         inside = os.path.relpath(real, self.root).replace(os.sep, "/")
         with self._lock:
+            if self._problem:
+                return f"no checkpoint could be taken: {self._problem}"
             self._history.read()
             _, tree = self._history.newest()
         return self._why_not(inside, tree)
@@ -158,11 +193,13 @@ class Checkpoints:
         The present state is stored first, so that `redo` can bring it back. What a person changed since stays.
         """
         with self._changing():
+            self._refuse_at_work()
             return self._restore(to, None)
 
     def redo(self) -> Restoration:
         """Take back the last undo; again, the one before it."""
         with self._changing():
+            self._refuse_at_work()
             return self._restore(self._redo_target().id, "redo")
 
     def contents(self, change: Change) -> tuple[bytes | None, bytes | None]:
@@ -179,6 +216,12 @@ class Checkpoints:
         with self._lock, self._history.changing():
             self._finish_interrupted()
             yield
+
+    def _refuse_at_work(self) -> None:
+        if self._turns or self._history.is_at_work():
+            raise CheckpointError(
+                f"calls of a run are at work in {self.root}: wait for them, or stop the run"
+            )
 
     def _take(self, label: str, conversation: Conversation | None, then: Whose) -> Checkpoint:
         newest, before = self._history.newest()
@@ -200,7 +243,7 @@ class Checkpoints:
         conversation: Conversation | None,
         then: Whose,
         changed: int,
-        tree: Tree,
+        tree: FileTree,
         **more: Any,
     ) -> Checkpoint:
         known = self._history.checkpoints
@@ -209,7 +252,7 @@ class Checkpoints:
         self._history.append(taken, tree)
         return taken
 
-    def _why_not(self, path: str, tree: Tree) -> str | None:
+    def _why_not(self, path: str, tree: FileTree) -> str | None:
         known = tree.entries.get(path)
         parts = path.split("/")
         if len(parts) > self.limits.depth:
@@ -245,7 +288,7 @@ class Checkpoints:
 
     # -- undo and redo
 
-    def _preview(self, to: int | None, present: Tree | None) -> Restoration:
+    def _preview(self, to: int | None, present: FileTree | None) -> Restoration:
         checkpoints = self._history.checkpoints
         if not checkpoints:
             raise CheckpointError("there is no checkpoint of this folder yet")
@@ -256,12 +299,12 @@ class Checkpoints:
         plan = self._plan(target, present)
         return Restoration(target, _changes(plan), plan.kept, dict(present.not_covered))
 
-    def _plan(self, target: Checkpoint, present: Tree) -> Plan:
+    def _plan(self, target: Checkpoint, present: FileTree) -> UndoPlan:
         since = self._history.checkpoints[self._history.index(target.id) :]
         trees = [*(self._history.tree(one.id) for one in since), present]
         return make_plan(trees, [one.then for one in since])
 
-    def _undo_target(self, present: Tree, newest: Tree) -> Checkpoint:
+    def _undo_target(self, present: FileTree, newest: FileTree) -> Checkpoint:
         """The checkpoint before the last run that changed something and was not undone."""
         checkpoints = self._history.checkpoints
         last = checkpoints[-1]
@@ -320,7 +363,7 @@ class Checkpoints:
         return next(one.redo for one in reversed(self._history.checkpoints) if one.redo)
 
     def _carry_out(
-        self, plan: Plan, target: Checkpoint, redos: tuple[int, ...], what: str, token: str
+        self, plan: UndoPlan, target: Checkpoint, redos: tuple[int, ...], what: str, token: str
     ) -> Restoration:
         steps = [[step.path, step.have, step.want] for step in plan.steps]
         journal = {"target": target.id, "redo": redos, "what": what, "token": token, "steps": steps}
@@ -330,7 +373,7 @@ class Checkpoints:
         return self._finish(plan, target, redos, what, restorer)
 
     def _finish(
-        self, plan: Plan, target: Checkpoint, redos: tuple[int, ...], what: str, restorer: Restorer
+        self, plan: UndoPlan, target: Checkpoint, redos: tuple[int, ...], what: str, restorer: Restorer
     ) -> Restoration:
         if hasattr(os, "sync"):
             os.sync()  # the journal goes only when all files are on disk
@@ -359,16 +402,18 @@ class Checkpoints:
         except (OSError, ValueError) as problem:
             raise CheckpointError(f"{self._journal} cannot be read: {problem}") from problem
         steps = [
-            Step(path, None if have is None else Entry(*have), None if want is None else Entry(*want))
+            UndoStep(
+                path, None if have is None else PathEntry(*have), None if want is None else PathEntry(*want)
+            )
             for path, have, want in journal["steps"]
         ]
         restorer = Restorer(self.root, self._history.contents, journal["token"])
         restorer.clean(steps)
         restorer.run(steps)
         target = self._history.checkpoints[self._history.index(journal["target"])]
-        self._finish(Plan(steps), target, tuple(journal["redo"]), journal["what"], restorer)
+        self._finish(UndoPlan(steps), target, tuple(journal["redo"]), journal["what"], restorer)
 
-    def _content(self, path: str, entry: Entry | None) -> bytes | None:
+    def _content(self, path: str, entry: PathEntry | None) -> bytes | None:
         if entry is None or entry.kind != FILE or not entry.saved:
             return None
         with suppress(FileNotFoundError):
@@ -377,5 +422,5 @@ class Checkpoints:
             return file.read(self.limits.file_bytes)
 
 
-def _changes(plan: Plan) -> tuple[Change, ...]:
+def _changes(plan: UndoPlan) -> tuple[Change, ...]:
     return tuple(Change(step.path, step.have, step.want) for step in plan.steps if step.have != step.want)

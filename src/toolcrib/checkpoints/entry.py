@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = ["FILE", "FOLDER", "LINK", "OTHER", "Entry", "Tree", "changed_paths", "kind_of_mode"]
+__all__ = ["FILE", "FOLDER", "LINK", "OTHER", "FileTree", "PathEntry", "changed_paths", "kind_of_mode"]
 
 FILE, FOLDER, LINK, OTHER = "file", "folder", "link", "other"
 IS_NONE_OF_THEM = "it is no file, folder or link, but a special file"
 
 
-class Entry(NamedTuple):
+class PathEntry(NamedTuple):
     """A file, folder or link as a scan found it. `content` is the hash of the copy of a file, or a link's target.
 
     A file without a copy says in `reason` why it has none. `changed_ns` is the time that no program can set; 0 where
@@ -54,10 +54,12 @@ class Entry(NamedTuple):
         return {FILE: "a file", FOLDER: "a folder", LINK: "a link"}.get(self.kind, "a special file")
 
 
-def entry_of(status: os.stat_result, *, content: str = "", reason: str = "", settled: bool = True) -> Entry:
+def entry_of(
+    status: os.stat_result, *, content: str = "", reason: str = "", settled: bool = True
+) -> PathEntry:
     """The entry of a path with this status."""
     kind = kind_of_mode(status.st_mode)
-    return Entry(
+    return PathEntry(
         kind,
         stat.S_IMODE(status.st_mode),
         status.st_size,
@@ -81,14 +83,14 @@ def kind_of_mode(mode: int) -> str:
 
 
 @dataclass(slots=True)
-class Tree:
+class FileTree:
     """A workspace as a scan found it: the entries by path, and why paths are not covered.
 
     A reason in `not_covered` holds for the path and for everything below it that has no entry. Paths are relative to
     the workspace, with `/` between names.
     """
 
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, PathEntry] = field(default_factory=dict)
     not_covered: dict[str, str] = field(default_factory=dict)
 
     def why_not_covered(self, path: str) -> str:
@@ -100,7 +102,7 @@ class Tree:
         return self.not_covered.get("", "")
 
 
-def changed_paths(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> Iterable[str]:
+def changed_paths(old: Mapping[str, PathEntry], new: Mapping[str, PathEntry]) -> Iterable[str]:
     """The paths that differ in kind, content, target or mode."""
     for path, entry in new.items():
         before = old.get(path)

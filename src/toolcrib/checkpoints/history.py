@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -16,8 +18,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from toolcrib.checkpoints.content import ContentStore
-from toolcrib.checkpoints.entry import Entry, Tree
-from toolcrib.checkpoints.scan import Limits
+from toolcrib.checkpoints.entry import FileTree, PathEntry
+from toolcrib.checkpoints.scan import CheckpointLimits
 from toolcrib.errors import ToolcribError
 from toolcrib.private_files import (
     OPEN_FLAGS,
@@ -91,7 +93,7 @@ class _Line:
 class History:
     """The checkpoints in a private folder, oldest first. Every failure is a CheckpointError."""
 
-    def __init__(self, folder: Path, root: str, limits: Limits) -> None:
+    def __init__(self, folder: Path, root: str, limits: CheckpointLimits) -> None:
         self.folder = folder
         self.contents = ContentStore(folder / "content")
         self._root = root
@@ -100,8 +102,8 @@ class History:
         self._lines: list[_Line] = []
         self._stamp: tuple[int, ...] = ()
         self._length = 0  # of the lines that were written whole
-        self._whole: dict[str, Tree] = {}  # by the name of its file
-        self._last: tuple[int, Tree] | None = None
+        self._whole: dict[str, FileTree] = {}  # by the name of its file
+        self._last: tuple[int, FileTree] | None = None
 
     @property
     def checkpoints(self) -> list[Checkpoint]:
@@ -143,7 +145,40 @@ class History:
         self._stamp, self._length = stamp, len(whole)
         self._last = None
 
-    def tree(self, id: int) -> Tree:
+    def at_work(self) -> int | None:
+        """A descriptor that says, until it is closed, that calls of a run are at work; also for other processes."""
+        if sys.platform == "win32":
+            return None
+        import fcntl
+
+        with suppress(CheckpointError, OSError):
+            self._make_folder()
+            fd = os.open(self.folder / "at_work", os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
+            fcntl.flock(
+                fd, fcntl.LOCK_SH
+            )  # waits no longer than an undo needs to look whether somebody is at work
+            return fd
+        return None
+
+    def is_at_work(self) -> bool:
+        """Whether a process has such a descriptor open."""
+        if sys.platform == "win32":
+            return False
+        import fcntl
+
+        try:
+            fd = os.open(self.folder / "at_work", os.O_RDWR | OPEN_FLAGS)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
+    def tree(self, id: int) -> FileTree:
         """The tree of a checkpoint."""
         if self._last is not None and self._last[0] == id:
             return self._last[1]
@@ -152,8 +187,8 @@ class History:
         entries = dict(whole.entries)
         for path in line.removed:
             entries.pop(path, None)
-        entries.update((path, Entry(*values)) for path, values in line.changed.items())
-        return Tree(entries, whole.not_covered if line.not_covered is None else line.not_covered)
+        entries.update((path, PathEntry(*values)) for path, values in line.changed.items())
+        return FileTree(entries, whole.not_covered if line.not_covered is None else line.not_covered)
 
     def index(self, id: int) -> int:
         """The place of a checkpoint in the history."""
@@ -164,21 +199,21 @@ class History:
             "" if not self._lines else f"; there are {self._lines[0].checkpoint.id} to {self._lines[-1].checkpoint.id}"
         ))  # fmt: skip
 
-    def newest(self) -> tuple[Checkpoint | None, Tree]:
+    def newest(self) -> tuple[Checkpoint | None, FileTree]:
         """The newest checkpoint with its tree; None and an empty tree if there is none."""
         if not self._lines:
-            return None, Tree()
+            return None, FileTree()
         newest = self._lines[-1].checkpoint
         tree = self.tree(newest.id)
         self._last = newest.id, tree
         return newest, tree
 
-    def refresh(self, tree: Tree) -> None:
+    def refresh(self, tree: FileTree) -> None:
         """Keep a tree that equals the newest checkpoint's for the next comparison: its files' times are newer."""
         if self._lines:
             self._last = self._lines[-1].checkpoint.id, tree
 
-    def append(self, checkpoint: Checkpoint, tree: Tree) -> None:
+    def append(self, checkpoint: Checkpoint, tree: FileTree) -> None:
         """Add a checkpoint with its tree, inside of `changing`."""
         line = self._differing(checkpoint, tree)
         with open(self._file, "ab", opener=_private) as file:
@@ -191,7 +226,7 @@ class History:
         self._last = checkpoint.id, tree
         self._count_stored()
 
-    def _differing(self, checkpoint: Checkpoint, tree: Tree) -> _Line:
+    def _differing(self, checkpoint: Checkpoint, tree: FileTree) -> _Line:
         """The line of a checkpoint: over the newest whole tree, or over a new one where much differs."""
         if self._lines:
             base = self._lines[-1].base
@@ -209,15 +244,15 @@ class History:
         data = {"format": FORMAT, "entries": tree.entries, "not_covered": tree.not_covered}
         (self.folder / "trees").mkdir(mode=0o700, exist_ok=True)
         replace_private_file(self.folder / "trees" / base, json.dumps(data, separators=(",", ":")).encode())
-        self._whole[base] = Tree(dict(tree.entries), dict(tree.not_covered))
+        self._whole[base] = FileTree(dict(tree.entries), dict(tree.not_covered))
         return _Line(checkpoint, base, {}, [], None)
 
-    def _whole_tree(self, name: str) -> Tree:
+    def _whole_tree(self, name: str) -> FileTree:
         if name not in self._whole:
             try:
                 data = json.loads((self.folder / "trees" / name).read_bytes())
-                entries = {path: Entry(*values) for path, values in data["entries"].items()}
-                self._whole[name] = Tree(entries, data["not_covered"])
+                entries = {path: PathEntry(*values) for path, values in data["entries"].items()}
+                self._whole[name] = FileTree(entries, data["not_covered"])
             except (OSError, ValueError, KeyError, TypeError) as problem:
                 raise CheckpointError(
                     f"{self.folder / 'trees' / name} cannot be read: {problem}"
@@ -296,8 +331,17 @@ class History:
         self._whole = {name: tree for name, tree in self._whole.items() if name in bases}
         self.read()
 
+    def _remove_forgotten(self) -> None:
+        """Remove what is stored of other workspaces that had no checkpoint for as long as one is kept."""
+        since = time.time() - self._limits.days * DAY
+        with suppress(OSError):
+            for other in list(self.folder.parent.iterdir()):
+                if _is_older(other / self._file.name, since):
+                    shutil.rmtree(other, ignore_errors=True)
+
     def _make_folder(self) -> None:
         if not self.folder.is_dir():
+            self._remove_forgotten()
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_private_file(self.folder / "workspace", os.fsencode(self._root) + b"\n")
         status = self.folder.stat()
@@ -305,6 +349,13 @@ class History:
             raise CheckpointError(
                 f"{self.folder} could be read by others; make it yours alone: chmod 700 {self.folder}"
             )
+
+
+def _is_older(file: Path, time: float) -> bool:
+    try:
+        return file.stat().st_mtime < time
+    except OSError:
+        return False
 
 
 def _private(path: str, flags: int) -> int:

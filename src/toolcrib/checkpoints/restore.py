@@ -9,12 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from toolcrib.checkpoints.content import ContentStore, DamagedCopy
-from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, Entry, kind_of_mode
-from toolcrib.checkpoints.plan import Step
+from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, PathEntry, kind_of_mode
+from toolcrib.checkpoints.undo_plan import UndoStep
 from toolcrib.folder_handles import (
     BINARY,
     CLOEXEC,
@@ -52,7 +53,7 @@ class Restorer:
         self._passing: list[FolderHandle] = []
         self._modes: dict[str, int] = {}  # of folders that were made writable on the way
 
-    def run(self, steps: Sequence[Step]) -> None:
+    def run(self, steps: Sequence[UndoStep]) -> None:
         """Carry out all steps; again, if they were begun before."""
         try:
             deepest_first = sorted(steps, key=lambda step: (-step.path.count("/"), step.path))
@@ -67,7 +68,7 @@ class Restorer:
             self._shut()
             self._give_modes_back()
 
-    def clean(self, steps: Sequence[Step]) -> None:
+    def clean(self, steps: Sequence[UndoStep]) -> None:
         """Remove the temporary files that a process which was killed left behind."""
         for folder in {step.path.rpartition("/")[0] for step in steps}:
             with suppress(OSError):
@@ -77,7 +78,7 @@ class Restorer:
                         remove_in(handle, name)
         self._shut()
 
-    def _try(self, step: Step, action: Callable[[Step], None]) -> None:
+    def _try(self, step: UndoStep, action: Callable[[UndoStep], None]) -> None:
         if step.path in self.kept:
             return
         try:
@@ -89,7 +90,7 @@ class Restorer:
 
     # -- the three passes
 
-    def _clear(self, step: Step) -> None:
+    def _clear(self, step: UndoStep) -> None:
         """Take away what shall be gone, or what a file cannot replace in one step."""
         have, want = step.have, step.want
         if have is None or (want is not None and FOLDER not in (have.kind, want.kind) and have.saved):
@@ -121,7 +122,7 @@ class Restorer:
         else:
             remove_in(folder, name)
 
-    def _make(self, step: Step) -> None:
+    def _make(self, step: UndoStep) -> None:
         """Make what shall be there."""
         want = step.want
         if want is None:
@@ -154,7 +155,7 @@ class Restorer:
                 remove_in(folder, temporary)
             raise
 
-    def _write(self, want: Entry, folder: FolderHandle, name: str) -> None:
+    def _write(self, want: PathEntry, folder: FolderHandle, name: str) -> None:
         fd = open_in(folder, name, NEW, 0o600)
         assert isinstance(fd, int)
         try:
@@ -163,7 +164,7 @@ class Restorer:
         finally:
             os.close(fd)
 
-    def _set_folder_mode(self, step: Step) -> None:
+    def _set_folder_mode(self, step: UndoStep) -> None:
         assert step.want is not None
         above, _, name = step.path.rpartition("/")
         handle = self._entered(self._folder(above, writable=False), name, step.path)
@@ -215,7 +216,7 @@ class Restorer:
             mode = stat.S_IMODE(os.fstat(handle).st_mode)
             if mode & 0o300 != 0o300:
                 with suppress(OSError):
-                    os.fchmod(handle, mode | 0o700)
+                    _set_mode(handle, mode | 0o700)
                     self._modes.setdefault(path, mode)
 
     def _open_up(self, handle: FolderHandle, name: str, path: str) -> None:
@@ -237,7 +238,7 @@ class Restorer:
                 handle = open_in(self._folder(above, writable=False), name, ENTER)
                 try:
                     if isinstance(handle, int):
-                        os.fchmod(handle, mode)
+                        _set_mode(handle, mode)
                 finally:
                     close_handle(handle)
         self._shut()
@@ -258,7 +259,7 @@ class Restorer:
         except FileNotFoundError:
             return None
 
-    def _is(self, folder: FolderHandle, name: str, now: os.stat_result, entry: Entry) -> bool:
+    def _is(self, folder: FolderHandle, name: str, now: os.stat_result, entry: PathEntry) -> bool:
         """Whether what is there now is what an entry says: by its status if that is the same, else by its content."""
         if kind_of_mode(now.st_mode) != entry.kind:
             return False
@@ -289,15 +290,20 @@ class Restorer:
         self.aside[path] = f"{above}/{new}" if above else new
 
 
-def _give(fd: int, entry: Entry) -> None:
+def _give(fd: int, entry: PathEntry) -> None:
     """Give an open file or folder the owner and mode of an entry, the owner only where we may."""
-    if not hasattr(os, "fchmod"):
+    if sys.platform == "win32":
         return
     status = os.fstat(fd)
     if (status.st_uid, status.st_gid) != (entry.owner, entry.group):
         with suppress(OSError):
             os.fchown(fd, entry.owner, entry.group)
-    os.fchmod(fd, entry.mode)
+    _set_mode(fd, entry.mode)
+
+
+def _set_mode(fd: int, mode: int) -> None:
+    if sys.platform != "win32":
+        os.fchmod(fd, mode)
 
 
 def _make_link(target: str, folder: FolderHandle, name: str) -> None:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from toolcrib.checkpoints.content import ContentStore
-from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, Entry, Tree, entry_of, kind_of_mode
+from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, FileTree, PathEntry, entry_of, kind_of_mode
 from toolcrib.folder_handles import (
     CLOEXEC,
     DIRECTORY,
@@ -37,7 +37,7 @@ from toolcrib.ignore_rules import (
     read_ignore_file,
 )
 
-__all__ = ["Limits", "Scanner"]
+__all__ = ["CheckpointLimits", "TreeScanner"]
 
 # Nanoseconds. A file that changed so shortly before it was read may change again within the same tick of the clock.
 RECENT = 50_000_000
@@ -46,7 +46,7 @@ TRIES = 3  # to read a file that is written meanwhile
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CheckpointLimits:
     """How much of a workspace a checkpoint covers, and how much is stored of all checkpoints of a workspace."""
 
     file_bytes: int = 32 << 20
@@ -68,15 +68,15 @@ class _Folder:
     inner: list[str] = field(default_factory=list)
 
 
-class Scanner:
+class TreeScanner:
     """Scans one workspace again and again; with `store=None` nothing is stored, only hashed."""
 
-    def __init__(self, root: str, limits: Limits) -> None:
+    def __init__(self, root: str, limits: CheckpointLimits) -> None:
         self.root = root
         self.limits = limits
         self._ignore_files: dict[str, tuple[tuple[int, ...], list[IgnoreFile]]] = {}
 
-    def scan(self, before: Tree, contents: ContentStore, *, save: bool = True) -> Tree:
+    def scan(self, before: FileTree, contents: ContentStore, *, save: bool = True) -> FileTree:
         """The workspace as it is now. What was covered before stays covered, whatever ignore files say now."""
         scan = _Scan(self, before, contents, save)
         scan.run()
@@ -121,8 +121,8 @@ class Scanner:
 class _Scan:
     """One scan."""
 
-    def __init__(self, scanner: Scanner, before: Tree, contents: ContentStore, save: bool) -> None:
-        self.tree = Tree()
+    def __init__(self, scanner: TreeScanner, before: FileTree, contents: ContentStore, save: bool) -> None:
+        self.tree = FileTree()
         self._scanner = scanner
         self._limits = scanner.limits
         self._before = before.entries
@@ -211,7 +211,7 @@ class _Scan:
                 self._changed(folder, item.name, path, known, status)
 
     def _changed(
-        self, folder: _Folder, name: str, path: str, known: Entry | None, status: os.stat_result
+        self, folder: _Folder, name: str, path: str, known: PathEntry | None, status: os.stat_result
     ) -> None:
         kind = kind_of_mode(status.st_mode)
         if known is None and (why := self._left_out(folder, name, path, kind)):
@@ -249,7 +249,9 @@ class _Scan:
         self.tree.not_covered[folder.path] = f"the workspace has more than {limit:,} files"
         return True
 
-    def _file(self, folder: FolderHandle, name: str, known: Entry | None, status: os.stat_result) -> Entry:
+    def _file(
+        self, folder: FolderHandle, name: str, known: PathEntry | None, status: os.stat_result
+    ) -> PathEntry:
         limit = self._limits
         if status.st_size > limit.file_bytes:
             return entry_of(status, reason=f"it is larger than {limit.file_bytes >> 20} MB")
@@ -269,7 +271,7 @@ class _Scan:
         finally:
             os.close(fd)
 
-    def _read(self, fd: int, listed: os.stat_result) -> Entry:
+    def _read(self, fd: int, listed: os.stat_result) -> PathEntry:
         """Read an open file until it was not written meanwhile; if it always is, the next scan reads it again."""
         for _ in range(TRIES):
             before = os.fstat(fd)
@@ -305,7 +307,7 @@ def _stamp(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _same_content(known: Entry, status: os.stat_result) -> bool:
+def _same_content(known: PathEntry, status: os.stat_result) -> bool:
     return (known.size, known.mtime_ns, known.inode) == (status.st_size, status.st_mtime_ns, status.st_ino)
 
 

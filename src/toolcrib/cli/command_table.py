@@ -18,6 +18,7 @@ GROUPS = {
 
 COMMANDS = {
     "run": "Let a model work on a task in a folder, with the tools.",
+    "undo": "Put the files of a folder back as they were before a run.",
     "demo": "Watch an agent repair a small broken project.",
     "doctor": "Check what is installed, what is configured, and what is missing.",
     "models": "List the providers that are configured, and how to name a model.",

@@ -16,6 +16,7 @@ from toolcrib.private_files import state_folder
 
 if TYPE_CHECKING:
     from toolcrib.audit import AuditLog
+    from toolcrib.checkpoints import Checkpoints
     from toolcrib.rules import RuleFile
     from toolcrib.rules.approvals import ApprovalStore
     from toolcrib.rules.trust import TrustStore
@@ -73,6 +74,16 @@ def stored_secrets() -> SecretFile | None:
     try:
         return store if secrets_path().exists() and store.names() else None
     except SecretError as problem:
+        raise Problem(str(problem)) from problem
+
+
+def checkpoints_of(workspace: Path) -> Checkpoints:
+    """The checkpoints of a folder. Raises Problem where none can be kept of it."""
+    from toolcrib.checkpoints import CheckpointError, Checkpoints
+
+    try:
+        return Checkpoints(workspace, store=state_folder() / "checkpoints")
+    except CheckpointError as problem:
         raise Problem(str(problem)) from problem
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import sys
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,8 @@ from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.run_display import Display, JsonLines, show_run
 from toolcrib.cli.sandbox_options import SandboxOptions, sandbox_warnings
 from toolcrib.cli.settings_in_effect import settings_in_effect
-from toolcrib.cli.user_files import approval_store, audit_log, stored_secrets
+from toolcrib.cli.undo_text import undo_hint
+from toolcrib.cli.user_files import approval_store, audit_log, checkpoints_of, stored_secrets
 from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.events import Notice
@@ -38,6 +40,7 @@ from toolcrib.toolset import is_toolset
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
+    from toolcrib.checkpoints import Checkpoints
     from toolcrib.command.sandbox import Sandbox
     from toolcrib.models import Model
     from toolcrib.secrets import SecretFile
@@ -99,6 +102,13 @@ class RunCommandOptions:
     json: Annotated[
         bool, typer.Option("--json", help="Print events as JSON lines on stdout, and nothing else.")
     ] = False
+    checkpoints: Annotated[
+        bool,
+        typer.Option(
+            "--checkpoints/--no-checkpoints",
+            help="Store the files before each turn, for toolcrib undo.",
+        ),
+    ] = True
     answers: Annotated[
         bool, typer.Option("--answers", help="With --json: read the answers to questions from stdin.")
     ] = False
@@ -160,9 +170,11 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
                 audit=_writable_audit_log() if run.audit else None,
                 secrets=secrets,
             )
+            checkpoints = _checkpoints(run, tools.workspace)
             agent = Agent(
                 model,
                 toolbox=box,
+                checkpoints=checkpoints,
                 instructions=_instructions(secrets),
                 max_turns=run.max_turns,
                 budget=Budget(tokens=run.budget_tokens, seconds=run.budget_seconds),
@@ -170,7 +182,8 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
             )
             if not debugging():  # a notice among the events says the same
                 warnings.filterwarnings("ignore", message="tool .* was set aside")
-            return asyncio.run(_work(agent, box, display, task, messages, transcript, notices, factory))
+            undo = _undo_hint(checkpoints, tools.workspace)
+            return asyncio.run(_work(agent, box, display, task, messages, transcript, notices, factory, undo))
     except OSError as problem:
         if path is None or isinstance(problem, BrokenPipeError):
             raise
@@ -189,6 +202,7 @@ async def _work(
     transcript: TranscriptFile | None,
     notices: Sequence[str],
     factory: Factory | None,
+    undo: Callable[[str], str],
 ) -> int:
     """Run the agent to its end in front of the person or program; the exit code."""
     async with dependencies(factory) as deps:
@@ -203,6 +217,8 @@ async def _work(
             ended = await show_run(run, display)
         if not ended.reader_gone:
             display.finish(ended)
+        if hint := undo(run.id):
+            say(hint)
         return ended.exit_code
 
 
@@ -232,6 +248,33 @@ def _display(run: RunCommandOptions, stdout: TextIO) -> tuple[Display, Any]:
 
     asker = Asker() if person_can_be_asked() else None
     return TerminalDisplay(stdout, asker, transcript=run.transcript or run.continue_), asker
+
+
+def _checkpoints(run: RunCommandOptions, workspace: Path) -> Checkpoints | None:
+    """The checkpoints of the workspace; none where the user wants none, or the folder cannot have some."""
+    if not run.checkpoints:
+        return None
+    try:
+        return checkpoints_of(workspace)
+    except Problem as problem:
+        say(f"note: without checkpoints, so that this run cannot be undone: {problem}")
+        return None
+
+
+def _undo_hint(checkpoints: Checkpoints | None, workspace: Path) -> Callable[[str], str]:
+    """Gives the line that says what can be undone of a run that has ended."""
+
+    def hint(run: str) -> str:
+        from toolcrib.checkpoints import CheckpointError
+
+        here = workspace.resolve() == Path.cwd()
+        command = "toolcrib undo" if here else f"toolcrib undo --workspace {shlex.quote(str(workspace))}"
+        try:
+            return "" if checkpoints is None else undo_hint(checkpoints, run, command)
+        except CheckpointError as problem:
+            return f"note: what can be undone is not known: {problem}"
+
+    return hint
 
 
 def _task(run: RunCommandOptions) -> str:

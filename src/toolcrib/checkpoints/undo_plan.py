@@ -8,32 +8,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolcrib.checkpoints.entry import FOLDER, Entry, Tree, changed_paths
+from toolcrib.checkpoints.entry import FOLDER, FileTree, PathEntry, changed_paths
 from toolcrib.checkpoints.history import Whose
 
-__all__ = ["KEPT", "Plan", "Step", "make_plan"]
+__all__ = ["KEPT", "UndoPlan", "UndoStep", "make_plan"]
 
 KEPT = "it was changed by someone else than the run since then"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UndoStep:
     """One path that changes from what it is to what it shall be; None where nothing is or shall be."""
 
     path: str
-    have: Entry | None
-    want: Entry | None
+    have: PathEntry | None
+    want: PathEntry | None
 
 
 @dataclass(slots=True)
-class Plan:
+class UndoPlan:
     """The steps of an undo, and for each path that stays as it is, why."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[UndoStep] = field(default_factory=list)
     kept: dict[str, str] = field(default_factory=dict)
 
 
-def make_plan(trees: Sequence[Tree], then: Sequence[Whose]) -> Plan:
+def make_plan(trees: Sequence[FileTree], then: Sequence[Whose]) -> UndoPlan:
     """The way from the last of the trees back to the first; `then[i]` says whose changes made tree i+1 of tree i."""
     target, present = trees[0], trees[-1]
     left_by_person: dict[str, int] = {}  # the last tree in which a person's change of the path shows
@@ -42,10 +42,10 @@ def make_plan(trees: Sequence[Tree], then: Sequence[Whose]) -> Plan:
             left_by_person.update(
                 (path, index) for path in changed_paths(trees[index - 1].entries, trees[index].entries)
             )
-    wanted: dict[str, Entry | None] = {}
+    wanted: dict[str, PathEntry | None] = {}
     for path in {*changed_paths(present.entries, target.entries), *left_by_person}:
         wanted[path] = trees[left_by_person.get(path, 0)].entries.get(path)
-    plan = Plan()
+    plan = UndoPlan()
     for path in sorted(wanted, key=lambda path: path.count("/")):  # folders before what lies in them
         _decide(plan, path, wanted, left_by_person, target, present)
     changed = {step.path for step in plan.steps}
@@ -54,18 +54,18 @@ def make_plan(trees: Sequence[Tree], then: Sequence[Whose]) -> Plan:
         if (
             entry is not None and entry.mode & 0o300 != 0o300
         ):  # made writable on the way: it gets its mode back
-            plan.steps.append(Step(folder, entry, entry))
+            plan.steps.append(UndoStep(folder, entry, entry))
     plan.steps.sort(key=lambda step: step.path)
     return plan
 
 
 def _decide(
-    plan: Plan,
+    plan: UndoPlan,
     path: str,
-    wanted: dict[str, Entry | None],
+    wanted: dict[str, PathEntry | None],
     left_by_person: dict[str, int],
-    target: Tree,
-    present: Tree,
+    target: FileTree,
+    present: FileTree,
 ) -> None:
     have, want = present.entries.get(path), wanted[path]
     if path in left_by_person and not _same(target.entries.get(path), want):
@@ -93,14 +93,14 @@ def _decide(
         plan.kept[path] = f"{inside} in it was changed by someone else than the run"
         wanted[path] = have
         return
-    plan.steps.append(Step(path, have, want))
+    plan.steps.append(UndoStep(path, have, want))
 
 
-def _same(one: Entry | None, other: Entry | None) -> bool:
+def _same(one: PathEntry | None, other: PathEntry | None) -> bool:
     return one is other or (one is not None and other is not None and one.value == other.value)
 
 
-def _above_that_is_no_folder(path: str, wanted: dict[str, Entry | None], present: Tree) -> str:
+def _above_that_is_no_folder(path: str, wanted: dict[str, PathEntry | None], present: FileTree) -> str:
     """The folder that a path is to lie in, where it will be no folder."""
     above = path.rpartition("/")[0]
     if not above:
@@ -109,7 +109,7 @@ def _above_that_is_no_folder(path: str, wanted: dict[str, Entry | None], present
     return "" if entry is not None and entry.kind == FOLDER else above
 
 
-def _kept_inside(folder: str, wanted: dict[str, Entry | None], left_by_person: dict[str, int]) -> str:
+def _kept_inside(folder: str, wanted: dict[str, PathEntry | None], left_by_person: dict[str, int]) -> str:
     """A path below a folder that a person left there, which keeps the folder."""
     below = f"{folder}/"
     return next((path for path in left_by_person if path.startswith(below) and wanted[path] is not None), "")

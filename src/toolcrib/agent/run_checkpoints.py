@@ -1,0 +1,128 @@
+"""The checkpoints of a run: one before each turn that may change something, and one after it.
+
+So an undo can tell what the run changed from what a person changed between two turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from toolcrib.call import ToolCall
+from toolcrib.effect import Effect
+from toolcrib.events import CheckpointTaken, Event, Notice
+
+if TYPE_CHECKING:
+    from toolcrib.agent.transcript import TranscriptFile
+    from toolcrib.checkpoints import Checkpoint, Checkpoints
+    from toolcrib.toolbox import ToolList
+
+__all__ = ["RunCheckpoints"]
+
+MAX_NAMES = 3  # of tools in the label of a checkpoint
+
+
+class RunCheckpoints:
+    """Takes the checkpoints of one run; without any, does nothing.
+
+    `tell` emits an event. A run within a call of another run takes none while a turn of that run has one. A checkpoint
+    that cannot be taken does not end the run: a Notice says so, and `Checkpoints.covers` says it of every path.
+    """
+
+    def __init__(
+        self,
+        checkpoints: Checkpoints | None,
+        run: str,
+        *,
+        nested: bool,
+        transcript: TranscriptFile | None,
+        tell: Callable[[Event], None],
+    ) -> None:
+        self._checkpoints = checkpoints
+        self._run = run
+        self._nested = nested
+        self._transcript = transcript
+        self._file = "" if transcript is None else str(transcript.path.absolute())
+        self._tell = tell
+        self._open = False
+
+    @asynccontextmanager
+    async def around(
+        self, turn: int, calls: Sequence[ToolCall], tool_list: ToolList | None, messages: int
+    ) -> AsyncIterator[None]:
+        """Around the calls of a turn, before the policy decides on them; `messages` came before the turn."""
+        if self._checkpoints is None or not _may_change(calls, tool_list):
+            yield
+            return
+        try:
+            await self._before(turn, calls, messages)
+            yield
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Take the checkpoint after a turn. What changes from now on is a person's."""
+        if self._checkpoints is None or not self._open:
+            return
+        self._open = False
+        await self._in_thread(self._checkpoints.end_turn, "later changes of a person count as this turn's")
+
+    async def _before(self, turn: int, calls: Sequence[ToolCall], messages: int) -> None:
+        from toolcrib.checkpoints import Conversation
+
+        assert self._checkpoints is not None
+        conversation = Conversation(self._run, messages, self._file)
+        label = f"turn {turn}: {_names(calls)}"
+        begin, nested, self._open = self._checkpoints.begin_turn, self._nested, True
+        taken = await self._in_thread(
+            lambda: begin(label, conversation, nested=nested), "this turn cannot be undone"
+        )
+        if taken is None:
+            return
+        if self._transcript is not None:
+            with suppress(Exception):  # the file says what it lacks
+                self._transcript.checkpoint(taken.id)
+        self._tell(CheckpointTaken(turn, taken.id, label))
+
+    async def _in_thread(self, take: Callable[[], Checkpoint | None], without: str) -> Checkpoint | None:
+        """Run a step on a thread, to its end also where the run is cancelled meanwhile."""
+        from toolcrib.checkpoints import CheckpointError
+
+        def guarded() -> Checkpoint | None:
+            try:
+                return take()
+            except CheckpointError as problem:
+                failed.append(str(problem))
+                return None
+
+        failed: list[str] = []
+        work = asyncio.get_running_loop().run_in_executor(None, guarded)
+        try:
+            taken = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await asyncio.wait([work])
+            raise
+        if failed:
+            self._tell(Notice(f"no checkpoint could be taken, so that {without}: {failed[0]}"))
+        return taken
+
+
+def _may_change(calls: Sequence[ToolCall], tool_list: ToolList | None) -> bool:
+    """Whether one of the calls may change something, by what its tool declares."""
+    if tool_list is None:
+        return bool(calls)
+    return any(_effect(call, tool_list) is not Effect.READ for call in calls)
+
+
+def _effect(call: ToolCall, tool_list: ToolList) -> Effect:
+    entry = tool_list.entries.get(call.name)
+    facts = None if entry is None else getattr(entry.supplied, "facts", None)
+    return Effect.DESTRUCTIVE if facts is None else facts.effect
+
+
+def _names(calls: Sequence[ToolCall]) -> str:
+    names = list(dict.fromkeys(call.name for call in calls))
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more

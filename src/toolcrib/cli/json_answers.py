@@ -31,6 +31,10 @@ class JsonAnswers:
         self._waiting.setdefault(question.fingerprint, []).append(future)
         return await future
 
+    async def ask_all(self, questions: tuple[Question, ...]) -> list[Answer | None]:
+        """Wait for the answers to several questions, which may come in any order."""
+        return list(await asyncio.gather(*(self(question) for question in questions)))
+
     def _start(self) -> None:
         self._loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, name="toolcrib-answers", daemon=True).start()

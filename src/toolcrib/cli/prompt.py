@@ -35,7 +35,7 @@ def console_on(stream: TextIO | None) -> Console:
 async def ask_on(console: Console, question: Question) -> Answer:
     """Show a question on a terminal and read its answer from stdin."""
     again = ASKED_AGAIN
-    cut = _show(console, question, SHOWN_LINES)
+    cut = show(console, question, SHOWN_LINES)
     while True:
         forget_typed_ahead()
         prompt = prompt_line(question, console.width)
@@ -46,7 +46,7 @@ async def ask_on(console: Console, question: Question) -> Answer:
             console.print()
         word = (given or "").strip().lower()
         if cut and word in ("s", "show"):
-            cut = _show(console, question, sys.maxsize)
+            cut = show(console, question, sys.maxsize)
             continue
         if word == "?" or (again and is_unclear(given)):
             again -= word != "?"
@@ -60,8 +60,8 @@ async def ask_on(console: Console, question: Question) -> Answer:
         return answer
 
 
-def _show(console: Console, question: Question, limit: int) -> bool:
-    """Print a question; returns whether something of it was cut."""
+def show(console: Console, question: Question, limit: int) -> bool:
+    """Print a question, at most so many lines of each part; returns whether something of it was cut."""
     lines, cut = question_lines(question, limit)
     for style, line in lines:
         if not line.startswith(MARGIN):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toolcrib.errors import traceback_text
@@ -18,6 +19,7 @@ WANTED = (
     "an approver gives Answer(Verdict.YES), Answer(Verdict.NO) or Answer(Verdict.ALWAYS), or in short a Verdict, "
     'True, False, "yes", "no" or "always"; None where nobody could be asked'
 )
+WANTED_OF_ALL = "ask_all gives a list with an answer for each question, in their order"
 
 
 class Approving:
@@ -41,20 +43,50 @@ class Approving:
         self._workers = workers
         self.grace = grace
 
+    @property
+    def takes_several(self) -> bool:
+        """Whether the approver has a method `ask_all`, which takes several questions at once."""
+        return callable(getattr(self.approver, "ask_all", None))
+
     async def ask(self, question: Question) -> Answer | None:
         """The approver's answer; None when there is no approver, it fails, or it gives no answer."""
         self.tell_asked(question)
-        given: Any = None
-        if self.approver is not None:
-            from toolcrib.toolbox.deadline import DeadlinePassed
-            from toolcrib.toolbox.foreign import ForeignCall
+        given = await self._given(self.approver, question, 1)
+        return self._read(question, given)
 
-            try:
-                given = await ForeignCall(self._reply(self.approver, question), self.timeout, self.grace)
-            except DeadlinePassed:
-                pass
-            except Exception as problem:
-                self._operator.problem("the approver failed; the answer is no", traceback_text(problem))
+    async def ask_all(self, questions: Sequence[Question]) -> list[Answer | None]:
+        """The approver's answer to each question. It is given all of them at once if it takes several."""
+        if len(questions) < 2 or not self.takes_several:
+            return [await self.ask(question) for question in questions]
+        for question in questions:
+            self.tell_asked(question)
+        all_at_once = getattr(self.approver, "ask_all", None)
+        given = await self._given(all_at_once, tuple(questions), len(questions))
+        if given is not None and not (isinstance(given, list | tuple) and len(given) == len(questions)):
+            what = f"the approver was asked {len(questions)} questions and gave {str(given)[:60]!r}: it allows nothing"
+            self._operator.problem_once("the approver's answers", what, WANTED_OF_ALL)
+            given = None
+        answers = [None] * len(questions) if given is None else given
+        return [self._read(question, one) for question, one in zip(questions, answers, strict=True)]
+
+    async def _given(self, approver: Callable[[Any], Any] | None, asked: Any, count: int) -> Any:
+        """What the approver gives within the time for so many questions; None when there is none, or it fails."""
+        if approver is None:
+            return None
+        from toolcrib.toolbox.deadline import DeadlinePassed
+        from toolcrib.toolbox.foreign import ForeignCall
+
+        seconds = None if self.timeout is None else self.timeout * count
+        try:
+            return await ForeignCall(self._reply(approver, asked), seconds, self.grace)
+        except DeadlinePassed:
+            return None
+        except Exception as problem:
+            self._operator.problem("the approver failed; the answer is no", traceback_text(problem))
+            return None
+
+    def _read(self, question: Question, given: Any) -> Answer | None:
+        """What the approver gave, as an answer; listeners are told."""
         answer = parse_answer(given)
         if given is not None and answer is None:
             shown = f"{type(given).__name__} {str(given)[:60]!r}"
@@ -73,15 +105,15 @@ class Approving:
             said = (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
             self._sink.emit(question.key.run, QuestionAnswered(question.key, *said))
 
-    async def _reply(self, approver: Approver, question: Question) -> object:
+    async def _reply(self, approver: Callable[[Any], Any], asked: Any) -> object:
         """What the approver gives. A sync one may wait for a person, so it runs on a thread and not in the loop."""
         import asyncio
         import inspect
 
         if inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(type(approver).__call__):
-            reply: object = approver(question)
+            reply: object = approver(asked)
         else:
-            job = self._workers.submit(approver, (question,), asyncio.get_running_loop())
+            job = self._workers.submit(approver, (asked,), asyncio.get_running_loop())
             try:
                 await job.wait()
             except BaseException:

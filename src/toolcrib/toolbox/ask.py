@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolcrib.errors import ErrorCode
@@ -21,9 +22,8 @@ from toolcrib.toolbox.preview import Previews
 from toolcrib.toolbox.registry import Registry
 
 if TYPE_CHECKING:
-    import asyncio
-
     from toolcrib.toolbox.suspension import Suspension
+    from toolcrib.toolbox.turn_questions import TurnQuestions
 
 __all__ = ["AskAgain", "Questions"]
 
@@ -51,12 +51,12 @@ class Questions:
     mask: Mask
 
     async def settle(
-        self, pending: Pending, deps: Any, asking: asyncio.Lock | None = None
+        self, pending: Pending, deps: Any, asking: TurnQuestions | None = None
     ) -> Ready | Pending | ToolResult:
         """Ask the approver, and again while what the question rests on changes: the call to run, or a refusal.
 
         In a run that ends at a question the answer was given beforehand; where it was not, the call stays Pending.
-        Calls of a turn ask one after the other, each holding the lock `asking`.
+        Calls of a turn ask one after the other, or together: `asking` puts their questions.
         """
         refusal = model_messages.nobody_to_ask(pending.call.name)
         suspension = self.decider.runs.suspension(pending.key.run)
@@ -71,8 +71,7 @@ class Questions:
             elif asking is None:
                 answer = await self.approving.ask(pending.question)
             else:
-                async with asking:
-                    answer = await self._ask_unless_covered(pending)
+                answer = await asking.ask(pending.question, partial(self._covered, pending))
             reply = await self.answered(pending, answer, deps)
             if not isinstance(reply, AskAgain):
                 return reply
@@ -103,16 +102,14 @@ class Questions:
         if answer is not None:
             self.approving.tell_answered(question, answer)
             return answer
-        if not question.strict and self.decider.approvals.covers_call(pending.ready):
+        if self._covered(pending):
             return Answer(Verdict.YES, by="always")
         outer = suspension.cannot_wait(question.key, self.decider.runs.parents)
         return model_messages.cannot_wait(pending.call.name, outer) if outer else pending
 
-    async def _ask_unless_covered(self, pending: Pending) -> Answer | None:
-        """Ask, unless an "always" that came while this call waited for its turn to ask covers it already."""
-        if not pending.question.strict and self.decider.approvals.covers_call(pending.ready):
-            return Answer(Verdict.YES, by="always")
-        return await self.approving.ask(pending.question)
+    def _covered(self, pending: Pending) -> bool:
+        """Whether an "always" that came while the call waited covers it."""
+        return not pending.question.strict and self.decider.approvals.covers_call(pending.ready)
 
     async def answered(
         self, pending: Pending, answer: Answer | None, deps: Any

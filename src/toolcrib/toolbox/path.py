@@ -48,12 +48,11 @@ from toolcrib.toolbox.runs import Runs
 from toolcrib.toolbox.telemetry import SDK
 
 if TYPE_CHECKING:
-    import asyncio
-
     from toolcrib.middleware import ExecuteStep
     from toolcrib.toolbox.execute import Execution, Executor
     from toolcrib.toolbox.through_steps import ExecutionThroughSteps
     from toolcrib.toolbox.tool_list import ToolList
+    from toolcrib.toolbox.turn_questions import TurnQuestions
 
 __all__ = ["CallPath"]
 
@@ -137,7 +136,7 @@ class CallPath:
         record: Record | None,
         *,
         kept: bool = False,
-        asking: asyncio.Lock | None = None,
+        asking: TurnQuestions | None = None,
     ) -> ToolResult:
         """Run a prepared call, asking the approver if need be. A call that was `kept` is decided on once more."""
         if not kept and type(prepared) is Ready and not self.runaway:  # nobody else can execute it

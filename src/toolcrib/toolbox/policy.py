@@ -33,7 +33,11 @@ Reply = Answer | Verdict | bool | Literal["yes", "no", "always"] | None
 """What an approver may give: an Answer, in short its verdict, or None, which means that nobody could be asked."""
 
 Approver = Callable[[Question], Awaitable[Reply] | Reply]
-"""Asks a person. A sync function may take its time: it runs on a worker thread."""
+"""Asks a person. A sync function may take its time: it runs on a worker thread.
+
+An approver may also have a method `ask_all`: it is given the questions of a turn that wait at the same time, as a
+tuple, and gives a list with a Reply for each, in their order.
+"""
 
 
 Covers = Callable[[str], str | None]

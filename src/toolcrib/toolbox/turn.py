@@ -18,6 +18,7 @@ from toolcrib.toolbox.call_order import CallOrder, Work
 from toolcrib.toolbox.path import CallPath
 from toolcrib.toolbox.report import Record
 from toolcrib.toolbox.resources import resources_of
+from toolcrib.toolbox.turn_questions import TurnQuestions
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.call_stream import CallStream
@@ -56,7 +57,7 @@ class TurnCalls:
         self._timeout = timeout
         self._record = record
         several = len(calls) > 1
-        self._asking = asyncio.Lock() if several else None
+        self._asking = TurnQuestions(path.questions.approving) if several else None
         self._basis = path.basis() if several else None
         self._prepared: list[Prepared | None] = []
         self._results: list[ToolResult | None] = [done.get(index) for index in range(len(calls))]
@@ -123,7 +124,10 @@ class TurnCalls:
                     await self._run_after(index, item, [])
                     continue
                 touched = resources_of(item.ready if isinstance(item, Pending) else item)
-                work = self._run_after(index, item, order.before(item.effect, touched))
+                before = order.before(item.effect, touched)
+                if self._asking is not None and isinstance(item, Pending) and not before:
+                    self._asking.expect(item.key)
+                work = self._run_after(index, item, before)
                 task = asyncio.create_task(work, name=f"toolcrib {item.key}")
                 order.add(item.effect, touched, task)
                 running.append(task)
@@ -152,9 +156,13 @@ class TurnCalls:
             return True
         changed = self._basis is not None and not self._path.still_decided_on(self._basis)
         kept = bool(before) or self._early is not None or changed
-        self._results[index] = await self._path.finish(
-            item, self._deps, self._timeout, self._record, kept=kept, asking=self._asking
-        )
+        try:
+            self._results[index] = await self._path.finish(
+                item, self._deps, self._timeout, self._record, kept=kept, asking=self._asking
+            )
+        finally:
+            if self._asking is not None:
+                self._asking.no_longer_expect(item.key)
         return self._waits(item.key)
 
     def _waits(self, key: CallKey) -> bool:

@@ -374,3 +374,80 @@ def test_a_log_with_nothing_to_write_has_no_thread(tmp_path: Path) -> None:
             thread.join(10)
             assert not thread.is_alive()
     assert log.check().lines == 3
+
+
+def watched_disk(monkeypatch: pytest.MonkeyPatch, wait: Callable[[], None]) -> list[int]:
+    """Calls `wait` each time that the log is to reach the disk, before it does; the sizes of the log at these times."""
+    name = "fdatasync" if hasattr(os, "fdatasync") else "fsync"
+    real, sizes = getattr(os, name), list[int]()
+
+    def to_disk(fd: int) -> None:
+        sizes.append(os.fstat(fd).st_size)
+        wait()
+        real(fd)
+
+    monkeypatch.setattr(os, name, to_disk)
+    return sizes
+
+
+async def test_calls_at_once_wait_for_the_disk_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY)
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        may_go_on.wait(10)
+
+    sizes = watched_disk(monkeypatch, wait)
+    box = Toolbox([touch], autonomy="full", audit=log)
+    ran.clear()
+    calls = [asyncio.create_task(box.call("touch", {"name": str(number)})) for number in range(100)]
+    await asyncio.to_thread(begun.wait, 10)
+    await asyncio.sleep(0.02)
+    assert ran == [], "no call runs before its line is on the disk"
+    may_go_on.set()
+    await asyncio.gather(*calls)
+    assert len(ran) == 100
+    log.flush()
+    assert len(sizes) < 20
+    assert log.head.read_text().split()[0] == "200"
+    assert log.check().ok
+
+
+async def test_a_line_that_nobody_waits_for_reaches_the_disk_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY)
+    sizes = watched_disk(monkeypatch, lambda: None)
+    await Toolbox([touch], autonomy="full", audit=log).call("touch", {"name": "a"})
+    for thread in [thread for thread in threading.enumerate() if thread.name == "toolcrib-audit"]:
+        await asyncio.to_thread(thread.join, 10)
+    assert sizes[-1] == log.path.stat().st_size
+    assert log.head.read_text().split()[0] == "2"
+
+
+async def test_calls_whose_lines_do_not_reach_the_disk_do_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError(5, "Input/output error")
+
+    told: list[str] = []
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY, complain=told.append)
+    box = Toolbox([touch], autonomy="full", audit=log)
+    assert not (await box.call("touch", {"name": "before"})).is_error
+    log.flush()
+    ran.clear()
+    with monkeypatch.context() as broken:
+        watched_disk(broken, fail)
+        results = await asyncio.gather(*(box.call("touch", {"name": str(number)}) for number in range(30)))
+        log.flush()
+    assert all("Nothing was run" in result.text for result in results)
+    assert ran == []
+    assert any("Input/output error" in words for words in told)
+    assert not (await box.call("touch", {"name": "after"})).is_error
+    log.flush()
+    assert [item["event"] for item in records(log.path)].count("decided") == 2
+    assert log.check().ok

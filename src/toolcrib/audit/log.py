@@ -1,16 +1,15 @@
 """The audit log of a toolbox: one line before a call runs, saying who allowed it and why, and one after it.
 
-A call waits until its first line is on the disk. Nothing waits for the other lines.
+A call waits until its first line is on the disk. Nothing waits for the other lines: they are written at once, and are
+on the disk a moment later.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +108,7 @@ class AuditLog:
     async def _written_before(self, record: dict[str, Any]) -> str:
         """Wait until a record is on the disk. Returns why the call must not go on; "" if it may."""
         try:
-            await asyncio.wrap_future(self._put(record))
+            await self._writer.put_and_wait(self._signed(record))
         except AuditError as problem:
             stops = self.on_failure == "stop"
             self._complain_about(problem, "the call is not run" if stops else "the call goes on unrecorded")
@@ -161,10 +160,10 @@ class AuditLog:
 
     def note(self, record: dict[str, Any]) -> None:
         """Append a record and wait for the disk. Raises AuditError where that fails."""
-        self._put(record).result()
+        self._writer.put(self._signed(record)).result()
 
     def flush(self) -> None:
-        """Wait until every line so far was written, or could not be."""
+        """Wait until every line so far is on the disk, or could not be written."""
         self._writer.flush()
 
     def check(self) -> LogCheck:
@@ -175,14 +174,15 @@ class AuditLog:
     def _later(self, record: dict[str, Any], lost: str) -> None:
         """Put a record without waiting for it; `lost` says what is missing if it cannot be written."""
 
-        def done(future: Future[None]) -> None:
-            if (problem := future.exception()) is not None:
+        def told(problem: AuditError | None) -> None:
+            if problem is not None:
                 self._complain_about(problem, lost)
 
-        self._put(record).add_done_callback(done)
+        self._writer.put_later(self._signed(record), told)
 
-    def _put(self, record: dict[str, Any]) -> Future[None]:
-        return self._writer.put({"at": round(self._clock(), 3), "by": self.actor, **record})
+    def _signed(self, record: dict[str, Any]) -> dict[str, Any]:
+        """A record with its time and its actor."""
+        return {"at": round(self._clock(), 3), "by": self.actor, **record}
 
     def _complain_about(self, problem: BaseException, consequence: str) -> None:
         """Logs each failure, except one that `ready` has already reported."""

@@ -40,8 +40,11 @@ class LogFile:
         self._stamp: tuple[int, ...] | None = None  # of file and head when they were last written or checked
         self._broken = ""
 
-    def append(self, records: Sequence[dict[str, Any]]) -> None:
-        """Append records as lines, all of them or none; creates the file and its head if needed. Raises AuditError."""
+    def append(self, records: Sequence[dict[str, Any]], *, sync: bool = True) -> None:
+        """Append records as lines, all of them or none; creates the file and its head if needed. Raises AuditError.
+
+        With `sync`, these and all lines before are on the disk afterwards, and the head counts them.
+        """
         try:
             with self._locked(create=True) as fd:
                 chain = self._followed(fd)
@@ -53,9 +56,10 @@ class LogFile:
                 size = os.fstat(fd).st_size
                 _write_whole(fd, data)
                 try:
-                    if self._sync:
-                        os.fsync(fd)
-                    self._write_head(following)
+                    if sync:
+                        if self._sync:
+                            _to_disk(fd)
+                        self._write_head(following)
                 except OSError:
                     os.ftruncate(fd, size)  # what they say will not be done
                     raise
@@ -160,6 +164,11 @@ class LogFile:
             count, _, seal = file.read(MAX_HEAD).decode("ascii", "replace").strip().partition(" ")
         plain = count.isascii() and count.isdecimal() and len(seal) == len(START)
         return (int(count), seal) if plain else None
+
+
+def _to_disk(fd: int) -> None:
+    """Wait until a file's bytes and its size are on the disk; when it was changed may follow later."""
+    getattr(os, "fdatasync", os.fsync)(fd)
 
 
 def _drop_torn_line(fd: int, start: int) -> None:

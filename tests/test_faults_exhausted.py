@@ -127,11 +127,8 @@ def test_a_command_that_cannot_be_started_leaves_no_descriptor(
 
         def run() -> str:
             try:
-                return str(
-                    loop.run_until_complete(
-                        shell.execute(ShellParams.model_validate({"command": command}), Context())
-                    )
-                )
+                params = ShellParams.model_validate({"command": command})
+                return loop.run_until_complete(shell.execute(params, Context())).text
             except Exception as problem:
                 return f"{type(problem).__name__}: {problem}"
 

@@ -20,6 +20,7 @@ from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Agent, Answer, Toolbox, Verdict
 from toolcrib.agent import TranscriptFile, scan_transcript
 from toolcrib.audit import AuditLog
+from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.process import run_process
 from toolcrib.command.sandbox import NoSandbox, Sandbox
 from toolcrib.errors import ErrorCode
@@ -85,7 +86,7 @@ def test_no_command_survives_the_process_that_was_starting_it(kind: str, tmp_pat
         launch = sandbox.launch(script, cwd=str(tmp_path), env=env)
         os.write(ready, b"r")
         running = run_process(
-            launch.argv, cwd=str(tmp_path), env=launch.env, timeout=60, keep=100,
+            launch.argv, cwd=str(tmp_path), env=launch.env, timeout=60, output=BoundedOutput(100),
             pass_fds=launch.pass_fds, on_start=launch.started,
         )  # fmt: skip
         asyncio.run(running)

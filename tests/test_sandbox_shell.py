@@ -54,7 +54,7 @@ def sandbox(request: pytest.FixtureRequest, ws: Workspace) -> Sandbox:
 
 async def sh(ws: Workspace, sandbox: Sandbox | None, command: str, ctx: Any = None, **named: Any) -> str:
     shell = Shell(ws, grace=0.3, sandbox=sandbox)
-    return await shell.execute(ShellParams(command=command, **named), ctx or Context())
+    return (await shell.execute(ShellParams(command=command, **named), ctx or Context())).text
 
 
 async def test_it_is_confined_without_being_told_to(ws: Workspace, tmp_path: Path) -> None:

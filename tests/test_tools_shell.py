@@ -39,9 +39,8 @@ def ws(tmp_path: Path) -> Workspace:
 
 
 async def sh(ws: Workspace, command: str, ctx: Context[Any] | None = None, **named: Any) -> str:
-    return await Shell(ws, grace=0.3, sandbox=NoSandbox()).execute(
-        ShellParams(command=command, **named), ctx or Context()
-    )
+    shell = Shell(ws, grace=0.3, sandbox=NoSandbox())
+    return (await shell.execute(ShellParams(command=command, **named), ctx or Context())).text
 
 
 @pytest.mark.parametrize(
@@ -85,7 +84,7 @@ async def test_a_command_sees_no_variable_that_was_not_named(
     for name in ("API_KEY", "LD_PRELOAD_X", "PYTHONPATH", "BASH_ENV", "PASSED"):
         monkeypatch.setenv(name, "/nowhere")
     shell = Shell(ws, env={"GIVEN": "1"}, passthrough=["PASSED"], sandbox=NoSandbox())
-    lines = (await shell.execute(ShellParams(command="env"), Context())).splitlines()
+    lines = (await shell.execute(ShellParams(command="env"), Context())).text.splitlines()
     seen = {line.partition("=")[0] for line in lines}
     of_the_shell = {"PWD", "OLDPWD", "SHLVL", "_", "TOOLCRIB_PROCESS"}
     quiet = {"TERM", "NO_COLOR", "PAGER", "GIT_PAGER", "GIT_TERMINAL_PROMPT"}
@@ -111,7 +110,7 @@ async def test_commands_that_cannot_be_run_are_refused_before(ws: Workspace, com
 
 def test_its_facts_are_careful(ws: Workspace) -> None:
     facts = Shell(ws).facts
-    assert facts.effect is Effect.DESTRUCTIVE and facts.open_world and facts.secrets == {"command"}
+    assert facts.effect is Effect.DESTRUCTIVE and facts.open_world and facts.secrets == {"command", "env"}
 
 
 async def test_output_comes_live_and_not_too_often(ws: Workspace) -> None:

@@ -326,7 +326,7 @@ async def sh(
     ws: Workspace, sandbox: Sandbox, command: str, ctx: Context[Any] | None = None, **named: Any
 ) -> str:
     shell = Shell(ws, sandbox=sandbox, grace=0.3)
-    return await shell.execute(ShellParams(command=command, **named), ctx or Context())
+    return (await shell.execute(ShellParams(command=command, **named), ctx or Context())).text
 
 
 async def test_what_is_plain_runs_without_a_shell_and_less_may_do_less(ws: Workspace) -> None:
@@ -362,7 +362,7 @@ async def test_a_plan_gives_what_bash_gives(ws: Workspace, name: str) -> None:
         params = params_of(command)
         assert shell.precheck(params) is None and shell.doubt(params) is None, command
         bash = by_bash(command, ws.root.path)
-        got, _, note = (await shell.execute(params, Context())).partition("\n\n[exit code ")
+        got, _, note = (await shell.execute(params, Context())).text.partition("\n\n[exit code ")
         assert got == (bash.stdout.rstrip() or "(no output)"), command
         assert int(note.partition(";")[0] or 0) == bash.returncode, command
 

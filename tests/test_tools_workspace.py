@@ -185,7 +185,7 @@ def test_a_listing_does_not_tell_where_links_lead_outside(ws: Workspace) -> None
 
 async def test_a_command_cannot_be_started_outside(ws: Workspace) -> None:
     shell = Shell(ws)
-    assert await shell.execute(ShellParams(command="cat inside.txt", workdir="sub"), CTX) == "inside"
+    assert (await shell.execute(ShellParams(command="cat inside.txt", workdir="sub"), CTX)).text == "inside"
     with pytest.raises(ToolError, match=r"folder is a link to another folder\. Give sub as workdir"):
         await shell.execute(ShellParams(command="cat inside.txt", workdir="folder"), CTX)
     for workdir in ("..", "out", "/", "chain"):

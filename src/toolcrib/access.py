@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["PATHS", "UNKNOWN_WORD", "Access", "Confinement", "DeniedPaths", "Reach"]
+__all__ = ["OWN", "PATHS", "UNKNOWN_WORD", "Access", "Confinement", "DeniedPaths", "Reach"]
 
 
 class Reach(StrEnum):
@@ -19,6 +19,9 @@ class Reach(StrEnum):
 
 
 UNKNOWN_WORD = "\ufffd"  # stands for any number of words, which are only known when the command runs
+OWN = (
+    "process://"  # begins the names of resources that a call only touches if it names them: those of its run
+)
 PATHS = (Reach.READ, Reach.WRITE, Reach.DELETE)  # a tuple: the hash of an enum's member is slow
 
 

@@ -11,6 +11,7 @@ from toolcrib.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from toolcrib.access import Access, DeniedPaths
+    from toolcrib.events import Event
     from toolcrib.result import ToolResult
 
 __all__ = ["Context", "Host", "PartialContext"]
@@ -46,6 +47,7 @@ class Host(Protocol):
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult: ...
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T: ...
     def nested_run(self, ctx: Context[Any], box: Any) -> Any: ...
+    def of_run(self, ctx: Context[Any], make: Callable[[Callable[[Event], None]], T]) -> T: ...
 
 
 class Context(Generic[Deps]):
@@ -203,6 +205,13 @@ class Context(Generic[Deps]):
     def nested_run(self, box: Any) -> Any:
         """The place of an agent's run within this call; `agent.run(task, within=ctx)` takes it."""
         return self._connected().nested_run(self, box)
+
+    def of_run(self, make: Callable[[Callable[[Event], None]], T]) -> T:
+        """What the run owns that this call belongs to: made by `make(emit)` at its first use, closed with the run.
+
+        `emit` sends an event of the run. See `toolcrib.toolbox.owned` for what the object may have.
+        """
+        return self._connected().of_run(self, make)
 
     def _connected(self) -> Host:
         if self._host is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolcrib.visible import on_one_line
 
-__all__ = ["arguments_on_one_line", "without_credentials"]
+__all__ = ["arguments_on_one_line", "names_credential", "without_credentials"]
 
 # Words in the names of parameters whose value is a credential.
 CREDENTIALS = frozenset(
@@ -63,6 +63,16 @@ def without_credentials(value: Any, name: str = "") -> Any:
 def arguments_on_one_line(arguments: Any, limit: int = 200) -> str:
     """Arguments as JSON on one line, without credentials, cut after `limit` characters."""
     return on_one_line(json.dumps(without_credentials(arguments), ensure_ascii=False, default=str), limit)
+
+
+def names_credential(variable: str) -> bool:
+    """Whether the name of a variable of the environment says that its value is a credential; in doubt it does.
+
+    >>> [name for name in ("STRIPE_KEY", "GH_TOKEN", "PGPASSWORD", "NODE_ENV") if names_credential(name)]
+    ['STRIPE_KEY', 'GH_TOKEN', 'PGPASSWORD']
+    """
+    words = re.split(r"[^a-z0-9]+", variable.lower())
+    return any(word in CREDENTIALS or word.endswith((*RUN_TOGETHER, "key", "keys")) for word in words)
 
 
 def _is_credential(name: str) -> bool:

@@ -27,6 +27,8 @@ __all__ = [
     "ModelRetried",
     "ModelSilent",
     "Notice",
+    "ProcessEnded",
+    "ProcessStarted",
     "QuestionAnswered",
     "QuestionAsked",
     "ReasoningDelta",
@@ -238,6 +240,32 @@ class CheckpointTaken(Event):
     checkpoint: int
     label: str
     kind = "checkpoint_taken"
+
+
+@dataclass(slots=True)
+class ProcessStarted(Event):
+    """A command goes on in the background of the run, under the id by which the model names it."""
+
+    process_id: str
+    command: str
+    description: str = ""
+    kind = "process_started"
+
+
+@dataclass(slots=True)
+class ProcessEnded(Event):
+    """A background process ended: with an exit code, by a signal, or because it was stopped, also with its run.
+
+    `problem` says why it could not be started.
+    """
+
+    process_id: str
+    exit_code: int | None = None
+    signal: int | None = None
+    stopped: bool = False
+    seconds: float = 0.0
+    problem: str = ""
+    kind = "process_ended"
 
 
 @dataclass(slots=True)

@@ -88,7 +88,8 @@ class Tool(Generic[P, R]):
         return self.facts.effect
 
     def resources(self, params: P, /) -> Iterable[str] | None:
-        """Names of what one call touches; calls of one turn that share none run side by side. None: anything."""
+        """Names of what one call touches; calls of one turn that share none run side by side. None: anything
+        but what begins with "process://", which a call only touches if it names it."""
         return None
 
     def accesses(self, params: P, /) -> Iterable[Access] | None:

@@ -103,7 +103,7 @@ async def test_a_command_sees_none_of_them(tmp_path: Path, monkeypatch: pytest.M
     for name, value in INHERITED.items():
         monkeypatch.setenv(name, value)
     shell = Shell(Workspace(tmp_path), sandbox=NoSandbox())
-    said = await shell.execute(ShellParams.model_validate({"command": "env; true"}), Context())
+    said = (await shell.execute(ShellParams.model_validate({"command": "env; true"}), Context())).text
     seen = {line.partition("=")[0] for line in said.splitlines()}
     assert "PATH" in seen and not seen & set(INHERITED)
     assert not set(kept(INHERITED, [])), "and in a sandbox"

@@ -68,7 +68,7 @@ async def test_recorded_command(case: dict[str, Any], tmp_path: Path) -> None:
         with pytest.raises(ToolError):
             await shell.execute(params, Context())
         return
-    got = await shell.execute(params, Context())
+    got = (await shell.execute(params, Context())).text
     for text in expected.get("contains", ()) if isinstance(expected, dict) else ():
         code = text.rpartition(" ")[2]
         if "code" in text.casefold() and code.isdigit():

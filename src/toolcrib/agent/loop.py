@@ -189,9 +189,9 @@ class RunLoop:
                 return outcome
             raise
         finally:
-            self.box.forget(self.id)
             if reads is not None:
                 reads.conversations.pop(self.id, None)
+            await self.box.end(self.id)
 
     async def _loop(self) -> Outcome:
         if self._suspension is not None and self._within is None:
@@ -207,6 +207,7 @@ class RunLoop:
             if self.turns - self.restarted >= self.settings.max_turns:
                 return await self._summarised()
             tool_list = await self._tool_list()
+            self._tell_news()
             response, streaming = await self.query(tool_list)
             calls = response.message.calls
             if not calls:
@@ -232,6 +233,12 @@ class RunLoop:
             return self._finished(Reason.COMPLETED, text)
         paused = failed_too_often(calls, results, self._failures, self.settings.max_failures)
         return self._finished(Reason.PAUSED, self.messages[-2].text, paused) if paused else None
+
+    def _tell_news(self) -> None:
+        """Tell the model what happened meanwhile to what the run owns: that a background process ended."""
+        if words := self.box.news(self.id):
+            self.messages.append(Message.user("\n".join(words)))
+            self._write(self.messages[-1])
 
     async def query(self, tool_list: ToolList, *, may_call: bool = True) -> tuple[Response, StreamingTurn]:
         """Send one request. The answer joins the transcript.

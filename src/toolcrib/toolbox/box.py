@@ -470,6 +470,8 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        if self._toolsets.is_last:
+            await self._runs.owned.close(self.run)
         await self._toolsets.leave()
 
     def run_sync(self, work: Coroutine[Any, Any, T]) -> T:
@@ -478,6 +480,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
     async def aclose(self) -> None:
         """End the thread of `call_sync` and `run_sync`, and what was opened there. The box can be used again."""
+        await self._runs.owned.close(self.run)
         if self._portal.begun:
             import asyncio
 

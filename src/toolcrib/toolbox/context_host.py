@@ -13,7 +13,7 @@ from toolcrib.call import CallKey, CallState, ToolCall
 from toolcrib.context import Context
 from toolcrib.effect import Effect
 from toolcrib.errors import Cancelled, ToolError
-from toolcrib.events import Notice, StatusChanged
+from toolcrib.events import Event, Notice, StatusChanged
 from toolcrib.fingerprint import fingerprint
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.result import ToolResult
@@ -245,6 +245,16 @@ class ContextHost:
         if made.tracks_taint and not self._decider.tracks_taint:
             runs.add_taint(run, ctx.tool)  # nobody knows what the run read so far
         return NestedRun(run, made, runs.account(ctx.key.run))
+
+    def of_run(self, ctx: Context[Any], make: Callable[[Callable[[Event], None]], T]) -> T:
+        runs, sink = self._decider.runs, self._sink
+        run = runs.owner(ctx.key.run)
+
+        def emit(event: Event) -> None:
+            if sink:
+                sink.emit(run, event)
+
+        return runs.owned.get(run, make, emit)
 
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T:
         import asyncio

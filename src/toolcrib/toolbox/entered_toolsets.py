@@ -27,6 +27,11 @@ class EnteredToolsets:
         self._lock = threading.Lock()
         self._change: Future[None] | None = None  # while the toolsets are being opened or closed
 
+    @property
+    def is_last(self) -> bool:
+        """Whether the next `leave` is the last one."""
+        return self._times == 1
+
     async def enter(self) -> None:
         """Enter the toolsets, the first time. Raises what a toolset raises; whoever enters next tries again."""
         while True:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from toolcrib.access import OWN
 from toolcrib.effect import Effect
 from toolcrib.errors import belongs_to_caller
 from toolcrib.prepared import Ready
 
-__all__ = ["Resources", "in_conflict", "resources_of"]
+__all__ = ["Resources", "in_conflict", "only_own", "resources_of"]
 
 Resources = frozenset[str] | None
 
@@ -25,8 +26,15 @@ def resources_of(ready: Ready) -> Resources:
         return None
 
 
+def only_own(touched: Resources) -> bool:
+    """Whether a call touches nothing but what belongs to its run, which a call that may touch any does not touch."""
+    return bool(touched) and all(name.startswith(OWN) for name in touched or ())
+
+
 def in_conflict(effect: Effect, touched: Resources, other_effect: Effect, other_touched: Resources) -> bool:
     """Whether two calls must keep their order."""
     if effect is Effect.READ and other_effect is Effect.READ:
         return False
-    return touched is None or other_touched is None or bool(touched & other_touched)
+    if touched is None or other_touched is None:
+        return not (only_own(touched) or only_own(other_touched))
+    return bool(touched & other_touched)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolcrib.call import CallKey
 from toolcrib.sink import EventSink
+from toolcrib.toolbox.owned import OwnedObjects
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.policy import Covers
@@ -48,6 +49,7 @@ class Runs:
         self._described: dict[str, dict[Any, Any]] = {}
         self._accounts: dict[str, Any] = {}
         self._covers: dict[str, Covers] = {}
+        self.owned = OwnedObjects()
 
     def outermost(self, run: str) -> str:
         """The run that a call counts to."""
@@ -145,6 +147,11 @@ class Runs:
         if not self._covers:
             return None
         return next((self._covers[name] for name in self._with_parents(run) if name in self._covers), None)
+
+    def owner(self, run: str) -> str:
+        """The run that owns what a call makes for later: the nearest that an agent began, or the outermost."""
+        names = self._with_parents(run)
+        return next((name for name in names if name in self._accounts), names[-1])
 
     def _with_parents(self, run: str) -> list[str]:
         names = [run]

@@ -17,7 +17,7 @@ from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.call_order import CallOrder, Work
 from toolcrib.toolbox.path import CallPath
 from toolcrib.toolbox.report import Record
-from toolcrib.toolbox.resources import resources_of
+from toolcrib.toolbox.resources import only_own, resources_of
 from toolcrib.toolbox.turn_questions import TurnQuestions
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class TurnCalls:
     async def _run_ordered(self) -> None:
         """Run each call as soon as no earlier call that conflicts with it runs. Refused calls are answered at once."""
         alone = len(self._calls) == 1 and self._early is None
-        order, running = CallOrder(), list[Work]()
+        orders, running = (CallOrder(), CallOrder()), list[Work]()  # the second for what belongs to the run
         try:
             for index, item in enumerate(self._prepared):
                 if item is None:
@@ -124,6 +124,7 @@ class TurnCalls:
                     await self._run_after(index, item, [])
                     continue
                 touched = resources_of(item.ready if isinstance(item, Pending) else item)
+                order = orders[only_own(touched)]
                 before = order.before(item.effect, touched)
                 if self._asking is not None and isinstance(item, Pending) and not before:
                     self._asking.expect(item.key)

@@ -65,6 +65,17 @@ class WithRuns:
                     raise
                 self._operator.problem("a limiter could not forget a run", traceback_text(problem))
 
+    async def end(self, run: str) -> None:
+        """A run is over: close what it owns (its background processes), then forget it."""
+        try:
+            await self._runs.owned.close(run)
+        finally:
+            self.forget(run)
+
+    def news(self, run: str) -> list[str]:
+        """What happened to what a run owns since it was last asked, in sentences for the model."""
+        return self._runs.owned.news(run)
+
     @property
     def tracks_taint(self) -> bool:
         """Whether the policy looks at what came from outside."""

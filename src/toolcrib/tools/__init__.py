@@ -9,8 +9,13 @@ from toolcrib.tools.fetch import Fetch, FetchParams
 from toolcrib.tools.glob import GlobFiles, GlobParams
 from toolcrib.tools.grep import Grep, GrepParams
 from toolcrib.tools.list_dir import ListDir, ListDirParams
+from toolcrib.tools.process import Process, ProcessParams, ProcessResult
+from toolcrib.tools.process_list import ListedProcess, ProcessList
+from toolcrib.tools.process_write import ProcessWrite, ProcessWriteParams
 from toolcrib.tools.read_file import ReadFile, ReadFileParams
-from toolcrib.tools.shell import Shell, ShellParams
+from toolcrib.tools.shell import Shell
+from toolcrib.tools.shell_command import ShellParams, ShellResult
+from toolcrib.tools.shell_kinds import shell_of_kind
 from toolcrib.tools.workspace import Workspace
 from toolcrib.tools.write_file import WriteFile, WriteFileParams
 
@@ -26,12 +31,21 @@ __all__ = [
     "GrepParams",
     "ListDir",
     "ListDirParams",
+    "ListedProcess",
+    "Process",
+    "ProcessList",
+    "ProcessParams",
+    "ProcessResult",
+    "ProcessWrite",
+    "ProcessWriteParams",
     "ReadFile",
     "ReadFileParams",
     "Shell",
     "ShellParams",
+    "ShellResult",
     "Workspace",
     "WriteFile",
     "WriteFileParams",
+    "shell_of_kind",
     "workspace_tools",
 ]

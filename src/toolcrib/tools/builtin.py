@@ -12,6 +12,9 @@ from toolcrib.tools.fetch import Fetch
 from toolcrib.tools.glob import GlobFiles
 from toolcrib.tools.grep import Grep
 from toolcrib.tools.list_dir import ListDir
+from toolcrib.tools.process import Process
+from toolcrib.tools.process_list import ProcessList
+from toolcrib.tools.process_write import ProcessWrite
 from toolcrib.tools.read_file import ReadFile
 from toolcrib.tools.shell import Shell
 from toolcrib.tools.workspace import Workspace
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
     from toolcrib.command.sandbox import Level, Sandbox
     from toolcrib.net import NetGuard
 
-CLASSES = (ReadFile, WriteFile, EditFile, ListDir, GlobFiles, Grep, Shell)
+FILES = (ReadFile, WriteFile, EditFile, ListDir, GlobFiles, Grep)
+CLASSES = (*FILES, Shell, Process, ProcessWrite, ProcessList)
 
 
 def workspace_tools(
@@ -34,17 +38,18 @@ def workspace_tools(
     `fetch` is included and reaches the same hosts. `workspace.level` can be changed later. Raises ValueError
     when both `sandbox` and `level` are given.
 
-    >>> [tool.facts.name for tool in workspace_tools(Workspace("."))]
-    ['read_file', 'write_file', 'edit_file', 'list_dir', 'glob', 'grep', 'shell']
+    >>> " ".join(tool.facts.name for tool in workspace_tools(Workspace(".")))
+    'read_file write_file edit_file list_dir glob grep shell process process_write process_list'
     """
     if sandbox is not None and level is not None:
         raise ValueError("give a sandbox, which was made for a level, or a level, not both")
     if sandbox is not None or level is not None:
         workspace.level = level if sandbox is None else sandbox.level
-    tools: list[Tool[Any, Any]] = [make(workspace) for make in CLASSES if make is not Shell]
+    tools: list[Tool[Any, Any]] = [make(workspace) for make in FILES]
     if _guard_at(workspace.level) is not None and find_spec("httpx2") is not None:
         tools.append(Fetch(lambda: _guard_at(workspace.level)))
-    return [*tools, Shell(workspace, sandbox=sandbox)]
+    commands = (Shell(workspace, sandbox=sandbox), Process(workspace), ProcessWrite(workspace), ProcessList())
+    return [*tools, *commands]
 
 
 @lru_cache(16)

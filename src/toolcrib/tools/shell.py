@@ -1,10 +1,13 @@
-"""`shell`: runs a command in the workspace to its end, in a sandbox.
+"""`shell`: runs a command in the workspace, in a sandbox, to its end or in the background.
 
 A command takes three steps, in the order of this file. It is *judged* before anything runs: a command that was proved
 plain runs without asking where a sandbox holds, one that would destroy the host never runs, and the policy decides
 on all others. It is *launched*: a proved one as its plan, without a shell, any other one by bash. Everything that it
 started ends with it; only where a caller passed `NoSandbox` does a process that detached itself stay. If it fails, that
 is *explained*: where the sandbox refused something, a person may allow it, and the command runs again.
+
+In the background the same command is judged and launched in the same way; `command/background/` keeps it, and the run
+that it was started in ends it. What `shell` is told of a command, and how that is judged, stands in `shell_command.py`.
 
 Every process of the machine can read a command line, so a reference to a secret becomes a variable of the environment.
 """
@@ -15,25 +18,25 @@ import errno
 import os
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, Field, PrivateAttr
-
 from toolcrib.access import Access, Confinement, Reach
+from toolcrib.command.background import Processes
 from toolcrib.command.explain import (
     MAX_PERMISSIONS,
     PermissionEscalation,
     Reporter,
     explain_failure,
     preview_text,
+    process_text,
+    read_process,
     result_text,
     sandbox_sentences,
 )
 from toolcrib.command.explain.scripts import digest_of, files_of_code, shown_code
-from toolcrib.command.judge import Judgement, accesses_of, judge, paths, why
+from toolcrib.command.judge import accesses_of, judge, paths, why
 from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.repository_history import REMOVES_HISTORY, removes_history
 from toolcrib.command.launch import (
@@ -41,8 +44,10 @@ from toolcrib.command.launch import (
     DeniedPathsInSandbox,
     Finished,
     OpenFolder,
+    ShellKind,
     command_environment,
     run_command,
+    shell_words,
 )
 from toolcrib.command.launch.contained import (
     MET,
@@ -56,9 +61,20 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError, as_tuple
 from toolcrib.facts import MaxOutput
 from toolcrib.question import Doubt, Preview
+from toolcrib.result import ToolResult
 from toolcrib.secrets.references import REFERENCE
-from toolcrib.secrets.variables import PREFIX, as_variables
+from toolcrib.secrets.variables import as_variables
 from toolcrib.tool import Tool
+from toolcrib.tools.shell_command import (
+    MAX_TIMEOUT,
+    CommandToRun,
+    ShellParams,
+    ShellResult,
+    as_asked,
+    judged,
+    problem_of_variables,
+    without_references,
+)
 from toolcrib.tools.workspace_paths import WORDS
 from toolcrib.visible import spelled_out
 
@@ -68,52 +84,30 @@ if TYPE_CHECKING:
     from toolcrib.context import Context
     from toolcrib.tools.workspace import Workspace
 
-DEFAULT_TIMEOUT = 120
-MAX_TIMEOUT = 600
 MAX_COMMAND = 120_000  # bytes; the system's own limit is a little above
+START_WAIT = 0.5  # seconds in which a command in the background may fail, which its start then tells
 NO_SANDBOX = "no sandbox works here, so nothing would limit it"
 
 
-class ShellParams(BaseModel):
-    command: str = Field(description="The command line, for bash.")
-    timeout: int = Field(
-        DEFAULT_TIMEOUT, ge=1, le=MAX_TIMEOUT, description="Seconds after which it is stopped."
-    )
-    workdir: str = Field(".", description="Folder to run it in, relative to the workspace.")
-    _secrets: dict[str, str] = PrivateAttr(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class CommandToRun:
-    """A command line as it is run (`text`), and what was found out about it.
-
-    `secrets` are {variable: name of the secret}. `folder` is where it runs, from the workspace's root; `inside` says
-    whether that folder belongs to the workspace itself.
-    """
-
-    text: str
-    secrets: Mapping[str, str]
-    folder: str
-    judgement: Judgement
-    inside: bool
-
-
 class Shell(
-    Tool[ShellParams, str],
+    Tool[ShellParams, ToolResult],
     name="shell",
     effect=Effect.DESTRUCTIVE,
-    secrets=("command",),
+    secrets=("command", "env"),
     title="Shell",
     category="shell",
     timeout=MAX_TIMEOUT + 30.0,
-    approval_ignores=("timeout",),
+    approval_ignores=("timeout", "description"),
     max_output=MaxOutput(),
+    output_schema=ShellResult,
 ):
     """Run a command and give back what it prints, errors included, and its exit code if that is not 0.
 
-    Each command runs in a shell of its own: cd and variables do not carry over, there is no input, and
-    what it leaves running in the background is stopped. Start a server and use it in the same command.
-    Commands may be confined by a sandbox, which is said when it refuses something.
+    Each command runs in a shell of its own: cd and variables do not carry over, and there is no input. What
+    it leaves running is stopped. For a server, a watcher or what takes more than 10 minutes set
+    run_in_background: the command goes on until it ends, is stopped or the run is over; process reads what
+    it prints, and process_write types into it. Commands may be confined by a sandbox, which is said when it
+    refuses something. To read, search or change files use the tools for files.
     """
 
     def __init__(
@@ -124,8 +118,13 @@ class Shell(
         passthrough: Collection[str] = (),
         grace: float = 2.0,
         sandbox: Sandbox | None = None,
+        kind: ShellKind = "bash",
     ) -> None:
         """`env` is set for commands, `passthrough` names further variables of this process that they get.
+
+        It may hold patterns (`NODE_*`), which match no name of a credential (`*_KEY`, `*_TOKEN`). `kind` is the shell
+        that runs commands. Only what is written for bash or sh can be proved plain; for `zsh` and `pwsh` every command
+        asks, and `shell_of_kind` gives a tool that tells the model which shell it is.
 
         Without a `sandbox`, the best one that works here is chosen at the first command
         (`toolcrib.command.sandbox.choose`: commands may write to the workspace, and there is no network). To go without
@@ -136,6 +135,7 @@ class Shell(
         self.env = dict(env or {})
         self.passthrough = as_tuple("passthrough", passthrough)
         self.grace = grace
+        self.kind = kind
         root = workspace.root.path
         self._in_force = SandboxInForce(root, sandbox)
         self._denied_paths = DeniedPathsInSandbox(root)
@@ -164,6 +164,8 @@ class Shell(
             )
         if isinstance(problem := as_variables(params.command), str):
             return f"command: {problem}."
+        if wrong := problem_of_variables(params.env):
+            return wrong
         judgement = self._judge(params).judgement
         if judgement.verdict == "deny":
             return f"The command was not run and never will be, whoever asks for it: {judgement.reason}."
@@ -190,27 +192,26 @@ class Shell(
         # Code of the project runs without asking only where something confines it.
         confined = self._is_confined() and (judgement.effect == "read" or not isinstance(sandbox, NoSandbox))
         unasked = judgement.verdict != "plain" or confined
-        found = accesses_of(command.text, judgement, command.folder, unasked=unasked)
+        found = accesses_of(command.shown, judgement, command.folder, unasked=unasked)
         to_decide = self._denied_paths.accesses_to_decide(found, judgement, sandbox)
         leads = (_through_link(target) for target in judgement.leads)
         decided = (*self.workspace.with_targets(to_decide), *leads)
         keeper = self._in_force.keeper(self.workspace.level)
-        if not keeper or not command.inside or command.secrets:
+        if not keeper or not command.inside or command.secrets or command.secrets_of_variables:
             return decided
         return contained_accesses(decided, judgement, Confinement(self.workspace.root.path, keeper))
 
     def doubt(self, params: ShellParams) -> Doubt | None:
         command = self._judge(params)
-        secrets = tuple(command.secrets.values())
+        secrets = (*command.secrets.values(), *command.secrets_of_variables)
         judgement = command.judgement
         if secrets:
             # Judged as if a word stood for each secret: the reason is what the command does with it.
-            in_words = {"command": REFERENCE.sub("secret", params.command)}
-            judgement = self._judge(params.model_copy(update=in_words)).judgement
+            judgement = self._judge(params.model_copy(update=without_references(params))).judgement
         reason = spelled_out(why(judgement, secrets))
         if not self._is_confined():
             return Doubt(f"{NO_SANDBOX}; {reason}" if reason else NO_SANDBOX, must_ask=True)
-        if removes_history(command.judgement, params.command):
+        if removes_history(command.judgement, command.shown):
             return Doubt(REMOVES_HISTORY, must_ask=True)
         return Doubt(reason) if reason else None
 
@@ -220,21 +221,22 @@ class Shell(
         folder = self.workspace.stat(params.workdir)
         digest = folder.identity if folder is not None else "no such folder"
         text = preview_text(params.command, command.judgement, command.folder, self._sandbox_now())
+        if params.run_in_background:
+            text = f"in the background, until it ends or the run is over\n{text}"
         code = files_of_code(params.command, str(Path(self.workspace.root.path, command.folder)))
         if code:
             text, digest = "\n".join([text, *shown_code(code)]), f"{digest}:{digest_of(code)}"
         return Preview(text, digest)
 
     def _judge(self, params: ShellParams) -> CommandToRun:
+        root, asked = self.workspace.root.path, as_asked(params, self.kind)
         try:
             place = self.workspace.place(params.workdir)
         except ToolError:  # no such folder: the command will not run
-            return _judged(params.command, self.workspace.root.path, params.workdir, False)
+            return judged(asked, root, params.workdir, False)
         if place.root is not self.workspace.root:
-            return _judged(params.command, self.workspace.root.path, place.shown, False)
-        inside = paths.objection(place.path) is None
-        root = self.workspace.root.path
-        command = _judged(params.command, root, place.path, inside)
+            return judged(asked, root, place.shown, False)
+        command = judged(asked, root, place.path, paths.objection(place.path) is None)
         if command.judgement.verdict != "plain":
             return command
         folder = str(Path(root, place.path))
@@ -250,16 +252,20 @@ class Shell(
         return self._in_force.confines(self.workspace.level)
 
     def unavailable(self) -> str | None:
-        return "commands are not run on Windows" if sys.platform == "win32" else None
+        if sys.platform == "win32":
+            return "commands are not run on Windows"
+        return None if shell_words(self.kind) else f"{self.kind} is not installed"
 
     # Launch: in a folder that stays open, in the sandbox, without what deny rules take away.
 
-    async def execute(self, params: ShellParams, ctx: Context[Any]) -> str:
+    async def execute(self, params: ShellParams, ctx: Context[Any]) -> ToolResult:
         import asyncio
 
         if problem := await asyncio.to_thread(self.precheck, params):
             raise ToolError(problem)
         ctx.check_cancelled()
+        if params.description:
+            ctx.report(tip=params.description)
         place = self.workspace.place(params.workdir)
         handle = self.workspace.open_folder(params.workdir)
         assert isinstance(handle, int)  # else the tool is unavailable
@@ -271,6 +277,8 @@ class Shell(
                 check_contained(sandbox)
             if isinstance(sandbox, NoSandbox) and not sandbox.wanted and not ctx.approved:
                 await ctx.ask("run a command that no sandbox confines", [params.command])
+            if params.run_in_background:
+                return await self._start(params, ctx, sandbox, folder)
             return await self._run(params, ctx, sandbox, folder)
         finally:
             os.close(folder.descriptor)
@@ -286,7 +294,30 @@ class Shell(
             where = f" Give {real.relative_to(root)} as workdir." if real.is_relative_to(root) else ""
             raise ToolError(f"{params.workdir} is a link to another folder.{where}")
 
-    async def _run(self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox, folder: OpenFolder) -> str:
+    async def _start(
+        self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox, folder: OpenFolder
+    ) -> ToolResult:
+        """Starts the command in the background, where the run of this call owns it."""
+        import asyncio
+
+        processes = ctx.of_run(Processes)
+        processes.check_room()
+        sandbox = await self._escalation.remembered(ctx, sandbox)
+        line, sandbox = await self._line(params, ctx, sandbox)
+        process = processes.start(
+            line, sandbox, folder, command=params.command, description=params.description
+        )
+        await asyncio.wait([asyncio.ensure_future(process.ended())], timeout=START_WAIT)
+        reading = read_process(process)
+        text = process_text(process, reading, self.workspace.root.path)
+        ctx.report(result={"output": reading.text, "process": process.id})
+        told = f"Started in the background as process {process.id}.\n\n{text}"
+        result = ShellResult(process.exit_code, process.signal, round(process.seconds, 3), process.id)
+        return ToolResult(told, structured=asdict(result))
+
+    async def _run(
+        self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox, folder: OpenFolder
+    ) -> ToolResult:
         """Runs the command, and again after each permission that a person gives it."""
         root = self.workspace.root.path
         reporter = Reporter(ctx, root)
@@ -309,7 +340,8 @@ class Shell(
                 except ToolError as refused:
                     sentences.append(refused.message)
             if denial is None or wider is None:
-                return result_text(outcome, params.timeout, MAX_TIMEOUT, sentences, allowed)
+                text = result_text(outcome, params.seconds or 0, MAX_TIMEOUT, sentences, allowed)
+                return ToolResult(text, structured=asdict(ShellResult.of(outcome)))
             allowed.append(
                 f"{denial.message} The user allowed it, and the command was run again from its start."
             )
@@ -328,25 +360,7 @@ class Shell(
         self, params: ShellParams, sandbox: Sandbox, folder: OpenFolder, reporter: Reporter
     ) -> tuple[Finished, Denial | None]:
         """One run of the command to its end, and what the sandbox refused it."""
-        command = self._judge(params)
-        for target in command.judgement.leads:
-            if not reporter.ctx.permits(_through_link(target)):
-                raise ToolError(WORDS[errno.ESTALE].format(path=target))
-        sandbox = await self._denied_paths.hide(reporter.ctx, sandbox, params.command, command.judgement)
-        if reporter.ctx.must_be_confined:
-            sandbox = keep_history(sandbox, self.workspace.root.path)
-        if missing := [name for name in command.secrets.values() if name not in params._secrets]:
-            raise ToolError(f"Nothing was run: the secret {missing[0]!r} has no value here.")
-        confined = not isinstance(sandbox, NoSandbox)
-        line = CommandLine(
-            command.text,
-            command.judgement,
-            self.workspace.root.path,
-            timeout=params.timeout,
-            env=command_environment(confined=confined, passed=self.passthrough, added=self.env),
-            secrets={variable: params._secrets[name] for variable, name in command.secrets.items()},
-            grace=self.grace,
-        )
+        line, sandbox = await self._line(params, reporter.ctx, sandbox)
         try:
             finished = await run_command(line, sandbox, folder, reporter.output)
         except SandboxError as refused:
@@ -355,20 +369,42 @@ class Shell(
             ) from None
         except OSError as refused:
             raise ToolError(f"The command could not be started: {refused.strerror}.") from None
-        return finished, explain_failure(finished, sandbox, command.judgement, params.command)
+        return finished, explain_failure(finished, sandbox, line.judgement, params.command)
+
+    async def _line(
+        self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox
+    ) -> tuple[CommandLine, Sandbox]:
+        """What is launched, and the sandbox without what deny rules take away. Raises ToolError."""
+        command = self._judge(params)
+        for target in command.judgement.leads:
+            if not ctx.permits(_through_link(target)):
+                raise ToolError(WORDS[errno.ESTALE].format(path=target))
+        sandbox = await self._denied_paths.hide(ctx, sandbox, command.shown, command.judgement)
+        if ctx.must_be_confined:
+            sandbox = keep_history(sandbox, self.workspace.root.path)
+        names = (*command.secrets.values(), *command.secrets_of_variables)
+        if missing := [name for name in names if name not in params._secrets]:
+            raise ToolError(f"Nothing was run: the secret {missing[0]!r} has no value here.")
+        added = {**self.env, **({"TERM": "xterm"} if params.terminal else {})}
+        line = CommandLine(
+            command.text,
+            command.judgement,
+            self.workspace.root.path,
+            timeout=params.seconds,
+            env=command_environment(
+                confined=not isinstance(sandbox, NoSandbox), passed=self.passthrough, added=added
+            ),
+            secrets={
+                **{name: REFERENCE.sub(params.value_of, value) for name, value in params.env.items()},
+                **{variable: params._secrets[name] for variable, name in command.secrets.items()},
+            },
+            grace=self.grace,
+            shell=shell_words(self.kind),
+            terminal=params.terminal,
+        )
+        return line, sandbox
 
 
 def _through_link(target: str) -> Access:
     """The access to what a link among the operands of a command leads to: a person decides on it by its own name."""
     return Access(Reach.READ, target, real=True, secret=True)
-
-
-@lru_cache(64)
-def _judged(command: str, root: str, folder: str, inside: bool) -> CommandToRun:
-    """Judges a command in a folder. `inside` says whether the folder belongs to the workspace itself."""
-    spelled = as_variables(command)
-    text, secrets = (command, {}) if isinstance(spelled, str) else spelled  # precheck refuses the former
-    judgement = judge(text, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
-    if PREFIX in text and judgement.verdict == "plain":
-        judgement = Judgement("ask", "it uses a secret", programs=judgement.programs)
-    return CommandToRun(text, secrets, folder, judgement, inside)

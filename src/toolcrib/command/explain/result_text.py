@@ -25,7 +25,7 @@ def sandbox_sentences(denial: Denial | None, reverted: Sequence[str], root: str,
 
 def result_text(
     outcome: ProcessOutcome,
-    timeout: int,
+    timeout: float,
     max_timeout: int,
     refused: Sequence[str],
     allowed: Sequence[str] = (),
@@ -43,12 +43,13 @@ def result_text(
         if refused:
             text = f"{text}\n[sandbox: {' '.join(refused)}]".lstrip()
         raise ToolError(
-            f"The command was stopped because it ran longer than {timeout} seconds. Give it a longer timeout "
-            f"(at most {max_timeout}) if it needs one. What it printed:\n{text or '(nothing)'}"
+            f"The command was stopped because it ran longer than {timeout:g} seconds. Give it a longer timeout "
+            f"(at most {max_timeout}) if it needs one, or run it in the background (run_in_background=true), "
+            f"where it has no limit. What it printed:\n{text or '(nothing)'}"
         )
     notes: list[str] = []
     if outcome.code < 0:
-        notes.append(f"ended by signal {-outcome.code} ({_signal_name(-outcome.code)})")
+        notes.append(f"ended by signal {-outcome.code} ({signal_name(-outcome.code)})")
     elif outcome.code:
         notes.append(f"exit code {outcome.code}")
     if outcome.code or outcome.seconds >= WORTH_TELLING:
@@ -62,7 +63,7 @@ def result_text(
     return body if not notes else f"{body}\n\n[{'; '.join(notes)}]"
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:

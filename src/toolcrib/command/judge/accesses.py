@@ -30,7 +30,7 @@ MAX_WORDS = 200  # of a command, that are taken for paths
 MAX_PIECES = 50  # of a word
 NEAR = 8  # words among which a command is looked for behind options
 URL = re.compile(
-    r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/\s@]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\];|&()<>'\"`,{}]+)(?::(\d+))?"
+    r"([A-Za-z][A-Za-z0-9+.-]{0,30})://(?:[^/\s@]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\];|&()<>'\"`,{}]+)(?::(\d+))?"
 )
 BY_SSH = re.compile(r"(?:[\w.-]+@)([A-Za-z0-9][A-Za-z0-9.-]*):(?!//)")
 PORTS = {"http": "80", "https": "443", "ftp": "21", "ssh": "22", "git": "9418", "ws": "80", "wss": "443"}

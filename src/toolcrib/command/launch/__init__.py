@@ -9,7 +9,14 @@ from toolcrib.command.launch.environment import SAFE_ENV_VARS, command_environme
 from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.plan_runner import PlanHost, PlanProcess, run_plan
 from toolcrib.command.launch.process import ProcessOutcome
-from toolcrib.command.launch.run_command import CommandLine, Finished, OpenFolder, run_command
+from toolcrib.command.launch.run_command import (
+    CommandLine,
+    Finished,
+    OpenFolder,
+    ShellKind,
+    run_command,
+    shell_words,
+)
 
 __all__ = [
     "SAFE_ENV_VARS",
@@ -21,7 +28,9 @@ __all__ = [
     "PlanHost",
     "PlanProcess",
     "ProcessOutcome",
+    "ShellKind",
     "command_environment",
     "run_command",
     "run_plan",
+    "shell_words",
 ]

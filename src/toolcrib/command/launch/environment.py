@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from toolcrib.command.sandbox import environment
+from toolcrib.credentials import names_credential
+
+PATTERN = re.compile(r"[*?\[]")
 
 # What is passed on to a command that no sandbox confines.
 SAFE_ENV_VARS = (
@@ -23,12 +28,25 @@ SET_ENV_VARS = {
 
 
 def command_environment(*, confined: bool, passed: Iterable[str], added: Mapping[str, str]) -> dict[str, str]:
-    """The variables of our environment that a command gets, `passed` ones among them, and then those `added`."""
+    """The variables of our environment that a command gets, `passed` ones among them, and then those `added`.
+
+    `passed` may hold patterns, such as `NODE_*`. A name that says that its value is a credential matches no pattern.
+    """
+    passed = tuple(_named(passed))
     set_here = {"PATH": search_path(), **SET_ENV_VARS, **added}
     if confined:
         return environment(os.environ, passed=passed, added=set_here)
     kept = {name: os.environ[name] for name in (*SAFE_ENV_VARS, *passed) if name in os.environ}
     return {**kept, **set_here}
+
+
+def _named(passed: Iterable[str]) -> Iterator[str]:
+    """The names of variables; for a pattern, those of our environment that match it."""
+    for name in passed:
+        if not PATTERN.search(name):
+            yield name
+            continue
+        yield from (ours for ours in os.environ if fnmatchcase(ours, name) and not names_credential(ours))
 
 
 def search_path(without: str = "") -> str:

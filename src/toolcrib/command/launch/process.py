@@ -1,7 +1,6 @@
 """Runs one process to its end, with everything that it starts: bounded in time and in memory.
 
-The process runs in a session of its own, without input, and writes output and errors into one pipe, in the order in
-which they come.
+The process runs in a session of its own, and writes output and errors into one pipe, in the order in which they come.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from toolcrib.command.launch.process_tree import (
     start_process,
 )
 
+LAST_SIGNAL = 32  # those after it are for applications
 DRAIN = 0.25  # seconds for output that is still in the pipe when the process has ended
 
 
@@ -38,13 +38,27 @@ class ProcessOutcome:
     left: int = 0
 
 
+def code_and_signal(status: int | None) -> tuple[int | None, int | None]:
+    """The exit code and the number of the signal that a status stands for.
+
+    A shell and a sandbox give 128 plus the number for a program that a signal ended.
+
+    >>> code_and_signal(0), code_and_signal(-9), code_and_signal(137), code_and_signal(200)
+    ((0, None), (None, 9), (137, 9), (200, None))
+    """
+    if status is None or status < 0:
+        return None, None if status is None else -status
+    return status, status - 128 if 128 < status < 128 + LAST_SIGNAL else None
+
+
 async def run_process(
     argv: Sequence[str],
     *,
     cwd: str,
     env: Mapping[str, str],
-    timeout: float,
-    keep: int,
+    timeout: float | None,
+    output: BoundedOutput,
+    stdin: int | None = None,
     grace: float = GRACE,
     on_output: Callable[[BoundedOutput], None] | None = None,
     pass_fds: Sequence[int] = (),
@@ -52,15 +66,15 @@ async def run_process(
 ) -> ProcessOutcome:
     """Runs a process to its end, or ends it after `timeout` seconds or when the calling task is cancelled.
 
-    `keep` is how many bytes of output are kept. `on_output` is called when output arrives, `on_start` when the process
-    runs and has its `pass_fds`. Raises OSError if the program cannot be started.
+    What it prints goes to `output`. It reads from the descriptor `stdin`, or else finds its input at the end.
+    `on_output` is called when output arrives, `on_start` when the process runs and has its `pass_fds`. Raises OSError
+    if the program cannot be started.
     """
     import asyncio
     import secrets
 
     started = time.monotonic()
     mark = secrets.token_hex(16)
-    output = BoundedOutput(keep)
     read_end, write_end = os.pipe()
     pipe: OutputPipe | None = None
     try:
@@ -69,7 +83,7 @@ async def run_process(
             argv,
             cwd=cwd,
             env={**env, MARK: mark},
-            streams=(asyncio.subprocess.DEVNULL, write_end, write_end),
+            streams=(asyncio.subprocess.DEVNULL if stdin is None else stdin, write_end, write_end),
             pass_fds=pass_fds,
         )
         if on_start is not None:

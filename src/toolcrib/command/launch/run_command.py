@@ -6,14 +6,25 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal
 
 from toolcrib.command.judge import Judgement, Plan
 from toolcrib.command.launch.environment import search_path
 from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.process import ProcessOutcome, run_process
 from toolcrib.command.launch.sandboxed_host import SandboxedHost, path_of, prepare_launch, run_as_plan
+from toolcrib.command.launch.terminal import in_terminal
 from toolcrib.command.sandbox import Launch, Sandbox, SandboxError
 
+ShellKind = Literal["bash", "sh", "zsh", "pwsh"]
+SHELL_PATH = "/bin:/usr/bin:/usr/local/bin:/opt/homebrew/bin"
+# None reads a file of settings, which a command could have written.
+SHELL_OPTIONS: dict[ShellKind, tuple[str, ...]] = {
+    "bash": ("-c",),
+    "sh": ("-c",),
+    "zsh": ("-f", "-c"),
+    "pwsh": ("-NoProfile", "-NonInteractive", "-Command"),
+}
 MAX_OUTPUT = 1 << 20  # bytes of output that are kept: half from its beginning, half from its end
 
 
@@ -21,16 +32,22 @@ MAX_OUTPUT = 1 << 20  # bytes of output that are kept: half from its beginning, 
 class CommandLine:
     """What to run. `secrets` are {variable: value} for the references to secrets that `text` uses as variables.
 
-    `workspace` is the absolute path of the workspace, from which a command that only reads runs no programs.
+    `workspace` is the absolute path of the workspace, from which a command that only reads runs no programs. `shell`
+    are the words before a script, and `terminal` says whether the script is run in a terminal. A script reads from the
+    descriptor `stdin`, and `on_start` is called when it has it; a plan has no input.
     """
 
     text: str
     judgement: Judgement
     workspace: str
-    timeout: float
+    timeout: float | None
     env: Mapping[str, str]
     secrets: Mapping[str, str] = field(default_factory=dict)
     grace: float = 2.0
+    shell: tuple[str, ...] = ()
+    terminal: bool = False
+    stdin: int | None = None
+    on_start: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +70,33 @@ class Finished:
     reverted: list[str]
 
 
+def shell_words(kind: ShellKind) -> tuple[str, ...]:
+    """The words before a script for a shell: its program and options; for bash those of sh where there is no bash.
+
+    Empty where the shell is not installed.
+    """
+    program = shutil.which(kind, path=SHELL_PATH)
+    if program is None and kind == "bash":
+        program = "/bin/sh"
+    return (program, *SHELL_OPTIONS[kind]) if program is not None else ()
+
+
 async def run_command(
-    command: CommandLine, sandbox: Sandbox, folder: OpenFolder, on_output: Callable[[BoundedOutput], None]
+    command: CommandLine,
+    sandbox: Sandbox,
+    folder: OpenFolder,
+    on_output: Callable[[BoundedOutput], None],
+    output: BoundedOutput | None = None,
 ) -> Finished:
-    """Runs a command line to its end, or until its timeout.
+    """Runs a command line to its end, or until its timeout. What it prints goes to `output`, if that is given.
 
     Raises SandboxError if it cannot be confined, and OSError if it cannot be started.
     """
     judgement = command.judgement
+    output = output or BoundedOutput(MAX_OUTPUT)
     if judgement.verdict == "plain" and judgement.plan is not None:
-        return await _run_plan(command, judgement.plan, sandbox, folder, on_output)
-    return await _run_script(command, sandbox, folder, on_output)
+        return await _run_plan(command, judgement.plan, sandbox, folder, on_output, output)
+    return await _run_script(command, sandbox, folder, on_output, output)
 
 
 async def _run_plan(
@@ -72,6 +105,7 @@ async def _run_plan(
     sandbox: Sandbox,
     folder: OpenFolder,
     on_output: Callable[[BoundedOutput], None],
+    output: BoundedOutput,
 ) -> Finished:
     level, env = None, command.env
     if command.judgement.only_reads:
@@ -84,7 +118,7 @@ async def _run_plan(
         host,
         env=env,
         timeout=command.timeout,
-        keep=MAX_OUTPUT,
+        output=output,
         on_output=on_output,
         workspace=command.workspace,
     )
@@ -94,25 +128,38 @@ async def _run_plan(
 
 
 async def _run_script(
-    command: CommandLine, sandbox: Sandbox, folder: OpenFolder, on_output: Callable[[BoundedOutput], None]
+    command: CommandLine,
+    sandbox: Sandbox,
+    folder: OpenFolder,
+    on_output: Callable[[BoundedOutput], None],
+    output: BoundedOutput,
 ) -> Finished:
     # A leading blank keeps bash from reading the command as an option.
     script = f" {command.text}" if command.text[0] in "-+" else command.text
-    bash = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh"
+    argv = [*(command.shell or shell_words("bash")), script]
+    if command.terminal:
+        argv = in_terminal(argv)
     env = {**command.env, **command.secrets}
-    launch = await prepare_launch(partial(sandbox.launch, [bash, "-c", script], cwd=folder.path, env=env))
+    launch = await prepare_launch(partial(sandbox.launch, argv, cwd=folder.path, env=env))
     try:
         outcome = await run_process(
             launch.argv,
             cwd=path_of(folder.descriptor, folder.path),
             env=launch.env,
             timeout=command.timeout,
-            keep=MAX_OUTPUT,
+            output=output,
+            stdin=command.stdin,
             grace=command.grace,
             on_output=on_output,
             pass_fds=launch.pass_fds,
-            on_start=launch.started,
+            on_start=partial(_started, launch, command),
         )
     finally:
         launch.close()
     return Finished(outcome, launch, launch.reverted())
+
+
+def _started(launch: Launch, command: CommandLine) -> None:
+    launch.started()
+    if command.on_start is not None:
+        command.on_start()

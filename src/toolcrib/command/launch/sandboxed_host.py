@@ -47,14 +47,13 @@ async def run_as_plan(
     host: SandboxedHost,
     *,
     env: Mapping[str, str],
-    timeout: float,
-    keep: int,
+    timeout: float | None,
+    output: BoundedOutput,
     on_output: Callable[[BoundedOutput], None],
     workspace: str | None = None,
 ) -> ProcessOutcome:
     """Runs a plan with output and errors in one pipe. Ends what is left after it, or after `timeout` seconds."""
     started = time.monotonic()
-    output = BoundedOutput(keep)
     read_end, write_end = os.pipe()
     ours = {read_end, write_end}
     try:

@@ -1,0 +1,72 @@
+"""What runs own beyond one call: background processes, a Python session. It ends with its run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from toolcrib.events import Event
+
+__all__ = ["OwnedByRun", "OwnedObjects"]
+
+T = TypeVar("T")
+
+
+class OwnedByRun(Protocol):
+    """An object that a tool keeps for a run."""
+
+    async def aclose(self) -> None:
+        """Ends it. The run waits for that."""
+        ...
+
+    def news(self) -> list[str]:
+        """What the model is told before its next request, a sentence each; nothing is told twice."""
+        ...
+
+
+class OwnedObjects:
+    """The objects that runs own, by run and by the function that made them."""
+
+    def __init__(self) -> None:
+        self._of_runs: dict[str, dict[Any, Any]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, run: str, make: Callable[[Callable[[Event], None]], T], emit: Callable[[Event], None]) -> T:
+        """The object of a run that `make` made, or makes now."""
+        with self._lock:
+            objects = self._of_runs.setdefault(run, {})
+            if make not in objects:
+                objects[make] = make(emit)
+            made: T = objects[make]
+            return made
+
+    def news(self, run: str) -> list[str]:
+        """What happened to the objects of a run since it was last asked."""
+        if run not in self._of_runs:
+            return []
+        return [words for owned in list(self._of_runs[run].values()) for words in owned.news()]
+
+    async def close(self, run: str) -> None:
+        """Closes the objects of a run, to the end even if the caller is cancelled meanwhile."""
+        objects = self._of_runs.pop(run, None)
+        if not objects:
+            return
+        import asyncio
+
+        closing = asyncio.ensure_future(_close(list(objects.values())))
+        _closing.add(closing)
+        closing.add_done_callback(_closing.discard)
+        await asyncio.shield(closing)
+
+
+_closing: set[Any] = set()  # the loop itself keeps no task alive
+
+
+async def _close(objects: list[OwnedByRun]) -> None:
+    import asyncio
+    import logging
+
+    for ended in await asyncio.gather(*(owned.aclose() for owned in objects), return_exceptions=True):
+        if isinstance(ended, Exception):
+            logging.getLogger("toolcrib").error("what a run owned could not be closed", exc_info=ended)

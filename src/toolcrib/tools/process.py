@@ -1,0 +1,221 @@
+"""`process`: reads what a background process prints, waits for it, and stops it.
+
+It only reads, also where it stops a process: that belongs to the run, which ends it anyway. It touches nothing but the
+process, so that no other call has to wait while it waits.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from toolcrib.access import OWN
+from toolcrib.command.background import BackgroundProcess, Processes
+from toolcrib.command.explain import Reporter, process_text, read_process
+from toolcrib.command.launch.output import plain
+from toolcrib.effect import Effect
+from toolcrib.errors import ToolError
+from toolcrib.facts import MaxOutput
+from toolcrib.result import ToolResult
+from toolcrib.tool import Tool
+from toolcrib.tools.regex_search import BadPattern, RegexSearcher, TooSlow
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.access import Access
+    from toolcrib.context import Context
+    from toolcrib.tools.workspace import Workspace
+
+DEFAULT_WAIT = 30
+MAX_WAIT = 600
+MAX_LINE = 64_000  # bytes of an unfinished line that are searched again when more of it comes
+PIECE = 256_000  # bytes that are searched at once
+SIGNS = re.compile(r"[\\.^$*+?{}\[\]|()]")  # without any of them, a pattern is a plain text
+
+
+class ProcessParams(BaseModel):
+    process_id: str = Field(description="The process, as shell and process_list name it.")
+    block: bool = Field(False, description="Wait for its end.")
+    until: str = Field(
+        "", description="Wait until a line that process did not show before matches this regular expression."
+    )
+    timeout: int = Field(
+        DEFAULT_WAIT,
+        ge=0,
+        le=MAX_WAIT,
+        description="Seconds to wait at most: for what block and until name, else for any new output.",
+    )
+    stop: bool = Field(False, description="First stop it, with everything that it started.")
+    offset: int | None = Field(
+        None, ge=0, description="Byte of its output to begin at. Without it, where the last reading ended."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """A background process, as data: its output from byte `start` to byte `end`, of `total` so far.
+
+    `matched` says whether `until` was seen; None if it was not asked for.
+    """
+
+    process_id: str
+    running: bool
+    exit_code: int | None
+    signal: int | None
+    seconds: float
+    start: int
+    end: int
+    total: int
+    matched: bool | None = None
+
+
+class Process(
+    Tool[ProcessParams, ToolResult],
+    name="process",
+    effect=Effect.READ,
+    secrets=(),
+    title="Background process",
+    category="shell",
+    timeout=MAX_WAIT + 30.0,
+    max_output=MaxOutput(),
+    output_schema=ProcessResult,
+):
+    """Read what a command that runs in the background has printed since the last time, and wait for it or stop it.
+
+    Returns at once if there is new output. To wait for a server, give until="Listening on"; for a build, give
+    block. The processes are those that shell started with run_in_background in this run; they end with it.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def resources(self, params: ProcessParams) -> tuple[str]:
+        return (OWN + params.process_id,)
+
+    def accesses(self, params: ProcessParams) -> tuple[Access, ...]:
+        return ()
+
+    async def execute(self, params: ProcessParams, ctx: Context[Any]) -> ToolResult:
+        process = ctx.of_run(Processes).get(params.process_id)
+        return await process.in_its_loop(self._read(params, ctx, process))
+
+    async def _read(self, params: ProcessParams, ctx: Context[Any], process: BackgroundProcess) -> ToolResult:
+        async with process.turns:
+            if params.stop:
+                await process.stop()
+            matched = await self._wait(params, ctx, process)
+            reading = read_process(process, params.offset)
+            process.searched = reading.end
+        text = process_text(process, reading, self.workspace.root.path)
+        if matched is False:
+            text += f"\n[no line matched {params.until!r}]"
+        ctx.report(result={"output": reading.text, "exit_code": process.exit_code})
+        return ToolResult(text, structured=asdict(process_result(process, reading, matched)))
+
+    async def _wait(
+        self, params: ProcessParams, ctx: Context[Any], process: BackgroundProcess
+    ) -> bool | None:
+        """Waits for what was asked for. Returns whether `until` was seen, if it was asked for."""
+        reporter = Reporter(ctx)
+        start = process.cursor if params.offset is None else params.offset
+
+        async def more() -> bool:
+            reporter.output(process.output)
+            return not params.block and process.output.total > start
+
+        if not params.until:
+            await process.wait_until(more, params.timeout)
+            return None
+        searched = process.searched if params.offset is None else params.offset
+        with LineSearch(params.until, searched, params.timeout, ctx) as search:
+            await search.check()
+
+            async def seen() -> bool:
+                reporter.output(process.output)
+                return await search.found_in(process) and not params.block
+
+            await process.wait_until(seen, params.timeout)
+            return await search.found_in(process)
+
+
+class LineSearch:
+    """Looks for a pattern in the output of a process, from an offset on, as it comes; use it in a `with` block.
+
+    Only for a pattern that is more than a text, another process does the matching, which can be given up.
+    """
+
+    def __init__(self, pattern: str, start: int, timeout: float, ctx: Context[Any]) -> None:
+        self.found = False
+        self._at = start
+        self._text = pattern if not SIGNS.search(pattern) else ""
+        self._searcher: RegexSearcher | None = None
+        if not self._text:
+            self._searcher = RegexSearcher(
+                pattern,
+                ignore_case=False,
+                context=0,
+                room=1,
+                count_all=False,
+                width=1,
+                deadline=time.monotonic() + timeout + 5.0,
+                check=ctx.check_cancelled,
+            )
+
+    def __enter__(self) -> LineSearch:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._searcher is not None:
+            self._searcher.__exit__(*exc)
+
+    async def check(self) -> None:
+        """Raises ToolError if the pattern is no valid regular expression."""
+        await self._matches("")
+
+    async def found_in(self, process: BackgroundProcess) -> bool:
+        """Whether the pattern is in what the process has printed by now."""
+        while not self.found:
+            start, data = process.output.read(self._at, PIECE)
+            if not data:
+                break
+            self.found = await self._matches(plain(data))
+            whole_lines = data.rfind(b"\n") + 1
+            if not whole_lines and len(data) >= MAX_LINE:
+                whole_lines = len(data)
+            self._at = start + whole_lines
+            if start + len(data) >= process.output.total:
+                break
+        return self.found
+
+    async def _matches(self, text: str) -> bool:
+        if self._searcher is None:
+            return self._text in text
+        import asyncio
+
+        try:
+            matches = await asyncio.to_thread(self._searcher.search, [text.encode()])
+        except BadPattern as wrong:
+            raise ToolError(f"until is no valid regular expression: {wrong}.") from None
+        except TooSlow:
+            raise ToolError("until took too long to match. Simplify the regular expression.") from None
+        return matches[0].count > 0
+
+
+def process_result(process: BackgroundProcess, reading: Any, matched: bool | None = None) -> ProcessResult:
+    """A reading of a process as data."""
+    return ProcessResult(
+        process.id,
+        process.running,
+        process.exit_code,
+        process.signal,
+        round(process.seconds, 3),
+        reading.start,
+        reading.end,
+        reading.total,
+        matched,
+    )

@@ -1,0 +1,160 @@
+"""What the tool `shell` is told of a command, what it says of the end, and how the command is judged.
+
+Only what is written for bash or sh is proved. A command for another shell, one that is run in a terminal, where more
+could be typed, and one whose variables change what programs do, ask as text of which nobody knows what it does. A rule
+that denies still recognises the commands in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, Field, PrivateAttr
+
+from toolcrib.command.judge import Judgement, judge, variables
+from toolcrib.command.launch import ProcessOutcome, ShellKind
+from toolcrib.command.launch.process import code_and_signal
+from toolcrib.command.plan import quoted
+from toolcrib.secrets.references import REFERENCE
+from toolcrib.secrets.variables import PREFIX, as_variables
+
+DEFAULT_TIMEOUT = 120
+MAX_TIMEOUT = 600
+MAX_VARIABLES = 32_000  # characters of all names and values
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+RESERVED = "TOOLCRIB_"
+PROVED: tuple[ShellKind, ...] = ("bash", "sh")
+
+
+class ShellParams(BaseModel):
+    command: str = Field(description="The command line, for bash if no other shell is named.")
+    timeout: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_TIMEOUT,
+        description=f"Seconds after which it is stopped. Without it {DEFAULT_TIMEOUT}, and in the background none.",
+    )
+    workdir: str = Field(".", description="Folder to run it in, relative to the workspace.")
+    run_in_background: bool = Field(False, description="Go on at once, while it runs.")
+    terminal: bool = Field(False, description="Run it in a terminal, for programs that want one.")
+    description: str = Field("", description="What it is for, in a few words, for the person who watches.")
+    env: dict[str, str] = Field(default_factory=dict, description="Variables that are set for it.")
+    _secrets: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def seconds(self) -> int | None:
+        """The timeout that counts."""
+        if self.timeout is None and not self.run_in_background:
+            return DEFAULT_TIMEOUT
+        return self.timeout
+
+    def value_of(self, reference: re.Match[str]) -> str:
+        """The value of a secret that is referred to."""
+        return self._secrets[reference[1]]
+
+
+@dataclass(frozen=True, slots=True)
+class ShellResult:
+    """How a command ended, as data. Both `exit_code` and `signal` are None while it runs in the background.
+
+    `signal` is the number of the signal that ended it; with the exit code 128 plus that number, as shells tell of the
+    program that they ran. `process_id` names a process in the background.
+    """
+
+    exit_code: int | None
+    signal: int | None
+    seconds: float
+    process_id: str | None = None
+
+    @classmethod
+    def of(cls, outcome: ProcessOutcome) -> ShellResult:
+        return cls(*code_and_signal(outcome.code), round(outcome.seconds, 3))
+
+
+class Asked(NamedTuple):
+    """What was asked for, as far as it is judged."""
+
+    command: str
+    env: tuple[tuple[str, str], ...]
+    kind: ShellKind
+    terminal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommandToRun:
+    """A command line as it is run (`text`), and what was found out about it.
+
+    `shown` is the text with its variables, as rules see it. `secrets` are {variable: name of the secret};
+    `secrets_of_variables` are the names of those in `env`. `folder` is where it runs, from the workspace's root;
+    `inside` says whether that folder belongs to the workspace itself.
+    """
+
+    text: str
+    shown: str
+    secrets: Mapping[str, str]
+    secrets_of_variables: tuple[str, ...]
+    folder: str
+    judgement: Judgement
+    inside: bool
+
+
+def as_asked(params: ShellParams, kind: ShellKind) -> Asked:
+    return Asked(params.command, tuple(params.env.items()), kind, params.terminal)
+
+
+def without_references(params: ShellParams) -> dict[str, object]:
+    """The parameters in which a word stands for each secret."""
+    in_env = {name: REFERENCE.sub("secret", value) for name, value in params.env.items()}
+    return {"command": REFERENCE.sub("secret", params.command), "env": in_env}
+
+
+def problem_of_variables(env: Mapping[str, str]) -> str | None:
+    """Why variables cannot be set, in words for the model."""
+    for name, value in env.items():
+        if not NAME.fullmatch(name):
+            return f"env: {name!r} cannot be the name of a variable: give letters, digits and underscores."
+        if name.startswith(RESERVED):
+            return f"env: {name} cannot be set; names that begin with {RESERVED} are taken."
+        if "\0" in value:
+            return f"env: the value of {name} contains a NUL character."
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return f"env: the value of {name} holds half of a surrogate pair, which cannot be passed on."
+    if sum(len(name) + len(value) for name, value in env.items()) > MAX_VARIABLES:
+        return f"env: names and values are longer than {MAX_VARIABLES:,} characters together. Write a file."
+    return None
+
+
+@lru_cache(64)
+def judged(asked: Asked, root: str, folder: str, inside: bool) -> CommandToRun:
+    """Judges a command in a folder. `inside` says whether the folder belongs to the workspace itself."""
+    spelled = as_variables(asked.command)
+    text, secrets = (
+        (asked.command, {}) if isinstance(spelled, str) else spelled
+    )  # precheck refuses the former
+    of_variables = tuple(match[1] for _, value in asked.env for match in REFERENCE.finditer(value))
+    if reason := _not_proved(asked):
+        shown = "".join(f"export {name}={quoted(value)}\n" for name, value in asked.env) + text
+        judgement = judge(shown, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
+        if judgement.verdict != "deny":
+            judgement = Judgement("ask", reason, programs=judgement.programs)
+        return CommandToRun(text, shown, secrets, of_variables, folder, judgement, inside)
+    judgement = judge(text, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
+    if PREFIX in text and judgement.verdict == "plain":
+        judgement = Judgement("ask", "it uses a secret", programs=judgement.programs)
+    return CommandToRun(text, text, secrets, of_variables, folder, judgement, inside)
+
+
+def _not_proved(asked: Asked) -> str | None:
+    """Why nothing of a command is proved, whatever its text."""
+    if asked.kind not in PROVED:
+        return f"it is written for {asked.kind}, whose syntax is not proved"
+    if (objection := variables.objection(dict(asked.env))) is not None:
+        return objection
+    return "it runs in a terminal, where more can be typed into it" if asked.terminal else None

@@ -1,0 +1,363 @@
+"""Commands in the background, as a model handles them: reading, waiting, typing, stopping, and their end with the run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.properties import examples
+from toolcrib import Agent, Toolbox, ToolCall
+from toolcrib.command.background import ProcessOutput, process_output
+from toolcrib.command.background.process_output import whole_characters
+from toolcrib.command.background.processes import MAX_RUNNING
+from toolcrib.events import Event, ProcessEnded, ProcessStarted
+from toolcrib.models import Scripted
+from toolcrib.result import ToolResult
+from toolcrib.rules import CommandPattern, RulePolicy
+from toolcrib.rules.rule import Rule
+from toolcrib.toolbox.policy import Verb
+from toolcrib.tools import Workspace, workspace_tools
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="commands are not run on Windows")
+
+
+class Talk:
+    """A toolbox on a workspace, and what a model would do with it in one run."""
+
+    def __init__(self, place: Path, **options: Any) -> None:
+        self.events: list[Event] = []
+        tools = workspace_tools(Workspace(place))
+        self.box = Toolbox(tools, **{"autonomy": "full", **options})
+
+    async def __call__(self, name: str, **arguments: Any) -> ToolResult:
+        return await self.box.call(name, arguments)
+
+    async def start(self, command: str, **more: Any) -> str:
+        result = await self("shell", command=command, run_in_background=True, **more)
+        assert not result.is_error, result.text
+        return str(result.structured["process_id"])
+
+
+@pytest.fixture
+async def talk(tmp_path: Path) -> AsyncIterator[Talk]:
+    made = Talk(tmp_path)
+    async with made.box:
+        yield made
+
+
+def commands_with(tag: str) -> list[str]:
+    found = []
+    for path in Path("/proc").iterdir():
+        try:
+            if path.name.isdigit() and tag.encode() in (path / "cmdline").read_bytes():
+                found.append(path.name)
+        except OSError:
+            continue
+    return found
+
+
+async def test_a_process_is_read_bit_by_bit_and_its_end_is_data(talk: Talk) -> None:
+    id = await talk.start("echo one; read line; echo got $line; exit 3")
+    assert id == "echo-1"
+    answer = await talk("process_write", process_id=id, text="two\n")
+    assert answer.text.startswith("got two")
+    ended = await talk("process", process_id=id, block=True)
+    said = ended.structured
+    assert (said["running"], said["exit_code"], said["signal"]) == (False, 3, None)
+    assert "ended: exit code 3" in ended.text
+    again = await talk("process", process_id=id, offset=0)
+    assert again.text.startswith("one\ngot two\n") and again.structured["end"] == len("one\ngot two\n")
+    assert "has ended" in (await talk("process_write", process_id=id, text="x")).text
+    listed = await talk("process_list")
+    assert "exit code 3" in listed.text and '"unread":0' in listed.text
+
+
+async def test_waiting_ends_with_what_was_asked_for(talk: Talk) -> None:
+    id = await talk.start("sleep 0.8; echo Listening on 8080; sleep 30")
+    looked = await talk("process", process_id=id, timeout=0)
+    assert looked.text.startswith("(no new output)") and looked.structured["running"]
+    begun = time.monotonic()
+    seen = await talk("process", process_id=id, until=r"Listening on \d+", timeout=20)
+    assert seen.structured["matched"] is True and time.monotonic() - begun < 15
+    plain = await talk("process", process_id=id, until="never", timeout=0)
+    assert plain.structured["matched"] is False and "no line matched 'never'" in plain.text
+    assert "no valid regular expression" in (await talk("process", process_id=id, until="(", timeout=0)).text
+    stopped = await talk("process", process_id=id, stop=True)
+    assert "ended: stopped" in stopped.text and stopped.structured["exit_code"] is None
+    assert "no background process 'x-9'" in (await talk("process", process_id="x-9")).text
+
+
+async def test_a_wait_does_not_hold_up_other_calls_of_its_turn(talk: Talk) -> None:
+    id = await talk.start("until [ -e go ]; do sleep 0.05; done; echo went")
+    waits = ToolCall("process", {"process_id": id, "block": True, "timeout": 20})
+    lets_go = ToolCall("shell", {"command": "touch go"})
+    waited, _ = await talk.box.call_turn([waits, lets_go], run=talk.box.run)
+    assert waited.text.startswith("went") and not waited.structured["running"]
+
+
+MISBEHAVING = {
+    "ignores SIGTERM": "trap '' TERM; echo up; while :; do sleep 0.1; done",
+    "detaches twice": "(setsid sh -c 'sleep 61 & sleep 61' &) ; echo up; sleep 61",
+    "closes its output": "echo up; exec >&- 2>&-; sleep 61",
+    "never reads": "echo up; sleep 61",
+    "ends no line": "printf up; sleep 61",
+    "prints bytes": r"printf 'up\377\376\000\033[31mred'; sleep 61",
+    "starts many": "echo up; for i in $(seq 200); do sleep 61 & done; wait",
+}
+
+
+@pytest.mark.parametrize("kind", MISBEHAVING)
+async def test_whatever_a_process_does_it_can_be_read_and_ends_with_the_run(
+    kind: str, tmp_path: Path
+) -> None:
+    talk, tag = Talk(tmp_path), f"tag-{os.urandom(6).hex()}"
+    async with talk.box:
+        id = await talk.start(f"{MISBEHAVING[kind]}; : {tag}", env={"TAG": tag})
+        said = await talk("process", process_id=id, offset=0, until="up", timeout=20)
+        assert said.text.startswith("up")
+        if kind == "never reads":
+            more = await talk("process_write", process_id=id, text="x" * 100_000, timeout=1)
+            assert "does not read its input now" in more.text
+        if kind == "closes its output":
+            assert said.structured["running"]
+    assert commands_with(tag) == []
+
+
+async def test_a_flood_is_kept_by_its_ends_and_loses_no_byte_unsaid(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_output, "MAX_FILE", 1 << 20)
+    id = await talk.start("head -c 9000000 /dev/zero | tr '\\0' 'x'; echo; echo END", timeout=60)
+    ended = await talk("process", process_id=id, block=True, timeout=60)
+    total = ended.structured["total"]
+    assert total == 9_000_005
+    last = await talk("process", process_id=id, offset=total - 5)
+    assert last.text.startswith("\nEND")
+    lost = await talk("process", process_id=id, offset=2_000_000)
+    assert "bytes before it are no longer kept" in lost.text
+    assert lost.structured["start"] == total - (1 << 20)
+
+
+async def test_a_terminal_program_is_driven_by_text_and_keys(talk: Talk) -> None:
+    python = await talk.start(f"{sys.executable} -q", terminal=True)
+    await talk("process", process_id=python, until=">>>", offset=0)
+    assert "\n42\n" in (await talk("process_write", process_id=python, text="6 * 7\n")).text
+    assert "\n42\n" in (await talk("process_write", process_id=python, keys=["up", "enter"])).text
+    await talk("process_write", process_id=python, text="while True: pass\n\n", timeout=1)
+    broken = await talk("process_write", process_id=python, keys=["ctrl-c"])
+    assert "KeyboardInterrupt" in broken.text
+    await talk("process_write", process_id=python, text="exit(7)\n")
+    ended = await talk("process", process_id=python, block=True)
+    assert ended.structured["exit_code"] == 7
+    sized = await talk("shell", command="test -t 0 && stty size", terminal=True)
+    assert sized.text == "24 100"
+
+
+async def test_keys_need_a_terminal_but_for_the_end_of_the_input(talk: Talk) -> None:
+    id = await talk.start("cat; echo over", env={"ASKED": "1"})
+    assert "runs without a terminal" in (await talk("process_write", process_id=id, keys=["up"])).text
+    assert (await talk("process_write", process_id=id, text="a", keys=["enter"])).text.startswith("a")
+    over = await talk("process_write", process_id=id, keys=["ctrl-d"])
+    assert over.text.startswith("over")
+    assert "nothing to type" in (await talk("process_write", process_id=id)).text
+    proved = await talk.start("sleep 20")
+    assert "has no input" in (await talk("process_write", process_id=proved, text="x")).text
+
+
+async def test_only_so_many_run_at_once(talk: Talk) -> None:
+    ids = [await talk.start("sleep 30", timeout=60) for _ in range(2)]
+    rest = [talk("shell", command="sleep 30", run_in_background=True) for _ in range(MAX_RUNNING - 2)]
+    await asyncio.gather(*rest)
+    full = await talk("shell", command="sleep 30", run_in_background=True)
+    assert full.is_error and f"{MAX_RUNNING} background processes are running" in full.text
+    await talk("process", process_id=ids[0], stop=True)
+    assert not (await talk("shell", command="true", run_in_background=True)).is_error
+
+
+# -- the run
+
+
+def agent_of(place: Path, *turns: Any, **options: Any) -> Agent:
+    return Agent(Scripted([*turns, "Done."]), toolbox=Talk(place, **options).box)
+
+
+def calls(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"calls": [{"name": name, "arguments": arguments}]}
+
+
+async def test_the_model_is_told_that_a_process_ended_and_the_person_too(tmp_path: Path) -> None:
+    start = calls("shell", command="sleep 0.7; exit 5", run_in_background=True, description="the build")
+    agent = agent_of(tmp_path, start, calls("shell", command="sleep 1"))
+    run = agent.start("Go.")
+    events = [event async for event in run]
+    outcome = await run
+    told = [message.text for message in outcome.messages if message.role == "user"]
+    assert told[1:] == [
+        "[The background process sleep-1 has ended: exit code 5. "
+        "process(process_id='sleep-1') reads what it printed.]"
+    ]
+    (started,) = (event for event in events if isinstance(event, ProcessStarted))
+    (ended,) = (event for event in events if isinstance(event, ProcessEnded))
+    assert (started.process_id, started.description) == ("sleep-1", "the build")
+    assert (ended.exit_code, ended.stopped) == (5, False)
+
+
+@pytest.mark.parametrize("how", ["answers", "is cancelled"])
+async def test_processes_end_with_their_run(how: str, tmp_path: Path) -> None:
+    tag = f"tag-{os.urandom(6).hex()}"
+    start = calls("shell", command=f"sleep 60; : {tag}", run_in_background=True)
+    agent = agent_of(tmp_path, start, calls("shell", command="sleep 0.1" if how == "answers" else "sleep 40"))
+    run = agent.start("Go.")
+    seen: list[Event] = []
+    async for event in run:
+        seen.append(event)
+        if how == "is cancelled" and isinstance(event, ProcessStarted):
+            run.cancel()
+    await run
+    assert any(isinstance(event, ProcessEnded) and event.stopped for event in seen)
+    assert commands_with(tag) == []
+
+
+async def test_the_processes_of_a_run_within_a_call_are_its_own(tmp_path: Path) -> None:
+    start = calls("shell", command="sleep 60", run_in_background=True)
+    helper = agent_of(tmp_path, start, calls("process_list"))
+    tool = helper.as_tool("helper", "Helps.")
+    box = Toolbox([tool, *workspace_tools(Workspace(tmp_path))], autonomy="full")
+    outer = Agent(Scripted([start, calls("helper", task="Go."), calls("process_list"), "Done."]), toolbox=box)
+    outcome = await outer.run("Go.")
+    (inner,) = outcome.nested
+    for messages in (inner.messages, outcome.messages):
+        listed = [result.text for message in messages for result in message.results][-1]
+        assert listed.count('"process_id"') == 1 and '"running"' in listed
+
+
+async def test_a_background_command_is_judged_as_any_other(tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    async def person(question: Any) -> str:
+        asked.append(question)
+        return "no"
+
+    async with Talk(tmp_path, autonomy="supervised", approver=person).box as box:
+        for command in ("ls", "make install"):
+            await box.call("shell", {"command": command, "run_in_background": True})
+        await box.call("shell", {"command": "ls", "env": {"LD_PRELOAD": "x.so"}})
+        await box.call("shell", {"command": "ls", "env": {"NO_COLOR": "1"}})
+        await box.call("shell", {"command": "ls", "terminal": True})
+        denied = await box.call("shell", {"command": "$X", "env": {"X": "rm -rf /"}})
+    assert [question.arguments["command"] for question in asked] == ["make install", "ls", "ls"]
+    assert "in the background" in asked[0].preview and "LD_PRELOAD" in asked[1].reason
+    assert "never will be" in denied.text
+
+
+async def test_what_is_typed_is_no_way_around_rules(tmp_path: Path) -> None:
+    rules = [Rule(verb=Verb.DENY, commands=(CommandPattern("git push *"),), reason="no pushing")]
+    asked: list[Any] = []
+
+    def person(question: Any) -> str:
+        asked.append(question)
+        return "yes"
+
+    box = Talk(tmp_path, policy=RulePolicy("full", rules), approver=person).box
+    async with box:
+
+        async def typed(**arguments: Any) -> ToolResult:
+            return await box.call("process_write", {"process_id": "bash-1", "timeout": 1, **arguments})
+
+        await box.call("shell", {"command": "bash -i", "run_in_background": True, "terminal": True})
+        for refused in (
+            {"text": "git push\n"},
+            {"text": "echo $(git push)\n"},
+            {"text": "rm -rf /\n"},
+        ):
+            assert (await typed(**refused)).is_error, refused
+        assert not (await typed(text="git pu")).is_error
+        assert "no pushing" in (await typed(text="sh\n")).text
+        assert not (await typed(keys=["ctrl-c"])).is_error
+        asked.clear()
+        assert not (await typed(text="echo fi", keys=["tab", "backspace"])).is_error
+        assert not (await typed(text="x\n")).is_error  # nobody knows what the line is, so it is asked about
+        assert [question.action for question in asked][-1] == "type the rest of a line into bash-1"
+        asked.clear()
+        assert "\n3\n" in (await typed(text="echo $((1 + 2))\n")).text
+        assert len(asked) == 1
+
+
+async def test_variables_are_set_and_odd_ones_refused(talk: Talk) -> None:
+    assert (await talk("shell", command="echo $A", env={"A": "1 '2'"})).text == "1 '2'"
+    for env, said in (
+        ({"A B": "1"}, "cannot be the name"),
+        ({"TOOLCRIB_X": "1"}, "are taken"),
+        ({"A": "\0"}, "NUL"),
+        ({"A": "x" * 40_000}, "longer than"),
+    ):
+        result = await talk("shell", command="true", env=env)
+        assert result.is_error and said in result.text, result.text
+
+
+# -- output by offsets
+
+
+@examples(100)
+@given(
+    pieces=st.lists(st.binary(max_size=40), max_size=12),
+    reads=st.lists(st.tuples(st.integers(0, 12), st.integers(1, 50)), max_size=12),
+)
+def test_no_byte_is_read_twice_or_lost(pieces: list[bytes], reads: list[tuple[int, int]]) -> None:
+    output, cursor, got = ProcessOutput(), 0, b""
+    whole = b"".join(pieces)
+    for number, piece in enumerate(pieces):
+        output.feed(piece)
+        for at, limit in reads:
+            if at == number:
+                start, data = output.read(cursor, limit)
+                assert start == cursor
+                cursor, got = cursor + len(data), got + data
+    while cursor < output.total:
+        start, data = output.read(cursor, 7)
+        assert start == cursor and data
+        cursor, got = cursor + len(data), got + data
+    output.close()
+    assert got == whole
+
+
+@examples(100)
+@given(
+    sizes=st.lists(st.integers(0, 400), max_size=12), file=st.integers(0, 600), offset=st.integers(0, 3000)
+)
+def test_what_is_no_longer_kept_is_said_by_where_a_reading_begins(
+    sizes: list[int], file: int, offset: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process_output, "MAX_FILE", file)
+        patch.setattr(process_output, "MAX_MEMORY", 200)
+        output, whole = ProcessOutput(), b""
+        for size in sizes:
+            piece = bytes(byte % 251 for byte in range(len(whole), len(whole) + size))
+            output.feed(piece)
+            whole += piece
+        start, data = output.read(offset, 64)
+        assert start >= min(offset, len(whole)) and data == whole[start : start + len(data)]
+        assert (
+            start == min(offset, len(whole)) or offset >= file
+        )  # only what stands between file and memory is lost
+        assert data or start >= len(whole)
+        output.close()
+
+
+@examples(100)
+@given(text=st.text(max_size=30), cut=st.integers(0, 90))
+def test_a_reading_never_ends_within_a_character(text: str, cut: int) -> None:
+    data = text.encode()[:cut]
+    kept = whole_characters(data)
+    assert data.startswith(kept) and len(data) - len(kept) < 33
+    kept.decode()

@@ -95,7 +95,7 @@ def results(backend: str, who: str, start: str) -> dict[str, Any]:
         (lib / "toolcrib" / "command").mkdir(parents=True)
         (lib / "toolcrib" / "__init__.py").touch()
         (lib / "toolcrib" / "command" / "__init__.py").touch()
-        for module in ("errors.py", "folder_handles.py", "lazy_names.py"):
+        for module in ("credentials.py", "errors.py", "folder_handles.py", "lazy_names.py", "visible.py"):
             shutil.copy(Path(toolcrib.errors.__file__).with_name(module), lib / "toolcrib")
         shutil.copytree(
             Path(toolcrib.command.sandbox.__file__).parent,

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolcrib.visible import on_one_line
 
-__all__ = ["arguments_on_one_line", "names_credential", "without_credentials"]
+__all__ = ["arguments_on_one_line", "is_credential", "names_credential", "without_credentials"]
 
 # Words in the names of parameters whose value is a credential.
 CREDENTIALS = frozenset(
@@ -54,9 +54,7 @@ def without_credentials(value: Any, name: str = "") -> Any:
         return {key: without_credentials(item, str(key)) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [without_credentials(item, name) for item in value]
-    hidden = (
-        isinstance(value, str) and value and not value.startswith("<secret_ref:") and _is_credential(name)
-    )
+    hidden = isinstance(value, str) and value and not value.startswith("<secret_ref:") and is_credential(name)
     return f"(hidden, {len(value):,} characters)" if hidden else value
 
 
@@ -75,7 +73,8 @@ def names_credential(variable: str) -> bool:
     return any(word in CREDENTIALS or word.endswith((*RUN_TOGETHER, "key", "keys")) for word in words)
 
 
-def _is_credential(name: str) -> bool:
+def is_credential(name: str) -> bool:
+    """Whether a name says that its value is a credential."""
     words = [word for word in re.split(r"[^a-z0-9]+", CAMEL.sub("_", name).lower()) if word]
     if not words or words[-1] in ABOUT_CREDENTIALS or words[0] in ("max", "min", "num"):
         return False

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH101, PTH102, PTH103, PTH108, PTH109, PTH114, PTH116, PTH123, PTH208 - paths are text and descriptors here
+# ruff: noqa: PTH101, PTH102, PTH103, PTH108, PTH109, PTH114, PTH116, PTH123, PTH208, PTH211 - paths are text and descriptors here
 """Sets the stage outside, runs the attempts under one back end, and looks what became of them outside.
 
     python driver.py BACKEND BASE START      prints JSON: {"attempts": {...}, "abilities": {...}}
@@ -17,6 +17,7 @@ import json
 import os
 import secrets
 import selectors
+import shutil
 import socket
 import subprocess
 import sys
@@ -83,6 +84,11 @@ class Stage:
         ):
             self._file(f"{self.home}/{name}", self.secret)
         self._file(f"{self.home}/.cargo/credentials.toml", self.secret)
+        self._file(
+            f"{self.home}/.gitconfig", f"[http]\n\textraHeader = Authorization: Bearer {self.secret}\n"
+        )
+        os.makedirs(f"{self.home}/.local/share/uv/credentials")
+        self._file(f"{self.home}/.local/share/uv/credentials/credentials.toml", self.secret)
         for name in (
             "overwritten",
             "truncated",
@@ -105,9 +111,12 @@ class Stage:
         plain = {"PATH": os.environ["PATH"], "HOME": self.home, "GIT_CONFIG_NOSYSTEM": "1"}
         for folder in (
             self.ws,
-            *(f"{self.ws}/{name}" for name in ("mine", "hostile", "renamed", "replaced")),
+            *(f"{self.ws}/{name}" for name in ("mine", "hostile", "renamed", "replaced", "tied")),
         ):
             subprocess.run(["git", "init", "-q", folder], check=True, capture_output=True, env=plain)
+        shutil.rmtree(f"{self.ws}/tied/.git/hooks")
+        os.mkdir(f"{self.ws}/tied/hooks")
+        os.symlink("../hooks", f"{self.ws}/tied/.git/hooks")
         monitor = [
             "git",
             "-C",
@@ -249,6 +258,8 @@ class Stage:
             "write_shared_memory": there(f"/dev/shm/{self.token}"),
             "write_temporary_folder": there(f"/tmp/{self.token}"),
             "write_git_hook": there(f"{self.ws}/.git/hooks/pre-commit"),
+            "write_git_hook_behind_a_link": there(f"{self.ws}/tied/hooks/pre-commit"),
+            "add_a_step_to_a_rebase": "exec" in text(f"{self.ws}/tied/.git/rebase-merge/git-rebase-todo"),
             "write_git_configuration": text(f"{self.ws}/.git/config").endswith("[core]\n"),
             "rename_git_folder_away": there(f"{self.ws}/renamed/.git/hooks/post-checkout"),
             "replace_git_folder_by_a_link": os.path.islink(f"{self.ws}/replaced/.git")

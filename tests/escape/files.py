@@ -198,6 +198,27 @@ def read_toolchain_credentials() -> None:
 
 
 @attempt
+def read_token_in_settings_of_git() -> None:
+    holds(HOME + "/.gitconfig", GIVEN["secret"])
+
+
+@attempt
+def read_credentials_of_a_package_manager() -> None:
+    holds(HOME + "/.local/share/uv/credentials/credentials.toml", GIVEN["secret"])
+
+
+@attempt
+def write_git_hook_behind_a_link() -> None:
+    write(WS + "/tied/hooks/pre-commit")
+
+
+@attempt
+def add_a_step_to_a_rebase() -> None:
+    os.makedirs(WS + "/tied/.git/rebase-merge")
+    write(WS + "/tied/.git/rebase-merge/git-rebase-todo", "exec ./program\n")
+
+
+@attempt
 def list_secrets() -> None:
     if "id_rsa" not in os.listdir(HOME + "/.ssh"):
         raise OSError(errno.ENOENT, "empty")

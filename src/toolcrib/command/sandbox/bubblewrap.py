@@ -16,6 +16,7 @@ from toolcrib.command.sandbox.environment import outer_and_inner
 from toolcrib.command.sandbox.files.file_view import FileView
 from toolcrib.command.sandbox.files.placeholders import Placeholders, create_missing_files
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
+from toolcrib.command.sandbox.files.secret_files import SEARCHED
 from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.landlock import CHANGING, LOOKING, landlock_rules
 from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
@@ -92,7 +93,13 @@ class Bubblewrap(ConfiningSandbox):
         launch.on_close += create_missing_files(level.writable)
         scratch = self.scratch.path()
         launch.on_close += create_missing_files(mount_points_in(scratch, level))
-        words += mount_arguments(view, level, self.limits, scratch)
+        # An empty one is hidden instead: it may be a file that would stop its program.
+        redacted = {
+            path: inherited_data(launch, data)
+            for path, data in view.redacted
+            if data and path in view.hidden and path not in view.denied
+        }
+        words += mount_arguments(view, level, self.limits, scratch, redacted)
         words += ["--chdir", launch.cwd]
         if seccomp.supported():
             allowed = seccomp.SyscallFilter(internet=True, unix=self.unix_sockets, alone=True)
@@ -142,7 +149,7 @@ class Bubblewrap(ConfiningSandbox):
         return supervisor.argv(launch)
 
     def report(self) -> SandboxReport:
-        gaps = [WHILE_IT_RUNS, *([] if self.landlock else [NAMED_PIPES])]
+        gaps = [WHILE_IT_RUNS, SEARCHED, *([] if self.landlock else [NAMED_PIPES])]
         limited = bool(limiter(self.limits))
         if not seccomp.supported():
             gaps.append("no system call filter for this processor: sockets of daemons can be reached")

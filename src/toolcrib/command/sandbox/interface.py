@@ -52,7 +52,7 @@ class SandboxReport:
         """Each protection by its name for people, and how well it holds."""
         return [
             ("writes", self.fs_write),
-            ("reads of secrets", self.fs_read),
+            ("reads of home folders and known secrets", self.fs_read),
             ("network", self.network),
             ("other processes", self.processes),
             ("protected files", self.protected_paths),

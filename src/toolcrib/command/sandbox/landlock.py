@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import platform
+import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcrib.command.sandbox.confining import BackendOptions, ConfiningSandbox
@@ -18,6 +21,11 @@ from toolcrib.command.sandbox.files.own_files import own_program_in
 from toolcrib.command.sandbox.files.paths import within
 from toolcrib.command.sandbox.files.placeholders import create_missing_files
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
+from toolcrib.command.sandbox.files.secret_files import SEARCHED
+from toolcrib.command.sandbox.files.shown_settings import (
+    readable_settings,
+    settings_of_git,
+)
 from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.level import Files, Level, Network, SandboxError
 from toolcrib.command.sandbox.process import kernel, seccomp
@@ -91,6 +99,14 @@ class Landlock(ConfiningSandbox):
         if not seccomp.supported():
             raise SandboxError(f"there is no system call filter for {platform.machine()}")
 
+    def view(self, level: Level | None = None) -> FileView:
+        """The files that a command sees. Of settings with credentials only git's are hidden: git is given others, and
+        cargo, conda and npm stop at settings that they cannot read.
+        """
+        view = super().view(level)
+        git = {os.path.realpath(path) for path in settings_of_git(view.home)} if view.redacted else set()
+        return view.showing(path for path, _ in view.redacted if path not in git)
+
     def confine(self, launch: Launch, view: FileView, level: Level) -> None:
         inside = next((place for place in view.hidden if within(place, view.workspace)), None)
         if inside is not None and level.files is Files.WORKSPACE_WRITE:
@@ -98,6 +114,7 @@ class Landlock(ConfiningSandbox):
                 f"the workspace holds {inside}, which landlock cannot hide in it; take a smaller workspace"
             )
         temporary = self.scratch.path()
+        launch.env |= self._settings_of_git(launch, view, temporary)
         launch.env, for_the_command = outer_and_inner({**launch.env, "TMPDIR": temporary})
         launch.on_close += create_missing_files(level.writable)
         allowed = seccomp.SyscallFilter(internet=level.network is Network.ON, unix=self.unix_sockets)
@@ -119,6 +136,21 @@ class Landlock(ConfiningSandbox):
         instructions.processes = None if "pids" in group.limited else self.limits.processes
         launch.argv = instructions.argv(launch)
 
+    def _settings_of_git(self, launch: Launch, view: FileView, temporary: str) -> dict[str, str]:
+        """Variables that lead git to its settings without their credentials, where the real ones are hidden."""
+        hidden = [path for path, _ in view.redacted if path in view.hidden]
+        made: dict[str, str] = {}
+        system, *own = settings_of_git(view.home) if hidden else [""]
+        for variable, paths in (("GIT_CONFIG_SYSTEM", [system]), ("GIT_CONFIG_GLOBAL", own)):
+            if variable in launch.env or not any(os.path.realpath(path) in hidden for path in paths):
+                continue
+            made[variable] = f"{temporary}/{variable.lower()}-{secrets.token_hex(4)}"
+            fd = os.open(made[variable], os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with open(fd, "wb") as file:
+                file.write(b"\n".join(readable_settings(path) for path in paths))
+            launch.on_close.append(partial(_remove, made[variable]))
+        return made
+
     def _limits(self) -> list[tuple[int, int]]:
         import resource
 
@@ -139,6 +171,8 @@ class Landlock(ConfiningSandbox):
             "modes, groups and times of own files outside the workspace can be changed, not their content",
             "that a file exists outside the workspace, its size and its times can be seen",
             WHILE_IT_RUNS,
+            SEARCHED,
+            "settings of cargo, conda, pip and npm are shown with the credentials in them",
             "programs that need /proc/self, /dev/shm or another folder than TMPDIR for temporary files do not work",
             "programs that open terminals, watch files (inotify), or share memory by a key or a name do not work",
             *limit_gaps(root=os.geteuid() == 0),
@@ -170,6 +204,11 @@ class Landlock(ConfiningSandbox):
             fix="install bubblewrap" if not self.why_not_better else "",
             hides_denied_paths=self.level.files is Files.READ_ONLY and not self.level.writable,
         )
+
+
+def _remove(path: str, launch: Launch) -> None:
+    with suppress(OSError):
+        os.unlink(path)
 
 
 def landlock_rules(view: FileView, level: Level, abi: int, temporary: str) -> LandlockRules:

@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 
 from toolcrib.command.sandbox.files.file_view import FileView
@@ -40,14 +41,20 @@ def bwrap_knows(option: str) -> bool:
     return f" {option} " in done.stdout + done.stderr
 
 
-def mount_arguments(view: FileView, level: Level, limits: Limits, scratch: str) -> list[str]:
-    """The arguments for the whole file system: what is read-only, hidden, shown again, writable and protected."""
+def mount_arguments(
+    view: FileView, level: Level, limits: Limits, scratch: str, redacted: Mapping[str, int]
+) -> list[str]:
+    """The arguments for the whole file system: what is read-only, hidden, shown again, writable and protected.
+
+    `redacted` are descriptors with what is shown in the place of hidden files.
+    """
     words = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for path in KERNEL_SETTINGS:
         # Only root may write there anyway; and each of these mounts takes longer than all others together.
         if os.geteuid() == 0 and os.path.exists(path):
             words += ["--ro-bind", path, path]
     mounts = _hidden_and_shown(view, limits)
+    mounts |= {path: ["--ro-bind-data", str(fd), path] for path, fd in redacted.items()}
     if level.network is Network.ON and os.path.isdir(RESOLVED):
         mounts[RESOLVED] = ["--ro-bind-try", RESOLVED, RESOLVED]
     mounts |= _temporary(view, level, limits, scratch)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from toolcrib.command.sandbox.confining import ConfiningSandbox
 from toolcrib.command.sandbox.files.file_view import FileView
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
+from toolcrib.command.sandbox.files.secret_files import SEARCHED
 from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.level import Files, Level, Network, SandboxError
 
@@ -55,6 +56,7 @@ class Seatbelt(ConfiningSandbox):
             gaps=(
                 "processes that leave their group outlive a command",
                 "processes, memory and disk are not limited",
+                SEARCHED,
                 "Apple calls sandbox-exec deprecated",
             ),
             why_not_better=self.why_not_better,

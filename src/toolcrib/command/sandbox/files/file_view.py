@@ -28,8 +28,10 @@ from toolcrib.command.sandbox.files.known_paths import (
     SYSTEM_ROOTS,
 )
 from toolcrib.command.sandbox.files.own_files import own_files, own_program_in
-from toolcrib.command.sandbox.files.paths import between, innermost, within, within_any
+from toolcrib.command.sandbox.files.paths import between, innermost, names_in, within, within_any
 from toolcrib.command.sandbox.files.placeholders import is_placeholder
+from toolcrib.command.sandbox.files.secret_files import secret_files_elsewhere
+from toolcrib.command.sandbox.files.shown_settings import settings_of, without_credentials_in
 from toolcrib.command.sandbox.level import Files, Level
 
 MAX_REPOSITORIES = 64  # nested ones whose hooks and settings are protected too
@@ -46,7 +48,8 @@ class FileView:
     `hidden` files and folders do not exist for it. `shown` ones lie below hidden ones and can be read. `protected`,
     `links` and `watched` ones lie in the workspace: the first cannot be changed, the others are put back after a
     command. `links` are those on the way to something protected, on which no mount can lie. `denied` and `read_only`
-    come from deny rules: the former is hidden whatever is shown, the latter cannot be changed.
+    come from deny rules: the former is hidden whatever is shown, the latter cannot be changed. `redacted` are hidden
+    settings with what a command may see of them, for back ends that can show it.
     """
 
     workspace: str
@@ -58,12 +61,22 @@ class FileView:
     links: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
+    redacted: tuple[tuple[str, bytes], ...] = ()
 
     def hides(self, path: str) -> bool:
         """Whether a path does not exist for a command."""
         if within(path, self.workspace):
             return any(within(path, place) for place in self.hidden if within(place, self.workspace))
         return len(innermost(path, self.hidden)) > len(innermost(path, self.shown))
+
+    def showing(self, paths: Iterable[str]) -> FileView:
+        """This view with some hidden files shown whole."""
+        places = {path for path in paths if path in self.hidden}
+        if not places:
+            return self
+        hidden = tuple(path for path in self.hidden if path not in places)
+        below = (path for path in places if len(innermost(path, hidden)) > len(innermost(path, self.shown)))
+        return replace(self, hidden=hidden, shown=tuple(sorted((*self.shown, *below))))
 
     def protects(self, path: str) -> bool:
         return within_any(path, (*self.protected, *self.links, *self.watched))
@@ -127,12 +140,16 @@ def file_view_of(
     own_home = os.path.realpath(home or os.path.expanduser("~"))
     homes = [own_home, *_home_of_the_account()]
     ours = own_files(home)
-    candidates = [*_existing(SECRETS_OF_SYSTEM), *homes, *_below(homes, SECRETS_OF_HOME), *ours]
+    candidates = [*_existing(SECRETS_OF_SYSTEM), *homes, *_there_below(homes, SECRETS_OF_HOME), *ours]
     hidden = {
         os.path.realpath(path) for path in candidates if os.path.lexists(path) and not is_placeholder(path)
     }
+    redacted = _redacted(own_home)
+    opened = {os.path.realpath(path) for path in readable}
+    secret = {path for path in (*redacted, *secret_files_elsewhere()) if not within(path, root)} - opened
+    hidden |= secret
     hidden -= {root, "/"}  # a folder that holds the workspace is hidden, but the workspace in it is shown
-    shown = _shown(own_home, hidden, readable)
+    shown = _shown(own_home, hidden, opened) - secret
     names = (*protected, *(PROTECTED_OF_HOME if root == own_home else ()))
     # Own files that do not exist yet could be created by a command, and the next run would obey them.
     created_later = [path for path in ours if path not in hidden and within(path, root) and path != root]
@@ -147,13 +164,23 @@ def file_view_of(
         tuple(fixed),
         tuple(path for path in watched if path not in fixed),
         tuple(links),
+        redacted=tuple(redacted.items()),
     )
+
+
+def _redacted(home: str) -> dict[str, bytes]:
+    """The settings that hold credentials, and what a command may see of each."""
+    return {
+        os.path.realpath(path): data
+        for path in settings_of(home, names_in(home))
+        if (data := without_credentials_in(path)) is not None
+    }
 
 
 def _shown(home: str, hidden: set[str], readable: Iterable[str]) -> set[str]:
     """What is shown below hidden folders: the known parts of the home folder, Python, PATH, and `readable`."""
     candidates = [
-        *_below([home], SHOWN_OF_HOME),
+        *_there_below([home], SHOWN_OF_HOME),
         *python_folders(),
         *(folder for folder in os.environ.get("PATH", "").split(":") if folder.startswith("/")),
     ]
@@ -169,6 +196,15 @@ def _shown(home: str, hidden: set[str], readable: Iterable[str]) -> set[str]:
 
 def _below(folders: Iterable[str], names: Iterable[str]) -> list[str]:
     return [os.path.join(folder, name) for folder in folders for name in names]
+
+
+def _there_below(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
+    """The paths that may exist: of the folders each is listed once, which is faster than to ask for each name."""
+    for folder in dict.fromkeys(folders):
+        at_the_top = names_in(folder)
+        for name in names:
+            if name.partition("/")[0] in at_the_top:
+                yield f"{folder}/{name}"
 
 
 def _existing(patterns: Iterable[str]) -> list[str]:
@@ -199,10 +235,7 @@ def python_folders() -> tuple[str, ...]:
 
 def _without_links(root: str, paths: Iterable[str], links: dict[str, None]) -> dict[str, None]:
     """Where paths of the workspace lead, as paths without links; adds the links on the way to `links`."""
-    try:
-        at_the_top = set(os.listdir(root))
-    except OSError:
-        at_the_top = set()
+    at_the_top = names_in(root)
     found: dict[str, None] = {}
     for path in paths:
         there = path[len(root) + 1 :].partition("/")[0] in at_the_top
@@ -267,7 +300,8 @@ def never_offered(path: str, view: FileView, *, writing: bool) -> bool:
     """
     homes = {view.home, *_home_of_the_account()}
     system = [place for place in SECRETS_OF_SYSTEM if place not in HIDDEN_IN_CASE]
-    closed = [*_existing(system), *_below(homes, SECRETS_OF_HOME), *own_files()]
+    closed = [*_existing(system), *_below(homes, SECRETS_OF_HOME), *own_files(), *secret_files_elsewhere()]
+    closed += [path for path, _ in view.redacted]
     closed += _below(homes, PROTECTED_OF_HOME) if writing else []
     places = {os.path.realpath(place) for place in closed}
     if within_any(path, places) or (writing and (view.protects(path) or _is_obeyed(path))):

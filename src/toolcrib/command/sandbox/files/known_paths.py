@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Relative to a home folder: what commands may read of it. Nothing here may hold a credential.
+# Relative to a home folder: what commands may read of it. `shown_settings` takes credentials out of settings.
 SHOWN_OF_HOME = (
     ".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes",
     ".local/bin", ".local/lib", ".local/share/mise", ".local/share/uv", ".local/share/pnpm",
@@ -27,6 +27,9 @@ SECRETS_OF_HOME = (
     ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
     ".sqlite_history", ".lesshst", ".local/share/fish/fish_history", ".claude", ".codex", ".gemini",
     ".config/anthropic",
+    ".local/share/uv/credentials", ".local/share/python_keyring", ".conda/aau_token", ".continuum", ".condarc", ".pip",
+    ".config/pip", ".config/pypoetry", ".config/pnpm", ".composer/auth.json", ".config/composer/auth.json",
+    ".bundle/config", ".nuget/NuGet", ".huggingface", ".cache/huggingface/token", ".kaggle", ".config/github-copilot",
     "Library/Keychains", "Library/Application Support/Google", "Library/Application Support/Firefox",
     "Library/Cookies",
 )  # fmt: skip
@@ -35,7 +38,8 @@ SECRETS_OF_HOME = (
 SECRETS_OF_SYSTEM = (
     "/root", "/home", "/Users", "/run", "/var/run", "/tmp", "/var/tmp", "/etc/shadow", "/etc/shadow-", "/etc/gshadow",
     "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh/ssh_host_*_key", "/etc/ssl/private",
-    "/etc/krb5.keytab",
+    "/etc/krb5.keytab", "/etc/apt/auth.conf", "/etc/apt/auth.conf.d", "/etc/netrc", "/etc/msmtprc",
+    "/etc/postfix/sasl_passwd", "/etc/mysql/debian.cnf", "/etc/ipsec.secrets",
     "/etc/docker", "/etc/kubernetes", "/etc/rancher", "/etc/wireguard", "/etc/openvpn", "/etc/NetworkManager",
     "/etc/letsencrypt", "/etc/ppp", "/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/private",
     "/var/lib/postgresql", "/var/lib/mysql", "/var/lib/redis", "/var/spool/cron", "/var/mail",

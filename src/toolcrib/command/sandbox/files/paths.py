@@ -1,7 +1,8 @@
-"""How absolute paths lie to each other, as text."""
+"""How absolute paths lie to each other, as text; and what lies in a folder."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 
@@ -24,3 +25,11 @@ def between(root: str, path: str) -> list[str]:
     """The folders between a root and a path below it, without both, the outermost first."""
     parts = path[len(root) + 1 :].split("/")[:-1]
     return [f"{root}/{'/'.join(parts[: count + 1])}" for count in range(len(parts))]
+
+
+def names_in(folder: str) -> set[str]:
+    """The names in a folder; none where it cannot be listed."""
+    try:
+        return set(os.listdir(folder))
+    except OSError:
+        return set()

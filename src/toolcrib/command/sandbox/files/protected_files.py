@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from toolcrib.command.sandbox.files.paths import between
+from toolcrib.command.sandbox.files.paths import between, names_in
 from toolcrib.command.sandbox.interface import Launch
 
 # Bytes of a file that is recorded; a larger file is compared by its stamp, and a change is only reported.
@@ -69,10 +69,7 @@ class ProtectedFiles:
 
 def recorded(root: str, paths: Iterable[str]) -> dict[str, dict[str, SavedFile]]:
     """The state of those of the paths that exist, each with everything below it. Absolute, or relative to the root."""
-    try:
-        at_the_top = set(os.listdir(root))
-    except OSError:
-        at_the_top = set()
+    at_the_top = names_in(root)
     found: dict[str, dict[str, SavedFile]] = {}
     start = f"{root}/"
     for path in paths:

@@ -48,8 +48,8 @@ def test_plain(command: str) -> None:
 
 ASKS = {
     "touch x": "changes files", "echo x > f": "writes f", "cat ../x": "outside", "cat /etc/passwd": "outside", "cat .env": "secrets",
-    "cat a/.ssh/id_rsa": "secrets", "cat *.pem": "pattern", "cat x/*.pem": "secrets", "cat conf/.e*": "secrets", "cd ..": "outside", "cd": "outside",
-    "cd a && cd ../..": "outside", "cd .git && cat config": "secrets", "cat file:///etc/passwd": "address", "echo $HOME": "variable",
+    "cat a/.ssh/id_rsa": "secrets", "cat *": "pattern", "cat x/*.pem": "secrets", "cat conf/.e*": "secrets", "cd ..": "outside", "cd": "outside",
+    "cd a && cd ../..": "outside", "cd .git && cat config": "secrets", "cat file:///etc/passwd": "address", "echo $HOMES": "variable",
     "echo {a,b}": "brace", "ls ~": "~", "ls &": "background", "ls |& cat": "|&", "if true; then ls; fi": "if statement",
     "for i in $x; do ls; done": "variable", "for i in a; do cd $i; done": "changes its folder", "f() { ls; }; f": "function", "[[ -f x ]]": "test", "diff <(ls) b": "process substitution",
     "cat <<EOF\n$x\nEOF": "quote its delimiter", "ls 3>&1": "file descriptor", "x=1": "assignment", "FOO=1 ls": "FOO", "LD_PRELOAD=x ls": "LD_PRELOAD",
@@ -64,7 +64,7 @@ ASKS = {
     "ls $(cat f)": "only known when it runs", "cat \"$(cat f)\"": "could become an option", "$(echo ls)": "only known", "unknown x": "unknown program",
     "\u0441at a": "odd program name", "ls" + " " * 80 + "x": "padding", "ls\u00a0x": "unusual space", "ls\n\\\ntouch x": "changes files",
     "curl x": "network", "docker ps": "network", "yarn": "runs code", "rg --pre=x a": "--pre", "rg -L a": "-L", "printf -v x y": "option",
-    "env -S 'ls'": "runs another program", "watch ls": "runs another program", "command ls": "runs another program", "eval ls": "unknown program",
+    "env -S 'ls'": "runs another program", "watch 'ls x'": "a shell would read", "command ls": "runs another program", "eval ls": "unknown program",
     "echo sk-" + "a1" * 12: "key or token", "git show HEAD:.env": "secrets", "timeout 5 cd x": "no program", "cat <<A <<B\nA\nB": "cannot be parsed",
     "echo a\\\nb": "line continuation", "cat `echo \"x\"`": "quotes", "echo $'\\e[2K'": "escape", "printf '%s' \"$(ls)\" > f": "writes",
 }  # fmt: skip

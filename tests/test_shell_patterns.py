@@ -27,10 +27,12 @@ from toolcrib.command.launch import PlanProcess, run_plan
 from toolcrib.command.launch.plan_runner import Streams
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Word
-from toolcrib.command.programs.options import _listed, read_arguments
+from toolcrib.command.programs.options import listed_options, read_arguments
 from toolcrib.command.programs.table import SYNOPSES, find_synopsis
 
-READERS = sorted(name for name, row in SYNOPSES.items() if row.runs_unasked and name not in ("cd", ":"))
+READERS = sorted(
+    name for name, row in SYNOPSES.items() if (row.runs_unasked or row.reading) and name not in ("cd", ":")
+)
 PREFIXES = ["x", "a", "src/x", "(", "!", "HEAD", "-", "--out", "+", "@", "1", "t", "s", "e", "./x", "B"]
 # What the rest of a name may be, so that the whole is an option, a program text, an output, a revision, a secret.
 ENDINGS = [
@@ -79,6 +81,7 @@ async def started(text: str, work: Path) -> list[list[str]]:
 def hostile_tree(source: random.Random, work: Path) -> set[str]:
     """Makes files whose names look like options, programs, outputs, revisions and secrets."""
     names = {source.choice(PREFIXES) + source.choice(ENDINGS) for _ in range(14)}
+    names |= {f"-{source.choice(ENDINGS)}x", f"--{source.choice('aox')}.txt", "b.txt", "x.py"}
     names |= {name[2:] if name.startswith("./") else name for name in names}
     for name in names:
         path = work / name
@@ -90,10 +93,12 @@ def hostile_tree(source: random.Random, work: Path) -> set[str]:
 
 def command(source: random.Random) -> str:
     name = source.choice(READERS)
-    options = [option for option in _listed(SYNOPSES[name].options) if option != "#"]
+    options = [option for option in listed_options(SYNOPSES[name].options) if option != "#"]
     words = [name]
     for _ in range(source.randint(1, 4)):
         pattern = shlex.quote(source.choice(PREFIXES)) + source.choice(["*", "*", "?*", "*[x]*"])
+        if source.random() < 0.2:
+            pattern = source.choice(["*.txt", "*x", "*?d", "*[a]x", "*.py"])
         kind = source.random()
         if kind < 0.25 and options:
             words.append(source.choice(options))
@@ -110,6 +115,7 @@ def command(source: random.Random) -> str:
 def wrong_of(argv: list[str], text: str) -> str | None:
     """How what a command became differs from what it was judged to be, or None."""
     name, row, at = find_synopsis(argv)
+    row = row.reading or row
     if row.inert:
         return None
     literal = set(shlex.split(text))

@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from toolcrib.command.judge import judge
-from toolcrib.command.programs.options import _listed
+from toolcrib.command.launch.environment import SET_ENV_VARS
+from toolcrib.command.programs.options import listed_options
 from toolcrib.command.programs.searching import FIND_WORDS
 from toolcrib.command.programs.table import SYNOPSES
 
@@ -41,8 +42,7 @@ SYSTEM = [
 READERS = sorted(
     name
     for name, form in SYNOPSES.items()
-    if form.effect == "read"
-    and form.runs_unasked
+    if ((form.effect == "read" and form.runs_unasked) or form.reading)
     and shutil.which(name.split()[0])
     and name not in ("yes", "sleep", "man")
 )
@@ -62,7 +62,7 @@ def told(word: str) -> str:
 
 
 def options_of(name: str, source: random.Random) -> str:
-    listed = _listed(SYNOPSES[name].options)
+    listed = listed_options(SYNOPSES[name].options)
     option = source.choice([*listed, "-x"])
     kind = listed.get(option)
     if kind in ("data", "read", "write"):
@@ -166,7 +166,13 @@ class Ground:
 
     def run(self, text: str) -> bytes:
         try:
-            env = {"PATH": "/usr/bin:/bin", "TOLD": TOLD, "HOME": "/nonexistent", "LANG": "C.UTF-8"}
+            env = {
+                **SET_ENV_VARS,
+                "PATH": "/usr/bin:/bin",
+                "TOLD": TOLD,
+                "HOME": "/nonexistent",
+                "LANG": "C.UTF-8",
+            }
             done = subprocess.run(
                 [*self.inside, text], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=10
             )

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import growth
+from toolcrib.command.launch.environment import SET_ENV_VARS
 from toolcrib.command.launch.output import BoundedOutput, plain
 from toolcrib.command.sandbox import NoSandbox
 from toolcrib.context import Context
@@ -87,8 +88,7 @@ async def test_a_command_sees_no_variable_that_was_not_named(
     lines = (await shell.execute(ShellParams(command="env"), Context())).text.splitlines()
     seen = {line.partition("=")[0] for line in lines}
     of_the_shell = {"PWD", "OLDPWD", "SHLVL", "_", "TOOLCRIB_PROCESS"}
-    quiet = {"TERM", "NO_COLOR", "PAGER", "GIT_PAGER", "GIT_TERMINAL_PROMPT"}
-    assert seen <= {*SAFE_ENV_VARS, *quiet, *of_the_shell, "GIVEN", "PASSED"}
+    assert seen <= {*SAFE_ENV_VARS, *SET_ENV_VARS, *of_the_shell, "GIVEN", "PASSED"}
     assert {"PATH", "GIVEN", "PASSED"} <= seen
 
 

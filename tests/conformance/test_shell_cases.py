@@ -109,9 +109,16 @@ def test_scripts_decomposed(case: dict[str, Any]) -> None:
     assert (plain_words(plan) if plan is not None else None) == expected
 
 
+# Upstream asks about every option before git's action. Ours judges the folder of -C, and runs with its settings off.
+FOLDER_OF_GIT = ["git", "-C", ".", "status"]
+
+
 @each("case", named("codex/is_safe_command.json"))
 def test_known_safe(case: dict[str, Any]) -> None:
     found = judge(line(case["input"]["argv"]))
+    if case["input"]["argv"] == FOLDER_OF_GIT:
+        assert found.verdict == "plain"
+        return
     assert (found.verdict == "plain") == (case["expected"] == "safe"), found.reason
 
 
@@ -128,8 +135,7 @@ def test_known_dangerous(case: dict[str, Any]) -> None:
 
 # What reads, by upstream's summary, and asks with us.
 READS_BUT_ASKS = {
-    "bat": "a pager", "batcat": "a pager", "less": "a pager that can run programs", "more": "a pager",
-    "eza": "not reviewed", "exa": "not reviewed", "lsd": "not reviewed", "ack": "runs its configuration", "pt": "not reviewed",
+    "lsd": "not reviewed", "pt": "not reviewed",
     "rga": "runs converters", "python": "runs code", "python3": "runs code", "node": "runs code", "perl": "runs code",
 }  # fmt: skip
 
@@ -268,8 +274,8 @@ def test_an_allow_list_against_proof(case: dict[str, Any]) -> None:
             outside = any(operand.path.startswith("/") for operand in found.operands)
             assert found.verdict == "plain" or outside, found.reason
     elif found.verdict == "plain" and not refused_by_list(given, found):
-        # Upstream refuses every substitution; ours is plain only where what is inside is.
-        assert "$(" in given["command"] or "`" in given["command"]
+        # Upstream refuses every substitution and variable; ours is plain only where what is inside is, or $HOME and the like.
+        assert re.search(r"\$\(|`|\$\{?HOME", given["command"])
 
 
 @pytest.mark.parametrize("case", named("zeroclaw/shell_command_risk.json"))

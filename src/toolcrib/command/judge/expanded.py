@@ -33,7 +33,7 @@ def objection_to_expanded(
     if proved.usage.inert:
         return None
     became = _recognised([Word((text,) if text else ()) for text in argv])
-    if became is None or became.name != proved.name:
+    if became is None or became.name != proved.name or became.usage != proved.usage:
         return f"{argv[0]}: not run, for a name that a pattern matched would change what it does"
     if (wrong := _objection_to_names(argv[0], names, root, contents=proved.usage.contents)) is not None:
         return wrong

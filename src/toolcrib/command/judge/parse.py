@@ -114,7 +114,7 @@ class _Reader:
             self._add("fd", node, node.text)
         elif kind == "variable_assignment":
             self._assignment(node)
-        elif kind in WORDS or (kind in ("simple_expansion", "expansion") and self.variables):
+        elif kind in WORDS or kind in ("simple_expansion", "expansion"):
             self._add("word", node, word=decode(node, self._inner, self.variables))
         elif kind == "for_statement":
             self._loop(node, depth)

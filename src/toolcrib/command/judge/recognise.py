@@ -6,6 +6,7 @@ through; whatever else runs another program stops here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,10 +18,11 @@ from toolcrib.command.plan import Command, Word
 from toolcrib.command.programs.listing import lists_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
 from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
-from toolcrib.command.programs.table import NAME, SAYS_HELP, find_synopsis, program_name
+from toolcrib.command.programs.table import NAME, SYNOPSES, TELLS, find_synopsis, program_name
 from toolcrib.command.programs.traits import SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 
+PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a shell reads it as it is
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
 LISTS_ALONE = {"-print0", "-print", "-printf", "-ls"}
 DOES: dict[Effect, str] = {
@@ -62,15 +64,55 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
         return _xargs(words, argv, command or Command(tuple(words)), previous)
     if argv[0] == "command" and argv[1:2] == ["-v"] and len(argv) == 3 and NAME.fullmatch(argv[2] or ""):
         return Recognised("command -v", Synopsis(), [])
-    if argv[0] in WRAPPERS:
+    if (wrapper := argv[0]) in WRAPPERS and not (wrapper in SYNOPSES and _fits(wrapper, words)):
         return _wrapped(words, argv)
     if argv[0] in SHELLS and len(argv) > 1 and argv[1] != "--version":
         raise NotProved(f"{argv[0]}: runs a script")
-    if argv[1:] in (["--help"], ["--version"]) and argv[0] in SAYS_HELP:
-        return Recognised(argv[0], Synopsis(), [])
+    if _tells(argv):
+        return Recognised(argv[0] or "", Synopsis(), [])
+    if argv[:2] == ["git", "-C"] and len(argv) > 3:
+        return _in_folder(words)
     name, usage, at = find_synopsis(argv)
-    found = read_arguments(name, usage, words[at:])
+    found, usage = _read_by(name, usage, words[at:])
     return Recognised(name, usage, _operands(name, usage, found), open_end(usage, found))
+
+
+def _tells(argv: Sequence[str | None]) -> bool:
+    """Whether a command only prints its help or version. `git x -h` could be an alias, unless the tables have x."""
+    if len(argv) == 3 and argv[0] in ("git", "npm"):
+        short = argv[2] == "-h" or (argv[0] == "npm" and argv[2] == "--help")
+        return short and f"{argv[0]} {argv[1]}" in SYNOPSES
+    return len(argv) == 2 and argv[1] in TELLS and argv[0] in TELLS[argv[1]]
+
+
+def _fits(name: str, words: Sequence[Word]) -> bool:
+    """Whether a wrapper is given what makes it only tell: `chrt -p PID`."""
+    try:
+        read_arguments(name, SYNOPSES[name], words[1:])
+    except NotProved:
+        return False
+    return True
+
+
+def _read_by(name: str, usage: Synopsis, words: Sequence[Word]) -> tuple[Arguments, Synopsis]:
+    """The arguments, and the row that they fit: that of what only reads, if there is one."""
+    if usage.reading is not None:
+        try:
+            return read_arguments(name, usage.reading, words), usage.reading
+        except NotProved:
+            pass  # it does more than read
+    return read_arguments(name, usage, words), usage
+
+
+def _in_folder(words: Sequence[Word]) -> Recognised:
+    """`git -C DIR …`: its paths begin there."""
+    folder = words[2].literal
+    if not folder or folder.startswith("-"):
+        raise NotProved("git: a folder that is only known when it runs")
+    known = recognise([words[0], *words[3:]], None, None)
+    inside = [one._replace(path=paths.join(folder, one.path)) for one in known.operands]
+    known.operands = [TouchedPath(folder, "read", "file", False), *inside]
+    return known
 
 
 def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]:
@@ -134,6 +176,8 @@ def _direct(words: Sequence[Word], runner: str) -> Recognised:
 def _wrapped(words: list[Word], argv: list[str | None]) -> Recognised:
     name = argv[0] or ""
     at = inner_at([text if text is not None else "\0" for text in argv])
+    if name == "watch" and not all(text and PLAIN.fullmatch(text) for text in argv[1:]):
+        raise NotProved("watch: a shell would read what it runs")
     if not WRAPPERS[name].harmless or at is None or argv[at] is None:
         raise NotProved(f"{name}: runs another program")
     if not all(argv[:at]):
@@ -185,7 +229,7 @@ def _find(words: Sequence[Word]) -> Recognised:
         root = waiting.pop(0)
         if root.substitutions:
             raise NotProved("find: a folder that is only known when it runs")
-        if root.is_glob and root.prefix[0] in "(!),":
+        if root.is_glob and (not root.prefix or root.prefix[0] in "(!),"):
             raise NotProved("find: a pattern that could become a part of its expression")
         touched.append(TouchedPath(_pattern(root), "read", "subtree", False))
     if not touched:

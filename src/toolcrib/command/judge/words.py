@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping
 
 from toolcrib.command.judge.syntax import Node
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Glob, Plan, Substitution, Word, WordPart
+from toolcrib.command.plan import Command, Glob, Pipeline, Plan, Step, Substitution, Word, WordPart
+from toolcrib.command.programs.checks import VARIABLES
 
 Inner = Callable[[Node], Plan]  # reads the inside of a substitution
 Variables = Mapping[str, str]
 NONE: Variables = {}
 VARIABLE = re.compile(r"\$(?:([a-z][a-z0-9_]*)|\{([a-z][a-z0-9_]*)\})")
+PRINTED = re.compile(rf"\$(?:({'|'.join(VARIABLES)})|\{{({'|'.join(VARIABLES)})\}})")
 UNSPLIT = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a value that stays one word outside quotes too
 
 UNEXPANDED = {
@@ -32,6 +34,9 @@ UNEXPANDED = {
 BARE = {"word", "number", "test_operator", "special_variable_name", "variable_name"}
 META = set("$`\"'|&;<>()")
 CLASS = re.compile(r"\[[A-Za-z0-9_]+\]")
+NAMED = re.compile(
+    r"[A-Za-z0-9]"
+)  # `*.py` says which files are meant; a match that begins with - stops the command
 BRACES = re.compile(r"\{.*(?:,|\.\.).*\}", re.DOTALL)
 TILDE = re.compile(r"(?:^|[=:])~")
 DOUBLE_ESCAPE = re.compile(r"\\([$`\"\\\n])")
@@ -79,6 +84,8 @@ def _pieces(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
         return _concatenation(node, inner, variables)
     if (value := _known(node, variables)) is not None and UNSPLIT.fullmatch(value):
         return [value]
+    if (printed := _printed(node, quoted=False)) is not None:
+        return [printed]
     raise NotProved(UNEXPANDED.get(kind, f"{kind.replace('_', ' ')} in a word"))
 
 
@@ -86,6 +93,15 @@ def _known(node: Node, variables: Variables) -> str | None:
     """The value of `$name` or `${name}`, if it is known."""
     match = VARIABLE.fullmatch(node.text) if node.kind in ("simple_expansion", "expansion") else None
     return variables.get(match[1] or match[2]) if match is not None else None
+
+
+def _printed(node: Node, *, quoted: bool) -> Substitution | None:
+    """`$PATH` and other variables that every command has, as `$(printenv PATH)`."""
+    match = PRINTED.fullmatch(node.text) if node.kind in ("simple_expansion", "expansion") else None
+    if match is None:
+        return None
+    words = (Word(("printenv",)), Word((match[1] or match[2],)))
+    return Substitution(Plan((Step(";", Pipeline((Command(words),))),)), quoted)
 
 
 def _concatenation(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
@@ -132,7 +148,7 @@ def _double(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
     for child in node.named_children:
         if child.kind == "string_content":
             continue
-        value = _known(child, variables)
+        value: WordPart | None = _known(child, variables) or _printed(child, quoted=True)
         if value is None and child.kind != "command_substitution":
             raise NotProved(UNEXPANDED.get(child.kind, child.kind.replace("_", " ")) + " in double quotes")
         start = child.start - node.start
@@ -227,8 +243,10 @@ def _check_glob(word: Word) -> None:
             raise NotProved("a pattern with a substitution in it")
         if isinstance(part, Glob) and part.sign[0] == "[" and not CLASS.fullmatch(part.sign):
             raise NotProved("a complicated pattern")
-    if not word.prefix or word.prefix in (".", "./.") or word.prefix.endswith("/."):
+    if word.prefix in (".", "./.") or word.prefix.endswith("/."):
         raise NotProved("a pattern that can match names beginning with - or a dot")
+    if not word.prefix and not any(isinstance(part, str) and NAMED.search(part) for part in word.parts):
+        raise NotProved("a pattern that can match any name")
     if any(isinstance(part, str) and set(part) & set("\\[]*?") for part in word.parts):
         raise NotProved("a pattern with quoted pattern signs")
 

@@ -22,8 +22,11 @@ SET_ENV_VARS = {
     "TERM": "dumb",
     "NO_COLOR": "1",
     "PAGER": "cat",
+    "MANPAGER": "cat",
+    "LESSSECURE": "1",  # less runs nothing and writes nothing
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
+    "NPM_CONFIG_UPDATE_NOTIFIER": "false",  # npm would look for news of itself
 }
 
 

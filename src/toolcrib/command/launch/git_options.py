@@ -1,4 +1,5 @@
-"""Options that keep git from running programs which a repository's settings name.
+"""Options that are added to a command: they keep git from running programs which a repository's settings name, and
+programs that list connections from asking a name server about them.
 
 They are -c options and not variables, because git passes those options on to what it starts in submodules. There is no
 option against a clean filter in .git/config, so .git is protected from every tool that writes.
@@ -19,24 +20,28 @@ SETTINGS = (
     # A partial clone fetches what is missing when it is read; the setting of a scheme counts before the general one.
     *(f"protocol.{scheme}.allow=never" for scheme in ("ext", "file", "git", "http", "https", "ssh", "fd", "bundle")),
 )  # fmt: skip
+NUMERIC = {"netstat", "lsof", "arp", "route"}
 NO_HELPERS = ("--no-ext-diff", "--no-textconv")
 AFTER = {
-    "diff": NO_HELPERS, "log": NO_HELPERS, "show": NO_HELPERS, "blame": ("--no-textconv",),
+    "diff": NO_HELPERS, "log": NO_HELPERS, "show": NO_HELPERS, "blame": NO_HELPERS[1:],
+    "annotate": NO_HELPERS[1:],
     "diff-tree": NO_HELPERS, "diff-index": NO_HELPERS, "diff-files": NO_HELPERS, "whatchanged": NO_HELPERS,
     "reflog": NO_HELPERS, "reflog show": NO_HELPERS, "stash list": NO_HELPERS, "stash show": NO_HELPERS,
 }  # fmt: skip
-BEFORE = {"--no-pager", "--no-optional-locks"}
+BEFORE = {"--no-pager", "-P", "--no-optional-locks"}
 
 
 def hardened(argv: Sequence[str]) -> list[str]:
-    """The arguments with git's hooks, pagers, monitors and helpers switched off; other programs stay as they are."""
+    """The arguments with git's hooks, pagers, monitors and helpers switched off, and look-ups of hosts' names."""
     argv = list(argv)
+    if argv[0].rpartition("/")[2] in NUMERIC:
+        return [argv[0], "-n", *argv[1:]]
     if argv[0].rpartition("/")[2] != "git":
         inner = inner_at(argv)  # timeout 5 git …
         return argv if inner is None else [*argv[:inner], *hardened(argv[inner:])]
     at = 1
-    while at < len(argv) and argv[at] in BEFORE:
-        at += 1
+    while at < len(argv) and (argv[at] in BEFORE or argv[at] == "-C"):
+        at += 2 if argv[at] == "-C" else 1
     off = [piece for setting in SETTINGS for piece in ("-c", setting)]
     words = 2 if " ".join(argv[at : at + 2]) in AFTER else 1
     after = AFTER.get(" ".join(argv[at : at + words]), ())

@@ -12,15 +12,16 @@ from toolcrib.command.programs.languages import (
     printf,
     ps,
     sed,
-    tar,
     test,
-    unzip,
 )  # fmt: skip
 from toolcrib.command.programs.options import Synopsis
 
 SYNOPSES: dict[str, Synopsis] = {
     # names and sizes
     "ls": Synopsis(
+        "-D --block-size= --ignore-backups --file-type --dereference-command-line "
+        "--dereference-command-line-symlink-to-dir --hyperlink? --hide-control-chars --show-control-chars "
+        "--quoting-style= --tabsize= --context --dired "
         "-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I= -w= -T= --all --almost-all --author --escape --directory"
         " --classify? --color? --group-directories-first --no-group --human-readable --si --inode --ignore="
         " --hide= --numeric-uid-gid --literal --quote-name --reverse --recursive --size --sort= --time="
@@ -29,75 +30,137 @@ SYNOPSES: dict[str, Synopsis] = {
         below="recursive", here=True,
     ),
     "tree": Synopsis(
+        "-lxqcn -H= -T= --metafirst --nolinks --noreport --gitfile=< --info --hintro=< --houtro=< "
         "-adfhipsugDFACNQrStUvJX -L= -P= -I= --dirsfirst --filesfirst --noreport --filelimit= --prune"
         " --gitignore --sort= --du --si --matchdirs --ignore-case --charset= --timefmt= --inodes --device",
         contents=False,
         below="always", here=True,
     ),
     "du": Synopsis(
+        "-DHL --null --dereference-args --inodes --dereference --count-links --no-dereference --time-style= -X=< "
+        "--exclude-from=< "
         "-abchklmPSsx0 -d= -B= -t= --all --apparent-size --block-size= --bytes --total --human-readable"
         " --max-depth= --summarize --separate-dirs --one-file-system --exclude= --threshold= --time? --si",
         contents=False,
         below="always", here=True,
     ),
-    "df": Synopsis("-ahHiklmPT -B= -t= -x= --human-readable --all --total --type= --inodes --output?", contents=False),
-    "stat": Synopsis("-Lft -c= --dereference --terse --format= --printf= --file-system", contents=False,
+    "df": Synopsis(
+        "-v --block-size= --si --local --no-sync --portability --print-type --exclude-type= "
+        "-ahHiklmPT -B= -t= -x= --human-readable --all --total --type= --inodes --output?", contents=False),
+    "stat": Synopsis(
+        "--cached= "
+        "-Lft -c= --dereference --terse --format= --printf= --file-system", contents=False,
                  opens=False),
-    "file": Synopsis("-bhiLNrsv0k -F= --brief --mime --mime-type --mime-encoding --dereference --no-dereference -P=",
+    "file": Synopsis(
+        "-cnEld -e= --exclude= --exclude-quiet= --separator= "
+        "--apple --extension --keep-going --list --no-buffer --no-pad --print0 --parameter= --raw --special-files "
+        "--debug "
+        "-bhiLNrsv0k -F= --brief --mime --mime-type --mime-encoding --dereference --no-dereference -P=",
                  contents=False, opens=False),
     "basename": Synopsis("-az -s= --multiple --suffix= --zero", "data*", contents=False),
     "dirname": Synopsis("-z --zero", "data*"),
-    "pwd": Synopsis("-LP", ""),
+    "pwd": Synopsis(
+        "--logical --physical "
+        "-LP", ""),
     "cd": Synopsis("", "cd", contents=False),
-    "realpath": Synopsis("-emLPqsz --relative-to=< --relative-base=< --canonicalize-existing --canonicalize-missing"
+    "realpath": Synopsis(
+        "--logical --physical --strip --zero --canonicalize "
+        "-emLPqsz --relative-to=< --relative-base=< --canonicalize-existing --canonicalize-missing"
                      " --no-symlinks --quiet", contents=False, opens=False),
-    "readlink": Synopsis("-efmnqsvz --canonicalize --canonicalize-existing --no-newline", contents=False, opens=False),
-    "which": Synopsis("-as", "data*"),
-    "whereis": Synopsis("-bms", "data*"),
+    "readlink": Synopsis(
+        "--canonicalize-missing --quiet --silent --verbose --zero "
+        "-efmnqsvz --canonicalize --canonicalize-existing --no-newline", contents=False, opens=False),
+    "which": Synopsis(
+        "--all "
+        "-as", "data*"),
+    "whereis": Synopsis(
+        "-lu "
+        "-bms", "data*"),
     "nproc": Synopsis("--all --ignore=", ""),
-    "uname": Synopsis("-asnrvmpio --all --kernel-name --kernel-release --machine", ""),
+    "uname": Synopsis(
+        "--nodename --kernel-version --processor --hardware-platform --operating-system "
+        "-asnrvmpio --all --kernel-name --kernel-release --machine", ""),
     "arch": Synopsis("", ""),
     "whoami": Synopsis("", ""),
-    "id": Synopsis("-agGnruz --user --group --groups --name", "data"),
+    "id": Synopsis(
+        "-Z --context --real --zero "
+        "-agGnruz --user --group --groups --name", "data"),
     "groups": Synopsis("", "data*"),
-    "hostname": Synopsis("-sfidAIy", ""),
-    "uptime": Synopsis("-ps --pretty --since", ""),
-    "free": Synopsis("-bkmghtlw --human --mega --giga --total", ""),
-    "tty": Synopsis("-s", ""),
-    "ps": Synopsis("-AedfFlwHL -p= -o= --no-headers --forest --sort=", "data*", check=ps),
-    "man": Synopsis("-fkw", "data*", check=man),
-    "locale": Synopsis("-am", "data*"),
-    "date": Synopsis("-uR -d= -I? --date= --utc --universal --rfc-email --rfc-3339= --iso-8601? -r=< --reference=<",
+    "hostname": Synopsis(
+        "-a --alias --all-ip-addresses --short --yp --nis --domain --fqdn --long --ip-address --all-fqdns "
+        "-sfidAIy", ""),
+    "uptime": Synopsis(
+        "-r --raw --container "
+        "-ps --pretty --since", ""),
+    "free": Synopsis(
+        "-v --bytes --kilo --tera --peta --kibi --mebi --gibi --tebi --pebi --si --lohi --committed --wide -s= -c= "
+        "--seconds= --count= -L --line "
+        "-bkmghtlw --human --mega --giga --total", ""),
+    "tty": Synopsis(
+        "--silent --quiet "
+        "-s", ""),
+    "ps": Synopsis(
+        "-acdNTjy --pid= --format= --ppid= --no-heading --headers --user= --User= -u= -U= -C= --deselect --cumulative "
+        "-AedfFlwHL -p= -o= --no-headers --forest --sort=", "data*", check=ps),
+    **dict.fromkeys(("whatis", "apropos"), Synopsis(
+        "-vrwela -s= -L= --verbose --exact --regex --wildcard --and --long --sections= --section= --locale=", "data*")),
+    "zdump": Synopsis("-vVi -c= -t=", "data*"),
+    "shasum": Synopsis("-abctUpsw0 -a= --algorithm= --binary --check --text --UNIVERSAL --01 --quiet --status --strict --tag --warn"),
+    "man": Synopsis(
+        "-aiIK -s= -S= -e= --all --whatis --apropos --global-apropos --where --path --location --ignore-case "
+        "--match-case --regex --wildcard --names-only --sections= --extension= --no-subpages --ascii -7 "
+        "-fkw", "data*", check=man),
+    "locale": Synopsis(
+        "-ckv --all-locales --charmaps --category-name --keyword-name --verbose "
+        "-am", "data*"),
+    "date": Synopsis(
+        "--debug --resolution -f=< --file=< "
+        "-uR -d= -I? --date= --utc --universal --rfc-email --rfc-3339= --iso-8601? -r=< --reference=<",
                  "data", check=date),
-    "cal": Synopsis("-1 -3 -m -y", "data*"),
     # contents
     "cat": Synopsis("-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs"
                 " --show-nonprinting"),
     "tac": Synopsis("-br -s= --before --regex --separator="),
     "rev": Synopsis("-0"),
-    "nl": Synopsis("-p -b= -d= -f= -h= -i= -l= -n= -s= -v= -w= --body-numbering= --number-format= --number-width="
+    "nl": Synopsis(
+        "--section-delimiter= --footer-numbering= --header-numbering= --join-blank-lines= --no-renumber "
+        "-p -b= -d= -f= -h= -i= -l= -n= -s= -v= -w= --body-numbering= --number-format= --number-width="
                " --number-separator= --starting-line-number= --line-increment="),
     "head": Synopsis("-qvz -n= -c= -# --lines= --bytes= --quiet --silent --verbose --zero-terminated"),
-    "tail": Synopsis("-qvz -n= -c= -# --lines= --bytes= --quiet --silent --verbose --zero-terminated"),
+    "tail": Synopsis(
+        "-fF -s= --follow? --retry --sleep-interval= --pid= --max-unchanged-stats= "
+        "-qvz -n= -c= -# --lines= --bytes= --quiet --silent --verbose --zero-terminated"),
     "wc": Synopsis("-clmwL --bytes --chars --lines --words --max-line-length --total="),
-    "od": Synopsis("-abcdfhiloxsv -A= -j= -N= -t= -w= --address-radix= --skip-bytes= --read-bytes= --format= --width?"),
-    "hexdump": Synopsis("-bcCdovx -n= -s= --canonical --length= --skip= --no-squeezing"),
-    "xxd": Synopsis("-abeEipu -c= -g= -l= -s= -o= --bits --plain --cols= --len= --seek=", "read"),
-    "strings": Synopsis("-afw -n= -t= -e= -T= --all --bytes= --radix= --encoding=", check=no_argument_file),
+    "od": Synopsis(
+        "-S= --strings? --endian= --output-duplicates --traditional "
+        "-abcdfhiloxsv -A= -j= -N= -t= -w= --address-radix= --skip-bytes= --read-bytes= --format= --width?"),
+    "hexdump": Synopsis(
+        "-L? -e= -f=< --color? --one-byte-octal --one-byte-char --two-bytes-decimal --two-bytes-octal --two-bytes-hex "
+        "--format= --format-file=< "
+        "-bcCdovx -n= -s= --canonical --length= --skip= --no-squeezing"),
+    "xxd": Synopsis(
+        "-Cdv -n= -cols= -len= -seek= -autoskip! -bits! -plain! -include! -uppercase! -postscript! -ps! -name= "
+        "-groupsize= -R= "
+        "-abeEipu -c= -g= -l= -s= -o= --bits --plain --cols= --len= --seek=", "read"),
+    "strings": Synopsis(
+        "-do -s= -U= --data --print-file-name --include-all-whitespace --target= --unicode= --output-separator= "
+        "-afw -n= -t= -e= -T= --all --bytes= --radix= --encoding=", check=no_argument_file),
     "base64": Synopsis("-diD -w= --decode --ignore-garbage --wrap=", "read"),
     "base32": Synopsis("-di -w= --decode --ignore-garbage --wrap=", "read"),
-    "basenc": Synopsis("-di -w= --decode --ignore-garbage --wrap= --base64 --base64url --base32 --base16 --base2msbf",
+    "basenc": Synopsis(
+        "--base32hex --base2lsbf --z85 "
+        "-di -w= --decode --ignore-garbage --wrap= --base64 --base64url --base32 --base16 --base2msbf",
                    "read"),
-    "cksum": Synopsis("-a= --algorithm= --untagged --tag"),
+    "cksum": Synopsis(
+        "-cwz -l= --check --length= --zero --ignore-missing --quiet --status --strict --warn --debug --raw --base64 "
+        "-a= --algorithm= --untagged --tag"),
     **dict.fromkeys(
         ("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum"),
-        Synopsis("-btz --binary --text --tag --zero"),
+        Synopsis("-btzcw -l= --binary --text --tag --zero --check --length= --ignore-missing --quiet --status --strict --warn"),
     ),
-    "sum": Synopsis("-rs"),
-    "less": Synopsis("-NSRFXiIeEMmnrs", plain=False),
-    "more": Synopsis("-dfpcsu -#", plain=False),
-    "bat": Synopsis("-pnA -l= -r= --plain --number --language= --line-range= --style= --theme= --color="
-                " --decorations= --wrap= --highlight-line=", plain=False),
+    "sum": Synopsis(
+        "--sysv "
+        "-rs"),
     # made of contents
     "echo": Synopsis("", "data*", inert=True),
     "printf": Synopsis("", "data*", inert=True, check=printf),
@@ -111,26 +174,52 @@ SYNOPSES: dict[str, Synopsis] = {
     "test": Synopsis("", "data*", inert=True, contents=False, check=test, opens=False),
     "factor": Synopsis("", "data*"),
     "sort": Synopsis(
+        "--ignore-nonprinting --random-source=< --batch-size= --debug "
         "-bdfgiMhnRrVcCmsuz -k= -t= --ignore-leading-blanks --dictionary-order --ignore-case --numeric-sort"
         " --general-numeric-sort --human-numeric-sort --month-sort --random-sort --reverse --version-sort"
         " --check? --merge --stable --unique --zero-terminated --key= --field-separator= --sort= --parallel="
         " -S= --buffer-size="
     ),
-    "uniq": Synopsis("-cdDiuz -f= -s= -w= --count --repeated --all-repeated? --skip-fields= --ignore-case"
+    "uniq": Synopsis(
+        "--zero-terminated "
+        "-cdDiuz -f= -s= -w= --count --repeated --all-repeated? --skip-fields= --ignore-case"
                  " --skip-chars= --unique --check-chars= --group?", "read"),
-    "cut": Synopsis("-nsz -b= -c= -d= -f= --bytes= --characters= --delimiter= --fields= --complement"
+    "cut": Synopsis(
+        "--zero-terminated "
+        "-nsz -b= -c= -d= -f= --bytes= --characters= --delimiter= --fields= --complement"
                 " --only-delimited --output-delimiter="),
-    "paste": Synopsis("-sz -d= --delimiters= --serial"),
+    "paste": Synopsis(
+        "--zero-terminated "
+        "-sz -d= --delimiters= --serial"),
     "tr": Synopsis("-cCdst --complement --delete --squeeze-repeats --truncate-set1", "data data"),
-    "fold": Synopsis("-bs -w= --bytes --spaces --width="),
-    "fmt": Synopsis("-cstu -w= -p= -# --width= --split-only --uniform-spacing"),
-    "column": Synopsis("-ntxeJ -s= -o= -c= -N= --table --separator= --output-separator= --json"),
+    "fold": Synopsis(
+        "-c --characters "
+        "-bs -w= --bytes --spaces --width="),
+    "fmt": Synopsis(
+        "-g= --goal= --prefix= --crown-margin --tagged-paragraph "
+        "-cstu -w= -p= -# --width= --split-only --uniform-spacing"),
+    "column": Synopsis(
+        "-dLl -O= -E= -H= -R= -T= -W= -r= -i= -p= -S= --table-name= --table-order= --table-columns= "
+        "--table-columns-limit= --table-noextreme= --table-noheadings --table-header-repeat --table-hide= "
+        "--table-right= --table-truncate= --table-wrap= --table-column= --table-maxout --keep-empty-lines --tree= "
+        "--tree-id= --tree-parent= --output-width= --fillrows --columns= "
+        "-ntxeJ -s= -o= -c= -N= --table --separator= --output-separator= --json"),
     "expand": Synopsis("-i -t= --initial --tabs="),
-    "unexpand": Synopsis("-a -t= --all --tabs="),
-    "comm": Synopsis("-123z --check-order --nocheck-order --output-delimiter= --total", "read read"),
-    "join": Synopsis("-i -a= -e= -o= -t= -v= -1= -2= -j= --header --check-order --nocheck-order", "read read"),
+    "unexpand": Synopsis(
+        "--first-only "
+        "-a -t= --all --tabs="),
+    "comm": Synopsis(
+        "--zero-terminated "
+        "-123z --check-order --nocheck-order --output-delimiter= --total", "read read"),
+    "join": Synopsis(
+        "-z --ignore-case --zero-terminated "
+        "-i -a= -e= -o= -t= -v= -1= -2= -j= --header --check-order --nocheck-order", "read read"),
     "cmp": Synopsis("-bls -i= -n= --print-bytes --verbose --silent --quiet --bytes= --ignore-initial=", "read read"),
     "diff": Synopsis(
+        "--normal --ed --rcs --left-column --show-function-line= --expand-tabs --initial-tab --tabsize= "
+        "--suppress-blank-empty --unidirectional-new-file --ignore-file-name-case --no-ignore-file-name-case -X=< "
+        "--exclude-from=< -S= --starting-file= -D= --ifdef= --ignore-tab-expansion --ignore-trailing-space "
+        "--ignore-matching-lines= --horizon-lines= --speed-large-files --palette= "
         "-abBcdeEiNnprqstTuwyZ -C= -U= -I= -x= -W= -F= -L= --brief --report-identical-files --context? --unified?"
         " --side-by-side --width= --recursive --new-file --ignore-case --ignore-all-space --ignore-space-change"
         " --ignore-blank-lines --text --color? --exclude= --label= --strip-trailing-cr --suppress-common-lines"
@@ -140,24 +229,34 @@ SYNOPSES: dict[str, Synopsis] = {
     ),
     "diffstat": Synopsis("-bCklmqruv -p= -w= -n="),
     "tsort": Synopsis(""),
-    "iconv": Synopsis("-c -l -s -f= -t= --from-code= --to-code= --list --silent", check=character_sets),
-    "shuf": Synopsis("-eirz -i= -n= --echo --input-range= --head-count= --repeat"),
+    "iconv": Synopsis(
+        "--verbose "
+        "-c -l -s -f= -t= --from-code= --to-code= --list --silent", check=character_sets),
+    "shuf": Synopsis(
+        "-z --zero-terminated --random-source=< "
+        "-eirz -i= -n= --echo --input-range= --head-count= --repeat"),
     "split": Synopsis("-d -a= -b= -l= -n=", "read write", effect="write"),
     # small languages
-    "sed": Synopsis("-nErsuz --quiet --silent --regexp-extended --separate --unbuffered -e= --expression= --posix"
+    "sed": Synopsis(
+        "-l= --debug --sandbox --line-length= --follow-symlinks "
+        "-nErsuz --quiet --silent --regexp-extended --separate --unbuffered -e= --expression= --posix"
                 " --null-data", "data read*", instead="-e --expression", check=sed),
-    "awk": Synopsis("-F= -v=", "data awk*", check=awk),
-    "gawk": Synopsis("-F= -v=", "data awk*", check=awk),
+    "awk": Synopsis(
+        "-bcMNnOPrSst --field-separator= --assign= --characters-as-bytes --traditional --bignum "
+        "--use-lc-numeric --non-decimal-data --optimize --posix --re-interval --sandbox --no-optimize --lint-old --csv "
+        "-L? --lint? "
+        "-F= -v=", "data awk*", check=awk),
+    "gawk": Synopsis(
+        "-bcMNnOPrSst --field-separator= --assign= --characters-as-bytes --traditional --bignum "
+        "--use-lc-numeric --non-decimal-data --optimize --posix --re-interval --sandbox --no-optimize --lint-old --csv "
+        "-L? --lint? "
+        "-F= -v=", "data awk*", check=awk),
     "mawk": Synopsis("-F= -v=", "data awk*", check=awk),
     "jq": Synopsis(
+        "--args --jsonargs --stream --stream-errors --seq --unbuffered --raw-output0 "
         "-rcnsejSMCaR --raw-output --compact-output --null-input --slurp --exit-status --join-output --sort-keys"
         " --monochrome-output --color-output --ascii-output --raw-input --tab --indent= --arg== --argjson==",
         "data read*",
         check=jq,
     ),
-    "tar": Synopsis("-tvzjJZa -f=< --list --file=< --gzip --bzip2 --xz --zstd --verbose --exclude= --wildcards",
-                "data*", check=tar),
-    "unzip": Synopsis("-lvZ1q", "read data*", check=unzip),
-    "zipinfo": Synopsis("-12smlvhtT", "read data*"),
-    **dict.fromkeys(("zcat", "bzcat", "xzcat", "zstdcat"), Synopsis("-f")),
 }  # fmt: skip

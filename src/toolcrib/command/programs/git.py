@@ -32,15 +32,27 @@ def _no_verb(found: Arguments) -> None:
         raise NotProved("git reflog: a sub-command that is not on its list")
 
 
+def _identity(found: Arguments) -> None:
+    if not found.of("data") or not found.of("data")[0].endswith("_IDENT"):
+        raise NotProved("git var: a variable that is not on its list")
+
+
 _LIMIT = (
-    "-n= -# --max-count= --skip= --since= --after= --until= --before= --author= --committer= --grep= --all-match"
+    "--simplify-by-decoration --exclude-first-parent-only --max-age= --min-age= --walk-reflogs -g --grep-reflog= --show-linear-break?"
+    " --sparse --dense --show-pulls --ancestry-path? --alternate-refs --single-worktree --ignore-missing --basic-regexp --extended-regexp"
+    " --fixed-strings --perl-regexp --remove-empty --no-min-parents --no-max-parents -r"
+    " -n= -# --max-count= --skip= --since= --after= --until= --before= --author= --committer= --grep= --all-match"
     " --invert-grep --regexp-ignore-case --merges --no-merges --first-parent --min-parents= --max-parents= --all"
     " --branches? --tags? --remotes? --glob= --exclude= --reverse --topo-order --date-order --author-date-order"
     " --left-right --left-only --right-only --cherry-pick --cherry-mark --cherry --boundary --ancestry-path"
     " --simplify-merges --full-history --not -i -E -F -P"
 )
 _DIFF = (
-    "-p -u -s -U= -b -w -a -R -W -z -M? -C? -B? -D -S= -G= -l= --patch --no-patch --unified= --raw --stat? --numstat"
+    "-I= --ignore-matching-lines= --anchored= --indent-heuristic --no-indent-heuristic --color-moved-ws= --no-color-moved --no-color-moved-ws"
+    " --stat-graph-width= --stat-name-width= --cumulative --dirstat-by-file? --break-rewrites? --find-copies-harder --find-object="
+    " --ita-invisible-in-index --line-prefix= --default-prefix --no-relative --skip-to= --rotate-to= --rename-empty --no-rename-empty"
+    " --diff-merges= --no-diff-merges --combined-all-paths --output-indicator-new= --output-indicator-old= --no-patch"
+    " -p -u -s -U= -b -w -a -R -W -z -M? -C? -B? -D -S= -G= -l= --patch --no-patch --unified= --raw --stat? --numstat"
     " --shortstat --dirstat? --summary --compact-summary --name-only --name-status --patch-with-stat --minimal"
     " --patience --histogram --diff-algorithm= --color? --no-color --color-words? --word-diff? --word-diff-regex="
     " --color-moved? --no-renames --find-renames? --find-copies? --diff-filter= --pickaxe-regex --pickaxe-all"
@@ -59,10 +71,10 @@ _LINES = "--oneline --no-decorate --decorate? --pretty? --format= --abbrev-commi
 _LIST = "--contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --color? --no-color --column?"
 
 _LOOKING: dict[str, Synopsis] = {
-    "git": Synopsis("--version --help", ""),
+    "git": Synopsis("--version --help -v -h --exec-path --html-path --man-path --info-path", ""),
     "git --version": Synopsis("", ""),
     "git status": Synopsis(
-        "-s -b -z -u? --short --branch --porcelain? --long --show-stash --ahead-behind --no-ahead-behind"
+        "-v --verbose -s -b -z -u? --short --branch --porcelain? --long --show-stash --ahead-behind --no-ahead-behind"
         " --untracked-files? --ignored? --column? --no-column --renames --no-renames --find-renames?"
         " --ignore-submodules?"
     ),
@@ -75,9 +87,9 @@ _LOOKING: dict[str, Synopsis] = {
     "git shortlog": Synopsis("-s -n -e -c --summary --numbered --email --no-merges --since= --until= --all --group="
                          " --format=", "ref*"),
     "git whatchanged": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always"),
-    "git blame": Synopsis("-b -l -t -s -f -n -p -e -w -M? -C? -L= --root --show-stats --porcelain --line-porcelain"
+    **dict.fromkeys(("git blame", "git annotate"), Synopsis("--score-debug --minimal --ignore-rev= -h --line-porcelain -b -l -t -s -f -n -p -e -w -M? -C? -L= --root --show-stats --porcelain --line-porcelain"
                       " --incremental --date= --since= --show-name --show-number --show-email --abbrev= --reverse"
-                      " --first-parent --color-lines --color-by-age", "ref*"),
+                      " --first-parent --color-lines --color-by-age", "ref*")),
     "git grep": Synopsis("-a -I -i -w -v -h -H -E -G -P -F -n -l -L -z -o -c -p -W -q -r -e= -f=< -A= -B= -C= -m= -#"
                      " --cached --untracked --no-index --and --or --not --ignore-case --word-regexp --line-number"
                      " --invert-match --full-name --extended-regexp --basic-regexp --perl-regexp --fixed-strings"
@@ -107,10 +119,10 @@ _LOOKING: dict[str, Synopsis] = {
     "git rev-list": Synopsis(f"{_LIMIT} --count --objects --parents --pretty? --format= --oneline --abbrev-commit"
                          f" --no-commit-header --timestamp", "ref*"),
     "git merge-base": Synopsis("-a --all --is-ancestor --fork-point --octopus --independent", "ref*"),
-    "git name-rev": Synopsis("--name-only --tags --all --always --refs=", "ref*"),
+    "git name-rev": Synopsis("--no-undefined --undefined --annotate-stdin --stdin --exclude= --name-only --tags --all --always --refs=", "ref*"),
     "git describe": Synopsis("--all --tags --contains --abbrev= --candidates= --exact-match --long --match="
                          " --exclude= --always --first-parent --dirty? --broken?", "ref*"),
-    "git cat-file": Synopsis("-t -s -e -p", "ref*"),
+    "git cat-file": Synopsis("--batch-check? --batch-all-objects --unordered --buffer --allow-unknown-type -t -s -e -p", "ref*"),
     "git for-each-ref": Synopsis(f"--count= {_LIST}", "data*"),
     "git show-ref": Synopsis("-d -s --head --heads --tags --verify --hash? --abbrev? --quiet --branches", "data*"),
     "git show-branch": Synopsis("-a -r --all --remotes --current --list --topics --no-color --sha1-name", "ref*"),
@@ -123,7 +135,35 @@ _LOOKING: dict[str, Synopsis] = {
     "git config --list": Synopsis("--local --show-origin --show-scope --name-only -z", "", plain=False),
     "git config get": Synopsis("--local --show-origin --show-scope --type= --all", "data", plain=False),
     "git version": Synopsis("--build-options", ""),
-    "git var": Synopsis("", "data", plain=False),
+    "git var": Synopsis("", "data", check=_identity),
+    "git check-ref-format": Synopsis("--branch --normalize --print --allow-onelevel --refspec-pattern", "data"),
+    "git check-mailmap": Synopsis("--stdin", "data*"),
+    "git fsck": Synopsis("--tags --root --cache --reflogs --no-reflogs --full --no-full --strict --verbose --dangling --no-dangling"
+                     " --unreachable --connectivity-only --progress --no-progress --name-objects", "data*"),
+    "git notes": Synopsis("", ""),
+    "git notes list": Synopsis("", "data"),
+    "git notes show": Synopsis("", "data"),
+    "git bisect log": Synopsis("", ""),
+    "git bisect terms": Synopsis("--term-good --term-bad --term-old --term-new", ""),
+    "git archive": Synopsis("-l --list", "", needs="-l --list"),
+    "git prune": Synopsis("-n -v --dry-run --verbose --progress --no-progress --expire=", "", needs="-n --dry-run"),
+    "git worktree prune": Synopsis("-n -v --dry-run --verbose --expire=", "", needs="-n --dry-run"),
+    "git stripspace": Synopsis("-s -c --strip-comments --comment-lines", ""),
+    "git column": Synopsis("--mode= --width= --indent= --padding= --nl=", ""),
+    "git patch-id": Synopsis("--stable --unstable --verbatim", ""),
+    "git get-tar-commit-id": Synopsis("", ""),
+    "git show-index": Synopsis("--object-format=", ""),
+    "git verify-pack": Synopsis("-v -s --verbose --stat-only"),
+    "git merge-file": Synopsis("-p -q -L= --stdout --quiet --diff3 --zdiff3 --ours --theirs --union --marker-size=", "read read read",
+                           needs="-p --stdout"),
+    "git symbolic-ref": Synopsis("-q --quiet --short --recurse --no-recurse", "data"),
+    "git remote show": Synopsis("-n", "data*", needs="-n"),
+    "git difftool": Synopsis("--tool-help", "", needs="--tool-help"),
+    "git mergetool": Synopsis("--tool-help", "", needs="--tool-help"),
+    "git sparse-checkout list": Synopsis("", ""),
+    "git bundle list-heads": Synopsis("", "read data*"),
+    "git bundle verify": Synopsis("-q --quiet", "read"),
+    "git hash-object": Synopsis("-t= --stdin --literally --no-filters --path=", needs="--no-filters --stdin"),
     "git help": Synopsis("-a -g", "data", plain=False),
 }  # fmt: skip
 
@@ -163,4 +203,4 @@ _CHANGING: dict[str, Synopsis] = {
 }  # fmt: skip
 
 SYNOPSES = {**_LOOKING, **_CHANGING}
-GLOBALS = ("--no-pager", "--no-optional-locks")
+GLOBALS = ("--no-pager", "-P", "--no-optional-locks")

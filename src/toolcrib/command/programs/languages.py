@@ -36,7 +36,7 @@ AWK_WORD = re.compile(r"[\w.]+")
 JQ_WORDS = re.compile(
     r"(?<![.\w\"])env\b|\$ENV|\$__prog_args|\b(?:import|include|modulemeta|get_search_list)\b"
 )
-TAR_LETTERS = re.compile(r"t[vzjJZa]*f?")
+TAR_LETTERS = re.compile(r"[vzjJZa]*t[vzjJZa]*f?")
 
 
 def _scripts(found: Arguments, *options: str) -> list[str]:
@@ -177,7 +177,7 @@ def date(found: Arguments) -> None:
 PS_BSD = re.compile(r"[auxfwjlv]+")
 PS_COLUMN = re.compile(
     r"(?:p?pid|pgid|sid|tty|tt|user|uid|group|gid|comm|cmd|args|command|stat|state|etimes?|time|lstart|start|%?cpu|pcpu"
-    r"|%?mem|pmem|rss|vsz|nice|ni|pri|psr|nlwp|wchan|ucmd)(?:=[A-Za-z]*)?"
+    r"|%?mem|pmem|rss|rsz|vsz|vsize|size|sz|nice|ni|pri|psr|nlwp|wchan|ucmd)(?:=[A-Za-z]*)?"
 )
 
 
@@ -187,14 +187,18 @@ def ps(found: Arguments) -> None:
     words = found.of("data")
     if not all(PS_BSD.fullmatch(text) for text in words) or (words and found.options & {"-e"}):
         raise NotProved("ps: letters that are not on its list")
-    if "-o" in found.options and found.options & {"-f", "-F", "-l"}:
+    if found.options & {"-o", "--format"} and found.options & {"-f", "-F", "-l"}:
         raise NotProved("ps: formats that contradict each other")
     for option, word in found.values:
         text = word.literal or ""
-        if option in ("-o", "--sort"):
+        if option in ("-o", "--sort", "--format"):
             good = all(PS_COLUMN.fullmatch(column.lstrip("+-")) for column in text.split(","))
         else:
-            good = option == "-p" and re.fullmatch(r"\d{1,9}(?:,\d{1,9})*", text) is not None
+            numbers = re.fullmatch(r"\d{1,9}(?:,\d{1,9})*", text) is not None
+            good = (option in ("-p", "--pid", "--ppid", "-u", "-U", "--user", "--User") and numbers) or (
+                option in ("-u", "-U", "--user", "--User") and text == "root"
+            )
+            good = good or (option == "-C" and re.fullmatch(r"[\w.-]+", text) is not None)
         if not good:
             raise NotProved(f"ps: the value of {option} is not on its list")
 
@@ -258,5 +262,5 @@ def tar(found: Arguments) -> None:
 
 
 def unzip(found: Arguments) -> None:
-    if not found.options & {"-l", "-v", "-Z"}:
-        raise NotProved("unzip: only listing (unzip -l FILE) is known to change nothing")
+    if not found.options & {"-l", "-v", "-Z", "-t", "-p", "-z", "-c"}:
+        raise NotProved("unzip: only listing (unzip -l FILE) and printing (-p) are known to change nothing")

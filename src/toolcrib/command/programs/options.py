@@ -54,7 +54,8 @@ class Synopsis:
     where options do not say it all, and raises NotProved. `otherwise`: why it asks, given anything else.
     `below`: whether a folder among the operands means all below it, always or with an option like -r. `here`:
     without operands it reads the folder that it runs in. `follows`: options with which it follows links below a folder.
-    `opens`: False where it only tells what kind of thing a name is.
+    `opens`: False where it only tells what kind of thing a name is. `needs`: options of which one must be given.
+    `reading`: the row that holds where the arguments fit it, of a program that only reads then (`gzip -l`).
     """
 
     options: str = ""
@@ -70,6 +71,8 @@ class Synopsis:
     follows: str = ""
     opens: bool = True
     here: bool = False
+    needs: str = ""
+    reading: Synopsis | None = None
 
     @property
     def runs_unasked(self) -> bool:
@@ -108,7 +111,7 @@ def read_arguments(name: str, usage: Synopsis, words: Sequence[Word]) -> Argumen
 def _read(name: str, usage: Synopsis, words: Sequence[Word]) -> Arguments:
     found = Arguments(starts_with_option=bool(words) and words[0].prefix.startswith("-"))
     rest: list[tuple[Word, bool]] = []  # operands, and whether they came after --
-    listed = _listed(usage.options)
+    listed = listed_options(usage.options)
     waiting = list(words)
     while waiting:
         word = waiting.pop(0)
@@ -122,6 +125,8 @@ def _read(name: str, usage: Synopsis, words: Sequence[Word]) -> Arguments:
         else:
             rest.append((word, False))
     _place(name, usage, rest, found)
+    if usage.needs and not found.options & set(usage.needs.split()):
+        raise NotProved(f"{name}: without {usage.needs.split()[0]} it does more than read")
     if usage.check is not None:
         usage.check(found)
     return found
@@ -132,8 +137,10 @@ def _is_option(name: str, word: Word) -> bool:
     if word.parts and not begins:
         if lists_names(word):
             return False  # what comes out of it is looked at before it is handed on
+        if word.is_glob and not word.substitutions:
+            return False  # a match that begins with - stops the command before it starts
         if not word.substitutions:
-            raise NotProved(f"{name}: a pattern that could become an option")
+            raise NotProved(f"{name}: an argument that could become an option")
         raise NotProved(
             f"{name}: an argument that is only known when it runs could become an option (write -- before it)"
         )
@@ -244,7 +251,7 @@ def open_end(usage: Synopsis, found: Arguments) -> str:
 
 
 @cache
-def _listed(options: str) -> dict[str, str]:
+def listed_options(options: str) -> dict[str, str]:
     listed: dict[str, str] = {}
     for token in options.split():
         if token == "-#":

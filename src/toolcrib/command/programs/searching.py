@@ -6,7 +6,7 @@ from toolcrib.command.programs.options import Synopsis
 
 _CONTEXT = "-A= -B= -C= --after-context= --before-context= --context="
 _GREP = Synopsis(
-    "-EFGPivwxncolLqsHhabIrRzZTuyU -e= -f=< -m= -d= -D= -# --regexp= --file=< --ignore-case --no-ignore-case"
+    "-V --devices= --exclude-from=< --group-separator= --no-group-separator --binary -EFGPivwxncolLqsHhabIrRzZTuyU -e= -f=< -m= -d= -D= -# --regexp= --file=< --ignore-case --no-ignore-case"
     " --invert-match --word-regexp --line-regexp --count --only-matching --files-with-matches"
     " --files-without-match --line-number --with-filename --no-filename --recursive --dereference-recursive"
     " --extended-regexp --fixed-strings --basic-regexp --perl-regexp --quiet --silent --no-messages --text"
@@ -20,10 +20,10 @@ _GREP = Synopsis(
 
 SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
-    **dict.fromkeys(("zgrep", "zegrep"), Synopsis("-EFGivwxncolLqsHhab -e= -A= -B= -C= -m=", "data read*", instead="-e",
-                                              plain=False)),
     "rg": Synopsis(
-        "-ivwxnNcolFsSUPHIpqr0bab -e= -f=< -g= -t= -T= -m= -M= -d= -j= -E= -r= --regexp= --file=< --ignore-case"
+        "--no-hidden --passthrough --binary --auto-hybrid-regex --block-buffered --line-buffered --no-context-separator --dfa-size-limit="
+        " --regex-size-limit= --field-context-separator= --glob-case-insensitive --include-zero --mmap --no-mmap --no-unicode --unicode"
+        " --null-data --path-separator= --pcre2-version --no-encoding --stop-on-nonmatch -ivwxnNcolFsSUPHIpqr0bab -e= -f=< -g= -t= -T= -m= -M= -d= -j= -E= -r= --regexp= --file=< --ignore-case"
         " --smart-case --case-sensitive --word-regexp --line-regexp --fixed-strings --count --count-matches"
         " --files --files-with-matches --files-without-match --line-number --no-line-number --heading"
         " --no-heading --invert-match --only-matching --multiline --multiline-dotall --json --stats --vimgrep"
@@ -37,15 +37,32 @@ SYNOPSES: dict[str, Synopsis] = {
         below="always", here=True,
     ),
     **dict.fromkeys(("fd", "fdfind"), Synopsis(
-        "-agisFpld0 -t= -e= -E= -d= -S= -j= -c= --absolute-path --glob --ignore-case --case-sensitive"
+        "-HIuLq1 --hidden --no-ignore --no-ignore-vcs --no-ignore-parent --unrestricted --and= --follow --prune -o= --owner= --quiet"
+        " --show-errors --path-separator= --strip-cwd-prefix? --one-file-system --no-require-git --no-follow --no-hidden --ignore"
+        " --ignore-file=< --base-directory=< --search-path=< --max-one-result --newer= --older= --format= -agisFpld0 -t= -e= -E= -d= -S= -j= -c= --absolute-path --glob --ignore-case --case-sensitive"
         " --fixed-strings --full-path --list-details --type= --extension= --exclude= --max-depth= --min-depth="
         " --exact-depth= --size= --threads= --color= --max-results= --print0 --changed-within= --changed-before="
         " --regex --relative-path",
         "data read*", contents=False,
         below="always", here=True,
     )),
-    "ag": Synopsis("-iSsvwclLQoHa0 -A= -B= -C= -G= -m= --depth= --ignore= --nocolor --nogroup --nofilename --literal"
-               " --files-with-matches --count --ignore-case --word-regexp", "data read*", below="always", here=True),
+    "ag": Synopsis("-Ft -W= -g= --ackmate --after= --before= --column --context= --files-without-matches --only-matching"
+               " --print-long-lines --passthrough --silent --stats --stats-only --vimgrep --null --print0 --all-types"
+               " --fixed-strings --file-search-regex= --ignore-dir= --max-count= --one-device --case-sensitive --smart-case"
+               " --all-text --invert-match --width= --filename-pattern= --list-file-types -iSsvwclLQoHa0 -A= -B= -C= -G= -m= --depth= --ignore= --nocolor --nogroup --nofilename --literal"
+               " --files-with-matches --count --ignore-case --word-regexp", "data read*", instead="-g --filename-pattern", below="always", here=True),
+    "ack": Synopsis("-fglLciSIvwQo1HhsxrRnk -m= -A= -B= -C? -t= -T= --files-with-matches --files-without-matches --count --ignore-case"
+                " --no-ignore-case --smart-case --invert-match --word-regexp --literal --passthru --max-count= --with-filename --no-filename"
+                " --after-context= --before-context= --context? --print0 --nopager --group --nogroup --nocolor --color --flush --sort-files"
+                " --show-types --recurse --no-recurse --type= --help-types", "data read*", instead="-f", below="always", here=True),
+    "ugrep": Synopsis("-abcEFGHhIijkLlnoPqrRsTUuVvwxyz0 -A= -B= -C= -d= -D= -e= -f=< -g= -J= -K= -m= -O= -t= -Z? -# --text --bool"
+                  " --byte-offset --count --color? --colour? --extended-regexp --regexp= --fixed-strings --basic-regexp --glob= --iglob="
+                  " --with-filename --no-filename --heading --ignore-case --smart-case --include= --exclude= --exclude-dir="
+                  " --include-dir= --files-with-matches --files-without-match --line-number --column-number --only-matching --perl-regexp"
+                  " --quiet --silent --recursive --dereference-recursive --no-messages --sort? --invert-match --word-regexp --line-regexp"
+                  " --max-count= --max-files= --after-context= --before-context= --context= --file-type= --file-extension= --fuzzy? --json"
+                  " --csv --xml --tree --stats? --depth= --jobs= --null --decompress --ungroup --any-line --passthru",
+                  "data read*", instead="-e -f --regexp", below="always", here=True, follows="-R --dereference-recursive"),
     "locate": Synopsis("-bcie0 -l= -r= --limit=", "data*", plain=False),
 }  # fmt: skip
 
@@ -55,7 +72,7 @@ FIND_WORDS: dict[str, int] = {
         ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-type", "-xtype", "-maxdepth",
          "-mindepth", "-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-perm", "-user", "-group",
          "-regex", "-iregex", "-regextype", "-links", "-inum", "-uid", "-gid", "-used", "-printf", "-lname",
-         "-ilname", "-fstype"), 1),
+         "-ilname", "-fstype", "-context"), 1),
     **dict.fromkeys(("-newer", "-anewer", "-cnewer", "-samefile", "-newermt", "-newerat", "-newerct"), 1),
     **dict.fromkeys(
         ("-empty", "-print", "-print0", "-ls", "-not", "!", "-o", "-or", "-a", "-and", "(", ")", ",", "-prune",

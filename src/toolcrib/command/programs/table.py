@@ -6,7 +6,17 @@ import re
 from collections.abc import Sequence
 
 from toolcrib.command.not_proved import NotProved, UnknownProgram
-from toolcrib.command.programs import coreutils, develop, git, searching, writing
+from toolcrib.command.programs import (
+    archives,
+    coreutils,
+    develop,
+    documents,
+    git,
+    searching,
+    system,
+    telling,
+    writing,
+)
 from toolcrib.command.programs.options import Synopsis
 
 SYNOPSES: dict[str, Synopsis] = {
@@ -15,19 +25,17 @@ SYNOPSES: dict[str, Synopsis] = {
     **develop.SYNOPSES,
     **searching.SYNOPSES,
     **git.SYNOPSES,
+    **archives.SYNOPSES,
+    **documents.SYNOPSES,
+    **system.SYNOPSES,
 }
 GLOBALS: dict[str, tuple[str, ...]] = {"git": git.GLOBALS, **develop.GLOBALS}
 FAMILIES = {name.split()[0] for name in SYNOPSES if " " in name}
 MAX_VERBS = 3
 NAME = re.compile(r"[A-Za-z0-9_.+-]+")
-# These print a text and end, if that is all they are asked for.
-SAYS_HELP = {
-    name
-    for name, usage in {**coreutils.SYNOPSES, **searching.SYNOPSES}.items()
-    if usage.runs_unasked
-    and not usage.inert
-    and " " not in name
-    and name not in ("cd", "test", "true", "false", "expr")
+# Programs that print a text and end if this is all they are asked for, by option.
+TELLS: dict[str, frozenset[str]] = {
+    option: frozenset(names.split()) for option, names in telling.TELLS.items()
 }
 # Where programs of the system lie: a path there is as good as the bare name.
 SYSTEM = ("/bin/", "/usr/bin/")

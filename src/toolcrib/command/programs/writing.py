@@ -26,8 +26,6 @@ SYNOPSES: dict[str, Synopsis] = {
     "dd": Synopsis("", "data*", "write", check=dd),
     "shred": Synopsis("-uvzf -n= -s= --remove? --iterations= --zero", "delete*", "write"),
     "patch": Synopsis("-NRtE -p= -i=< -d=> -s --strip= --dry-run --forward --reverse --input=<", "write read", "write"),
-    "gzip": Synopsis("-dfkclqrtv123456789 --decompress --force --keep --stdout --list --test", "write*", "write"),
-    "gunzip": Synopsis("-fkclqrtv --force --keep --stdout --list --test", "write*", "write"),
     "zip": Synopsis("-rq9j -x=", "write read*", "write", below="recursive"),
     "rsync": Synopsis("-avzrnPhutplogD --archive --verbose --dry-run --delete --exclude= --include= --progress",
                   "read* write", "network"),
@@ -36,6 +34,6 @@ SYNOPSES: dict[str, Synopsis] = {
     "wget": Synopsis("-q -c -S --quiet --spider -T= --timeout= -O=> --output-document=>", "data*", "network"),
     **dict.fromkeys(("ping", "dig", "nslookup", "host", "traceroute"), Synopsis("-c= -W= -4 -6", "data*", "network")),
     **dict.fromkeys(("ssh", "scp", "sftp", "nc", "ncat", "telnet", "ftp"), Synopsis("", "data*", "network")),
-    "kill": Synopsis("-# -9 -l -s=", "data*", "exec"),
+    "kill": Synopsis("-# -9 -s=", "data*", "exec", reading=Synopsis("-lL --list? --table", "data", needs="-l -L --list --table")),
     **dict.fromkeys(("pkill", "killall"), Synopsis("-9 -f -u= -x", "data*", "exec")),
 }  # fmt: skip

@@ -1,0 +1,72 @@
+"""Programs that pack and unpack: what they do when they only list, test or print, and that they write otherwise."""
+
+from __future__ import annotations
+
+from toolcrib.command.programs.checks import archive_member, local_archive, plain_names, seven_zip
+from toolcrib.command.programs.languages import tar, unzip
+from toolcrib.command.programs.options import Synopsis
+
+_GZIP = "-cdfklqtvrnN123456789 -S= --stdout --to-stdout --decompress --uncompress --force --keep --list --quiet --test --verbose --no-name --name --fast --best --suffix= --recursive"
+_BZIP2 = "-cdfkqtvsz123456789 --stdout --decompress --compress --force --keep --quiet --test --verbose --small --fast --best"
+_XZ = (
+    "-cdfklqtvz0123456789e -T= -S= -F= -M= -C= --stdout --to-stdout --decompress --uncompress --compress --force --keep --list --quiet --test"
+    " --verbose --extreme --fast --best --threads= --suffix= --format= --check= --memlimit= --robot --single-stream --ignore-check"
+)
+_ZSTD = (
+    "-cdfklqtv -# -T= -D=< --stdout --decompress --force --keep --list --quiet --test --verbose --threads= --ultra --fast? --long?"
+    " --no-progress --single-thread --format= --check --no-check"
+)
+_OUT = "-c --stdout --to-stdout"
+_LOOKS = f"{_OUT} -l --list -t --test"
+_GREP = (
+    "-EFGivwxncolLqsHhab -e= -A= -B= -C= -m= -# --ignore-case --invert-match --word-regexp --line-regexp --count --only-matching"
+    " --files-with-matches --files-without-match --line-number --with-filename --no-filename --extended-regexp --fixed-strings"
+    " --basic-regexp --quiet --silent --no-messages --text --byte-offset --regexp= --max-count= --context= --after-context="
+    " --before-context= --color? --colour? --label="
+)
+_DIFF = (
+    "-abBcdeiNnpqstTuwyZ -C= -U= -I= -W= --brief --report-identical-files --context? --unified? --side-by-side --width= --ignore-case"
+    " --ignore-all-space --ignore-space-change --ignore-blank-lines --text --color? --suppress-common-lines --minimal --normal"
+)
+
+
+def _packs(options: str, needs: str, operands: str = "read*") -> Synopsis:
+    """A program that replaces files, unless one of the options in `needs` is given."""
+    return Synopsis(options, "write*", "write", reading=Synopsis(options, operands, needs=needs))
+
+
+SYNOPSES: dict[str, Synopsis] = {
+    "gzip": _packs(_GZIP, _LOOKS),
+    **dict.fromkeys(("gunzip", "uncompress"), _packs(_GZIP, _LOOKS)),
+    **dict.fromkeys(("bzip2", "bunzip2"), _packs(_BZIP2, f"{_OUT} -t --test")),
+    **dict.fromkeys(("xz", "unxz", "lzma", "unlzma"), _packs(_XZ, _LOOKS)),
+    **dict.fromkeys(("zstd", "unzstd"), _packs(_ZSTD, _LOOKS)),
+    **dict.fromkeys(("pigz", "unpigz"), _packs("-cdfkqtvlnN -p= -# --stdout --decompress --force --keep --quiet --test --verbose --list"
+                                           " --processes=", _LOOKS)),
+    "lz4": _packs("-cdtqvf -# --stdout --decompress --test --quiet --verbose --list --force --best --fast?", "-c --stdout -t --test --list", "read"),
+    "lzop": _packs("-cdtlqvIfN -# --stdout --decompress --test --list --quiet --verbose --info --force", "-c --stdout -t --test -l --list -I --info"),
+    "lzip": _packs("-cdtlqvfk0123456789 --stdout --decompress --test --list --quiet --verbose --force --keep", "-c --stdout -t --test -l --list"),
+    "brotli": _packs("-cdtfkv0123456789 -q= -w= --stdout --decompress --test --force --keep --verbose --quality= --best", "-c --stdout -t --test"),
+    **dict.fromkeys(("zcat", "gzcat"), Synopsis("-fklqtvr --force --list --quiet --test --verbose --suffix= -S=")),
+    "bzcat": Synopsis("-fkqsv --force --keep --quiet --small --verbose"),
+    **dict.fromkeys(("xzcat", "lzcat"), Synopsis("-fkqv -T= -F= --force --keep --quiet --verbose --threads= --format= --single-stream")),
+    "zstdcat": Synopsis("-fkqv -D=< -T= --force --keep --quiet --verbose"),
+    "lz4cat": Synopsis("-fqv", "read"),
+    "funzip": Synopsis("", "read"),
+    **dict.fromkeys(("zgrep", "zegrep", "zfgrep", "bzgrep", "bzegrep", "bzfgrep", "xzgrep", "xzegrep", "xzfgrep", "lzgrep", "zstdgrep"),
+                    Synopsis(_GREP, "data read*", instead="-e --regexp", check=plain_names)),
+    **dict.fromkeys(("zdiff", "zcmp", "bzdiff", "bzcmp", "xzdiff", "xzcmp", "lzdiff"),
+                    Synopsis(_DIFF, "read read", check=plain_names)),
+    "tar": Synopsis(
+        "-tvzjJZaRi -f=< -C=< -H= --list --file=< --directory=< --gzip --gunzip --ungzip --bzip2 --xz --lzma --lzip --zstd --compress"
+        " --auto-compress --verbose --exclude= --wildcards --no-wildcards --wildcards-match-slash --ignore-case --anchored --no-anchored"
+        " --full-time --utc --numeric-owner --block-number --strip-components= --show-transformed-names --force-local --quoting-style="
+        " --totals? --format= --occurrence? --ignore-zeros --no-recursion --show-stored-names --warning=",
+        "data*", check=tar),
+    "cpio": Synopsis("-tivnBcd -F=< -H= -C= --list --extract --verbose --numeric-uid-gid --file=< --format= --quiet --dot", "data*",
+                 needs="-t --list", check=local_archive),
+    "unzip": Synopsis("-lvZ1qtpzcCaLs -P=", "read data*", check=unzip),
+    "zipinfo": Synopsis("-12smlvhtTzMCu", "read data*"),
+    "ar": Synopsis("", "data read data*", check=archive_member),
+    **dict.fromkeys(("7z", "7za", "7zr"), Synopsis("-slt! -ba! -bd! -r? -sccUTF-8! -p?", "data read data*", check=seven_zip)),
+}  # fmt: skip

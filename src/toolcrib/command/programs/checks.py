@@ -1,0 +1,134 @@
+"""Checks of arguments whose meaning an option does not tell, a function each. They raise NotProved."""
+
+from __future__ import annotations
+
+import re
+
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.programs.options import Arguments
+
+# Databases that are files of the system. `hosts` and `networks` would ask a server, `shadow` shows hashes.
+DATABASES = {"passwd", "group", "services", "protocols", "rpc", "ethers"}
+VARIABLES = {
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+}
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_./@+,=~-]+")
+ARCHIVE = re.compile(
+    r"\.(?:tar|t?gz|t?bz2|t?xz|zip|whl|jar|war|ear|rpm|deb|Z|z|7z|ear|egg|apk|src\.rpm)(?:\W|$)",
+    re.IGNORECASE,
+)
+# GNU dc has ! (runs a command), and strings that become commands ([ ], a, x, s, l, ?).
+DC = re.compile(r"[0-9A-F_.+*/%^|~kiopnfcdrzvRKIOZX \t\n-]*")
+# Words of ip that only show. An abbreviation is listed only where it can mean nothing else.
+IP_OBJECTS = {
+    "a", "addr", "address", "l", "link", "r", "ro", "route", "ru", "rule", "n", "neigh", "neighbor", "neighbour", "maddr", "maddress",
+    "mroute", "netc", "netconf", "tunnel", "tunt", "tuntap", "netns", "vrf", "nexthop", "token", "tcp_metrics",
+    "fdb", "v", "vlan", "mdb", "h", "help",
+}  # fmt: skip
+IP_SHOWS = {"sh", "show", "ls", "lst", "list"}
+
+
+def databases(found: Arguments) -> None:
+    if not found.of("data") or found.of("data")[0] not in DATABASES:
+        raise NotProved("getent: a database that is not on its list")
+
+
+def capabilities(found: Arguments) -> None:
+    """`tput init` and `tput reset` run a program that the description of the terminal names."""
+    if set(found.of("data")) & {"init", "reset"} or not found.of("data"):
+        raise NotProved("tput: a capability that does more than print")
+
+
+def printed_variables(found: Arguments) -> None:
+    if not found.of("data") or not set(found.of("data")) <= VARIABLES:
+        raise NotProved("printenv: variables that are not on its list")
+
+
+def settings(found: Arguments) -> None:
+    """What only names settings: `sysctl kernel.hostname`, `apt-mark showmanual`."""
+    words = found.of("data")
+    if any("=" in word for word in words):
+        raise NotProved("sysctl: sets a value")
+
+
+def marks(found: Arguments) -> None:
+    if not found.of("data") or not found.of("data")[0].startswith("show"):
+        raise NotProved("apt-mark: only what begins with show is known to change nothing")
+
+
+def ip(found: Arguments) -> None:
+    words = found.of("data")
+    if not words or words[0] not in IP_OBJECTS:
+        raise NotProved("ip: an object that is not on its list")
+    routes = words[0] in ("r", "ro", "route", "ru", "rule")
+    shows = len(words) == 1 or words[1] in IP_SHOWS or (routes and words[1] in ("get", "g", "s"))
+    if not shows:
+        raise NotProved(f"ip {words[0]}: {words[1]} is not known to change nothing")
+
+
+def plain_names(found: Arguments) -> None:
+    """For scripts that put names into other programs' texts: names without signs that mean something there."""
+    if not all(PLAIN_NAME.fullmatch(name) for name in found.of("read")):
+        raise NotProved("a name with signs that a script could misread")
+    if any("\n" in text for text in found.of("data")):
+        raise NotProved("a pattern of several lines")
+
+
+def cloc(found: Arguments) -> None:
+    """cloc unpacks archives with commands that it makes from their names."""
+    plain_names(found)
+    if any(map(ARCHIVE.search, found.of("read"))):
+        raise NotProved("cloc: an archive, which it would unpack")
+    if not found.of("read") and not found.options & {"--show-lang", "--show-ext"}:
+        raise NotProved("cloc: no files")
+
+
+def bat(found: Arguments) -> None:
+    if found.of("read")[:1] == ["cache"]:
+        raise NotProved("bat: changes its cache")
+
+
+def dc(found: Arguments) -> None:
+    for _, word in found.values:
+        if word.literal is None or not DC.fullmatch(word.literal):
+            raise NotProved("dc: a program that may do more than compute")
+
+
+def no_commands(found: Arguments) -> None:
+    """`+…` is no file but a first command, or pages."""
+    for name in found.of("read"):
+        if name.startswith("+") and not re.fullmatch(r"\+[0-9:]+", name):
+            raise NotProved("a first command for a pager")
+    found.operands = [
+        (word, "data" if (word.literal or "").startswith("+") else kind) for word, kind in found.operands
+    ]
+
+
+def archive_member(found: Arguments) -> None:
+    """`ar t FILE`: the letters of what it does come first."""
+    letters = (found.of("data") or [""])[0].lstrip("-")
+    if "t" not in letters or set(letters) - set("tvOV"):
+        raise NotProved("ar: only listing (ar t FILE) is known to change nothing")
+
+
+def seven_zip(found: Arguments) -> None:
+    if (found.of("data") or [""])[0] not in ("l", "t"):
+        raise NotProved("7z: only l and t are known to change nothing")
+    if any(name.startswith("@") for name in found.of("data", "read")):
+        raise NotProved("7z: a list of files")
+
+
+def local_archive(found: Arguments) -> None:
+    if any(":" in text.partition("/")[0] for text in found.of("read")):
+        raise NotProved("an archive on another machine")

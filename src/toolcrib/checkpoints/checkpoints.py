@@ -375,8 +375,6 @@ class Checkpoints:
     def _finish(
         self, plan: UndoPlan, target: Checkpoint, redos: tuple[int, ...], what: str, restorer: Restorer
     ) -> Restoration:
-        if hasattr(os, "sync"):
-            os.sync()  # the journal goes only when all files are on disk
         _, before = self._history.newest()
         tree = self._scanner.scan(before, self._history.contents)
         changed = sum(1 for _ in changed_paths(before.entries, tree.entries))

@@ -267,12 +267,10 @@ class History:
                     f"{self._file} was written by another version; remove {self.folder} to begin anew"
                 )
             parts = [data.pop(key) for key in ("base", "entries", "removed", "not_covered")]
-            conversation = data.pop("conversation")
-            checkpoint = Checkpoint(
-                **{**data, "redo": tuple(data["redo"])},
-                conversation=None if conversation is None else Conversation(**conversation),
-            )
-            return _Line(checkpoint, *parts)
+            if data["conversation"] is not None:
+                data["conversation"] = Conversation(**data["conversation"])
+            data["redo"] = tuple(data["redo"])
+            return _Line(Checkpoint(**data), *parts)
         except (ValueError, KeyError, TypeError) as problem:
             raise CheckpointError(
                 f"{self._file}, line {number}, cannot be read; remove {self.folder} to begin anew"

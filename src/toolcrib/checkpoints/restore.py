@@ -37,6 +37,7 @@ __all__ = ["Restorer"]
 
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC | BINARY
 ENTER = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
+SYNCED_ONE_BY_ONE = 200  # files; where there are more, the whole system writes out what it holds, once
 CHANGED = "it changed during the undo"
 
 
@@ -50,11 +51,13 @@ class Restorer:
         self._contents = contents
         self._token = token
         self._open: tuple[str, FolderHandle] | None = None
+        self._syncs = True
         self._passing: list[FolderHandle] = []
         self._modes: dict[str, int] = {}  # of folders that were made writable on the way
 
     def run(self, steps: Sequence[UndoStep]) -> None:
         """Carry out all steps; again, if they were begun before."""
+        self._syncs = len(steps) <= SYNCED_ONE_BY_ONE
         try:
             deepest_first = sorted(steps, key=lambda step: (-step.path.count("/"), step.path))
             for step in deepest_first:
@@ -64,6 +67,8 @@ class Restorer:
             for step in deepest_first:
                 if step.want is not None and step.want.kind == FOLDER:
                     self._try(step, self._set_folder_mode)
+            if not self._syncs and hasattr(os, "sync"):
+                os.sync()
         finally:
             self._shut()
             self._give_modes_back()
@@ -161,6 +166,8 @@ class Restorer:
         try:
             self._contents.write_to(want.content, fd)
             _give(fd, want)
+            if self._syncs:
+                os.fsync(fd)
         finally:
             os.close(fd)
 

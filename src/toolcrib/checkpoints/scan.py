@@ -273,7 +273,8 @@ class _Scan:
 
     def _read(self, fd: int, listed: os.stat_result) -> PathEntry:
         """Read an open file until it was not written meanwhile; if it always is, the next scan reads it again."""
-        for _ in range(TRIES):
+        tries = TRIES
+        while True:
             before = os.fstat(fd)
             if not stat.S_ISREG(before.st_mode):
                 return entry_of(before)
@@ -290,7 +291,9 @@ class _Scan:
                 settled = _stamp(listed)[:2] == _stamp(after)[:2] and started - after.st_ctime_ns > RECENT
                 # The status of the listing is compared with that of the next one: on Windows an open file has others.
                 return entry_of(listed if settled else after, content=digest, settled=settled)
-        return entry_of(after, content=digest, settled=False)
+            tries -= 1
+            if not tries:
+                return entry_of(after, content=digest, settled=False)
 
 
 IGNORED = "ignore rules leave it out"

@@ -114,7 +114,12 @@ class RunLoop:
         if transcript is not None and self.box.masking is not None:
             transcript.mask = self.box.masking.mask_known_values
         self._checkpoints = RunCheckpoints(
-            settings.checkpoints, self.id, nested=within is not None, transcript=transcript, tell=self._tell
+            settings.checkpoints,
+            self.id,
+            nested=within is not None,
+            transcript=transcript,
+            tell=self._tell,
+            at_work=partial(self.box.at_work, self.id),
         )
         self._cleared: ClearedRequests | None = None
         if (context := settings.context) is not None:
@@ -191,7 +196,10 @@ class RunLoop:
         finally:
             if reads is not None:
                 reads.conversations.pop(self.id, None)
-            await self.box.end(self.id)
+            try:
+                await self.box.end(self.id)
+            finally:
+                await self._checkpoints.close()
 
     async def _loop(self) -> Outcome:
         if self._suspension is not None and self._within is None:

@@ -27,8 +27,9 @@ MAX_NAMES = 3  # of tools in the label of a checkpoint
 class RunCheckpoints:
     """Takes the checkpoints of one run; without any, does nothing.
 
-    `tell` emits an event. A run within a call of another run takes none while a turn of that run has one. A checkpoint
-    that cannot be taken does not end the run: a Notice says so, and `Checkpoints.covers` says it of every path.
+    `tell` emits an event; `at_work` says whether background processes of the run go on after a turn. A run within a
+    call of another run takes none while a turn of that run has one. A checkpoint that cannot be taken does not end the
+    run: a Notice says so, and `Checkpoints.covers` says it of every path.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class RunCheckpoints:
         nested: bool,
         transcript: TranscriptFile | None,
         tell: Callable[[Event], None],
+        at_work: Callable[[], bool],
     ) -> None:
         self._checkpoints = checkpoints
         self._run = run
@@ -46,6 +48,7 @@ class RunCheckpoints:
         self._transcript = transcript
         self._file = "" if transcript is None else str(transcript.path.absolute())
         self._tell = tell
+        self._at_work = at_work
         self._open = False
 
     @asynccontextmanager
@@ -60,10 +63,11 @@ class RunCheckpoints:
             await self._before(turn, calls, messages)
             yield
         finally:
-            await self.close()
+            if not self._at_work():
+                await self.close()
 
     async def close(self) -> None:
-        """Take the checkpoint after a turn. What changes from now on is a person's."""
+        """Take the checkpoint after a turn, and at the end of the run. What changes from now on is a person's."""
         if self._checkpoints is None or not self._open:
             return
         self._open = False
@@ -75,10 +79,14 @@ class RunCheckpoints:
         assert self._checkpoints is not None
         conversation = Conversation(self._run, messages, self._file)
         label = f"turn {turn}: {_names(calls)}"
-        begin, nested, self._open = self._checkpoints.begin_turn, self._nested, True
-        taken = await self._in_thread(
-            lambda: begin(label, conversation, nested=nested), "this turn cannot be undone"
-        )
+        checkpoints, nested, goes_on, self._open = self._checkpoints, self._nested, self._open, True
+
+        def begin() -> Checkpoint | None:
+            if goes_on:  # background processes have been at work since the last turn
+                return checkpoints.take(label, conversation=conversation)
+            return checkpoints.begin_turn(label, conversation, nested=nested)
+
+        taken = await self._in_thread(begin, "this turn cannot be undone")
         if taken is None:
             return
         if self._transcript is not None:

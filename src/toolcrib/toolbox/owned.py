@@ -47,6 +47,10 @@ class OwnedObjects:
             return []
         return [words for owned in list(self._of_runs[run].values()) for words in owned.news()]
 
+    def at_work(self, run: str) -> bool:
+        """Whether an object of a run may still change something between its calls: a background process."""
+        return any(getattr(owned, "at_work", False) for owned in list(self._of_runs.get(run, {}).values()))
+
     async def close(self, run: str) -> None:
         """Closes the objects of a run, to the end even if the caller is cancelled meanwhile."""
         objects = self._of_runs.pop(run, None)

@@ -72,6 +72,10 @@ class WithRuns:
         finally:
             self.forget(run)
 
+    def at_work(self, run: str) -> bool:
+        """Whether something that a run owns, such as a background process, may change files between its calls."""
+        return self._runs.owned.at_work(run)
+
     def news(self, run: str) -> list[str]:
         """What happened to what a run owns since it was last asked, in sentences for the model."""
         return self._runs.owned.news(run)

@@ -84,6 +84,11 @@ class Processes:
             process.output.close()
             del self._known[process.id]
 
+    @property
+    def at_work(self) -> bool:
+        """Whether a process is running."""
+        return any(process.running for process in self._known.values())
+
     def news(self) -> list[str]:
         """A sentence about each process that ended and that the model was not told of."""
         ended = [process for process in self._known.values() if not process.running and not process.told]

@@ -5,10 +5,13 @@ A table stands between `<!-- NAME -->` and `<!-- /NAME -->`; tests/test_docs_tab
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import fields
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,7 @@ from toolcrib.hooks import HOOKS
 from toolcrib.models.providers import ALIASES, CLASSES, PROVIDERS, Provider
 from toolcrib.question import Question
 from toolcrib.rules.keys import KEYS
+from toolcrib.schema import to_markdown
 from toolcrib.tool import Tool
 from toolcrib.toolbox import Toolbox
 
@@ -318,6 +322,7 @@ PUBLIC_MODULES = (
     "toolcrib.assembly",
     "toolcrib.audit",
     "toolcrib.call",
+    "toolcrib.checkpoints",
     "toolcrib.codecs",
     "toolcrib.codecs.text",
     "toolcrib.command.judge",
@@ -348,9 +353,53 @@ PUBLIC_MODULES = (
     "toolcrib.toolbox",
     "toolcrib.tools",
     "toolcrib.tools.backends",
+    "toolcrib.tools.memory",
     "toolcrib.toolset",
 )
+
+
+def built_in_tools() -> dict[str, type[Tool[Any, Any]]]:
+    """All tool classes of `toolcrib.tools` and of the agent's package, by the tool's name."""
+    for package in ("tools", "agent"):
+        root = importlib.import_module(f"toolcrib.{package}")
+        for module in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
+            importlib.import_module(module.name)
+    return {
+        kind.facts.name: kind
+        for kind in Tool.__subclasses__()
+        if kind.__module__.startswith(("toolcrib.tools.", "toolcrib.agent."))
+    }
+
+
+def tool_section(name: str) -> str:
+    """What one built-in tool declares: its description, its effect and its parameters."""
+    tool = built_in_tools()[name]
+    spec = tool.definition().spec
+    effect = f"Effect {tool.facts.effect.name}"
+    secrets = (
+        f"; secrets may stand in {', '.join(map(code, sorted(tool.facts.secrets)))}"
+        if tool.facts.secrets
+        else ""
+    )
+    parameters = to_markdown([spec]).partition("\nParameters:\n")[2].strip("\n").replace("<", "&lt;")
+    return f"{effect}{secrets}. The model is told:\n\n> {quoted(spec.description)}\n\nParameters:\n\n{parameters}\n"
+
+
+def quoted(text: str) -> str:
+    return text.strip().replace("\n", "\n> ").replace("\n> \n", "\n>\n").replace("<", "&lt;")
+
+
+def tool_pages() -> dict[str, dict[str, Callable[[], str]]]:
+    """The pages of the built-in tools: what each declares stands between `<!-- tool NAME -->` and its end."""
+    pages = {}
+    for page in sorted((PAGES / "tools").glob("*.md")):
+        names = re.findall(r"^<!-- tool (\w+) -->$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        pages[f"tools/{page.name}"] = {f"tool {name}": partial(tool_section, name) for name in names}
+    return pages
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    **tool_pages(),
     "agent.md": {"agent options": lambda: option_table(Agent), "run options": run_option_table},
     "api.md": {"api": api_table},
     "define-tools.md": {"hooks": hook_table, "facts": fact_table},

@@ -16,6 +16,7 @@ from toolcrib.tools.read_file import ReadFile, ReadFileParams
 from toolcrib.tools.shell import Shell
 from toolcrib.tools.shell_command import ShellParams, ShellResult
 from toolcrib.tools.shell_kinds import shell_of_kind
+from toolcrib.tools.todo_write import TodoStep, TodoWrite, TodoWriteParams
 from toolcrib.tools.workspace import Workspace
 from toolcrib.tools.write_file import WriteFile, WriteFileParams
 
@@ -43,6 +44,9 @@ __all__ = [
     "Shell",
     "ShellParams",
     "ShellResult",
+    "TodoStep",
+    "TodoWrite",
+    "TodoWriteParams",
     "Workspace",
     "WriteFile",
     "WriteFileParams",

@@ -51,6 +51,7 @@ class Access:
     - `filtered`: the tool asks `ctx.permits` about each thing below the path and leaves out what is denied, or a
     sandbox
       hides what `ctx.denied_paths` finds.
+    - `code`: a digest of the files whose code a command runs; an approval of the command holds for that code alone.
     - `real`: where the name that is listed before it leads through links.
     - `secret`: the contents are given, and may be secret by the name; only full autonomy reads such contents unasked.
     - `confined`: what enforces that the access stays inside a folder; None where nothing does. State it only where
@@ -69,6 +70,7 @@ class Access:
     real: bool = False
     secret: bool = False
     confined: Confinement | None = None
+    code: str = ""
 
     def __str__(self) -> str:
         below = f"/{self.pattern or '**'}" if self.subtree else ""

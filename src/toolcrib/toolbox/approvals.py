@@ -159,8 +159,8 @@ def _means_the_same(ready: Ready, given: dict[str, Any]) -> bool:
 
 
 def with_targets(accesses: Iterable[Access] | None, arguments: Any) -> Any:
-    """Arguments with what their names lead to: an answer is not about what they may lead to later."""
-    leads = [access.target for access in accesses or () if access.real]
+    """Arguments with what their names lead to, and the code that they run: an answer is not about any later one."""
+    leads = [access.code or access.target for access in accesses or () if access.real or access.code]
     return [*leads, arguments] if leads else arguments
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ from toolcrib.command.explain import (
     result_text,
     sandbox_sentences,
 )
-from toolcrib.command.explain.scripts import digest_of, files_of_code, shown_code
+from toolcrib.command.explain.scripts import digest_of, files_of_code, shown_code, with_code
 from toolcrib.command.judge import accesses_of, judge, paths, why
 from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.repository_history import REMOVES_HISTORY, removes_history
@@ -193,8 +193,12 @@ class Shell(
         confined = self._is_confined() and (judgement.effect == "read" or not isinstance(sandbox, NoSandbox))
         unasked = judgement.verdict != "plain" or confined
         found = accesses_of(command.shown, judgement, command.folder, unasked=unasked)
-        to_decide = self._denied_paths.accesses_to_decide(found, judgement, sandbox)
+        to_decide: Iterable[Access] = self._denied_paths.accesses_to_decide(found, judgement, sandbox)
         leads = (_through_link(target) for target in judgement.leads)
+        if judgement.verdict == "ask":
+            to_decide = with_code(
+                to_decide, params.command, str(Path(self.workspace.root.path, command.folder))
+            )
         decided = (*self.workspace.with_targets(to_decide), *leads)
         keeper = self._in_force.keeper(self.workspace.level)
         if not keeper or not command.inside or command.secrets or command.secrets_of_variables:

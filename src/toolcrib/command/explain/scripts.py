@@ -7,13 +7,16 @@ import os
 import posixpath
 import re
 import stat
+from collections.abc import Iterable
+from dataclasses import replace
 
+from toolcrib.access import Access, Reach
 from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
 from toolcrib.command.programs.traits import traits_of
 from toolcrib.folder_handles import CLOEXEC, NONBLOCK
 from toolcrib.visible import spelled_out
 
-__all__ = ["digest_of", "files_of_code", "shown_code"]
+__all__ = ["digest_of", "files_of_code", "shown_code", "with_code"]
 
 MAX_FILES = 50
 MAX_WORDS = 500
@@ -62,6 +65,15 @@ def digest_of(files: dict[str, bytes]) -> str:
     for path, data in sorted(files.items()):
         whole.update(f"{path}\0{hashlib.sha256(data).hexdigest()}\n".encode("utf-8", "surrogatepass"))
     return whole.hexdigest() if files else ""
+
+
+def with_code(accesses: Iterable[Access], command: str, folder: str) -> tuple[Access, ...]:
+    """The accesses, of which each command holds a digest of the files whose code would run."""
+    code = digest_of(files_of_code(command, folder))
+    return tuple(
+        replace(access, code=code) if code and access.reach is Reach.RUN and not access.hint else access
+        for access in accesses
+    )
 
 
 def shown_code(files: dict[str, bytes]) -> list[str]:

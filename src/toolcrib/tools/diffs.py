@@ -9,6 +9,7 @@ from toolcrib.tools.backends.protocol import Backend
 CONTEXT = 3
 MAX_ALIGNED = 400  # changed lines up to which lines are matched up; beyond, old lines then new ones
 MAX_CHARS = 100_000
+PIECE = 65_536  # characters that are compared at once
 
 
 def digest_of(data: bytes) -> str:
@@ -30,23 +31,72 @@ def unified_diff(old: str, new: str, path: str) -> str:
 
     The common start and end of both texts are removed first, so that a small edit of a large file is cheap.
     """
-    before, after = old.splitlines(), new.splitlines()
-    same = _common(before, after, 0)
+    start = _same_start(old, new)
+    end = _same_end(old, new, start)
+    above = old.count("\n", 0, start)  # equal lines
+    first = _back(old, start)
+    before = _lines(old[first : _on(old, len(old) - end)])
+    after = _lines(new[first : _on(new, len(new) - end)])
+    skipped = above - old.count("\n", first, start)
+    same = 0 if old == new else _common(before, after, 0)
     tail = _common(before, after, same, from_end=True)
-    first = max(0, same - CONTEXT)
-    shown = max(0, tail - CONTEXT)
-    left = before[first : len(before) - shown]
-    right = after[first : len(after) - shown]
-    if max(len(left), len(right)) > MAX_ALIGNED + 2 * CONTEXT:
-        body = [f"@@ -{same + 1},{len(before) - same - tail} +{same + 1},{len(after) - same - tail} @@"]
-        body += ["-" + line for line in before[same : len(before) - tail]]
-        body += ["+" + line for line in after[same : len(after) - tail]]
+    if max(len(before), len(after)) - same - tail > MAX_ALIGNED:
+        left, right = before[same : len(before) - tail], after[same : len(after) - tail]
+        at = skipped + same + 1
+        body = [f"@@ -{at},{len(left)} +{at},{len(right)} @@"]
+        body += ["-" + line for line in left] + ["+" + line for line in right]
     else:
-        body = _aligned(left, right, first)
+        body = _aligned(before, after, skipped)
     if not body:
         return ""
     text = "\n".join([f"--- {path}", f"+++ {path}", *body]) + "\n"
     return text if len(text) <= MAX_CHARS else text[:MAX_CHARS] + "\n[diff cut here]\n"
+
+
+def _same_start(old: str, new: str) -> int:
+    """How long the equal start of both texts is, in whole lines."""
+    at, most = 0, min(len(old), len(new))
+    while at < most and old[at : at + PIECE] == new[at : at + PIECE]:
+        at += PIECE
+    at = min(at, most)
+    while at < most and old[at] == new[at]:
+        at += 1
+    return old.rfind("\n", 0, at) + 1
+
+
+def _same_end(old: str, new: str, start: int) -> int:
+    """How long the equal end of both texts is, in whole lines, without what belongs to the equal start."""
+    most = min(len(old), len(new)) - start
+    count = 0
+    while (
+        count + PIECE <= most
+        and old[len(old) - count - PIECE : len(old) - count]
+        == (new[len(new) - count - PIECE : len(new) - count])
+    ):
+        count += PIECE
+    while count < most and old[-1 - count] == new[-1 - count]:
+        count += 1
+    found = old.find("\n", len(old) - count)
+    return 0 if found < 0 else len(old) - found - 1
+
+
+def _back(text: str, start: int) -> int:
+    """The start of the context above."""
+    for _ in range(CONTEXT):
+        start = text.rfind("\n", 0, max(0, start - 1)) + 1
+    return start
+
+
+def _on(text: str, end: int) -> int:
+    """The end of the context below."""
+    for _ in range(CONTEXT):
+        end = text.find("\n", end) + 1 or len(text)
+    return end
+
+
+def _lines(text: str) -> list[str]:
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines[:-1] if lines[-1] == "" else lines
 
 
 def _aligned(left: list[str], right: list[str], first: int) -> list[str]:

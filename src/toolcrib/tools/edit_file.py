@@ -1,12 +1,12 @@
 """`edit_file`: replaces one piece of text by another, if it can mean only one place.
 
-One edit a call: production systems that accepted lists or looser matches saved tokens and corrupted files.
-`text_match` says which texts count as equal.
+`text_match` says which texts count as equal, `edit_plan` what the model is told, `syntax_check` what is looked at
+before the file is written.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -18,17 +18,7 @@ from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Write, version_of
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
-from toolcrib.tools.text_match import (
-    SHOWN_CHARS,
-    SHOWN_LINES,
-    UNSAFE,
-    Match,
-    Source,
-    find_exact,
-    find_tolerant,
-    nearest,
-)
-from toolcrib.tools.textfile import decode, describe, encode, sniff
+from toolcrib.tools.edit_plan import PlannedFile, TextEdit, check_edit, plan_edits
 
 if TYPE_CHECKING:
     from typing import Any
@@ -37,8 +27,6 @@ if TYPE_CHECKING:
     from toolcrib.tools.backends.protocol import Backend
 
 MAX_BYTES = 10_000_000
-LISTED_MATCHES = 10
-PREVIEW_LINES = 20  # of a file in which nothing like the wanted text stands
 
 
 class EditFileParams(BaseModel):
@@ -49,18 +37,14 @@ class EditFileParams(BaseModel):
     )
     new_string: str = Field(description="What to put in its place. May be empty.")
     replace_all: bool = Field(False, description="Replace every occurrence, not just a single one.")
+    at: str | None = Field(
+        None,
+        description='Address of the line where old_string begins, such as "42:k9", if it occurs more than once. '
+        "Errors and results name addresses.",
+    )
 
-
-@dataclass(frozen=True, slots=True)
-class PlannedEdit:
-    """An edit that can be made."""
-
-    shown: str
-    before: str
-    after: str
-    changed: bytes
-    source: Source
-    matches: list[Match]
+    def as_edit(self) -> TextEdit:
+        return TextEdit(self.old_string, self.new_string, self.replace_all, self.at)
 
 
 class EditFile(
@@ -72,14 +56,16 @@ class EditFile(
     category="files",
     open_world=False,
 ):
-    """Replace one piece of text in a file by another.
+    """Replace one piece of text in a file of the workspace by another.
 
-    old_string must occur exactly once, unless replace_all is set. Line breaks are written as in the file
-    already; its encoding and permissions stay. To create a file use write_file.
+    old_string must occur exactly once, unless replace_all is set or at names its line. Line breaks are written
+    as in the file already; its encoding and permissions stay. To create a file use write_file.
     """
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, *, refuse_broken_syntax: bool = False) -> None:
+        """An edit that newly breaks a file's syntax is made and reported, or with `refuse_broken_syntax` refused."""
         self.backend = backend
+        self.refuse_broken_syntax = refuse_broken_syntax
 
     def unavailable(self) -> str | None:
         return self.backend.read_only
@@ -93,11 +79,7 @@ class EditFile(
         return self.backend.doubt(self.accesses(params))
 
     def precheck(self, params: EditFileParams) -> str | None:
-        if params.old_string == params.new_string:
-            return "old_string and new_string are identical, so there is nothing to change."
-        if not params.old_string:
-            return "old_string is empty. To create a file or replace all of it, use write_file."
-        return None
+        return check_edit(params.as_edit())
 
     def resources(self, params: EditFileParams) -> list[str]:
         return [self.backend.resource(params.path)]
@@ -107,112 +89,37 @@ class EditFile(
         data = b""
         try:
             data = self.backend.read(params.path, MAX_BYTES)
-            edit = self._edit(params, data)
+            edit = plan_edits(self.backend.place(params.path).shown, data, [params.as_edit()])
         except ToolError as problem:
             return Preview(f"It would fail: {problem.message}", digest=f"fails {digest_of(data)}")
         shown = shown_with_target(self.backend, params.path)
-        return Preview(unified_diff(edit.before, edit.after, shown), digest=digest_of(data))
+        text = unified_diff(edit.before, edit.after, shown) if edit.changes else edit.said[0]
+        return Preview(f"{text}\n{broken_words(edit)}".strip("\n"), digest=digest_of(data))
 
     def execute(self, params: EditFileParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
             raise ToolError(problem)
+        shown = self.backend.place(params.path).shown
         with self.backend.locked():
             ctx.check_cancelled()
             data = self.backend.read(params.path, MAX_BYTES, ctx.permits)
-            edit = self._edit(params, data)
-            self.backend.apply([Write(params.path, edit.changed, version_of(data))], ctx.permits)
+            edit = plan_edits(shown, data, [params.as_edit()])
+            if not edit.changes:
+                return edit.said[0]
+            refuse_broken(self.refuse_broken_syntax, [edit])
+            self.backend.apply([Write(params.path, edit.data, version_of(data))], ctx.permits)
         ctx.report(result={"diff": unified_diff(edit.before, edit.after, edit.shown)})
-        return _summary(edit.shown, edit.source, edit.matches)
-
-    def _edit(self, params: EditFileParams, data: bytes) -> PlannedEdit:
-        """Plans the edit of a file; raises ToolError where it cannot be made."""
-        shown = self.backend.place(params.path).shown
-        encoding = sniff(data, len(data))
-        if encoding is None:
-            raise ToolError(f"{shown} is {describe(data)}, which cannot be edited as text.")
-        try:
-            before = decode(data, encoding)
-        except UnicodeDecodeError:
-            raise ToolError(f"{shown} is not the {encoding.name.upper()} text that it says it is.") from None
-        source = Source(before)
-        matches = self._matches(params, source, shown)
-        after = source.replace(matches)
-        if after == before:
-            raise ToolError(f"{shown} already reads like that; nothing was changed.")
-        try:
-            changed = encode(after, encoding)
-        except UnicodeEncodeError:
-            raise ToolError(f"new_string holds characters that cannot be written to {shown}.") from None
-        return PlannedEdit(shown, before, after, changed, source, matches)
-
-    def _matches(self, params: EditFileParams, source: Source, shown: str) -> list[Match]:
-        old = _plain(params.old_string)
-        new = _plain(params.new_string)
-        if not old:
-            raise ToolError("old_string holds nothing but a byte order mark.")
-        matches = find_exact(source.text, old, new)
-        if not matches and not params.replace_all:
-            matches = find_tolerant(source.text, old, new)
-        if not matches or (len(matches) == 1 and matches[0].differs == UNSAFE):
-            raise ToolError(_not_found(shown, source, old))
-        if len(matches) > 1 and not params.replace_all:
-            raise ToolError(_ambiguous(shown, source, matches))
-        return matches
+        return " ".join(filter(None, (*edit.said, broken_words(edit))))
 
 
-def _plain(text: str) -> str:
-    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+def refuse_broken(switch: bool, edits: list[PlannedFile]) -> None:
+    """Refuses edits that break the syntax, if that is wanted."""
+    broken = [edit for edit in edits if edit.problem]
+    if switch and broken:
+        named = "; ".join(f"{edit.shown}, {edit.problem}" for edit in broken)
+        raise ToolError(f"The edit would break the syntax of {named}. Nothing was changed.")
 
 
-def _summary(shown: str, source: Source, matches: list[Match]) -> str:
-    lines = [source.line_of(match.start) for match in matches[:LISTED_MATCHES]]
-    if len(matches) == 1:
-        text = f"Edited {shown} at line {lines[0]}."
-        differs = matches[0].differs
-        return text if not differs else f"{text} What stood there differed from old_string in {differs}."
-    listed = ", ".join(str(line) for line in lines) + (", ..." if len(matches) > len(lines) else "")
-    return f"Edited {shown}: replaced {len(matches)} occurrences, at lines {listed}."
-
-
-def _ambiguous(shown: str, source: Source, matches: list[Match]) -> str:
-    if matches[0].differs:
-        reason = f"old_string does not occur in {shown} as written, and {len(matches)} places differ only in "
-        reason += "typography or indentation"
-    else:
-        reason = f"old_string occurs {len(matches)} times in {shown}"
-    lines = "\n".join(
-        f"  line {source.line_of(match.start)}: {_first_line(source.text[match.start : match.end])}"
-        for match in matches[:LISTED_MATCHES]
-    )
-    return (
-        f"{reason}:\n{lines}\nNothing was changed. Add lines around it to old_string until it fits one place"
-        + (", or set replace_all to change every one." if not matches[0].differs else ".")
-    )
-
-
-def _first_line(text: str) -> str:
-    return text.strip("\n").split("\n", 1)[0][:SHOWN_CHARS]
-
-
-def _not_found(shown: str, source: Source, old: str) -> str:
-    """The error message with what the model needs to try again: the nearest places."""
-    if not source.text:
-        return f"old_string was not found: {shown} is empty. Use write_file."
-    text = f"old_string was not found in {shown}. It must fit exactly, with all spaces and line breaks."
-    places = nearest(source.text, old)
-    for line, there, difference in places:
-        text += f"\nNearest, from line {line} ({difference}):\n{_numbered(there[:SHOWN_LINES], line)}"
-        if len(there) > SHOWN_LINES:
-            text += f"\n... ({len(there) - SHOWN_LINES} more lines)"
-    if not places:
-        lines = source.text.removesuffix("\n").split("\n")
-        text += f"\nThe file begins:\n{_numbered(lines[:PREVIEW_LINES], 1)}"
-        if len(lines) > PREVIEW_LINES:
-            text += f"\n... ({len(lines) - PREVIEW_LINES} more lines)"
-    if "\\n" in old and "\n" not in old:
-        text += "\nold_string holds \\n as two characters: was a line break meant?"
-    return text + "\nNothing was changed. Read the place again if it is not what you expected."
-
-
-def _numbered(lines: list[str], first: int) -> str:
-    return "\n".join(f"{number:>4}: {line[:SHOWN_CHARS]}" for number, line in enumerate(lines, first))
+def broken_words(edit: PlannedFile) -> str:
+    """The warning about syntax that an edit breaks."""
+    return f"Warning: the syntax of {edit.shown} is broken now, {edit.problem}." if edit.problem else ""

@@ -6,20 +6,19 @@ spaces, full-width letters); 3. whole lines that differ at their ends, or are al
 more or less. Looser matching (similar lines, equal first and last lines, other spacing inside a line) has
 corrupted files in other systems; here such a place is only reported as the nearest candidate. All matching
 works on spans of the original, so that nothing outside the match changes.
+
+Each pass costs a few searches of the whole text: lines are compared only where their longest one occurs.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_left
-from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 
-LOOKED_AT = 60  # lines of the wanted text that vote for a place
-CANDIDATES = 2
 ENOUGH = 11  # tolerant matches after which no more are looked for: two are too many already
-SHOWN_LINES = 6
-SHOWN_CHARS = 200
 
 SAME = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u00b4", "'"),
@@ -28,6 +27,16 @@ SAME = {
     **dict.fromkeys("\u00a0\u1680\u202f\u205f\u3000", " "),
     **{chr(code): " " for code in range(0x2000, 0x200B)},
 }
+# Where Unicode has other forms of one character: signs, letters of mathematics, full and half width.
+OTHER_FORMS = (
+    (0xA0, 0x180),
+    (0x2000, 0x2500),
+    (0x3000, 0x3400),
+    (0xF900, 0xFB50),
+    (0xFE30, 0xFFF0),
+    (0x1D400, 0x1D800),
+)
+PIECE = 4_096  # characters, of which those that are all ASCII are passed over
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +52,25 @@ class Match:
 class Source:
     """A text with `\\n` line breaks only, that remembers where its `\\r` were."""
 
-    __slots__ = ("_returns", "main_break", "original", "text")
+    __slots__ = ("_all_returns", "_returns", "main_break", "original", "text")
 
     def __init__(self, original: str) -> None:
         self.original = original
-        self.text = original.replace("\r\n", "\n")
-        self._returns: list[int] = []
-        if len(self.text) != len(original):
-            at = original.find("\r\n")
-            while at >= 0:
-                self._returns.append(at - len(self._returns))
-                at = original.find("\r\n", at + 2)
-        self.main_break = "\r\n" if len(self._returns) * 2 > self.text.count("\n") else "\n"
+        self.text = original.replace("\r\n", "\n") if "\r" in original else original
+        self._returns: list[int] | None = None
+        removed = len(original) - len(self.text)
+        breaks = self.text.count("\n") if removed else 0
+        self._all_returns = removed == breaks
+        self.main_break = "\r\n" if removed * 2 > breaks else "\n"
 
     def original_offset(self, offset: int) -> int:
+        if len(self.text) == len(self.original):
+            return offset
+        if self._all_returns:
+            return offset + self.text.count("\n", 0, offset)
+        if self._returns is None:
+            found = re.finditer("\r\n", self.original)
+            self._returns = [match.start() - index for index, match in enumerate(found)]
         return offset + bisect_left(self._returns, offset)
 
     def replace(self, matches: list[Match]) -> str:
@@ -88,51 +102,97 @@ def find_exact(text: str, old: str, new: str) -> list[Match]:
 
 def find_tolerant(text: str, old: str, new: str) -> list[Match]:
     """Places that differ from `old` only in the accepted ways; see the module's docstring."""
-    found = [
-        Match(match.start, match.end, new, "quotes, dashes or spaces of another kind")
-        for match in find_exact(fold(text), fold(old), new)
-    ]
-    return found or _find_lines(text, old, new)
+    folded, wanted = fold(text), fold(old)
+    found: list[Match] = []
+    if folded is not text or wanted is not old:
+        found = [
+            Match(match.start, match.end, new, "quotes, dashes or spaces of another kind")
+            for match in find_exact(folded, wanted, new)
+        ]
+    return found or _find_lines(text, folded, wanted, new)
 
 
 def fold(text: str) -> str:
     """The text with each typographic character replaced by its plain equivalent; the length stays the same."""
     if text.isascii():
         return text
-    table: dict[int, str] = {}
-    for char in set(text):
-        if char >= "\x80":
-            plain = SAME.get(char) or unicodedata.normalize("NFKC", char)
-            if len(plain) == 1 and plain != char:
-                table[ord(char)] = plain
-    return text.translate(table)
+    plain = _plain_forms()
+    found: set[str] = set()
+    for start in range(0, len(text), PIECE):
+        piece = text[start : start + PIECE]
+        if not piece.isascii():
+            found.update(piece)
+    for char in found & plain.keys():
+        text = text.replace(char, plain[char])
+    return text
 
 
-def _find_lines(text: str, old: str, new: str) -> list[Match]:
+@cache
+def _plain_forms() -> dict[str, str]:
+    """The plain equivalent of each typographic character."""
+    plain: dict[str, str] = {}
+    for first, end in OTHER_FORMS:
+        for char in map(chr, range(first, end)):
+            other = unicodedata.normalize("NFKC", char)
+            if len(other) == 1 and other != char:
+                plain[char] = other
+    plain.update(SAME)
+    return plain
+
+
+def _find_lines(text: str, folded: str, wanted: str, new: str) -> list[Match]:
     """Whole lines that are equal when stripped; `_shifted` compares their indentation."""
-    whole = old.endswith("\n")
-    wanted = fold(old).split("\n")[: -1 if whole else None]
-    if not any(line.strip() for line in wanted):
+    whole = wanted.endswith("\n")
+    lines = wanted.split("\n")[: -1 if whole else None]
+    stripped = [_composed(line) for line in lines]
+    if not any(stripped):
         return []
-    lines = text.split("\n")
-    stripped = [_composed(line) for line in fold(text).split("\n")]
-    starts = [0]
-    for line in stripped:
-        starts.append(starts[-1] + len(line) + 1)
-    haystack = "\n" + "\n".join(stripped) + "\n"
-    needle = "\n" + "\n".join(_composed(line) for line in wanted) + "\n"
-    offsets = [0]
-    for line in lines:
-        offsets.append(offsets[-1] + len(line) + 1)
+    index = max(range(len(lines)), key=lambda number: _distinct(stripped[number]))
     found: list[Match] = []
-    at = haystack.find(needle)
-    while at >= 0 and len(found) < ENOUGH:
-        first = bisect_left(starts, at)
-        last = first + len(wanted)
-        end = offsets[last] if whole and last < len(lines) else offsets[last] - 1
-        found.append(_shifted(lines[first:last], wanted, new, offsets[first], end))
-        at = haystack.find(needle, at + 1)
+    for at in _starts_of_lines(folded, stripped[index]):
+        start = _lines_back(text, at, index)
+        end = start
+        for want in stripped if start >= 0 else ():
+            stop = folded.find("\n", end)
+            stop = len(folded) if stop < 0 else stop
+            if end > len(folded) or _composed(folded[end:stop]) != want:
+                break
+            end = stop + 1
+        else:
+            if start < 0:
+                continue
+            there = text[start : end - 1].split("\n")
+            end = min(end, len(text)) if whole else end - 1
+            found.append(_shifted(there, lines, new, start, end))
+            if len(found) == ENOUGH:
+                break
     return found
+
+
+def _distinct(line: str) -> tuple[int, bool, int]:
+    """How well a line leads to its place. ASCII has one form only; an empty line leads nowhere."""
+    return min(len(line), 1), line.isascii(), len(line)
+
+
+def _starts_of_lines(text: str, key: str) -> list[int]:
+    """Where the lines begin that contain a text, each once."""
+    starts: dict[int, None] = {}
+    for form in dict.fromkeys((key, unicodedata.normalize("NFD", key))):
+        at = text.find(form)
+        while at >= 0:
+            starts[text.rfind("\n", 0, at) + 1] = None
+            at = text.find("\n", at)
+            at = text.find(form, at) if at >= 0 else -1
+    return sorted(starts)
+
+
+def _lines_back(text: str, start: int, count: int) -> int:
+    """The start of the line so many lines above the one that starts here; -1 if there is none."""
+    for _ in range(count):
+        if start == 0:
+            return -1
+        start = text.rfind("\n", 0, start - 1) + 1
+    return start
 
 
 UNSAFE = "indentation that differs from line to line"
@@ -140,7 +200,9 @@ UNSAFE = "indentation that differs from line to line"
 
 def _shifted(there: list[str], wanted: list[str], new: str, start: int, end: int) -> Match:
     shifts = {
-        _shift(_indent(line), _indent(want)) for line, want in zip(there, wanted, strict=True) if want.strip()
+        _shift(indent_of(line), indent_of(want))
+        for line, want in zip(there, wanted, strict=True)
+        if want.strip()
     }
     if shifts == {("", "")}:
         return Match(
@@ -165,7 +227,7 @@ def _composed(line: str) -> str:
 
 
 def _first_indent(lines: list[str]) -> str | None:
-    return next((_indent(line) for line in lines if line.strip()), None)
+    return next((indent_of(line) for line in lines if line.strip()), None)
 
 
 def _shift(there: str, want: str) -> tuple[str, str] | None:
@@ -179,70 +241,5 @@ def _shift(there: str, want: str) -> tuple[str, str] | None:
     return None
 
 
-def _indent(line: str) -> str:
+def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
-
-
-def nearest(text: str, old: str) -> list[tuple[int, list[str], str]]:
-    """The places most similar to `old`: line number, lines, and the first difference."""
-    wanted = old.strip("\n").split("\n")
-    lines = text.removesuffix("\n").split("\n")
-    keys: dict[str, int] = {}
-    for index, line in enumerate(wanted[:LOOKED_AT]):
-        if key := _key(line):
-            keys.setdefault(key, index)
-    votes: Counter[int] = Counter()
-    for number, line in enumerate(lines):
-        at = keys.get(_key(line))
-        if at is not None:
-            votes[number - at] += len(line.strip())
-    starts = [max(0, start) for start, _ in votes.most_common(CANDIDATES)] or _similar(lines, wanted)
-    return [
-        (start + 1, lines[start : start + len(wanted)], _difference(lines[start:], wanted))
-        for start in dict.fromkeys(starts)
-    ]
-
-
-def _key(line: str) -> str:
-    """A line without what models most often get wrong: case, spacing and quotes."""
-    return "".join(fold(line).casefold().replace('"', "'").split())
-
-
-def _similar(lines: list[str], wanted: list[str]) -> list[int]:
-    """The places whose line shares most words with the most distinctive line of the wanted text."""
-    index, line = max(enumerate(wanted[:LOOKED_AT]), key=lambda pair: len(pair[1].strip()))
-    words = set(_words(line))
-    if not words:
-        return []
-    best, best_share = -1, 0.4
-    for number, other in enumerate(lines):
-        theirs = set(_words(other[:SHOWN_CHARS]))
-        share = len(words & theirs) / len(words | theirs)
-        if share > best_share:
-            best, best_share = number, share
-    return [max(0, best - index)] if best >= 0 else []
-
-
-def _words(line: str) -> list[str]:
-    return "".join(char if char.isalnum() else " " for char in line.casefold()).split()
-
-
-def _difference(there: list[str], wanted: list[str]) -> str:
-    for index, want in enumerate(wanted):
-        if index >= len(there):
-            return f"the file ends after {index} of the {len(wanted)} lines"
-        line = there[index]
-        if line == want:
-            continue
-        where = f"line {index + 1} of old_string differs "
-        if line.strip() == want.strip():
-            same_start = _indent(line) == _indent(want)
-            return where + ("in spaces at its end" if same_start else "in its indentation")
-        if "".join(line.split()) == "".join(want.split()):
-            return where + "in its spacing"
-        if fold(line).replace('"', "'").strip() == fold(want).replace('"', "'").strip():
-            return where + "in its quotes or other typography"
-        if line.casefold().strip() == want.casefold().strip():
-            return where + "in upper and lower case"
-        return where + "in its text"
-    return "only the surroundings differ"

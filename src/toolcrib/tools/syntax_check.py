@@ -1,0 +1,114 @@
+"""Whether an edit breaks the syntax of a file that was right before: checked on the text, before it is written.
+
+Python, JSON and TOML are checked by Python itself, other languages by their tree-sitter grammar where it is installed
+(`pip install tree-sitter tree-sitter-bash`, say).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
+MAX_CHARS = 300_000  # of a text that is checked: a larger one would hold up the edit
+GRAMMARS = {
+    ".sh": ("tree_sitter_bash", "language"),
+    ".bash": ("tree_sitter_bash", "language"),
+    ".js": ("tree_sitter_javascript", "language"),
+    ".jsx": ("tree_sitter_javascript", "language"),
+    ".mjs": ("tree_sitter_javascript", "language"),
+    ".ts": ("tree_sitter_typescript", "language_typescript"),
+    ".tsx": ("tree_sitter_typescript", "language_tsx"),
+    ".go": ("tree_sitter_go", "language"),
+    ".rs": ("tree_sitter_rust", "language"),
+    ".c": ("tree_sitter_c", "language"),
+    ".h": ("tree_sitter_c", "language"),
+    ".java": ("tree_sitter_java", "language"),
+    ".rb": ("tree_sitter_ruby", "language"),
+    ".css": ("tree_sitter_css", "language"),
+    ".yaml": ("tree_sitter_yaml", "language"),
+    ".yml": ("tree_sitter_yaml", "language"),
+}
+
+
+def newly_broken(path: str, before: str, after: str) -> str:
+    """What is wrong with the syntax of a text whose old form was right or empty; "" if nothing is known to be."""
+    check = _check_for(posixpath.splitext(path)[1].lower())
+    if check is None or len(after) > MAX_CHARS:
+        return ""
+    problem = check(after)
+    if not problem or (before.strip() and len(before) <= MAX_CHARS and check(before)):
+        return ""
+    return problem
+
+
+def _check_for(suffix: str) -> Callable[[str], str] | None:
+    if suffix in (".py", ".pyi"):
+        return _python
+    if suffix == ".json":
+        return _json
+    if suffix == ".toml":
+        return _toml
+    return _grammar(*GRAMMARS[suffix]) if suffix in GRAMMARS else None
+
+
+def _python(text: str) -> str:
+    import ast
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "file", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    except SyntaxError as wrong:
+        return f"line {wrong.lineno or 1}: {wrong.msg}"
+    except (ValueError, RecursionError, MemoryError):  # a NUL character, or nested too deep to tell
+        return ""
+    return ""
+
+
+def _json(text: str) -> str:
+    import json
+
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as wrong:
+        return f"line {wrong.lineno}: {wrong.msg}"
+    except (ValueError, RecursionError):
+        return ""
+    return ""
+
+
+def _toml(text: str) -> str:
+    import tomllib
+
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as wrong:
+        return str(wrong)
+    except RecursionError:
+        return ""
+    return ""
+
+
+@cache
+def _grammar(module: str, language: str) -> Callable[[str], str] | None:
+    """A check by a tree-sitter grammar; None if it is not installed."""
+    if find_spec("tree_sitter") is None or find_spec(module) is None:
+        return None
+    from tree_sitter import Language, Parser
+
+    known = Language(getattr(import_module(module), language)())
+
+    def check(text: str) -> str:
+        todo = [Parser(known).parse(text.encode("utf-8", "replace")).root_node]
+        while todo:
+            node = todo.pop()
+            if node.is_error or node.is_missing:
+                return f"line {node.start_point[0] + 1}: the syntax is wrong from here"
+            todo += [child for child in reversed(node.children) if child.has_error]
+        return ""
+
+    return check

@@ -5,6 +5,9 @@ import shutil
 import socket
 import stat
 import sys
+import tempfile
+import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -378,3 +381,124 @@ def test_an_undo_is_refused_while_calls_are_at_work(tmp_path: Path) -> None:
             other.undo()
     working.end_turn()
     assert len(checkpoints(root).undo().changes) == 1
+
+
+def as_nobody(work: Callable[[Path], object]) -> None:
+    """Does the work in a child that is not root, in a folder of its own; root may do everything."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                if os.geteuid() == 0:
+                    os.chown(place, 54322, 54322)
+                    os.setgroups([])
+                    os.setgid(54322)
+                    os.setuid(54322)
+                work(place)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+SHUT: dict[str, Callable[[Path], object]] = {
+    "a folder": lambda root: (root / "src").chmod(0),
+    "a folder in a folder": lambda root: ((root / "src/deep").chmod(0), (root / "src").chmod(0)),
+    "a file": lambda root: (root / "a.txt").chmod(0),
+    "a file that was changed": lambda root: ((root / "a.txt").write_text("two"), (root / "a.txt").chmod(0)),
+    "in a read-only folder": lambda root: (
+        (opened(root, "locked") / "file").unlink(),
+        (root / "locked").chmod(0o555),
+    ),
+    "a folder that may be listed only": lambda root: ((root / "a.txt").unlink(), (root / "src").chmod(0o400)),
+    "a folder that was changed": lambda root: (
+        (root / "src/deep/b.bin").unlink(),
+        (root / "src/deep").chmod(0o100),
+    ),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="changes its user in a child")
+@pytest.mark.parametrize("name", SHUT)
+def test_rights_that_a_command_took_away_do_not_stop_an_undo(name: str) -> None:
+    def work(place: Path) -> None:
+        root = workspace(place)
+        before = state(root)
+        kept = checkpoints(root)
+        kept.take("before")
+        SHUT[name](root)
+        kept.take("after", then="person")
+        undone = kept.undo()
+        assert state(root) == before, undone
+        assert undone.kept == {}
+        kept.redo()
+        kept.undo()
+        assert state(root) == before
+
+    as_nobody(work)
+
+
+def test_a_hostile_tree_is_neither_left_nor_waited_for(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    (root / "loop").symlink_to(".")
+    (root / "up").symlink_to("..")
+    os.mkfifo(root / "pipe")  # who opens it waits for a writer
+    (root / "zero").symlink_to("/dev/zero")
+    deep = root
+    for _ in range(150):
+        deep = deep / "x"
+        deep.mkdir()
+    (deep / "file").write_text("deep")
+    (root / ".gitignore").write_text("*" * 500 + "[!a]" * 200 + "x\n" + "a*" * 400 + "b\n")
+    (root / ("a" * 250)).write_text("matched in time")
+    kept = checkpoints(root)
+    before = state(root)
+    started = time.process_time()
+    kept.take("before")
+    assert time.process_time() - started < 5
+    assert any("folders deep" in reason for reason in kept.not_covered().values())
+    (root / "src" / "deep" / "b.bin").unlink()
+    (root / "src" / "deep").rmdir()
+    (root / "src" / "deep").symlink_to("/etc")
+    (root / "x" / "new").write_text("new")
+    kept.undo()
+    assert state(root) == before
+
+
+def test_a_tree_that_is_too_large_is_covered_in_part_and_says_so(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    limits = CheckpointLimits(tree_paths=30)
+    kept = checkpoints(root, limits)
+    kept.take("before")
+    (root / "many").mkdir()
+    for number in range(100):
+        (root / "many" / f"{number}").write_text("x")
+    kept.take("many more")
+    assert "the workspace has more than 30 files" in kept.not_covered().values()
+    (root / "a.txt").write_text("changed")  # known before, so it stays covered
+    assert kept.covers("a.txt") is None
+    assert kept.covers("many/new") == "the workspace has more than 30 files"
+    undone = kept.undo(1)
+    assert (root / "a.txt").read_text() == "one\n"
+    assert 0 < len(list((root / "many").iterdir())) < 100
+    assert "many" in undone.kept
+
+
+def test_two_processes_share_the_checkpoints(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    one, other = checkpoints(root), checkpoints(root)
+    one.take("one")
+    (root / "a.txt").write_text("two")
+    other.take("two")
+    (root / "a.txt").write_text("three")
+    assert one.take("three").id == 3
+    assert [taken.label for taken in other.list()] == ["one", "two", "three"]
+    shutil.rmtree(one.folder)  # somebody made room
+    assert one.take("anew").id == 1
+    (root / "a.txt").unlink()
+    one.undo()
+    assert (root / "a.txt").read_text() == "three"

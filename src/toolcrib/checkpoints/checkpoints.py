@@ -177,14 +177,12 @@ class Checkpoints:
 
     def preview_undo(self, to: int | None = None) -> Restoration:
         """What `undo` would do now. Nothing is changed or stored."""
-        with self._lock:
-            self._history.read()
+        with self._reading():
             return self._preview(to, None)
 
     def preview_redo(self) -> Restoration:
         """What `redo` would do now. Nothing is changed or stored."""
-        with self._lock:
-            self._history.read()
+        with self._reading():
             return self._preview(self._redo_target().id, None)
 
     def undo(self, to: int | None = None) -> Restoration:
@@ -210,6 +208,15 @@ class Checkpoints:
             raise CheckpointError(f"{change.path} cannot be read: {problem}") from problem
 
     # -- its parts
+
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        with self._lock:
+            if self._journal.exists():
+                with self._changing():
+                    pass
+            self._history.read()
+            yield
 
     @contextmanager
     def _changing(self) -> Generator[None]:

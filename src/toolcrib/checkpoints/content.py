@@ -77,6 +77,10 @@ class ContentStore:
         if found != digest:
             raise DamagedCopy(f"the stored copy {digest[:12]} is damaged")
 
+    def forget_folders(self) -> None:
+        """Somebody removed the store: its folders are made anew."""
+        self._made.clear()
+
     def has(self, digest: str) -> bool:
         """Whether a content is stored."""
         return self._path(digest).exists()

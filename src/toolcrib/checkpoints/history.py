@@ -340,6 +340,8 @@ class History:
     def _make_folder(self) -> None:
         if not self.folder.is_dir():
             self._remove_forgotten()
+            self.contents.forget_folders()
+            self._whole.clear()
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_private_file(self.folder / "workspace", os.fsencode(self._root) + b"\n")
         status = self.folder.stat()

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from toolcrib.checkpoints.content import ContentStore, DamagedCopy
 from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, PathEntry, kind_of_mode
+from toolcrib.checkpoints.rights import open_up, set_mode
 from toolcrib.checkpoints.undo_plan import UndoStep
 from toolcrib.folder_handles import (
     BINARY,
@@ -223,20 +224,14 @@ class Restorer:
             mode = stat.S_IMODE(os.fstat(handle).st_mode)
             if mode & 0o300 != 0o300:
                 with suppress(OSError):
-                    _set_mode(handle, mode | 0o700)
+                    set_mode(handle, mode | 0o700)
                     self._modes.setdefault(path, mode)
 
     def _open_up(self, handle: FolderHandle, name: str, path: str) -> None:
         """Give a folder the rights to be entered; it gets its own mode back at the end."""
-        if not isinstance(handle, int) or not hasattr(os, "O_PATH"):
-            return
-        fd = os.open(name, os.O_PATH | NOFOLLOW | DIRECTORY | CLOEXEC, dir_fd=handle)
-        try:
-            mode = stat.S_IMODE(os.fstat(fd).st_mode)
-            os.chmod(f"/proc/self/fd/{fd}", mode | 0o700)
+        mode = open_up(handle, name, 0o700)
+        if mode is not None:
             self._modes.setdefault(path, mode)
-        finally:
-            os.close(fd)
 
     def _give_modes_back(self) -> None:
         for path, mode in sorted(self._modes.items(), reverse=True):
@@ -245,7 +240,7 @@ class Restorer:
                 handle = open_in(self._folder(above, writable=False), name, ENTER)
                 try:
                     if isinstance(handle, int):
-                        _set_mode(handle, mode)
+                        set_mode(handle, mode)
                 finally:
                     close_handle(handle)
         self._shut()
@@ -281,7 +276,10 @@ class Restorer:
             return False
         if same and entry.changed_ns == now.st_ctime_ns:
             return True
-        fd = open_in(folder, name, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC)
+        try:
+            fd = open_in(folder, name, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC)
+        except PermissionError:  # nobody could have written it without changing its mode
+            return same
         if not isinstance(fd, int):
             return False
         try:
@@ -305,12 +303,7 @@ def _give(fd: int, entry: PathEntry) -> None:
     if (status.st_uid, status.st_gid) != (entry.owner, entry.group):
         with suppress(OSError):
             os.fchown(fd, entry.owner, entry.group)
-    _set_mode(fd, entry.mode)
-
-
-def _set_mode(fd: int, mode: int) -> None:
-    if sys.platform != "win32":
-        os.fchmod(fd, mode)
+    set_mode(fd, entry.mode)
 
 
 def _make_link(target: str, folder: FolderHandle, name: str) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from toolcrib.checkpoints.content import ContentStore
 from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, FileTree, PathEntry, entry_of, kind_of_mode
+from toolcrib.checkpoints.rights import open_up, set_mode
 from toolcrib.folder_handles import (
     CLOEXEC,
     DIRECTORY,
@@ -65,6 +66,7 @@ class _Folder:
     path: str
     handle: FolderHandle
     ignore: list[IgnoreFile]
+    mode: int | None = None  # that it gets back
     inner: list[str] = field(default_factory=list)
 
 
@@ -125,7 +127,7 @@ class _Scan:
         self.tree = FileTree()
         self._scanner = scanner
         self._limits = scanner.limits
-        self._before = before.entries
+        self._before, self._shut_before = before.entries, before.not_covered
         self._contents = contents
         self._save = save
         self._bytes = 0
@@ -139,14 +141,14 @@ class _Scan:
             while path:
                 folder = path[-1]
                 if not folder.inner:
-                    close_handle(path.pop().handle)
+                    _leave(path.pop())
                     continue
                 name = folder.inner.pop()
                 if (inner := self._enter(folder, name, len(path))) is not None:
                     path.append(inner)
         finally:
             for folder in path:
-                close_handle(folder.handle)
+                _leave(folder)
 
     def _enter(self, folder: _Folder, name: str, depth: int) -> _Folder | None:
         path = f"{folder.path}/{name}" if folder.path else name
@@ -154,21 +156,25 @@ class _Scan:
             self.tree.not_covered[path] = f"it lies more than {self._limits.depth} folders deep"
             return None
         try:
-            handle = _open_folder(folder.handle, name)
+            try:
+                return self._listed(folder, name, path, widened=False)
+            except PermissionError:
+                if path not in self._before or path in self._shut_before:
+                    raise
+                return self._listed(folder, name, path, widened=True)  # it could be read before
         except OSError as problem:
             self.tree.not_covered[path] = f"it cannot be read: {problem.strerror}"
             self._keep_what_was_below(path)
             return None
-        inner = _Folder(path, handle, folder.ignore)
+
+    def _listed(self, folder: _Folder, name: str, path: str, *, widened: bool) -> _Folder:
+        """An inner folder, open and listed; `widened` gives it the rights for that until it is left."""
+        mode = open_up(folder.handle, name, 0o500) if widened else None
+        inner = _Folder(path, open_in(folder.handle, name, READ | DIRECTORY), folder.ignore, mode)
         try:
             self._list(inner)
-        except OSError as problem:
-            close_handle(handle)
-            self.tree.not_covered[path] = f"it cannot be read: {problem.strerror}"
-            self._keep_what_was_below(path)
-            return None
         except BaseException:
-            close_handle(handle)
+            _leave(inner)
             raise
         return inner
 
@@ -191,7 +197,7 @@ class _Scan:
                 path = prefix + item.name
                 try:
                     status = item.stat(follow_symlinks=False)
-                except OSError:  # removed just now
+                except FileNotFoundError:  # removed just now
                     continue
                 known = before.get(path)
                 if (
@@ -259,7 +265,7 @@ class _Scan:
             return entry_of(status, reason=f"the workspace holds more than {limit.tree_bytes >> 20} MB")
         self._bytes += status.st_size
         try:
-            fd = _open_file(folder, name)
+            fd = _open_file(folder, name, widened=known is not None and known.kind == FILE and known.saved)
         except OSError as problem:
             if known is not None and known.kind == FILE and _same_content(known, status):
                 return entry_of(status, content=known.content, reason=known.reason)
@@ -314,12 +320,25 @@ def _same_content(known: PathEntry, status: os.stat_result) -> bool:
     return (known.size, known.mtime_ns, known.inode) == (status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-def _open_folder(folder: FolderHandle, name: str) -> FolderHandle:
-    return open_in(folder, name, READ | DIRECTORY)
-
-
-def _open_file(folder: FolderHandle, name: str) -> int:
-    fd = open_in(folder, name, READ)
+def _open_file(folder: FolderHandle, name: str, *, widened: bool) -> int:
+    """Open a file; with `widened` also one that lost the right to be read, and has it for a moment."""
+    try:
+        fd = open_in(folder, name, READ)
+    except PermissionError:
+        mode = open_up(folder, name, 0o400) if widened else None
+        if mode is None:
+            raise
+        fd = open_in(folder, name, READ)
+        if isinstance(fd, int):
+            set_mode(fd, mode)
     if isinstance(fd, int):
         return fd
     raise IsADirectoryError(name)
+
+
+def _leave(folder: _Folder) -> None:
+    """Close a folder, and give it its mode back."""
+    if folder.mode is not None and isinstance(folder.handle, int):
+        with suppress(OSError):
+            set_mode(folder.handle, folder.mode)
+    close_handle(folder.handle)

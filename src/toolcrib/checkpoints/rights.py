@@ -1,0 +1,36 @@
+"""Rights that a command took away from a file or folder of ours, given back for as long as it is read or changed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+from toolcrib.folder_handles import CLOEXEC, NOFOLLOW, FolderHandle
+
+__all__ = ["open_up", "set_mode"]
+
+
+def open_up(folder: FolderHandle, name: str, rights: int) -> int | None:
+    """Add rights such as 0o700 to a file or folder; returns the mode that it had, None where that is not possible.
+
+    A link is not followed. Raises OSError where it is not ours.
+    """
+    if sys.platform != "linux" or not isinstance(folder, int):
+        return None
+    fd = os.open(name, os.O_PATH | NOFOLLOW | CLOEXEC, dir_fd=folder)
+    try:
+        status = os.fstat(fd)
+        if stat.S_ISLNK(status.st_mode):
+            return None
+        mode = stat.S_IMODE(status.st_mode)
+        os.chmod(f"/proc/self/fd/{fd}", mode | rights)
+        return mode
+    finally:
+        os.close(fd)
+
+
+def set_mode(fd: int, mode: int) -> None:
+    """Set the mode of an open file or folder, where the system has modes."""
+    if sys.platform != "win32":
+        os.fchmod(fd, mode)

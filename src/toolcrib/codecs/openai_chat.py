@@ -20,7 +20,7 @@ from toolcrib.codecs.wire_json import (
     arguments_object,
     as_dict,
     compact,
-    json_object,
+    is_json_object,
     own_extras,
     own_item,
     with_extras,
@@ -232,6 +232,9 @@ class _Writer:
 
     def _content(self, parts: Iterable[Any], *, media: bool) -> str | list[dict[str, Any]]:
         """A string where the content is plain text, else a list of blocks."""
+        parts = tuple(parts)
+        if len(parts) == 1 and type(parts[0]) is Text and not parts[0].extras:
+            return parts[0].text
         blocks: list[dict[str, Any]] = []
         plain = True
         for part in parts:
@@ -293,7 +296,7 @@ def _text_parts(content: str | None) -> list[dict[str, Any]]:
 
 def _sendable(call: ToolCall) -> str:
     """Arguments as JSON text that every server can read back; several fail on text that is not a JSON object."""
-    if isinstance(call.arguments, str) and json_object(call.arguments) is not None:
+    if isinstance(call.arguments, str) and is_json_object(call.arguments):
         return call.arguments
     return compact(arguments_object(call.arguments))
 

@@ -23,8 +23,11 @@ def wire_names(request: Request | None) -> dict[str, str]:
         return {}
     names = {spec.name for spec in request.tools}
     for message in request.messages:
-        names.update(part.name for part in message.parts if isinstance(part, ToolCall))
-        names.update(part.call.name for part in message.parts if isinstance(part, ResultPart))
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                names.add(part.name)
+            elif isinstance(part, ResultPart):
+                names.add(part.call.name)
     illegal = sorted(name for name in names if not LEGAL.match(name))
     if not illegal:
         return {}

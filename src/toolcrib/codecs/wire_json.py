@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from toolcrib.json_text.lenient_grammar import written_number
 from toolcrib.messages import Opaque
 
+MAX_REMEMBERED = 2_000  # characters of arguments of which it is remembered that they are an object
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -70,6 +72,16 @@ def compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
+@functools.lru_cache(4096)
+def _is_short_json_object(text: str) -> bool:
+    return json_object(text) is not None
+
+
+def is_json_object(text: str) -> bool:
+    """Whether a text is a JSON object, as `json_object` reads it; remembered, as each turn asks for all calls."""
+    return _is_short_json_object(text) if len(text) <= MAX_REMEMBERED else json_object(text) is not None
+
+
 def json_object(text: str) -> dict[str, Any] | None:
     """The JSON object of a text; None for anything else, also for NaN and infinities, which no provider accepts."""
     try:
@@ -116,7 +128,14 @@ def encodable(value: Any) -> Any:
             return value
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, dict):
-        return {encodable(key): encodable(item) for key, item in value.items()}
+        made: dict[Any, Any] = {}
+        for key, item in value.items():  # most items are plain texts, of which there are thousands in a body
+            plain = type(item) is str and item.isascii() and type(key) is str and key.isascii()
+            if plain:
+                made[key] = item
+            else:
+                made[encodable(key)] = encodable(item)
+        return made
     if isinstance(value, list | tuple):
         return [encodable(item) for item in value]
     return value

@@ -39,7 +39,7 @@ GOALS: dict[tuple[str, str], Goal] = {
     ("imports", "tool and Toolbox"): Goal("× pydantic", 1.25),
     ("define", "definition"): Goal("µs", 60),
     ("define", "first use"): Goal("µs", 700),
-    ("tokens", "10 tools"): Goal("tokens", 1750),
+    ("tokens", "10 tools"): Goal("tokens", 1720),
     ("concurrency", "10,000 calls of 10 ms"): Goal("CPU s", 0.3),
     ("concurrency", "memory of 10,000 calls"): Goal("peak MB more", 35),
     ("registry", "list 10,000"): Goal("ms", 10),

@@ -370,6 +370,37 @@ def test_an_unknown_dialect_is_an_error_that_names_the_known_ones() -> None:
         to_dialect([], "openai")  # type: ignore[arg-type]
 
 
+def test_an_object_that_stands_there_twice_is_written_once_where_references_are_taken() -> None:
+    names = ("street", "city", "country")
+    address = {
+        "type": "object",
+        "properties": {name: {"type": "string", "minLength": 2} for name in names},
+        "required": list(names),
+    }
+    schema = {
+        "type": "object",
+        "properties": {
+            "from": {**address, "description": "Where it comes from."},
+            "to": {**address, "description": "Where it goes."},
+            "stops": {"type": "array", "items": address},
+            "address": {"type": "string"},
+        },
+    }
+    for dialect in ("openai", "anthropic", "mistral"):
+        out, losses = to_dialect(schema, dialect)
+        assert losses == []
+        assert out["properties"]["from"] == {"$ref": "#/$defs/from", "description": "Where it comes from."}
+        assert out["properties"]["to"] == {"$ref": "#/$defs/from", "description": "Where it goes."}
+        assert out["properties"]["stops"]["items"] == {"$ref": "#/$defs/from"}
+        assert out["$defs"] == {"from": address}
+    for dialect in {*ALL} - {
+        "openai",
+        "anthropic",
+        "mistral",
+    }:  # no references, or no description beside them
+        assert "$ref" not in json.dumps(to_dialect(schema, dialect)[0]), dialect
+
+
 def test_a_schema_that_is_fine_already_is_left_alone() -> None:
     schema = {
         "type": "object",

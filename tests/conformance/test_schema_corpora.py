@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.conformance.conftest import load_cases, shared_dir
 from tests.test_schema_dialects import NAMED, NODES, nodes, violations
 from toolcrib.schema import DIALECTS, clean, to_dialect
 from toolcrib.schema.canonical import clean_and_tell
+from toolcrib.schema.share import share
 
 pytestmark = pytest.mark.slow
 
@@ -170,6 +172,46 @@ def test_what_a_dialect_drops_never_makes_the_rest_narrower() -> None:
                         refused.append((name, record.get("description", record.get("id")), value))
     assert judged > 25_000
     assert not refused, (len(refused), refused[:5])
+
+
+def doubled(record: Any) -> tuple[dict[str, Any], list[Any]]:
+    """A schema with the recorded one at two places, beside different descriptions, and arguments for it."""
+    schema = clean(record["schema"])
+    inner = {key: value for key, value in schema.items() if key != "$defs"}
+    root = {
+        "type": "object",
+        "properties": {
+            "a": inner,
+            "list": {"type": "array", "items": {**inner, "description": "One of them."}},
+        },
+        **({"$defs": schema["$defs"]} if "$defs" in schema else {}),
+    }
+    values = [test["data"] for test in record["tests"]]
+    return root, [
+        {"a": one, "list": [one, other]} for one, other in itertools.pairwise([*values, *values[:1]])
+    ]
+
+
+def test_objects_that_are_written_once_accept_the_same() -> None:
+    shared, judged, differing = 0, 0, list[Any]()
+    for record in load_cases(LABELLED):
+        if '"$ref": "#"' in json.dumps(clean(record["schema"])):
+            continue
+        schema, values = doubled(record)
+        text = json.dumps(schema)
+        for siblings in (True, False):
+            once = share(schema, siblings=siblings)
+            assert len(json.dumps(once)) <= len(text) and json.dumps(schema) == text
+            if once is schema:
+                continue
+            shared += 1
+            for value in values:
+                judged += 1
+                if fits(schema, value) is not fits(once, value):
+                    differing.append((record["id"], siblings))
+    assert shared > 200
+    assert judged > 1_000
+    assert differing == []
 
 
 def test_only_dialects_that_cannot_say_anything_narrow_it() -> None:

@@ -24,6 +24,7 @@ from toolcrib.schema.keywords import (
 )
 from toolcrib.schema.recursion import Definitions
 from toolcrib.schema.roots import object_root
+from toolcrib.schema.share import share
 from toolcrib.schema.shorten import shorten
 from toolcrib.schema.variants import disjoint, inferred, only, or_null, split
 from toolcrib.schema.words import phrase, sentence, with_sentences
@@ -50,6 +51,8 @@ def to_dialect(schema: Mapping[str, Any], name: str) -> tuple[Schema, list[Loss]
     canonical, losses = clean_and_tell(schema)
     lowering = _Lowering(dialect, canonical)
     out = lowering.run()
+    if dialect.references:
+        out = share(out, siblings=dialect.ref_siblings)
     return out, list(dict.fromkeys([*losses, *lowering.losses]))
 
 

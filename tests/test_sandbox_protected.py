@@ -10,7 +10,9 @@ import pytest
 
 from tests.cases import each
 from tests.sandbox_runs import BACKENDS, backend, run
+from toolcrib import Answer, Toolbox, Verdict
 from toolcrib.command.sandbox.files.executed_files import EXECUTED
+from toolcrib.tools import Workspace, WriteFile
 
 
 @pytest.fixture(params=list(BACKENDS))
@@ -157,3 +159,32 @@ def test_what_runs_unasked_is_told_in_one_line(kind: type[Any], ws: Path, comman
     assert len(done.told) == bool(told)
     if told:
         assert f": {told}." in done.told[0]
+
+
+# -- tools that write files
+
+
+@pytest.mark.parametrize(
+    ("path", "asks"),
+    [
+        ("conf/envrc", True),
+        (".envrc", True),
+        ("githooks/pre-commit", True),
+        (".exrc", True),
+        ("conf/other", False),
+        ("Makefile", False),
+    ],
+)
+async def test_a_file_that_a_protected_link_leads_to_is_written_with_a_yes_only(
+    ws: Path, path: str, asks: bool
+) -> None:
+    linked(ws, {".envrc": "conf/envrc", ".git/hooks": "../githooks"}, "githooks/pre-commit")
+    asked: list[str] = []
+
+    async def approver(question: Any) -> Answer:
+        asked.append(question.reason)
+        return Answer(Verdict.NO)
+
+    box = Toolbox([WriteFile(Workspace(ws))], autonomy="full", approver=approver)
+    done = await box.call("write_file", {"path": path, "content": "x"})
+    assert (bool(asked), done.is_error) == (asks, asks), done.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import posixpath
 import re
 import stat
 import sys
@@ -15,6 +16,8 @@ from functools import partial
 
 from toolcrib.access import Access
 from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
+from toolcrib.command.sandbox.files.paths import within_any
+from toolcrib.command.sandbox.files.protected_links import led_to_by_links
 from toolcrib.folder_handles import FolderHandle, close_handle, open_root, scanned, status_in
 from toolcrib.question import Doubt
 from toolcrib.tools.backends.protocol import DirectoryEntry, FileStatus, Kind
@@ -62,8 +65,11 @@ def protected_path_doubt(accesses: Iterable[Access], root: str) -> Doubt | None:
 
     `root` is the folder that relative paths start from.
     """
+    linked = led_to_by_links(root)
     for access in accesses:
         path = f"/{access.target.casefold()}/"
+        if linked and within_any(posixpath.join(root, access.target), linked):
+            return Doubt("other programs obey this file by a link to it", must_ask=True)
         for part, name in OBEYED.items():
             if part in path:
                 return Doubt(f"other programs obey what stands in {name}", must_ask=True)

@@ -28,8 +28,9 @@ from toolcrib.command.sandbox.files.known_paths import (
     SYSTEM_ROOTS,
 )
 from toolcrib.command.sandbox.files.own_files import own_files, own_program_in
-from toolcrib.command.sandbox.files.paths import between, innermost, names_in, within, within_any
+from toolcrib.command.sandbox.files.paths import innermost, names_in, within, within_any
 from toolcrib.command.sandbox.files.placeholders import is_placeholder
+from toolcrib.command.sandbox.files.protected_links import without_links
 from toolcrib.command.sandbox.files.secret_files import secret_files_elsewhere
 from toolcrib.command.sandbox.files.shown_settings import settings_of, without_credentials_in
 from toolcrib.command.sandbox.level import Files, Level
@@ -37,7 +38,6 @@ from toolcrib.command.sandbox.level import Files, Level
 MAX_REPOSITORIES = 64  # nested ones whose hooks and settings are protected too
 MAX_DEPTH = 4  # folders below the workspace in which they are looked for
 MAX_FOLDERS = 4_000
-MAX_STEPS = 400  # from name to name and from link to link
 NOT_ENTERED = {".git", "node_modules", ".venv", "venv", "__pycache__", "target", ".tox", ".mypy_cache"}
 
 
@@ -112,7 +112,7 @@ class FileView:
         )
         links = dict.fromkeys(self.links)
         mine = [path for path in read_only if within(path, self.workspace)]
-        protected = dict.fromkeys((*self.protected, *_without_links(self.workspace, mine, links)))
+        protected = dict.fromkeys((*self.protected, *without_links(self.workspace, mine, links)))
         return replace(
             self,
             hidden=tuple(sorted((*self.hidden, *denied))),
@@ -154,8 +154,8 @@ def file_view_of(
     # Own files that do not exist yet could be created by a command, and the next run would obey them.
     created_later = [path for path in ours if path not in hidden and within(path, root) and path != root]
     links: dict[str, None] = {}
-    fixed = _without_links(root, (*_protected(root, names), *created_later, *own_program_in(root)), links)
-    watched = _without_links(root, (*(f"{root}/{name}" for name in PUT_BACK), *hooks_folder(root)), links)
+    fixed = without_links(root, (*_protected(root, names), *created_later, *own_program_in(root)), links)
+    watched = without_links(root, (*(f"{root}/{name}" for name in PUT_BACK), *hooks_folder(root)), links)
     return FileView(
         root,
         own_home,
@@ -231,35 +231,6 @@ def python_folders() -> tuple[str, ...]:
     """Where this Python and its packages lie, which commands such as `pytest` need, and where our launcher lies."""
     ours = str(Path(__file__).resolve().parents[1])
     return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, ours)))
-
-
-def _without_links(root: str, paths: Iterable[str], links: dict[str, None]) -> dict[str, None]:
-    """Where paths of the workspace lead, as paths without links; adds the links on the way to `links`."""
-    at_the_top = names_in(root)
-    found: dict[str, None] = {}
-    for path in paths:
-        there = path[len(root) + 1 :].partition("/")[0] in at_the_top
-        found |= dict.fromkeys(_behind_links(root, path, links) if there else (path,))
-    return found
-
-
-def _behind_links(root: str, path: str, links: dict[str, None]) -> list[str]:
-    """Where one path leads; nothing, where that is outside of the workspace, or the workspace itself."""
-    if not any(os.path.islink(part) for part in (*between(root, path), path)):
-        return [path]
-    at, todo = root, path[len(root) + 1 :].split("/")
-    for _ in range(MAX_STEPS):
-        if not todo:
-            return [at] if within(at, root) and at != root else []
-        name, *todo = todo
-        at = os.path.dirname(at) if name == ".." else os.path.normpath(os.path.join(at, name))
-        if os.path.islink(at):
-            if within(at, root):
-                links[at] = None
-            leads = os.readlink(at)
-            todo = [*leads.split("/"), *todo]
-            at = "/" if leads.startswith("/") else os.path.dirname(at)
-    return []
 
 
 def _protected(root: str, names: tuple[str, ...]) -> list[str]:

@@ -1,0 +1,53 @@
+"""Where protected paths of a workspace lead through links: the links and what they lead to are protected as well."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
+from toolcrib.command.sandbox.files.paths import between, names_in, within
+
+MAX_STEPS = 400  # from name to name and from link to link
+BY_FIRST_NAME: dict[str, list[str]] = {}
+for _path in (*PROTECTED, *PUT_BACK):
+    BY_FIRST_NAME.setdefault(_path.partition("/")[0], []).append(_path)
+
+
+def led_to_by_links(root: str) -> list[str]:
+    """The links of a workspace that stand for files which other programs execute, and what they lead to in it."""
+    links: dict[str, None] = {}
+    named = [
+        f"{root}/{path}" for name in BY_FIRST_NAME.keys() & names_in(root) for path in BY_FIRST_NAME[name]
+    ]
+    found = [place for path in named for place in _behind_links(root, path, links)]
+    return [*links, *(path for path in found if path not in named)] if links else []
+
+
+def without_links(root: str, paths: Iterable[str], links: dict[str, None]) -> dict[str, None]:
+    """Where paths of the workspace lead, as paths without links; adds the links on the way to `links`."""
+    at_the_top = names_in(root)
+    found: dict[str, None] = {}
+    for path in paths:
+        there = path[len(root) + 1 :].partition("/")[0] in at_the_top
+        found |= dict.fromkeys(_behind_links(root, path, links) if there else (path,))
+    return found
+
+
+def _behind_links(root: str, path: str, links: dict[str, None]) -> list[str]:
+    """Where one path leads; nothing, where that is outside of the workspace, or the workspace itself."""
+    if not any(os.path.islink(part) for part in (*between(root, path), path)):
+        return [path]
+    at, todo = root, path[len(root) + 1 :].split("/")
+    for _ in range(MAX_STEPS):
+        if not todo:
+            return [at] if within(at, root) and at != root else []
+        name, *todo = todo
+        at = os.path.dirname(at) if name == ".." else os.path.normpath(os.path.join(at, name))
+        if os.path.islink(at):
+            if within(at, root):
+                links[at] = None
+            leads = os.readlink(at)
+            todo = [*leads.split("/"), *todo]
+            at = "/" if leads.startswith("/") else os.path.dirname(at)
+    return []

@@ -354,6 +354,7 @@ PUBLIC_MODULES = (
     "toolcrib.tools",
     "toolcrib.tools.backends",
     "toolcrib.tools.memory",
+    "toolcrib.tools.skills",
     "toolcrib.toolset",
 )
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from toolcrib.command.launch import SAFE_ENV_VARS
-from toolcrib.tools.builtin import workspace_tools
-from toolcrib.tools.edit_file import EditFile, EditFileParams
-from toolcrib.tools.fetch import Fetch, FetchParams
-from toolcrib.tools.glob import GlobFiles, GlobParams
-from toolcrib.tools.grep import Grep, GrepParams
-from toolcrib.tools.list_dir import ListDir, ListDirParams
-from toolcrib.tools.process import Process, ProcessParams, ProcessResult
-from toolcrib.tools.process_list import ListedProcess, ProcessList
-from toolcrib.tools.process_write import ProcessWrite, ProcessWriteParams
-from toolcrib.tools.read_file import ReadFile, ReadFileParams
-from toolcrib.tools.shell import Shell
-from toolcrib.tools.shell_command import ShellParams, ShellResult
-from toolcrib.tools.shell_kinds import shell_of_kind
-from toolcrib.tools.todo_write import TodoStep, TodoWrite, TodoWriteParams
-from toolcrib.tools.workspace import Workspace
-from toolcrib.tools.write_file import WriteFile, WriteFileParams
+from typing import TYPE_CHECKING
+
+from toolcrib.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from toolcrib.command.launch import SAFE_ENV_VARS
+    from toolcrib.tools.builtin import workspace_tools
+    from toolcrib.tools.edit_file import EditFile, EditFileParams
+    from toolcrib.tools.fetch import Fetch, FetchParams
+    from toolcrib.tools.glob import GlobFiles, GlobParams
+    from toolcrib.tools.grep import Grep, GrepParams
+    from toolcrib.tools.list_dir import ListDir, ListDirParams
+    from toolcrib.tools.process import Process, ProcessParams, ProcessResult
+    from toolcrib.tools.process_list import ListedProcess, ProcessList
+    from toolcrib.tools.process_write import ProcessWrite, ProcessWriteParams
+    from toolcrib.tools.read_file import ReadFile, ReadFileParams
+    from toolcrib.tools.shell import Shell
+    from toolcrib.tools.shell_kinds import shell_of_kind
+    from toolcrib.tools.shell_params import ShellParams, ShellResult
+    from toolcrib.tools.todo_write import TodoStep, TodoWrite, TodoWriteParams
+    from toolcrib.tools.workspace import Workspace
+    from toolcrib.tools.write_file import WriteFile, WriteFileParams
 
 __all__ = [
     "SAFE_ENV_VARS",
@@ -53,3 +58,60 @@ __all__ = [
     "shell_of_kind",
     "workspace_tools",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        ".command.launch.environment": ("SAFE_ENV_VARS",),
+        "builtin": ("workspace_tools",),
+        "edit_file": (
+            "EditFile",
+            "EditFileParams",
+        ),
+        "fetch": (
+            "Fetch",
+            "FetchParams",
+        ),
+        "glob": (
+            "GlobFiles",
+            "GlobParams",
+        ),
+        "grep": (
+            "Grep",
+            "GrepParams",
+        ),
+        "list_dir": (
+            "ListDir",
+            "ListDirParams",
+        ),
+        "process": (
+            "Process",
+            "ProcessParams",
+            "ProcessResult",
+        ),
+        "process_list": (
+            "ListedProcess",
+            "ProcessList",
+        ),
+        "process_write": (
+            "ProcessWrite",
+            "ProcessWriteParams",
+        ),
+        "read_file": (
+            "ReadFile",
+            "ReadFileParams",
+        ),
+        "shell": ("Shell",),
+        "shell_params": (
+            "ShellParams",
+            "ShellResult",
+        ),
+        "shell_kinds": ("shell_of_kind",),
+        "todo_write": ("TodoStep", "TodoWrite", "TodoWriteParams"),
+        "workspace": ("Workspace",),
+        "write_file": (
+            "WriteFile",
+            "WriteFileParams",
+        ),
+    },
+)

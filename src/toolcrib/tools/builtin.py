@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.tool import Tool
 from toolcrib.tools.edit_file import EditFile
-from toolcrib.tools.fetch import Fetch
 from toolcrib.tools.glob import GlobFiles
 from toolcrib.tools.grep import Grep
 from toolcrib.tools.list_dir import ListDir
@@ -47,6 +46,8 @@ def workspace_tools(
         workspace.level = level if sandbox is None else sandbox.level
     tools: list[Tool[Any, Any]] = [make(workspace) for make in FILES]
     if _guard_at(workspace.level) is not None and find_spec("httpx2") is not None:
+        from toolcrib.tools.fetch import Fetch
+
         tools.append(Fetch(lambda: _guard_at(workspace.level)))
     commands = (Shell(workspace, sandbox=sandbox), Process(workspace), ProcessWrite(workspace), ProcessList())
     return [*tools, *commands]
@@ -56,9 +57,10 @@ def workspace_tools(
 def _guard_at(level: Level | None) -> NetGuard | None:
     """The network guard for the hosts that commands may reach; None for no network."""
     from toolcrib.command.sandbox import Network
-    from toolcrib.command.sandbox.egress import allowlist_guard
-    from toolcrib.net import NetGuard
 
     if level is None or level.network is Network.OFF:
         return None
+    from toolcrib.command.sandbox.egress import allowlist_guard
+    from toolcrib.net import NetGuard
+
     return allowlist_guard(level.hosts) if level.network is Network.ALLOWLIST else NetGuard()

@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from toolcrib.access import OWN
-from toolcrib.command.background import BackgroundProcess, Processes
-from toolcrib.command.explain import Reporter, process_text, read_process
-from toolcrib.command.launch.output import plain
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.facts import MaxOutput
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.access import Access
+    from toolcrib.command.background import BackgroundProcess
     from toolcrib.context import Context
     from toolcrib.tools.workspace import Workspace
 
@@ -101,10 +99,14 @@ class Process(
         return ()
 
     async def execute(self, params: ProcessParams, ctx: Context[Any]) -> ToolResult:
+        from toolcrib.command.background import Processes
+
         process = ctx.of_run(Processes).get(params.process_id)
         return await process.in_its_loop(self._read(params, ctx, process))
 
     async def _read(self, params: ProcessParams, ctx: Context[Any], process: BackgroundProcess) -> ToolResult:
+        from toolcrib.command.explain import process_text, read_process
+
         async with process.turns:
             if params.stop:
                 await process.stop()
@@ -121,6 +123,8 @@ class Process(
         self, params: ProcessParams, ctx: Context[Any], process: BackgroundProcess
     ) -> bool | None:
         """Waits for what was asked for. Returns whether `until` was seen, if it was asked for."""
+        from toolcrib.command.explain import Reporter
+
         reporter = Reporter(ctx)
         start = process.cursor if params.offset is None else params.offset
 
@@ -179,6 +183,8 @@ class LineSearch:
 
     async def found_in(self, process: BackgroundProcess) -> bool:
         """Whether the pattern is in what the process has printed by now."""
+        from toolcrib.command.launch.output import plain
+
         while not self.found:
             start, data = process.output.read(self._at, PIECE)
             if not data:

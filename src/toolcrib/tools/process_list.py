@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolcrib.command.background import BackgroundProcess, Processes
-from toolcrib.command.background.processes import end_in_words
 from toolcrib.effect import Effect
 from toolcrib.tool import Tool
 
@@ -14,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.access import Access
+    from toolcrib.command.background import BackgroundProcess
     from toolcrib.context import Context
 
 MAX_COMMAND = 200  # characters of a command that are shown
@@ -50,10 +49,14 @@ class ProcessList(
         return ()
 
     async def execute(self, params: ProcessListParams, ctx: Context[Any]) -> list[ListedProcess]:
+        from toolcrib.command.background import Processes
+
         return [_listed(process) for process in ctx.of_run(Processes).all()]
 
 
 def _listed(process: BackgroundProcess) -> ListedProcess:
+    from toolcrib.command.background.processes import end_in_words
+
     command = process.command
     return ListedProcess(
         process.id,

@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, Field
 
 from toolcrib.access import OWN, Access, Reach
-from toolcrib.command.background import BackgroundProcess, Processes
-from toolcrib.command.explain import process_text, read_process
-from toolcrib.command.judge import Judgement, accesses_of, judge
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.facts import MaxOutput
@@ -29,6 +26,7 @@ from toolcrib.visible import spelled_out
 if TYPE_CHECKING:
     from typing import Any
 
+    from toolcrib.command.background import BackgroundProcess
     from toolcrib.context import Context
     from toolcrib.tools.workspace import Workspace
 
@@ -85,6 +83,8 @@ class ProcessWrite(
             params.text.encode()
         except UnicodeEncodeError:
             return "text holds half of a surrogate pair, which cannot be typed."
+        from toolcrib.command.judge import judge
+
         judgement = judge(params.text)
         if judgement.verdict == "deny":
             return f"Nothing was typed, and never will be, whoever asks for it: {judgement.reason}."
@@ -107,12 +107,16 @@ class ProcessWrite(
     async def execute(self, params: ProcessWriteParams, ctx: Context[Any]) -> ToolResult:
         if problem := self.precheck(params):
             raise ToolError(problem)
+        from toolcrib.command.background import Processes
+
         process = ctx.of_run(Processes).get(params.process_id)
         return await process.in_its_loop(self._write(params, ctx, process))
 
     async def _write(
         self, params: ProcessWriteParams, ctx: Context[Any], process: BackgroundProcess
     ) -> ToolResult:
+        from toolcrib.command.explain import process_text, read_process
+
         async with process.turns:
             if not process.running:
                 raise ToolError(f"Nothing was typed: process {process.id} has ended. Read it with process.")
@@ -149,6 +153,8 @@ class ProcessWrite(
 
 def _accesses(text: str) -> tuple[Access, ...]:
     """The accesses of a text that may be run as commands."""
+    from toolcrib.command.judge import Judgement, accesses_of
+
     return accesses_of(text, Judgement("ask", "typed into a process"), ".", unasked=False)
 
 
@@ -176,6 +182,8 @@ async def _ask_about_line(params: ProcessWriteParams, ctx: Context[Any], process
     before = process.typed
     whole = (before or "") + params.text
     if before != "" and params.text.strip():
+        from toolcrib.command.judge import judge
+
         judgement = judge(whole)
         if judgement.verdict == "deny":
             raise ToolError(f"Nothing was typed, and never will be, whoever asks for it: {judgement.reason}.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from toolcrib.effect import Effect
 from toolcrib.facts import MaxOutput
 from toolcrib.tools.shell import Shell
-from toolcrib.tools.shell_command import MAX_TIMEOUT, ShellResult
+from toolcrib.tools.shell_params import MAX_TIMEOUT, ShellResult
 
 if TYPE_CHECKING:
     from typing import Any

@@ -28,16 +28,46 @@ What is known of programs is data, in `toolcrib.command.programs`: its docstring
 The words of a reason stand where it is found (`NotProved("…")`); `reasons.py` turns them into words for the person.
 """
 
-from toolcrib.command.judge.accesses import accesses_of
-from toolcrib.command.judge.judged_commands import JudgedCommand
-from toolcrib.command.judge.judgement import Judgement, judge
-from toolcrib.command.judge.paths import Operand
-from toolcrib.command.judge.reasons import why, why_of_command
-from toolcrib.command.judge.remember import covered, prefixes
-from toolcrib.command.judge.repository_history import removes_history
-from toolcrib.command.plan import Plan
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolcrib.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from toolcrib.command.judge.accesses import accesses_of
+    from toolcrib.command.judge.judged_commands import JudgedCommand
+    from toolcrib.command.judge.judgement import Judgement, judge
+    from toolcrib.command.judge.paths import Operand
+    from toolcrib.command.judge.reasons import why, why_of_command
+    from toolcrib.command.judge.remember import covered, prefixes
+    from toolcrib.command.judge.repository_history import removes_history
+    from toolcrib.command.plan import Plan
 
 __all__ = [
     "JudgedCommand", "Judgement", "Operand", "Plan", "accesses_of", "covered", "judge", "prefixes", "removes_history",
     "why", "why_of_command",
 ]  # fmt: skip
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "accesses": ("accesses_of",),
+        "judged_commands": ("JudgedCommand",),
+        "judgement": (
+            "Judgement",
+            "judge",
+        ),
+        "paths": ("Operand",),
+        "reasons": (
+            "why",
+            "why_of_command",
+        ),
+        "remember": (
+            "covered",
+            "prefixes",
+        ),
+        "repository_history": ("removes_history",),
+        ".plan": ("Plan",),
+    },
+)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from unicodedata import normalize
 
-from toolcrib.command.programs.options import Access
+if TYPE_CHECKING:
+    from toolcrib.command.programs.options import Access
 
 SECRET = re.compile(
     r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist|defaults?)(?:/|$))[^/]*|[^/]+\.env|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure"

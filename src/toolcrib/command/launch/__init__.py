@@ -4,19 +4,20 @@
 Both bound the output and end everything that the command started.
 """
 
-from toolcrib.command.launch.denied_paths import DeniedPathsInSandbox
-from toolcrib.command.launch.environment import SAFE_ENV_VARS, command_environment
-from toolcrib.command.launch.output import BoundedOutput
-from toolcrib.command.launch.plan_runner import PlanHost, PlanProcess, run_plan
-from toolcrib.command.launch.process import ProcessOutcome
-from toolcrib.command.launch.run_command import (
-    CommandLine,
-    Finished,
-    OpenFolder,
-    ShellKind,
-    run_command,
-    shell_words,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolcrib.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from toolcrib.command.launch.denied_paths import DeniedPathsInSandbox
+    from toolcrib.command.launch.environment import SAFE_ENV_VARS, command_environment
+    from toolcrib.command.launch.output import BoundedOutput
+    from toolcrib.command.launch.plan_runner import PlanHost, PlanProcess, run_plan
+    from toolcrib.command.launch.process import ProcessOutcome
+    from toolcrib.command.launch.run_command import CommandLine, Finished, OpenFolder, run_command
+    from toolcrib.command.launch.shell_words import ShellKind, shell_words
 
 __all__ = [
     "SAFE_ENV_VARS",
@@ -34,3 +35,31 @@ __all__ = [
     "run_plan",
     "shell_words",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "denied_paths": ("DeniedPathsInSandbox",),
+        "environment": (
+            "SAFE_ENV_VARS",
+            "command_environment",
+        ),
+        "output": ("BoundedOutput",),
+        "plan_runner": (
+            "PlanHost",
+            "PlanProcess",
+            "run_plan",
+        ),
+        "process": ("ProcessOutcome",),
+        "run_command": (
+            "CommandLine",
+            "Finished",
+            "OpenFolder",
+            "run_command",
+        ),
+        "shell_words": (
+            "ShellKind",
+            "shell_words",
+        ),
+    },
+)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
 
 from toolcrib.command.judge import Judgement, Plan
 from toolcrib.command.launch.environment import search_path
 from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.process import ProcessOutcome, run_process
 from toolcrib.command.launch.sandboxed_host import SandboxedHost, path_of, prepare_launch, run_as_plan
+from toolcrib.command.launch.shell_words import shell_words
 from toolcrib.command.launch.terminal import in_terminal
 from toolcrib.command.sandbox import Launch, Sandbox, SandboxError
 
-ShellKind = Literal["bash", "sh", "zsh", "pwsh"]
-SHELL_PATH = "/bin:/usr/bin:/usr/local/bin:/opt/homebrew/bin"
-# None reads a file of settings, which a command could have written.
-SHELL_OPTIONS: dict[ShellKind, tuple[str, ...]] = {
-    "bash": ("-c",),
-    "sh": ("-c",),
-    "zsh": ("-f", "-c"),
-    "pwsh": ("-NoProfile", "-NonInteractive", "-Command"),
-}
 MAX_OUTPUT = 1 << 20  # bytes of output that are kept: half from its beginning, half from its end
 
 
@@ -68,17 +58,6 @@ class Finished:
     outcome: ProcessOutcome
     launch: Launch | None
     reverted: list[str]
-
-
-def shell_words(kind: ShellKind) -> tuple[str, ...]:
-    """The words before a script for a shell: its program and options; for bash those of sh where there is no bash.
-
-    Empty where the shell is not installed.
-    """
-    program = shutil.which(kind, path=SHELL_PATH)
-    if program is None and kind == "bash":
-        program = "/bin/sh"
-    return (program, *SHELL_OPTIONS[kind]) if program is not None else ()
 
 
 async def run_command(

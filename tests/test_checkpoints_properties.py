@@ -113,7 +113,7 @@ def check(folder: Folder, done: Restoration, before: State, target: State, perso
 
 
 @given(st.lists(STEPS, min_size=3, max_size=12))
-@examples(150)
+@examples(100)
 def test_no_interleaving_loses_what_a_person_did(
     tmp_path_factory: pytest.TempPathFactory, steps: list
 ) -> None:

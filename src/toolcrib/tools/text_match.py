@@ -141,7 +141,7 @@ def _plain_forms() -> dict[str, str]:
 
 
 def _find_lines(text: str, folded: str, wanted: str, new: str) -> list[Match]:
-    """Whole lines that are equal when stripped; `_shifted` compares their indentation."""
+    """Whole lines that are equal when stripped; `shifted` compares their indentation."""
     whole = wanted.endswith("\n")
     lines = wanted.split("\n")[: -1 if whole else None]
     stripped = [_composed(line) for line in lines]
@@ -163,7 +163,7 @@ def _find_lines(text: str, folded: str, wanted: str, new: str) -> list[Match]:
                 continue
             there = text[start : end - 1].split("\n")
             end = min(end, len(text)) if whole else end - 1
-            found.append(_shifted(there, lines, new, start, end))
+            found.append(shifted(there, lines, new, start, end))
             if len(found) == ENOUGH:
                 break
     return found
@@ -198,7 +198,7 @@ def _lines_back(text: str, start: int, count: int) -> int:
 UNSAFE = "indentation that differs from line to line"
 
 
-def _shifted(there: list[str], wanted: list[str], new: str, start: int, end: int) -> Match:
+def shifted(there: list[str], wanted: list[str], new: str, start: int, end: int) -> Match:
     shifts = {
         _shift(indent_of(line), indent_of(want))
         for line, want in zip(there, wanted, strict=True)
@@ -216,8 +216,8 @@ def _shifted(there: list[str], wanted: list[str], new: str, start: int, end: int
         return Match(start, end, new, "its indentation; new_string was indented right and put in as it is")
     if any(line.strip() and not line.startswith(less) for line in lines):
         return Match(start, end, new, UNSAFE)
-    shifted = "\n".join(more + line.removeprefix(less) if line.strip() else line for line in lines)
-    return Match(start, end, shifted, "the indentation of all its lines, which was adjusted")
+    moved = "\n".join(more + line.removeprefix(less) if line.strip() else line for line in lines)
+    return Match(start, end, moved, "the indentation of all its lines, which was adjusted")
 
 
 def _composed(line: str) -> str:

@@ -1,0 +1,231 @@
+"""`apply_patch`: changes, adds, moves and deletes files by a patch in the format that OpenAI's models were trained on.
+
+Other models write such patches badly: of 17, those not trained on it made 47 % of tasks with patches and 64 % with
+exact replacement. `prefers_patches` says which models to offer it to.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from toolcrib.access import Access, Reach
+from toolcrib.effect import Effect
+from toolcrib.errors import ToolError
+from toolcrib.question import Doubt, Preview
+from toolcrib.tool import Tool
+from toolcrib.tools.backends.protocol import Change, Delete, Move, Permits, Write, permit_all, version_of
+from toolcrib.tools.diffs import digest_of, unified_diff
+from toolcrib.tools.edit_file import MAX_BYTES
+from toolcrib.tools.line_address import region_addresses
+from toolcrib.tools.patch_text import FilePatch, patched, read_patch
+from toolcrib.tools.syntax_check import newly_broken
+from toolcrib.tools.text_match import Match, Source
+from toolcrib.tools.textfile import decode, describe, encode, sniff
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.context import Context
+    from toolcrib.tools.backends.protocol import Backend
+
+MAX_PATCH = 1_000_000  # characters
+SAME = "="  # the mark of a file that stays as it is
+
+# Models that were trained on this format, by what their names contain.
+TRAINED = re.compile(r"codex|gpt-(?:4\.1|[5-9]|\d\d)|\bo[34]\b", re.IGNORECASE)
+# Models of those families that were not.
+NOT_TRAINED = re.compile(r"-chat|gpt-oss|nano", re.IGNORECASE)
+
+# The grammar of the format, for OpenAI's custom tools. Codex publishes it as tool_apply_patch.lark (Apache 2.0).
+GRAMMAR = r"""start: begin_patch hunk+ end_patch
+begin_patch: "*** Begin Patch" LF
+end_patch: "*** End Patch" LF?
+
+hunk: add_hunk | delete_hunk | update_hunk
+add_hunk: "*** Add File: " filename LF add_line+
+delete_hunk: "*** Delete File: " filename LF
+update_hunk: "*** Update File: " filename LF change_move? change?
+
+filename: /(.+)/
+add_line: "+" /(.*)/ LF -> line
+
+change_move: "*** Move to: " filename LF
+change: (change_context | change_line)+ eof_line?
+change_context: ("@@" | "@@ " /(.+)/) LF
+change_line: ("+" | "-" | " ") /(.*)/ LF
+eof_line: "*** End of File" LF
+
+%import common.LF
+"""
+
+
+def prefers_patches(model: str) -> bool:
+    """Whether a model was trained on this format, so that it should be offered `apply_patch` and not `edit_file`.
+
+    >>> prefers_patches("gpt-5.1-codex"), prefers_patches("claude-opus-4-6")
+    (True, False)
+    """
+    return TRAINED.search(model) is not None and NOT_TRAINED.search(model) is None
+
+
+class ApplyPatchParams(BaseModel):
+    patch: str = Field(description="The patch, from '*** Begin Patch' to '*** End Patch'.")
+
+
+@dataclass(slots=True)
+class _Planned:
+    """What becomes of one file."""
+
+    change: Change
+    mark: str  # A, M or D, as Codex says it
+    shown: str
+    before: str
+    after: str
+    version: str
+    said: str = ""
+
+
+class ApplyPatch(
+    Tool[ApplyPatchParams, str],
+    name="apply_patch",
+    effect=Effect.DESTRUCTIVE,
+    secrets=(),
+    title="Apply patch",
+    category="files",
+    open_world=False,
+):
+    """Change, add, move or delete files of the workspace by a patch: all that it says, or nothing.
+
+    The patch stands between '*** Begin Patch' and '*** End Patch'. Files begin with '*** Add File: path' (each line
+    after '+'), '*** Delete File: path' or '*** Update File: path' (maybe followed by '*** Move to: path'). Changed
+    lines begin with '-' and '+', the lines around them with a space, and '@@ line' names a line above them.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    def unavailable(self) -> str | None:
+        return self.backend.read_only
+
+    def accesses(self, params: ApplyPatchParams) -> tuple[Access, ...]:
+        found: list[Access] = []
+        for patch in _files(params):
+            reach = Reach.DELETE if patch.kind == "delete" or patch.to else Reach.WRITE
+            found += self.backend.accesses_to(reach, patch.path)
+            if patch.kind == "update":
+                # What it reads is shown in part when lines are not found; where a file moves, its readers may change.
+                reads = self.backend.accesses_to(Reach.READ, patch.path)
+                found += (replace(one, free=not patch.to) for one in reads)
+            if patch.to:
+                found += self.backend.accesses_to(Reach.WRITE, patch.to)
+        return tuple(found)
+
+    def doubt(self, params: ApplyPatchParams) -> Doubt | None:
+        return self.backend.doubt(self.accesses(params))
+
+    def precheck(self, params: ApplyPatchParams) -> str | None:
+        if len(params.patch) > MAX_PATCH:
+            return f"patch is {len(params.patch):,} characters long; at most {MAX_PATCH:,} are possible."
+        try:
+            read_patch(params.patch)
+        except ToolError as refused:
+            return refused.message
+        return None
+
+    def resources(self, params: ApplyPatchParams) -> list[str]:
+        paths = [path for patch in _files(params) for path in (patch.path, patch.to) if path]
+        return [self.backend.resource(path) for path in dict.fromkeys(paths)]
+
+    def preview(self, params: ApplyPatchParams) -> Preview:
+        """The diffs of all files, for the person who is asked."""
+        try:
+            planned = [one for patch in read_patch(params.patch) for one in self._plan(patch, permit_all)]
+        except ToolError as problem:
+            return Preview(f"It would fail: {problem.message}", digest=f"fails {problem.message}")
+        texts = [
+            f"{one.mark} {one.shown}\n{unified_diff(one.before, one.after, one.shown)}" for one in planned
+        ]
+        return Preview("\n".join(texts), digest=digest_of("".join(one.version for one in planned).encode()))
+
+    def execute(self, params: ApplyPatchParams, ctx: Context[Any]) -> str:
+        if problem := self.precheck(params):
+            raise ToolError(problem)
+        with self.backend.locked():
+            ctx.check_cancelled()
+            planned = [one for patch in read_patch(params.patch) for one in self._plan(patch, ctx.permits)]
+            planned = [one for one in planned if one.mark != SAME]
+            if not planned:
+                return "The files already read like that; nothing was changed."
+            self.backend.apply([one.change for one in planned], ctx.permits)
+        ctx.report(
+            result={"diff": "".join(unified_diff(one.before, one.after, one.shown) for one in planned)}
+        )
+        listed = [f"{one.mark} {one.shown}{one.said}" for one in planned if one.mark]
+        return "\n".join(["Success. Updated the following files:", *listed])
+
+    def _plan(self, patch: FilePatch, permits: Permits) -> list[_Planned]:
+        shown = self.backend.place(patch.path).shown
+        if patch.kind == "add":
+            there = self.backend.stat(patch.path, permits)
+            if there is None or there.kind != "file":
+                write = Write(patch.path, patch.content.encode(errors="surrogatepass"))
+                return [_Planned(write, "A", shown, "", patch.content, "", _broken(shown, "", patch.content))]
+        data = self.backend.read(patch.path, MAX_BYTES, permits)
+        version = version_of(data)
+        encoding = sniff(data, len(data))
+        if patch.kind == "add":
+            before = "" if encoding is None else data.decode("utf-8", "replace")
+            write = Write(patch.path, patch.content.encode(), version)
+            return [_Planned(write, "A", shown, before, patch.content, version, " (replaced the file there)")]
+        if patch.kind == "delete":
+            before = "" if encoding is None else data.decode("utf-8", "replace")
+            return [_Planned(Delete(patch.path, version), "D", shown, before, "", version)]
+        if encoding is None:
+            raise ToolError(f"{shown} is {describe(data)}, which cannot be edited as text.")
+        before = decode(data, encoding)
+        source = Source(before)
+        matches = patched(shown, source, patch.chunks)
+        after = source.replace(matches)
+        new = encode(after, encoding)
+        said = (
+            ""
+            if not matches
+            else f" (lines now: {region_addresses(after, *_region(source, matches, after))})"
+        )
+        if not patch.to:
+            if after == before:
+                return [_Planned(Write(patch.path, data), SAME, shown, before, after, version)]
+            said += _broken(shown, before, after)
+            return [_Planned(Write(patch.path, new, version), "M", shown, before, after, version, said)]
+        to = self.backend.place(patch.to).shown
+        if self.backend.stat(patch.to, permits) is None:
+            return [_Planned(Move(patch.path, patch.to, new, version), "M", to, before, after, version, said)]
+        return [
+            _Planned(
+                Write(patch.to, new), "M", to, before, after, version, f"{said} (replaced the file there)"
+            ),
+            _Planned(Delete(patch.path, version), "", shown, "", "", version),
+        ]
+
+
+def _files(params: ApplyPatchParams) -> list[FilePatch]:
+    try:
+        return read_patch(params.patch)
+    except ToolError:  # `precheck` says so
+        return []
+
+
+def _region(source: Source, matches: list[Match], after: str) -> tuple[int, int]:
+    """Where the changed lines begin and end in the new text."""
+    start = source.original_offset(matches[0].start)
+    end = len(after) - (len(source.original) - source.original_offset(matches[-1].end))
+    return start, end
+
+
+def _broken(shown: str, before: str, after: str) -> str:
+    problem = newly_broken(shown, before, after)
+    return f"\nWarning: the syntax of {shown} is broken now, {problem}." if problem else ""

@@ -1,0 +1,66 @@
+"""`delete_file`: removes one file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from toolcrib.access import Access, Reach
+from toolcrib.effect import Effect
+from toolcrib.question import Doubt, Preview
+from toolcrib.tool import Tool
+from toolcrib.tools.backends.protocol import Delete
+from toolcrib.tools.diffs import shown_with_target
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.context import Context
+    from toolcrib.tools.backends.protocol import Backend
+
+
+class DeleteFileParams(BaseModel):
+    path: str = Field(description="File to delete, relative to the workspace.")
+
+
+class DeleteFile(
+    Tool[DeleteFileParams, str],
+    name="delete_file",
+    effect=Effect.DESTRUCTIVE,
+    secrets=(),
+    title="Delete file",
+    category="files",
+    open_world=False,
+):
+    """Delete one file of the workspace for good.
+
+    Folders and symlinks are left alone. To replace a file use write_file; to rename it, move_file.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    def unavailable(self) -> str | None:
+        return self.backend.read_only
+
+    def accesses(self, params: DeleteFileParams) -> tuple[Access, ...]:
+        return self.backend.accesses_to(Reach.DELETE, params.path)
+
+    def doubt(self, params: DeleteFileParams) -> Doubt | None:
+        return self.backend.doubt(self.accesses(params))
+
+    def resources(self, params: DeleteFileParams) -> list[str]:
+        return [self.backend.resource(params.path)]
+
+    def preview(self, params: DeleteFileParams) -> Preview:
+        shown = shown_with_target(self.backend, params.path)
+        status = self.backend.stat(params.path)
+        size = "is not there" if status is None else f"{status.size:,} bytes"
+        return Preview(f"delete {shown} ({size})", digest="" if status is None else status.identity)
+
+    def execute(self, params: DeleteFileParams, ctx: Context[Any]) -> str:
+        with self.backend.locked():
+            ctx.check_cancelled()
+            self.backend.apply([Delete(params.path)], ctx.permits)
+        return f"Deleted {self.backend.place(params.path).shown}."

@@ -1,0 +1,74 @@
+"""`move_file`: gives one file another path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from toolcrib.access import Access, Reach
+from toolcrib.effect import Effect
+from toolcrib.question import Doubt, Preview
+from toolcrib.tool import Tool
+from toolcrib.tools.backends.protocol import Move
+from toolcrib.tools.diffs import shown_with_target
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.context import Context
+    from toolcrib.tools.backends.protocol import Backend
+
+
+class MoveFileParams(BaseModel):
+    path: str = Field(description="File to move, relative to the workspace.")
+    to: str = Field(description="Its new path, where nothing may be yet, relative to the workspace.")
+
+
+class MoveFile(
+    Tool[MoveFileParams, str],
+    name="move_file",
+    effect=Effect.WRITE,
+    secrets=(),
+    title="Move file",
+    category="files",
+    open_world=False,
+):
+    """Move or rename one file within the workspace; its content and permissions stay.
+
+    Nothing is overwritten, and folders on the way are created. Text that names the file is not changed. Folders
+    are moved with a command.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    def unavailable(self) -> str | None:
+        return self.backend.read_only
+
+    def accesses(self, params: MoveFileParams) -> tuple[Access, ...]:
+        # Under its new name the file may be read by other rules: so it counts as read, too.
+        reaches = [(Reach.READ, params.path), (Reach.DELETE, params.path), (Reach.WRITE, params.to)]
+        return tuple(access for reach, path in reaches for access in self.backend.accesses_to(reach, path))
+
+    def doubt(self, params: MoveFileParams) -> Doubt | None:
+        return self.backend.doubt(self.accesses(params))
+
+    def precheck(self, params: MoveFileParams) -> str | None:
+        if params.to.endswith("/"):
+            return f"{params.to} names a folder. Give the file's new name too; folders are created as needed."
+        return None
+
+    def resources(self, params: MoveFileParams) -> list[str]:
+        return [self.backend.resource(params.path), self.backend.resource(params.to)]
+
+    def preview(self, params: MoveFileParams) -> Preview:
+        one, other = (shown_with_target(self.backend, path) for path in (params.path, params.to))
+        status = self.backend.stat(params.path)
+        return Preview(f"move {one} to {other}", digest="" if status is None else status.identity)
+
+    def execute(self, params: MoveFileParams, ctx: Context[Any]) -> str:
+        with self.backend.locked():
+            ctx.check_cancelled()
+            self.backend.apply([Move(params.path, params.to)], ctx.permits)
+        return f"Moved {self.backend.place(params.path).shown} to {self.backend.place(params.to).shown}."

@@ -1,0 +1,105 @@
+"""Patches as Codex's own tests record them: the files afterwards are the same, or it is said here why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cases import each
+from tests.conformance.conftest import load_cases
+from toolcrib.context import Context
+from toolcrib.errors import ToolError
+from toolcrib.tools import ApplyPatch, ApplyPatchParams
+from toolcrib.tools.backends import MemoryBackend
+
+DIFFERENT = {
+    "cli_partial_failure": "nothing is changed if one file cannot be: created.txt does not stay",
+    "lib_failed_move_source_dir_readonly": "rights of folders are tested with a workspace, not here",
+    "lib_write_error_readonly_dir": "rights of folders are tested with a workspace, not here",
+    "014_update_file_appends_trailing_newline": "whether a file ends in a line break stays as it was",
+    "cli_no_trailing_newline": "whether a file ends in a line break stays as it was",
+}
+
+
+def content(text: str) -> bytes:
+    return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
+
+
+@each("case", lambda: load_cases("cases/codex/apply_patch_scenarios.json"), ids=lambda case: case["name"])
+def test_a_recorded_patch_gives_the_recorded_files(case: dict[str, Any]) -> None:
+    if case["name"] in DIFFERENT:
+        return
+    given, expected = case["input"], case["expected"]
+    files = MemoryBackend({path: content(text) for path, text in given["files"].items()})
+    try:
+        ApplyPatch(files).execute(ApplyPatchParams(patch=given["patch"]), Context())
+        made = True
+    except ToolError:
+        made = False
+    assert made == expected["ok"]
+    after = {path: files.read(path, 10_000) for path, _ in files.below(".")}
+    assert after == {path: content(text) for path, text in expected["files"].items()}
+
+
+@pytest.mark.parametrize(
+    ("before", "patch", "after"),
+    [
+        ("a\nb", "@@\n b\n+c", "a\nb\nc"),
+        ("a\nb", "@@\n-b\n+c", "a\nc"),
+        ("a\r\nb\r\nc\r\n", "@@\n a\n-b\n+x\n+y\n c", "a\r\nx\r\ny\r\nc\r\n"),
+        ("def f():\n    a\n    b\n", "@@ def f():\n-  a\n+  c\n   b", "def f():\n    c\n    b\n"),
+        ("x “q”  \nold\n", '@@\n x "q"\n-old\n+new', "x “q”  \nnew\n"),
+        ("f:\n a\ng:\n a\n", "@@ g:\n- a\n+ b", "f:\n a\ng:\n b\n"),
+        ("\ufeffa\n", "@@\n-a\n+b", "\ufeffb\n"),
+        ("", "@@\n+a", "a\n"),
+    ],
+)
+def test_what_stands_around_the_changed_lines_is_not_touched(before: str, patch: str, after: str) -> None:
+    files = MemoryBackend({"f": before})
+    text = f"*** Begin Patch\n*** Update File: f\n{patch}\n*** End Patch"
+    ApplyPatch(files).execute(ApplyPatchParams(patch=text), Context())
+    assert files.read("f", 1_000).decode() == after
+
+
+@pytest.mark.parametrize(
+    ("patch", "words"),
+    [
+        ("bad", "first line of the patch must be"),
+        ("*** Begin Patch\n*** Update File: f\n@@\n-a\n+b", "last line of the patch must be"),
+        (
+            "*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n*** End Patch",
+            r"2 places of f:\n  1:\w\w\| a\n  3:",
+        ),
+        ("*** Begin Patch\n*** Update File: f\n@@ q\n-a\n+b\n*** End Patch", "'q' after @@ was not found"),
+        ("*** Begin Patch\n*** Update File: f\n@@\n-A\n+b\n*** End Patch", "Nearest, from line"),
+        ("*** Begin Patch\n*** Update File: f\n*** End Patch", "changes nothing in it"),
+        ("*** Begin Patch\n*** Add File: g\nx\n*** End Patch", r"Line 3 .*must begin with \+"),
+        (
+            "*** Begin Patch\n*** Add File: new\n+x\n*** Delete File: gone\n*** End Patch",
+            "There is no file gone",
+        ),
+    ],
+)
+def test_a_patch_that_is_wrong_changes_nothing_and_says_where(patch: str, words: str) -> None:
+    files = MemoryBackend({"f": "a\nb\na\n"})
+    with pytest.raises(ToolError, match=words):
+        ApplyPatch(files).execute(ApplyPatchParams(patch=patch), Context())
+    assert files.below(".") == [("f", 0)]
+
+
+def test_rights_and_links_hold_for_each_file_of_a_patch(tmp_path: Path) -> None:
+    files = MemoryBackend({"f": "a\n", "secret": "s\n"})
+    context: Context[None] = Context()
+    context._permits = lambda access: access.target != "secret"
+    patch = "*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n*** Delete File: secret\n*** End Patch"
+    tool = ApplyPatch(files)
+    with pytest.raises(ToolError):
+        tool.execute(ApplyPatchParams(patch=patch), context)
+    assert files.read("f", 10) == b"a\n"
+    assert [str(access) for access in tool.accesses(ApplyPatchParams(patch=patch))] == [
+        "write f",
+        "read f",
+        "delete secret",
+    ]

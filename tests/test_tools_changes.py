@@ -1,0 +1,99 @@
+"""Tools that change several files, or move and delete them: all that was asked for, or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolcrib.context import Context
+from toolcrib.errors import ToolError
+from toolcrib.tools import (
+    DeleteFile,
+    DeleteFileParams,
+    MoveFile,
+    MoveFileParams,
+    MultiEdit,
+    MultiEditParams,
+    prefers_patches,
+)
+from toolcrib.tools.backends import MemoryBackend
+from toolcrib.tools.line_address import address_of
+
+CTX: Context[None] = Context()
+
+
+def edits(*rows: tuple[str, str, str] | tuple[str, str, str, str]) -> MultiEditParams:
+    names = ("path", "old_string", "new_string", "at")
+    return MultiEditParams.model_validate({"edits": [dict(zip(names, row, strict=False)) for row in rows]})
+
+
+def test_edits_of_several_files_are_made_together() -> None:
+    files = MemoryBackend({"a.py": "def old():\n    pass\n", "b.py": "old()\nold()\n"})
+    at = address_of(2, "old()")
+    said = MultiEdit(files).execute(
+        edits(
+            ("a.py", "def old", "def new"),
+            ("b.py", "old()\nold()", "import x\nold()\nold()"),
+            ("b.py", "old()", "new()", at),
+            ("a.py", "def new():", "def new() -> None:"),
+        ),
+        CTX,
+    )
+    assert files.read("a.py", 100) == b"def new() -> None:\n    pass\n"
+    assert files.read("b.py", 100) == b"import x\nold()\nnew()\n"
+    assert said.count("Edited a.py at line 1") == 2
+
+
+def test_no_edit_is_made_if_one_cannot_be() -> None:
+    files = MemoryBackend({"a": "one\n", "b": "two\n"})
+    tool, params = MultiEdit(files), edits(("a", "one", "1"), ("b", "two", "2"), ("b", "three", "3"))
+    with pytest.raises(ToolError, match=r"No edit was made\. Edit 2 of 2: old_string was not found in b"):
+        tool.execute(params, CTX)
+    assert (files.read("a", 9), files.read("b", 9)) == (b"one\n", b"two\n")
+    assert "It would fail" in tool.preview(params).text
+    assert "-one\n+1" in tool.preview(edits(("a", "one", "1"))).text
+    assert "Edit 1 of 1: old_string and new_string are identical" in str(
+        tool.precheck(edits(("a", "x", "x")))
+    )
+    strict = MultiEdit(MemoryBackend({"a.py": "x = 1\n"}), refuse_broken_syntax=True)
+    with pytest.raises(ToolError, match=r"syntax of a\.py, line 1"):
+        strict.execute(edits(("a.py", "1", "(1")), CTX)
+
+
+def test_files_are_moved_and_deleted() -> None:
+    files = MemoryBackend({"a": "one\n", "b": "two\n"})
+    move = MoveFile(files)
+    assert move.execute(MoveFileParams(path="a", to="c/d"), CTX) == "Moved a to c/d."
+    with pytest.raises(ToolError, match="exists already"):
+        move.execute(MoveFileParams(path="c/d", to="b"), CTX)
+    assert "names a folder" in str(move.precheck(MoveFileParams(path="b", to="c/")))
+    assert [str(one) for one in move.accesses(MoveFileParams(path="b", to="e"))] == [
+        "read b",
+        "delete b",
+        "write e",
+    ]
+    delete = DeleteFile(files)
+    assert delete.preview(DeleteFileParams(path="b")).text == "delete b (4 bytes)"
+    assert delete.execute(DeleteFileParams(path="b"), CTX) == "Deleted b."
+    for path, words in {"b": "There is no file b", "c": "is a folder"}.items():
+        with pytest.raises(ToolError, match=words):
+            delete.execute(DeleteFileParams(path=path), CTX)
+    assert files.below(".") and files.read("c/d", 9) == b"one\n"
+
+
+@pytest.mark.parametrize(
+    ("model", "patches"),
+    [
+        ("gpt-5.1-codex", True),
+        ("gpt-5", True),
+        ("openai/gpt-4.1", True),
+        ("o4-mini", True),
+        ("gpt-5-nano", False),
+        ("gpt-oss-120b", False),
+        ("gpt-4o", False),
+        ("claude-opus-4-6", False),
+        ("gemini-3-flash", False),
+        ("deepseek-v3.2", False),
+    ],
+)
+def test_patches_are_offered_to_models_that_were_trained_on_them(model: str, patches: bool) -> None:
+    assert prefers_patches(model) is patches

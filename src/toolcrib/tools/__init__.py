@@ -8,12 +8,16 @@ from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from toolcrib.command.launch import SAFE_ENV_VARS
+    from toolcrib.tools.apply_patch import ApplyPatch, ApplyPatchParams, prefers_patches
     from toolcrib.tools.builtin import workspace_tools
+    from toolcrib.tools.delete_file import DeleteFile, DeleteFileParams
     from toolcrib.tools.edit_file import EditFile, EditFileParams
     from toolcrib.tools.fetch import Fetch, FetchParams
     from toolcrib.tools.glob import GlobFiles, GlobParams
     from toolcrib.tools.grep import Grep, GrepParams
     from toolcrib.tools.list_dir import ListDir, ListDirParams
+    from toolcrib.tools.move_file import MoveFile, MoveFileParams
+    from toolcrib.tools.multi_edit import MultiEdit, MultiEditParams, OneEdit
     from toolcrib.tools.process import Process, ProcessParams, ProcessResult
     from toolcrib.tools.process_list import ListedProcess, ProcessList
     from toolcrib.tools.process_write import ProcessWrite, ProcessWriteParams
@@ -24,27 +28,6 @@ if TYPE_CHECKING:
     from toolcrib.tools.todo_write import TodoStep, TodoWrite, TodoWriteParams
     from toolcrib.tools.workspace import Workspace
     from toolcrib.tools.write_file import WriteFile, WriteFileParams
-from toolcrib.command.launch import SAFE_ENV_VARS
-from toolcrib.tools.apply_patch import ApplyPatch, ApplyPatchParams, prefers_patches
-from toolcrib.tools.builtin import workspace_tools
-from toolcrib.tools.delete_file import DeleteFile, DeleteFileParams
-from toolcrib.tools.edit_file import EditFile, EditFileParams
-from toolcrib.tools.fetch import Fetch, FetchParams
-from toolcrib.tools.glob import GlobFiles, GlobParams
-from toolcrib.tools.grep import Grep, GrepParams
-from toolcrib.tools.list_dir import ListDir, ListDirParams
-from toolcrib.tools.move_file import MoveFile, MoveFileParams
-from toolcrib.tools.multi_edit import MultiEdit, MultiEditParams, OneEdit
-from toolcrib.tools.process import Process, ProcessParams, ProcessResult
-from toolcrib.tools.process_list import ListedProcess, ProcessList
-from toolcrib.tools.process_write import ProcessWrite, ProcessWriteParams
-from toolcrib.tools.read_file import ReadFile, ReadFileParams
-from toolcrib.tools.shell import Shell
-from toolcrib.tools.shell_command import ShellParams, ShellResult
-from toolcrib.tools.shell_kinds import shell_of_kind
-from toolcrib.tools.todo_write import TodoStep, TodoWrite, TodoWriteParams
-from toolcrib.tools.workspace import Workspace
-from toolcrib.tools.write_file import WriteFile, WriteFileParams
 
 __all__ = [
     "SAFE_ENV_VARS",
@@ -94,6 +77,10 @@ __getattr__ = lazy_names(
     __name__,
     {
         ".command.launch.environment": ("SAFE_ENV_VARS",),
+        "apply_patch": ("ApplyPatch", "ApplyPatchParams", "prefers_patches"),
+        "delete_file": ("DeleteFile", "DeleteFileParams"),
+        "move_file": ("MoveFile", "MoveFileParams"),
+        "multi_edit": ("MultiEdit", "MultiEditParams", "OneEdit"),
         "builtin": ("workspace_tools",),
         "edit_file": (
             "EditFile",

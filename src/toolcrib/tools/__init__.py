@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from toolcrib.tools.process import Process, ProcessParams, ProcessResult
     from toolcrib.tools.process_list import ListedProcess, ProcessList
     from toolcrib.tools.process_write import ProcessWrite, ProcessWriteParams
+    from toolcrib.tools.python import Python
+    from toolcrib.tools.python_params import PythonParams, PythonResult
     from toolcrib.tools.read_file import ReadFile, ReadFileParams
     from toolcrib.tools.shell import Shell
     from toolcrib.tools.shell_kinds import shell_of_kind
@@ -57,6 +59,9 @@ __all__ = [
     "ProcessResult",
     "ProcessWrite",
     "ProcessWriteParams",
+    "Python",
+    "PythonParams",
+    "PythonResult",
     "ReadFile",
     "ReadFileParams",
     "Shell",
@@ -114,6 +119,11 @@ __getattr__ = lazy_names(
         "process_write": (
             "ProcessWrite",
             "ProcessWriteParams",
+        ),
+        "python": ("Python",),
+        "python_params": (
+            "PythonParams",
+            "PythonResult",
         ),
         "read_file": (
             "ReadFile",

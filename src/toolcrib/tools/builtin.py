@@ -14,6 +14,7 @@ from toolcrib.tools.list_dir import ListDir
 from toolcrib.tools.process import Process
 from toolcrib.tools.process_list import ProcessList
 from toolcrib.tools.process_write import ProcessWrite
+from toolcrib.tools.python import Python
 from toolcrib.tools.read_file import ReadFile
 from toolcrib.tools.shell import Shell
 from toolcrib.tools.workspace import Workspace
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from toolcrib.net import NetGuard
 
 FILES = (ReadFile, WriteFile, EditFile, ListDir, GlobFiles, Grep)
-CLASSES = (*FILES, Shell, Process, ProcessWrite, ProcessList)
+CLASSES = (*FILES, Shell, Process, ProcessWrite, ProcessList, Python)
 
 
 def workspace_tools(
@@ -38,7 +39,7 @@ def workspace_tools(
     when both `sandbox` and `level` are given.
 
     >>> " ".join(tool.facts.name for tool in workspace_tools(Workspace(".")))
-    'read_file write_file edit_file list_dir glob grep shell process process_write process_list'
+    'read_file write_file edit_file list_dir glob grep shell process process_write process_list python'
     """
     if sandbox is not None and level is not None:
         raise ValueError("give a sandbox, which was made for a level, or a level, not both")
@@ -50,7 +51,7 @@ def workspace_tools(
 
         tools.append(Fetch(lambda: _guard_at(workspace.level)))
     commands = (Shell(workspace, sandbox=sandbox), Process(workspace), ProcessWrite(workspace), ProcessList())
-    return [*tools, *commands]
+    return [*tools, *commands, Python(workspace, sandbox=sandbox)]
 
 
 @lru_cache(16)

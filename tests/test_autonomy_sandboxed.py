@@ -21,6 +21,7 @@ from toolcrib.command.sandbox import (
     Network,
     NoSandbox,
     Sandbox,
+    SandboxError,
     why_not_contained,
 )
 from toolcrib.facts import Facts
@@ -293,6 +294,34 @@ async def test_a_level_that_was_widened_after_the_decision_runs_nothing(folder: 
             result = await box.call("shell", {"command": "touch ran"}, key=CallKey(RUN, 1, 0))
         assert (folder / "ran").exists() == ran, result.text
         assert ("nobody was asked" in result.text) != ran
+
+
+class Vanishing(Bubblewrap):
+    """bubblewrap that is removed from the machine while it is in use."""
+
+    gone = False
+
+    def check_available(self) -> None:
+        if Vanishing.gone:
+            raise SandboxError("bwrap is not installed")
+        super().check_available()
+
+
+async def test_a_sandbox_that_disappears_in_mid_run_leaves_the_command_unrun(folder: Path) -> None:
+    asked: list[Any] = []
+    tools = default_tools(folder, sandbox=Vanishing(str(folder)))
+    box = Toolbox(tools, policy=AutonomyPolicy("sandboxed"), approver=asked.append)
+    try:
+        with box.covered_by(RUN, all_but()):
+            for gone in (False, True):
+                Vanishing.gone = gone
+                name = "second" if gone else "first"
+                result = await box.call("shell", {"command": f"touch {name}"}, key=CallKey(RUN, 1, gone))
+                assert ("could not be confined" in result.text) == gone
+    finally:
+        Vanishing.gone = False
+    assert asked == []
+    assert (folder / "first").exists() and not (folder / "second").exists()
 
 
 async def test_a_checkpoint_that_is_gone_is_asked_about(folder: Path) -> None:

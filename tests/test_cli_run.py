@@ -86,7 +86,9 @@ def test_a_command_that_failed_is_no_success(folder: Path) -> None:
 
 
 def test_json_is_one_event_a_line_and_nothing_else(folder: Path) -> None:
-    done = toolcrib(folder, "run", "look", "--model", "scripted:work.yaml", "--json")
+    done = toolcrib(
+        folder, "run", "look", "--model", "scripted:work.yaml", "--json", "--autonomy", "supervised"
+    )
     assert done.returncode == 0 and len(done.stderr.splitlines()) == 1
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [event["seq"] for event in events] == list(range(len(events)))
@@ -118,6 +120,8 @@ def test_a_program_answers_questions_by_json_lines(
         "-m",
         "toolcrib",
         "run",
+        "--autonomy",
+        "supervised",
         "x",
         "-m",
         "scripted:work.yaml",
@@ -149,12 +153,25 @@ def test_a_program_answers_questions_by_json_lines(
 
 
 def test_the_end_of_the_answers_is_nobody_to_ask(folder: Path) -> None:
-    done = toolcrib(folder, "run", "x", "-m", "scripted:work.yaml", "--json", "--answers", stdin="")
+    done = toolcrib(
+        folder,
+        "run",
+        "x",
+        "-m",
+        "scripted:work.yaml",
+        "--json",
+        "--answers",
+        "--autonomy",
+        "supervised",
+        stdin="",
+    )
     assert done.returncode == 0 and "nobody_to_ask" in done.stdout
 
 
 def test_what_a_pipe_says_is_no_answer_of_a_person(folder: Path) -> None:
-    done = toolcrib(folder, "run", "x", "-m", "scripted:work.yaml", stdin="y\ny\n")
+    done = toolcrib(
+        folder, "run", "x", "-m", "scripted:work.yaml", "--autonomy", "supervised", stdin="y\ny\n"
+    )
     assert "nobody to ask" in done.stdout and "path: b.txt" in done.stdout
     assert not (folder / "b.txt").exists()
 

@@ -50,12 +50,13 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
+SUPERVISED = ("--autonomy", "supervised")
 AUTONOMY = [
     ("full", "", "read_only", "read_only", "--autonomy, while policy.toml says full"),
     ("full", "", "", "full", "policy.toml"),
     ("read_only", "", "full", "read_only", "policy.toml, while --autonomy says full"),
     ("", "read_only", "full", "read_only", "the project, while --autonomy says full"),
-    ("", "", "", "supervised", "the default"),
+    ("", "full", "supervised", "supervised", "--autonomy, while the project says full"),
     ("", "", "full", "full", "--autonomy"),
 ]
 
@@ -104,7 +105,17 @@ def test_limits_of_the_file_count_and_what_did_not_run_is_counted(home: Home) ->
 
 
 def test_a_question_waits_as_long_as_it_is_told(home: Home) -> None:
-    terminal = Pty(home.ws, "run", "x", "-m", "scripted:writes.yaml", "--answer-timeout", "0.5", env=home.env)
+    terminal = Pty(
+        home.ws,
+        "run",
+        "x",
+        "-m",
+        "scripted:writes.yaml",
+        "--answer-timeout",
+        "0.5",
+        *SUPERVISED,
+        env=home.env,
+    )
     terminal.until("[y]es")
     terminal.until("nobody could be asked")
     terminal.until("Finished, but 1 of 3 calls did not run.")
@@ -213,12 +224,12 @@ def test_explain_goes_by_the_sandbox_and_by_what_is_approved(home: Home) -> None
     call = ("policy", "explain", 'shell {"command": "pytest -q"}')
     assert home(*call).stdout.startswith("allow\n")
     assert home(*call, "--sandbox", "danger_no_sandbox").stdout.startswith("ask: ")
-    run = Pty(home.ws, "run", "x", "-m", "scripted:writes.yaml", env=home.env)
+    run = Pty(home.ws, "run", "x", "-m", "scripted:writes.yaml", *SUPERVISED, env=home.env)
     run.until("[y]es")
     run.send("a project\n")
     run.until("Finished.")
     run.end()
-    kept = home("policy", "explain", 'write_file {"path": "a", "content": "x"}').stdout
+    kept = home("policy", "explain", 'write_file {"path": "a", "content": "x"}', *SUPERVISED).stdout
     assert kept.startswith("allow\n  decided by  an approval that you kept: toolcrib approvals list\n")
     assert "  the policy  asks: it changes something (autonomy supervised)" in kept
     assert "; 1 kept approval counts" in home.run().stderr

@@ -99,7 +99,7 @@ PROMPT = " WORDS"
 
 
 def test_always_covers_the_same_call_and_nothing_else(folder: Path) -> None:
-    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml")
+    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml", "--autonomy", "supervised")
     question = run.until(PROMPT)
     assert "path: b.txt" in question and "repaired: ignored a trailing comma" in question
     run.send("a\n")
@@ -122,7 +122,7 @@ def test_always_covers_the_same_call_and_nothing_else(folder: Path) -> None:
     ],
 )
 def test_all_but_a_clear_yes_is_a_no(folder: Path, typed: str, told: str) -> None:
-    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml")
+    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml", "--autonomy", "supervised")
     for line in typed.splitlines(keepends=True):
         run.until(PROMPT)
         run.send(line)
@@ -134,7 +134,7 @@ def test_all_but_a_clear_yes_is_a_no(folder: Path, typed: str, told: str) -> Non
 
 
 def test_an_answer_that_is_none_is_asked_for_again(folder: Path) -> None:
-    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml", columns=120)
+    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml", "--autonomy", "supervised", columns=120)
     assert "(a project, a user 7d)" in run.until(PROMPT)
     run.send("yes please\n")
     assert "always run it with exactly these arguments, in this run" in run.until(PROMPT)
@@ -179,7 +179,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(folder: Path) -> 
 
 
 def test_ctrl_c_at_a_question_cancels_the_run(folder: Path) -> None:
-    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml")
+    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml", "--autonomy", "supervised")
     run.until(PROMPT)
     run.process.send_signal(signal.SIGINT)
     run.until("Cancelled")
@@ -188,7 +188,18 @@ def test_ctrl_c_at_a_question_cancels_the_run(folder: Path) -> None:
 
 
 def test_live_cards_leave_nothing_behind_but_their_end(folder: Path) -> None:
-    run = Pty(folder, "run", "x", "-m", "scripted:writes.yaml", "--autonomy", "full", columns=40)
+    run = Pty(
+        folder,
+        "run",
+        "x",
+        "-m",
+        "scripted:writes.yaml",
+        "--autonomy",
+        "supervised",
+        "--autonomy",
+        "full",
+        columns=40,
+    )
     run.until(PROMPT)  # arguments whose syntax was repaired ask even then
     run.send("y\n")
     shell = run.until("SUCCESS shell")

@@ -36,6 +36,7 @@ WHO = (
 POLICIES = {
     "none": 'autonomy = "full"',
     "every change asks": 'autonomy = "supervised"',
+    "what is not confined asks": 'autonomy = "sandboxed"',
     "tainted: changes ask": CHANGES.split('\n\n[[rule]]\nname = "conn')[0].format(changes=""),
     "tainted: changes and connections ask": CHANGES.format(changes="", connections=""),
     "tainted and any argument unsaid": CHANGES.format(changes='unsaid = "*"', connections='unsaid = "*"'),

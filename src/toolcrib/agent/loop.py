@@ -120,6 +120,7 @@ class RunLoop:
             transcript=transcript,
             tell=self._tell,
             at_work=partial(self.box.at_work, self.id),
+            covered_by=partial(self.box.covered_by, self.id),
         )
         self._cleared: ClearedRequests | None = None
         if (context := settings.context) is not None:

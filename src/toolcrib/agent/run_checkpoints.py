@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from toolcrib.call import ToolCall
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolcrib.agent.transcript import TranscriptFile
     from toolcrib.checkpoints import Checkpoint, Checkpoints
     from toolcrib.toolbox import ToolList
+    from toolcrib.toolbox.policy import Covers
 
 __all__ = ["RunCheckpoints"]
 
@@ -27,9 +28,10 @@ MAX_NAMES = 3  # of tools in the label of a checkpoint
 class RunCheckpoints:
     """Takes the checkpoints of one run; without any, does nothing.
 
-    `tell` emits an event; `at_work` says whether background processes of the run go on after a turn. A run within a
-    call of another run takes none while a turn of that run has one. A checkpoint that cannot be taken does not end the
-    run: a Notice says so, and `Checkpoints.covers` says it of every path.
+    `tell` emits an event; `at_work` says whether background processes of the run go on after a turn; `covered_by` tells
+    the policy what is covered while a turn lasts. A run within a call of another run takes none while a turn of that
+    run has one. A checkpoint that cannot be taken does not end the run: a Notice says so, `Checkpoints.covers` says it
+    of every path, and nothing counts as covered.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class RunCheckpoints:
         transcript: TranscriptFile | None,
         tell: Callable[[Event], None],
         at_work: Callable[[], bool],
+        covered_by: Callable[[Covers | None], AbstractContextManager[None]],
     ) -> None:
         self._checkpoints = checkpoints
         self._run = run
@@ -49,6 +52,7 @@ class RunCheckpoints:
         self._file = "" if transcript is None else str(transcript.path.absolute())
         self._tell = tell
         self._at_work = at_work
+        self._covered_by = covered_by
         self._open = False
 
     @asynccontextmanager
@@ -60,8 +64,9 @@ class RunCheckpoints:
             yield
             return
         try:
-            await self._before(turn, calls, messages)
-            yield
+            taken = await self._before(turn, calls, messages)
+            with self._covered_by(self._checkpoints.covers if taken else None):
+                yield
         finally:
             if not self._at_work():
                 await self.close()
@@ -73,7 +78,8 @@ class RunCheckpoints:
         self._open = False
         await self._in_thread(self._checkpoints.end_turn, "later changes of a person count as this turn's")
 
-    async def _before(self, turn: int, calls: Sequence[ToolCall], messages: int) -> None:
+    async def _before(self, turn: int, calls: Sequence[ToolCall], messages: int) -> bool:
+        """Take the checkpoint before a turn; returns whether this run has one of its own now."""
         from toolcrib.checkpoints import Conversation
 
         assert self._checkpoints is not None
@@ -88,11 +94,12 @@ class RunCheckpoints:
 
         taken = await self._in_thread(begin, "this turn cannot be undone")
         if taken is None:
-            return
+            return False
         if self._transcript is not None:
             with suppress(Exception):  # the file says what it lacks
                 self._transcript.checkpoint(taken.id)
         self._tell(CheckpointTaken(turn, taken.id, label))
+        return True
 
     async def _in_thread(self, take: Callable[[], Checkpoint | None], without: str) -> Checkpoint | None:
         """Run a step on a thread, to its end also where the run is cancelled meanwhile."""

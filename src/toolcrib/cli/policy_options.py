@@ -18,8 +18,8 @@ AutonomyLevel = Annotated[
     Autonomy | None,
     typer.Option(
         help="read_only: nothing may change; supervised: you are asked before a change; sandboxed: only before what "
-        "leaves the sandbox or could not be undone; full: everything runs. The "
-        "lowest autonomy counts of this option, your rules and a trusted project's rules; without any, supervised."
+        "leaves the sandbox or could not be undone; full: everything runs. The lowest autonomy counts of this option, "
+        "your rules and a trusted project's rules; without any, a run is sandboxed and a single call supervised."
     ),
 ]
 

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolcrib.cli.console import say
+from toolcrib.cli.console import Problem, say
 from toolcrib.cli.own_files import protect_own_files
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.rule_checks import check_notes
-from toolcrib.cli.user_files import approval_store, rules_file, trust_store
+from toolcrib.cli.sandbox_options import SandboxOptions
+from toolcrib.cli.user_files import approval_store, checkpoints_of, rules_file, trust_store
 from toolcrib.cli.wording import counted
+from toolcrib.command.sandbox import why_not_contained
 from toolcrib.errors import ToolcribError
 from toolcrib.rules import Limit, RuleFile, RulePolicy
 from toolcrib.rules.policy import lowest_autonomy
 from toolcrib.rules.trust import PLACE, ProjectRules, project_rules
-from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy
+from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Covers
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 FLAG = "--autonomy"
 BY_DEFAULT = "the default"
+DEFAULT_OF_RUNS = Autonomy.SANDBOXED
 NO_CHECKPOINTS = "no checkpoint is taken, so nothing could be undone"
 
 
@@ -59,23 +62,25 @@ def settings_in_effect(
     box: Toolbox,
     named: Sequence[Path] = (),
     *,
+    default: Autonomy = Autonomy.SUPERVISED,
     why_not_sandboxed: Callable[[], str] = lambda: NO_CHECKPOINTS,
 ) -> SettingsInEffect:
     """Join the rules that were named, or the user's own, with those of a trusted project.
 
     A project can only narrow, and the lowest autonomy of all counts. `box` has the tools, to try the examples of
-    rules with; `named` are files that the run itself goes by. Where `why_not_sandboxed` gives a reason, autonomy
-    "sandboxed" counts as "supervised". What a person should know of the rules is said on stderr. Raises Problem for
-    rules that cannot be used.
+    rules with; `named` are files that the run itself goes by. `default` counts where neither the option nor the user's
+    rules set an autonomy. Where `why_not_sandboxed` gives a reason, autonomy "sandboxed" counts as "supervised". What a
+    person should know of the rules is said on stderr. Raises Problem for rules that cannot be used.
     """
     file, project = rules_file(options.policy), trusted_rules(workspace)
-    autonomies = {FLAG: options.autonomy}
+    chosen = options.autonomy or (file.autonomy if file is not None else None)
+    autonomies = {FLAG: options.autonomy, BY_DEFAULT: None if chosen else default}
     rule_files: list[str] = []
     limits: tuple[Limit, ...] = ()
-    policy: AutonomyPolicy | RulePolicy = AutonomyPolicy(options.autonomy or Autonomy.SUPERVISED)
+    policy: AutonomyPolicy | RulePolicy = AutonomyPolicy(options.autonomy or default)
     if file is not None:
         _say_notes(file, box)
-        policy = file.policy(options.autonomy)
+        policy = file.policy(options.autonomy or (None if chosen else default))
         autonomies[Path(file.path).name] = file.autonomy
         rule_files.append(f"{_below_home(file.path)} ({rules_summary(file)})")
         limits += file.limits
@@ -95,6 +100,28 @@ def settings_in_effect(
         policy = rules.restricted(autonomy=autonomy)
     policy = protect_own_files(policy, workspace, named)
     return SettingsInEffect(policy, autonomy, autonomy_from, tuple(rule_files), limits)
+
+
+def settings_as_in_a_run(
+    options: PolicyOptions, workspace: Path, box: Toolbox, sandbox: SandboxOptions
+) -> SettingsInEffect:
+    """The settings that a run would have here, with these options of the sandbox."""
+
+    def why_not_sandboxed() -> str:
+        uncontained = why_not_contained(sandbox.choose(workspace))
+        return uncontained or ("" if covers_of(workspace) is not None else NO_CHECKPOINTS)
+
+    return settings_in_effect(
+        options, workspace, box, default=DEFAULT_OF_RUNS, why_not_sandboxed=why_not_sandboxed
+    )
+
+
+def covers_of(workspace: Path) -> Covers | None:
+    """What a checkpoint that a run takes here would cover; None where none can be kept."""
+    try:
+        return checkpoints_of(workspace).covers
+    except Problem:
+        return None
 
 
 def trusted_rules(workspace: Path) -> ProjectRules | None:
@@ -153,8 +180,6 @@ def _say_notes(file: RuleFile, box: Toolbox) -> None:
 def _lowest_autonomy(autonomies: dict[str, Autonomy | None]) -> tuple[Autonomy, str]:
     """The lowest autonomy that was set, and by whom; with those who set another."""
     given = {who: autonomy for who, autonomy in autonomies.items() if autonomy is not None}
-    if not given:
-        return Autonomy.SUPERVISED, BY_DEFAULT
     least = lowest_autonomy(*given.values())
     by = next(who for who, autonomy in given.items() if autonomy is least)
     others = [f"{who} says {autonomy}" for who, autonomy in given.items() if autonomy is not least]

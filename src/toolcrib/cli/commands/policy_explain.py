@@ -13,7 +13,7 @@ from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.prediction import predict
 from toolcrib.cli.sandbox_options import SandboxOptions
-from toolcrib.cli.settings_in_effect import settings_in_effect
+from toolcrib.cli.settings_in_effect import covers_of, settings_as_in_a_run
 from toolcrib.cli.user_files import approval_store
 from toolcrib.errors import ToolcribError
 from toolcrib.rules import MissingTool
@@ -39,11 +39,18 @@ def command(
 ) -> int:
     """Nothing is run."""
     assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
-    settings = settings_in_effect(policy, tools.workspace, assembly.toolbox(autonomy="full"))
+    settings = settings_as_in_a_run(policy, tools.workspace, assembly.toolbox(autonomy="full"), sandbox)
     box = assembly.toolbox(approvals=approval_store(), project=tools.workspace.resolve())
     try:
         prediction = asyncio.run(
-            predict(box, call_from(call), settings.policy, tainted=tainted, user_texts=said or ())
+            predict(
+                box,
+                call_from(call),
+                settings.policy,
+                tainted=tainted,
+                user_texts=said or (),
+                covers=covers_of(tools.workspace),
+            )
         )
     except MissingTool as problem:
         hint = " The tool fetch needs --allow-host or --network on." if call.split()[:1] == ["fetch"] else ""

@@ -18,7 +18,7 @@ from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.prediction import Prediction, predict
 from toolcrib.cli.sandbox_options import SandboxOptions
-from toolcrib.cli.settings_in_effect import settings_in_effect
+from toolcrib.cli.settings_in_effect import covers_of, settings_as_in_a_run
 from toolcrib.errors import ToolcribError
 from toolcrib.toolbox.policy import Verb
 from toolcrib.visible import on_one_line
@@ -54,14 +54,16 @@ def command(
     """
     assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
     box = assembly.toolbox(autonomy="full")
-    decides = settings_in_effect(policy, tools.workspace, box).policy
+    decides = settings_as_in_a_run(policy, tools.workspace, box, sandbox).policy
     other = None
     if against is not None:
-        other = settings_in_effect(replace(policy, policy=against), tools.workspace, box).policy
+        other = settings_as_in_a_run(replace(policy, policy=against), tools.workspace, box, sandbox).policy
+
+    covers = covers_of(tools.workspace)
 
     def predicted(recorded: RecordedCall, by: Any) -> Prediction:
         call, tainted, texts = recorded.call, recorded.tainted, recorded.user_texts
-        return asyncio.run(predict(box, call, by, tainted=tainted, user_texts=texts))
+        return asyncio.run(predict(box, call, by, tainted=tainted, user_texts=texts, covers=covers))
 
     decisions = dict.fromkeys(Verb, 0)
     changed = unreadable = 0

@@ -27,9 +27,10 @@ from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.run_display import Display, JsonLines, show_run
 from toolcrib.cli.sandbox_options import SandboxOptions, sandbox_warnings
-from toolcrib.cli.settings_in_effect import settings_in_effect
+from toolcrib.cli.settings_in_effect import DEFAULT_OF_RUNS, NO_CHECKPOINTS, settings_in_effect
 from toolcrib.cli.undo_text import undo_hint
 from toolcrib.cli.user_files import approval_store, audit_log, checkpoints_of, stored_secrets
+from toolcrib.command.sandbox import why_not_contained
 from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.events import Notice
@@ -148,8 +149,14 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
         chosen, assembly = _load_tools(run, tools, policy, sandbox, overflow)
         if factory is None:
             require_dependencies(tool for tool in assembly.named if not is_toolset(tool))
+        checkpoints = _checkpoints(run, tools.workspace)
         settings = settings_in_effect(
-            policy, tools.workspace, assembly.toolbox(autonomy="full"), run.transcripts
+            policy,
+            tools.workspace,
+            assembly.toolbox(autonomy="full"),
+            run.transcripts,
+            default=DEFAULT_OF_RUNS,
+            why_not_sandboxed=lambda: why_not_contained(chosen) or ("" if checkpoints else NO_CHECKPOINTS),
         )
         say(settings.line(chosen, tools.workspace))
         notices = sandbox_warnings(chosen)
@@ -170,7 +177,6 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
                 audit=_writable_audit_log() if run.audit else None,
                 secrets=secrets,
             )
-            checkpoints = _checkpoints(run, tools.workspace)
             agent = Agent(
                 model,
                 toolbox=box,

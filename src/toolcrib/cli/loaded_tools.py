@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from toolcrib.assembly import Assembly, assemble
 from toolcrib.cli.console import Problem, quiet_logging, say, stdout_reserved
 from toolcrib.cli.dependencies import Factory, dependencies
 from toolcrib.plugins import PluginError, missing_arguments
-from toolcrib.toolset import ToolFactory
+from toolcrib.toolset import ToolFactory, is_toolset, name_of
 from toolcrib.visible import escape_invisible
 
 if TYPE_CHECKING:
@@ -63,16 +63,29 @@ def load_tools(assembly: Assembly, factory: Factory | None = None) -> list[Loade
         return asyncio.run(_load(assembly, factory))
 
 
-def find_tool(tools: Sequence[LoadedTool], name: str) -> tuple[LoadedTool, ToolSpec]:
-    """The tool of that name and its spec. Raises Problem for a tool that is broken or does not exist."""
+def load_tool(assembly: Assembly, name: str, factory: Factory | None = None) -> tuple[LoadedTool, ToolSpec]:
+    """The tool of that name and its spec; no other is compiled, but for those of toolsets.
+
+    Raises Problem for a tool that is broken or does not exist.
+    """
+    tools = load_tools(_alone(assembly, name), factory)
     for tool in tools:
         if tool.name == name:
             if tool.spec is None or tool.problem:
                 raise Problem(f"{name} ({tool.source}) is broken: {tool.problem}", code=1)
             return tool, tool.spec
-    near = get_close_matches(name, [tool.name for tool in tools], n=3, cutoff=0.5)
+    known = {tool.name for tool in tools} | assembly.sources.keys()
+    near = get_close_matches(name, sorted(known), n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`toolcrib tools list` shows all."
     raise Problem(f"there is no tool {name!r}. {hint} Your own tools are loaded with --from MODULE:ATTRIBUTE")
+
+
+def _alone(assembly: Assembly, name: str) -> Assembly:
+    def may_be(tool: Any) -> bool:
+        return is_toolset(tool) or name_of(tool) == name
+
+    named, builtin = filter(may_be, assembly.named), filter(may_be, assembly.builtin)
+    return replace(assembly, named=list(named), builtin=list(builtin))
 
 
 async def _load(assembly: Assembly, factory: Factory | None) -> list[LoadedTool]:

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from toolcrib.cli.console import Problem
-from toolcrib.command.sandbox import Bubblewrap, Files, Level, Sandbox, SandboxError, choose, warnings
-from toolcrib.command.sandbox.egress import guarded_resolver
-from toolcrib.command.sandbox.files.executed_files import PROTECTED
-from toolcrib.command.sandbox.files.paths import within
+from toolcrib.command.sandbox.level import Files, Level, SandboxError
 from toolcrib.visible import escape_invisible
+
+if TYPE_CHECKING:
+    from toolcrib.command.sandbox import Sandbox
 
 
 class NetworkSwitch(StrEnum):
@@ -66,7 +66,10 @@ class SandboxOptions:
             )
         level = Level.of(self.sandbox, "allowlist" if hosts else self.network or "off", hosts)
         try:
-            guarded_resolver(hosts)
+            if hosts:
+                from toolcrib.command.sandbox.egress import guarded_resolver
+
+                guarded_resolver(hosts)
         except ValueError as problem:
             raise Problem(f"--allow-host: {str(problem).removeprefix('hosts: ')}") from problem
         if level.files is Files.OFF and (self.network or hosts or self.outer_sandbox):
@@ -83,6 +86,10 @@ class SandboxOptions:
         `protected` are files in the workspace that commands must not change. Only bubblewrap is told of them: other
         sandboxes restore a protected file after a command, which would undo what this program writes there.
         """
+        from toolcrib.command.sandbox import Bubblewrap, choose
+        from toolcrib.command.sandbox.files.executed_files import PROTECTED
+        from toolcrib.command.sandbox.files.paths import within
+
         try:
             made = choose(workspace, self.level(), external=self.outer_sandbox)
         except (SandboxError, ValueError) as problem:
@@ -96,4 +103,6 @@ class SandboxOptions:
 
 def sandbox_warnings(sandbox: Sandbox) -> list[str]:
     """What a person should know of a sandbox that is weak, missing or switched off, a line each; mostly nothing."""
+    from toolcrib.command.sandbox import warnings
+
     return [escape_invisible(f"sandbox: {line}") for line in warnings(sandbox)]

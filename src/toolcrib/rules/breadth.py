@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from toolcrib.access import Reach
 from toolcrib.effect import Effect
-from toolcrib.rules.broad_commands import ANYTHING
 from toolcrib.rules.keys import KEYS
-from toolcrib.rules.name_patterns import WILDCARD, PatternError, any_name_matches
+from toolcrib.rules.name_patterns import ANYTHING, WILDCARD, PatternError, any_name_matches
 from toolcrib.rules.rule import Rule
 from toolcrib.toolbox.policy import Verb
 

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from toolcrib.command.programs.traits import SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 from toolcrib.rules.command_patterns import CommandPattern
-from toolcrib.rules.name_patterns import WILDCARD
+from toolcrib.rules.name_patterns import ANYTHING, WILDCARD
 
-__all__ = ["ANYTHING", "why_commands_too_broad"]
+__all__ = ["why_commands_too_broad"]
 
-ANYTHING = re.compile(r"[*?]+")  # a word or name that stands for any other
 VERSION = re.compile(r"[\d.]*(?:\.exe)?\Z")
 RUN_AS_ANOTHER_USER = frozenset(
     {"chroot", "doas", "nsenter", "pkexec", "runuser", "su", "sudo", "unshare", "systemd-run"}

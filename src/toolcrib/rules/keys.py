@@ -13,7 +13,7 @@ A key looks at one of three things, and gives the function for that:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import not_
 from typing import Any
@@ -23,7 +23,6 @@ from toolcrib.effect import Effect
 from toolcrib.facts import Facts
 from toolcrib.rules import toml_values
 from toolcrib.rules.argument_patterns import arguments_match
-from toolcrib.rules.broad_commands import why_commands_too_broad
 from toolcrib.rules.command_patterns import CommandPattern, match_commands
 from toolcrib.rules.host_patterns import match_hosts, why_hosts_too_broad
 from toolcrib.rules.match import MatchLevel
@@ -70,6 +69,12 @@ def _command_patterns(table: Mapping[str, Any], key: str) -> tuple[CommandPatter
 
 def _texts_of(patterns: Iterable[PathPattern | CommandPattern]) -> list[str]:
     return [pattern.text for pattern in patterns]
+
+
+def _why_commands_too_broad(patterns: Sequence[CommandPattern]) -> str:
+    from toolcrib.rules.broad_commands import why_commands_too_broad  # loads the tables of programs
+
+    return why_commands_too_broad(patterns)
 
 
 KEYS: tuple[RuleKey, ...] = (
@@ -121,7 +126,7 @@ KEYS: tuple[RuleKey, ...] = (
         write=_texts_of,
         of_access=match_commands,
         reaches=(Reach.RUN,),
-        too_broad=why_commands_too_broad,
+        too_broad=_why_commands_too_broad,
     ),
     RuleKey(
         name="host",

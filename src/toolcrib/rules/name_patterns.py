@@ -9,8 +9,9 @@ import functools
 import re
 from collections.abc import Iterable
 
-__all__ = ["WILDCARD", "PatternError", "any_name_matches", "name_expression", "name_matches"]
+__all__ = ["ANYTHING", "WILDCARD", "PatternError", "any_name_matches", "name_expression", "name_matches"]
 
+ANYTHING = re.compile(r"[*?]+")  # a word or name that stands for any other
 WILDCARD = re.compile(r"[*?\[]")
 
 

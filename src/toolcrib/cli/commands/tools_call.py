@@ -26,7 +26,7 @@ from toolcrib.cli.console import (
     stdout_reserved,
 )
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
-from toolcrib.cli.loaded_tools import find_tool, load_assembly, load_tools
+from toolcrib.cli.loaded_tools import load_assembly, load_tool
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.question_text import repair_lines
@@ -90,7 +90,7 @@ def command(
     hide_own_process()  # what runs must not read our environment
     assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
     factory = load_factory(tools.deps)
-    _, spec = find_tool(load_tools(assembly, factory), name)
+    _, spec = load_tool(assembly, name, factory)
     if tokens in (["--help"], ["-h"]) and "help" not in spec.input_schema.get("properties", {}):
         _print_help(name, spec.input_schema)
         return DONE
@@ -208,9 +208,7 @@ def _parted(name: str, tokens: list[str], tools: ToolsToUse) -> tuple[dict[str, 
     if not any(token.partition("=")[0] in OWN_OPTIONS for token in tokens):
         return {}, tokens
     try:
-        _, spec = find_tool(
-            load_tools(load_assembly(tools.references, tools.workspace), load_factory(tools.deps)), name
-        )
+        _, spec = load_tool(load_assembly(tools.references, tools.workspace), name, load_factory(tools.deps))
         parameters = set(spec.input_schema.get("properties", {}))
     except Problem:
         parameters = set()

@@ -25,7 +25,7 @@ PREFIX = "toolcrib-"
 OVERHEAD = 4  # processes of the sandbox itself: bwrap and its first process, a supervisor, a launcher
 STUCK = 5.0  # seconds for a group to become empty
 TRIAL_SECONDS = 20.0
-TRIAL_MEMORY = 48 << 20
+TRIAL_MEMORY = 16 << 20  # more than an interpreter needs that has just started
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,7 +260,10 @@ def test_what_is_not_covered_is_said_and_left_alone(tmp_path: Path) -> None:
     shutil.rmtree(root / "node_modules")
     (root / "build" / "inner").write_text("changed")
     (root / "a.txt").unlink()
-    assert [change.path for change in kept.undo().changes] == ["a.txt"]
+    undone = kept.undo()
+    assert [change.path for change in undone.changes] == ["a.txt"]
+    assert undone.kept == {"node_modules": "it is gone and was not saved: tools generate it"}
+    assert undone.not_covered.keys() == {"build", ".git", "x.log", "pipe", "socket"}
     assert (root / "build" / "inner").read_text() == "changed"
     assert not (root / "node_modules").exists()
 

@@ -61,6 +61,27 @@ said["models"] = [resolve_model(name).name for name in ("openai:gpt-5", "anthrop
 print(json.dumps(said))
 """
 
+UNDO = """
+import sys
+from pathlib import Path
+from toolcrib.checkpoints import Checkpoints
+
+root = Path(sys.argv[1])
+kept = Checkpoints(root, store=root.parent / "store")
+kept.take("before")
+(root / "src/a.py").unlink(), (root / "src").rmdir()
+(root / "src").write_text("a file now")
+(root / "new").mkdir()
+kept.take("after", then="person")
+(root / "mine.txt").write_text("mine")
+undone = Checkpoints(root, store=root.parent / "store").undo()
+assert (root / "src/a.py").read_text() == "x = 1\\n" and not (root / "new").exists(), undone
+assert (root / "mine.txt").exists() and undone.kept.keys() == {"mine.txt"}, undone
+kept.redo()
+assert (root / "src").read_text() == "a file now" and kept.covers("src") is None
+print(len(kept.list()))
+"""
+
 # label: tool, arguments, whether it is an error, and what is said
 FILES: dict[str, tuple[str, dict[str, str], bool, str]] = {
     "add": ("add", {"a": "1", "b": "2"}, False, "3"),
@@ -136,3 +157,12 @@ def test_the_command_line_says_what_is_missing(tmp_path: Path) -> None:
     )
     run = without_posix("-m", "toolcrib", "run", "go", "--model", "scripted:script.yaml", folder=tmp_path)
     assert run.returncode == 0 and "done" in run.stdout, run.stderr
+
+
+def test_a_run_can_be_undone(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    (root / "src").mkdir(parents=True)
+    (root / "src/a.py").write_text("x = 1\n")
+    (tmp_path / "undo.py").write_text(UNDO)
+    done = without_posix("undo.py", str(root), folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr

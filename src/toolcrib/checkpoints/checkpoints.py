@@ -173,7 +173,7 @@ class Checkpoints:
         with self._lock:
             self._history.read()
             _, tree = self._history.newest()
-        return tree.not_covered | {path: e.reason for path, e in tree.entries.items() if not e.saved}
+        return tree.all_not_covered()
 
     def preview_undo(self, to: int | None = None) -> Restoration:
         """What `undo` would do now. Nothing is changed or stored."""
@@ -304,7 +304,7 @@ class Checkpoints:
             present = self._scanner.scan(before, self._history.contents, save=False)
         target = self._undo_target(present, before) if to is None else checkpoints[self._history.index(to)]
         plan = self._plan(target, present)
-        return Restoration(target, _changes(plan), plan.kept, dict(present.not_covered))
+        return Restoration(target, _changes(plan), plan.kept, present.all_not_covered())
 
     def _plan(self, target: Checkpoint, present: FileTree) -> UndoPlan:
         since = self._history.checkpoints[self._history.index(target.id) :]
@@ -392,7 +392,7 @@ class Checkpoints:
         self._journal.unlink(missing_ok=True)
         done = tuple(change for change in _changes(plan) if change.path not in restorer.kept)
         kept = {**plan.kept, **restorer.kept}
-        return Restoration(target, done, kept, dict(tree.not_covered), restorer.aside, after)
+        return Restoration(target, done, kept, tree.all_not_covered(), restorer.aside, after)
 
     @property
     def _journal(self) -> Path:

@@ -101,6 +101,11 @@ class FileTree:
             path = path.rpartition("/")[0]
         return self.not_covered.get("", "")
 
+    def all_not_covered(self) -> dict[str, str]:
+        """The paths that are not covered, also those that have an entry but no copy, each with the reason."""
+        unsaved = {path: entry.reason for path, entry in self.entries.items() if not entry.saved}
+        return unsaved | self.not_covered
+
 
 def changed_paths(old: Mapping[str, PathEntry], new: Mapping[str, PathEntry]) -> Iterable[str]:
     """The paths that differ in kind, content, target or mode."""

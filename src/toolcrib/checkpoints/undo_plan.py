@@ -48,6 +48,9 @@ def make_plan(trees: Sequence[FileTree], then: Sequence[Whose]) -> UndoPlan:
     plan = UndoPlan()
     for path in sorted(wanted, key=lambda path: path.count("/")):  # folders before what lies in them
         _decide(plan, path, wanted, left_by_person, target, present)
+    for path, why in target.not_covered.items():
+        if path not in present.entries and not present.why_not_covered(path):
+            plan.kept[path] = f"it is gone and was not saved: {why}"
     changed = {step.path for step in plan.steps}
     for folder in sorted({path.rpartition("/")[0] for path in changed} - changed):
         entry = present.entries.get(folder)

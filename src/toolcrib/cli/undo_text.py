@@ -102,7 +102,7 @@ def _size(change: Change, checkpoints: Checkpoints) -> str:
         return "  (no text)"
     lines = _changed_lines(*texts)
     if not any(lines):
-        return "  (mode)"
+        return "  (mode)" if change.have is not None and change.want is not None else "  (empty)"
     return "  " + " ".join(f"{sign}{number:,}" for sign, number in zip("+-", lines, strict=True) if number)
 
 
@@ -118,13 +118,13 @@ def _diff(change: Change, checkpoints: Checkpoints) -> str:
     from toolcrib.tools.diffs import unified_diff
 
     texts = _texts(change, checkpoints)
-    return "" if texts is None else unified_diff(*texts, change.path)
+    return "" if texts is None else unified_diff(*texts, on_one_line(change.path))
 
 
 def _texts(change: Change, checkpoints: Checkpoints) -> tuple[str, str] | None:
     """The texts before and after; None where one is no text."""
     try:
-        old, new = checkpoints.contents(change)
-        return (old or b"").decode(), (new or b"").decode()
+        old, new = (content or b"" for content in checkpoints.contents(change))
+        return None if b"\0" in old + new else (old.decode(), new.decode())
     except UnicodeDecodeError:
         return None

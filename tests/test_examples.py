@@ -63,6 +63,16 @@ SHOWN = {
         "; asking scripted]\n[throw_away: The blunt saws are gone.]",
         "[answered; thrown away: blunt saws]",
     ],
+    "operations_agent.py": [
+        "* python3-1 runs in the background: the importer",
+        "[a line matched 'watching inbox']",
+        "* python3-1 ended: exit code 1",
+        "ValueError: could not convert string to float: '8O.00'",
+        "[{'order': '2', 'total': '8O.00'}]",
+        "* python3-2 ended: stopped with the run",
+        "the model was told: [The background process python3-1 has ended: exit code 1.",
+        "[answered]",
+    ],
     "partial_arguments.py": [
         "… In the crib the tools are kept,\n",
         "… let the morning's work begin.\n  (complete: now it is written)\nsuccess: Wrote The crib.txt",

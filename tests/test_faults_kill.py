@@ -27,7 +27,7 @@ from toolcrib.errors import ErrorCode
 from toolcrib.models import Scripted
 from toolcrib.question import Lasting, Question, Scope
 from toolcrib.rules.approvals import ApprovalStore
-from toolcrib.tools import EditFile, Workspace
+from toolcrib.tools import EditFile, Workspace, workspace_tools
 
 pytestmark = [
     pytest.mark.slow,
@@ -176,3 +176,40 @@ def test_what_was_written_is_readable_and_true_whenever_the_process_is_killed(tm
         assert len(known) + len(unknown) == len(results)
         assert len(known) <= done <= len(known) + len(unknown)
     assert len(set(whole_edits)) > 5 and unknown_results
+
+
+# -- what runs in the background
+
+
+def background_until_killed(place: Path, tag: str, ready: int) -> None:
+    """A run with a process in the background and one of a Python session, which says when both are there."""
+    code = f"import os, subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 60; : {tag}'])\nos.getpid()"
+
+    async def both() -> None:
+        tools = workspace_tools(Workspace(place))
+        async with Toolbox(tools, autonomy="full") as box:
+            command = f"(setsid sleep 60 &) ; sleep 60; : {tag}"
+            started = await box.call("shell", {"command": command, "run_in_background": True})
+            ran = await box.call("python", {"code": code})
+            os.write(ready, b"e" if started.is_error or ran.is_error else b"r")
+            await asyncio.sleep(60)
+
+    asyncio.run(both())
+
+
+def test_nothing_in_the_background_survives_the_process_that_owned_it(tmp_path: Path) -> None:
+    tag = secrets.token_hex(8)
+    begun, ready = os.pipe()
+    for _ in range(3):
+        pid = in_fork(lambda: background_until_killed(tmp_path, tag, ready))
+        assert os.read(begun, 1) == b"r"
+        assert named_in_command_lines(tag)
+        killed_after(pid, 0)
+    os.close(begun)
+    os.close(ready)
+    deadline = time.monotonic() + GONE_WITHIN
+    while (left := named_in_command_lines(tag)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []

@@ -30,6 +30,8 @@ from toolcrib.events import (
     ModelRetried,
     ModelSilent,
     Notice,
+    ProcessEnded,
+    ProcessStarted,
     QuestionAnswered,
     QuestionAsked,
     ReasoningDelta,
@@ -212,6 +214,16 @@ class LiveView:
     def _notice(self, event: Notice) -> None:
         self._print(Text(f"note: {on_one_line(event.message)}", "yellow"))
 
+    def _process_started(self, event: ProcessStarted) -> None:
+        what = on_one_line(event.description or event.command)
+        self._print(Text(f"in the background: {event.process_id} ({what})", "cyan"))
+
+    def _process_ended(self, event: ProcessEnded) -> None:
+        how = f"exit code {event.exit_code}" if event.exit_code is not None else f"signal {event.signal}"
+        if event.problem or event.stopped or (event.exit_code is None and event.signal is None):
+            how = event.problem or "stopped"
+        self._print(Text(f"in the background: {event.process_id} ended: {how}", "cyan"))
+
     def _turn_started(self, event: TurnStarted) -> None:
         if event.turn > 1:
             self.pause()
@@ -261,6 +273,8 @@ _HANDLERS: dict[type[Event], Callable[[LiveView, Any], None]] = {
     QuestionAsked: LiveView._asked,
     QuestionAnswered: LiveView._answered,
     Notice: LiveView._notice,
+    ProcessStarted: LiveView._process_started,
+    ProcessEnded: LiveView._process_ended,
     TurnStarted: LiveView._turn_started,
     TurnFinished: LiveView._turn_finished,
     RunFinished: LiveView._run_finished,

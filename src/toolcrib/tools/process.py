@@ -114,8 +114,8 @@ class Process(
             reading = read_process(process, params.offset)
             process.searched = reading.end
         text = process_text(process, reading, self.workspace.root.path)
-        if matched is False:
-            text += f"\n[no line matched {params.until!r}]"
+        if matched is not None:
+            text += f"\n[{'a' if matched else 'no'} line matched {params.until!r}]"
         ctx.report(result={"output": reading.text, "exit_code": process.exit_code})
         return ToolResult(text, structured=asdict(process_result(process, reading, matched)))
 

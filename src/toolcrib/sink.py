@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["CallbackSubscription", "EventLog", "EventSink", "Subscription"]
 
 
+DELTAS = (ArgumentsDelta, TextDelta, ReasoningDelta)  # of which several may be joined
+
+
 class Subscription:
     """A listener that is read as an async iterator, in the loop that iterates it.
 
@@ -38,7 +41,7 @@ class Subscription:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
-        self._waiter: asyncio.Event | None = None
+        self._waiter: asyncio.Future[None] | None = None
         self._waiting = False
         self._closed = False
 
@@ -46,7 +49,7 @@ class Subscription:
         """Add an event. Called by the sink, from any thread."""
         with self._lock:
             events = self._events
-            if len(events) >= self._limit or self._joined:
+            if self._joined or (len(events) >= self._limit and type(event) in DELTAS):
                 if _continues(events[-1], event):
                     self._joined.append(event)
                     return
@@ -77,10 +80,10 @@ class Subscription:
         self._waiting = False
         assert self._waiter is not None and self._loop is not None
         if threading.get_ident() == self._thread:
-            self._waiter.set()
+            _end(self._waiter)
             return
         try:
-            self._loop.call_soon_threadsafe(self._waiter.set)
+            self._loop.call_soon_threadsafe(_end, self._waiter)
         except RuntimeError:  # the reader's loop is gone, and the reader with it
             pass
 
@@ -99,15 +102,20 @@ class Subscription:
                     break
                 waiter = self._new_waiter()
                 self._waiting = True
-            await waiter.wait()
+            await waiter
         return self._ready
 
-    def _new_waiter(self) -> asyncio.Event:
+    def _new_waiter(self) -> asyncio.Future[None]:
         import asyncio
 
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        waiter = self._waiter = asyncio.Event()
+        waiter = self._waiter = self._loop.create_future()
         return waiter
+
+
+def _end(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():  # whoever waited was cancelled
+        waiter.set_result(None)
 
 
 def _continues(last: Event, event: Event) -> bool:

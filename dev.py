@@ -141,8 +141,9 @@ def main() -> None:
     os.environ.pop(
         "PYTHONDONTWRITEBYTECODE", None
     )  # collecting the tests takes three times as long without it
+    rest = sys.argv[2:]
     try:
-        JOBS[sys.argv[1]](set_up(), sys.argv[2:])
+        JOBS[sys.argv[1]](set_up(), rest[1:] if rest[:1] == ["--"] else rest)
     except subprocess.CalledProcessError as failed:
         sys.exit(failed.returncode)
 

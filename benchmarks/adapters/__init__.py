@@ -10,6 +10,8 @@
 | `define(function)`, `use(tool)` | declares a tool; schema and first validation |
 | `answers()` | "chat" or "messages" -> label -> a function from frames, and `step` to call at each, to calls |
 | `text()` | label -> a `Reader` (measures/text.py) of texts with calls in them |
+| `bodies()` | label -> a function from a number of turns to a function that makes the body of the next request |
+| `guarded(function)` | row -> an async function like those of `calls`, with secrets to be masked or a log to be kept |
 | `definitions(functions)` | what a model is sent: name, description and parameters of each |
 | `registry(function, count)` | a `Registry` (measures/registry.py) of so many tools that are built already |
 """

@@ -42,6 +42,24 @@ def calls(function: Callable[..., Any], kind: str) -> dict[str, Any]:
     return {"FunctionTool.on_invoke_tool": invoked, "invoke_function_tool": by_runner}
 
 
+def bodies() -> dict[str, Any]:
+    from agents.models.chatcmpl_converter import Converter
+
+    def after(turns: int) -> Callable[[], Any]:
+        items: list[Any] = [{"role": "user", "content": "go"}]
+        for turn in range(turns):
+            text = {"type": "output_text", "text": f"I look it up, {turn}.", "annotations": []}
+            message = {"type": "message", "role": "assistant", "status": "completed", "content": [text]}
+            items.append({**message, "id": f"msg_{turn}"})
+            call = {"type": "function_call", "name": "get_weather", "arguments": workload.FLAT}
+            items.append({**call, "call_id": f"call_{turn}"})
+            output = '{"city":"Rio","days":7}'
+            items.append({"type": "function_call_output", "call_id": f"call_{turn}", "output": output})
+        return lambda: Converter.items_to_messages(items)
+
+    return {"Converter.items_to_messages": after}
+
+
 def loop(function: Callable[..., Any], turns: int, mark: Callable[[], None]) -> Callable[[], Awaitable[None]]:
     from agents import ModelResponse, set_tracing_disabled
 

@@ -1,5 +1,7 @@
 """toolcrib itself, from this checkout."""
 
+import asyncio
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
@@ -37,13 +39,16 @@ def calls(function: Callable[..., Any], kind: str) -> dict[str, Any]:
         paths["Toolbox.call of a WRITE tool"] = _call(function, Effect.WRITE)
     if kind == "async":
         paths["Toolbox.call, with a subscriber"] = Subscribed(function)
+        paths["Toolbox.call, with a reader of events()"] = Read(function)
     return paths
 
 
-def _call(function: Callable[..., Any], effect: Effect = Effect.READ) -> Callable[[str], Awaitable[str]]:
+def _call(
+    function: Callable[..., Any], effect: Effect = Effect.READ, **named: Any
+) -> Callable[[str], Awaitable[str]]:
     made = tool(function, effect=effect, secrets=())
     autonomy: Any = "supervised" if effect is Effect.READ else "full"
-    name, call_tool = made.facts.name, Toolbox([made], autonomy=autonomy).call
+    name, call_tool = made.facts.name, Toolbox([made], autonomy=autonomy, **named).call
 
     async def call(raw: str) -> str:
         return (await call_tool(ToolCall(name, raw))).text
@@ -71,6 +76,74 @@ class Subscribed:
         while self.seen != before:
             before = self.seen
             time.sleep(0.05)
+
+
+class Read:
+    """A box whose events somebody reads in the same loop; `drained` waits until the reader has had every event."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        made = define(function)
+        self.name = made.facts.name
+        self.box = Toolbox([made], autonomy="supervised")
+        self.reading: asyncio.Task[None] | None = None
+
+    async def read(self) -> None:
+        async for _ in self.box.events():
+            pass
+
+    async def __call__(self, raw: str) -> str:
+        if self.reading is None:
+            self.reading = asyncio.create_task(self.read())
+            await asyncio.sleep(0)
+        return (await self.box.call(ToolCall(self.name, raw))).text
+
+    async def drained(self) -> None:
+        for _ in range(3):  # the reader is woken, and takes all that waits at once
+            await asyncio.sleep(0)
+
+
+class Secrets:
+    """A store of one secret."""
+
+    def names(self) -> tuple[str, ...]:
+        return ("API_KEY",)
+
+    def get(self, name: str) -> str | None:
+        return "hunter2-hunter3-abc"
+
+
+def guarded(function: Callable[..., Any]) -> dict[str, Any]:
+    from toolcrib.audit import AuditLog
+
+    log = AuditLog(Path(tempfile.mkdtemp()) / "audit.jsonl", key=b"k" * 32)
+    return {
+        "neither": _call(function),
+        "one secret": _call(function, secrets=Secrets()),
+        "audit log": _call(function, audit=log),
+    }
+
+
+def bodies() -> dict[str, Any]:
+    from toolcrib.messages import Message, Request, ResultPart
+    from toolcrib.models.anthropic import AnthropicMessages
+    from toolcrib.models.openai import OpenAIChat
+    from toolcrib.result import ToolResult
+
+    def by(model: Any) -> Any:
+        def after(turns: int) -> Callable[[], Any]:
+            messages = [Message.system("Be brief."), Message.user("go")]
+            for turn in range(turns):
+                call = ToolCall("get_weather", workload.FLAT, f"call_{turn}")
+                messages.append(Message("assistant", [_text(f"I look it up, {turn}."), call]))
+                messages.append(Message("tool", [ResultPart(call, ToolResult.of('{"city":"Rio","days":7}'))]))
+            return lambda: model._request(Request(list(messages)), stream=True)
+
+        return after
+
+    return {
+        "OpenAIChat": by(OpenAIChat("m", api_key="none")),
+        "AnthropicMessages": by(AnthropicMessages("m", api_key="none")),
+    }
 
 
 def loop(function: Callable[..., Any], turns: int, mark: Callable[[], None]) -> Callable[[], Awaitable[None]]:
@@ -103,8 +176,6 @@ def loop(function: Callable[..., Any], turns: int, mark: Callable[[], None]) -> 
 
 def streamed(function: Callable[..., Any], turns: int) -> Callable[[], Awaitable[None]]:
     """The same run, its events read as they come; the model lets other runs go on before each answer."""
-    import asyncio
-
     from toolcrib.agent import Agent
     from toolcrib.messages import Message, Response, TextChunk, Usage
 
@@ -158,8 +229,6 @@ def stream() -> dict[str, Any]:
 
 
 def answers() -> dict[str, dict[str, Any]]:
-    import asyncio
-
     import answer_streams
     from answer_streams import Calls, Memory
 

@@ -28,6 +28,18 @@ MEASURES = {
         "second by the first.",
         7,
     ),
+    "bodies": Measure(
+        "The body of a request",
+        "CPU ms to build the body of the next request from a conversation of so many turns, with a call and its "
+        "result each, as an agent does each turn.",
+        5,
+    ),
+    "guarded": Measure(
+        "With secrets and with an audit log",
+        "One flat async call in a toolbox that masks one secret, and in one that notes each call in a log on the disk "
+        "before it runs: µs on the clock, which depend on the disk, and of CPU.",
+        5,
+    ),
     "runs": Measure(
         "Many runs at once",
         "So many agents, each with a run of 5 turns with a call each, at once in one loop, made and run: CPU ms a "
@@ -83,7 +95,8 @@ MEASURES = {
         "Ten thousand calls at once",
         "10,000 concurrent calls of a tool that sleeps 10 ms, in a fresh process: CPU seconds of "
         "all threads, its ratio to the floor in another fresh process, and how far the peak of "
-        "resident memory rose. The garbage collector rests meanwhile, for all alike.",
+        "resident memory rose. The garbage collector rests meanwhile, for all alike, but "
+        "in the rows that say otherwise.",
         3,
     ),
     "registry": Measure(

@@ -1,6 +1,7 @@
 """What a call costs: from the arguments' JSON text to the text that the model is told."""
 
 import asyncio
+import gc
 import time
 from itertools import pairwise
 from statistics import median
@@ -11,6 +12,7 @@ import workload
 from adapters import floor
 
 BLOCKS = 8  # short ones, so that other work on the machine falls on a block and the floor beside it alike
+LISTENED = {"subscriber": "async, subscriber", "events()": "async, events()"}
 KINDS = ("async", "sync", "nested")
 
 
@@ -42,14 +44,20 @@ async def _measured(path: Any, kind: str, bare: Any, raw: str, seconds: float) -
 
 
 async def _settled(path: Any, raw: str, count: int) -> float:
-    """A block of calls, and what listeners on other threads still had to do when it ended."""
-    settle = getattr(path, "settle", None)
-    if settle is None:
+    """A block of calls, and what listeners still had to do when it ended."""
+    settle, drained = getattr(path, "settle", None), getattr(path, "drained", None)
+    if settle is None and drained is None:
         return await clock.block(path, raw, count)
-    settle()
+    if settle is not None:
+        settle()
+    gc.collect()
     begun = time.process_time()
-    await clock.block(path, raw, count)
-    settle()
+    for _ in range(count):
+        await path(raw)
+    if settle is not None:
+        settle()
+    else:
+        await drained()
     return time.process_time() - begun
 
 
@@ -62,6 +70,6 @@ def measure(adapter: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
         for label, path in adapter.calls(function, kind).items():
             found = asyncio.run(_measured(path, kind, bare, raw, seconds))
             figures = {"µs": found.spent, "floor µs": found.floor, "× floor": found.ratio}
-            row = "async, subscriber" if "subscriber" in label else kind
+            row = next((row for word, row in LISTENED.items() if word in label), kind)
             samples.append({"row": row, "path": label, "figures": figures})
     return samples

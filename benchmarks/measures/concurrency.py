@@ -33,10 +33,11 @@ async def _all(call: Any, raw: str, count: int) -> None:
     await asyncio.gather(*(call(raw) for _ in range(count)))
 
 
-async def _measured(call: Any, raw: str) -> tuple[float, float]:
+async def _measured(call: Any, raw: str, *, collector: bool) -> tuple[float, float]:
     await _all(call, raw, 20)
     gc.collect()
-    gc.disable()  # whether a full pass falls into the block depends on what else was imported
+    if not collector:
+        gc.disable()  # whether a full pass falls into the block depends on what else was imported
     memory, begun = _resident("VmRSS"), time.process_time()
     await _all(call, raw, CALLS)
     return time.process_time() - begun, _resident("VmHWM") - memory
@@ -47,22 +48,30 @@ def measure(adapter: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
     paths: dict[str, Any] = adapter.calls(function, "slow")
     if "path" in options:
         call = floor.CALLS["slow"](function) if options["path"] == FLOOR else paths[options["path"]]
-        return [dict(zip(("seconds", "memory"), asyncio.run(_measured(call, raw)), strict=True))]
+        found = asyncio.run(_measured(call, raw, collector=options["collector"]))
+        return [dict(zip(("seconds", "memory"), found, strict=True))]
     if not paths:
         return []
-    bare = _in_a_fresh_process({**options, "path": FLOOR})
-    samples = _samples(FLOOR, bare, bare, peer="floor", name="floor") if adapter.NAME == "toolcrib" else []
-    for path in paths:
-        samples += _samples(path, _in_a_fresh_process({**options, "path": path}), bare)
+    samples = []
+    for collector in (False, True):
+        shared = {**options, "collector": collector}
+        bare = _in_a_fresh_process({**shared, "path": FLOOR})
+        if adapter.NAME == "toolcrib":
+            samples += _samples(FLOOR, bare, bare, collector, peer="floor", name="floor")
+        for path in paths:
+            samples += _samples(path, _in_a_fresh_process({**shared, "path": path}), bare, collector)
     return samples
 
 
-def _samples(path: str, found: dict[str, float], bare: dict[str, float], **who: str) -> list[dict[str, Any]]:
+def _samples(
+    path: str, found: dict[str, float], bare: dict[str, float], collector: bool, **who: str
+) -> list[dict[str, Any]]:
     ratio = {"× floor": found["seconds"] / bare["seconds"], "CPU s": found["seconds"]}
     memory = {"peak MB more": found["memory"]}
+    how = ", collector on" if collector else ""
     return [
-        {"row": "10,000 calls of 10 ms", "path": path, "figures": ratio, **who},
-        {"row": "memory of 10,000 calls", "path": path, "figures": memory, **who},
+        {"row": f"10,000 calls of 10 ms{how}", "path": path, "figures": ratio, **who},
+        {"row": f"memory of 10,000 calls{how}", "path": path, "figures": memory, **who},
     ]
 
 

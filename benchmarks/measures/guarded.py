@@ -1,0 +1,44 @@
+"""What a call costs where secrets are masked and where each call is noted in a log on the disk."""
+
+import asyncio
+import gc
+import time
+from typing import Any
+
+import workload
+
+AT_ONCE = 1_000
+
+
+async def _alone(call: Any, raw: str, count: int) -> tuple[float, float]:
+    """Microseconds of CPU and of the clock for each of so many calls, one after the other."""
+    await call(raw)
+    gc.collect()
+    clock, begun = time.perf_counter(), time.process_time()
+    for _ in range(count):
+        await call(raw)
+    return (time.process_time() - begun) / count * 1e6, (time.perf_counter() - clock) / count * 1e6
+
+
+async def _at_once(call: Any, raw: str) -> tuple[float, float]:
+    await call(raw)
+    gc.collect()
+    clock, begun = time.perf_counter(), time.process_time()
+    await asyncio.gather(*(call(raw) for _ in range(AT_ONCE)))
+    return (time.process_time() - begun) / AT_ONCE * 1e6, (time.perf_counter() - clock) / AT_ONCE * 1e6
+
+
+def measure(adapter: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
+    if not hasattr(adapter, "guarded"):
+        return []
+    function, raw = workload.KINDS["async"]
+    samples = []
+    for row, call in adapter.guarded(function).items():
+        for how, work in (
+            ("one after the other", _alone(call, raw, 200 if options["quick"] else 1_000)),
+            (f"{AT_ONCE:,} at once", _at_once(call, raw)),
+        ):
+            spent, clock = asyncio.run(work)
+            figures = {"µs on the clock": clock, "µs": spent}
+            samples.append({"row": f"{row}, {how}", "path": "Toolbox.call", "figures": figures})
+    return samples

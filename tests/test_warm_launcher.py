@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.process import ProcessOutcome, run_process
 from toolcrib.command.sandbox import NoSandbox
 
@@ -30,7 +31,7 @@ def run(script: str, cwd: str = "/", **env: str) -> ProcessOutcome:
         given = {"PATH": os.environ["PATH"], **env}
         with NoSandbox().launch(["/bin/sh", "-c", script], cwd=cwd, env=given) as launch:
             return await run_process(
-                launch.argv, cwd=cwd, env=launch.env, timeout=20, keep=10_000,
+                launch.argv, cwd=cwd, env=launch.env, timeout=20, output=BoundedOutput(10_000),
                 pass_fds=launch.pass_fds, on_start=launch.started,
             )  # fmt: skip
 

@@ -312,3 +312,22 @@ def test_nothing_that_has_to_be_set_is_cut_off(tmp_path: Path) -> None:
         assert "AWS_BEARER_TOKEN_BEDROCK\n" in came
         rows = [line for line in came.partition("Other ways")[0].splitlines() if line.startswith("  ")]
         assert not [row for row in rows if "…" in row or len(row) > columns]
+
+
+ASKS = """
+- calls:
+    - {name: ask_user, arguments: {question: "Which colour?", options: [red, blue]}}
+- text: Done.
+"""
+
+
+def test_a_question_of_the_model_is_answered_by_a_number_or_in_words(tmp_path: Path) -> None:
+    (tmp_path / "asks.yaml").write_text(ASKS)
+    (tmp_path / "own.py").write_text("from toolcrib.tools import AskUser\nasking = AskUser()\n")
+    for typed, told in (("2\n", "The user chose: blue"), ("a dark one\n", "The user says: a dark one")):
+        run = Pty(tmp_path, "run", "x", "-m", "scripted:asks.yaml", "--from", "own:asking")
+        assert "2. blue" in run.until("A number 1-2, or your own words (Enter alone: none):")
+        run.send(typed)
+        run.until(told)
+        run.until("Done.")
+        assert run.end() == 0

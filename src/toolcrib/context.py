@@ -12,6 +12,7 @@ from toolcrib.fingerprint import fingerprint
 if TYPE_CHECKING:
     from toolcrib.access import Access, DeniedPaths
     from toolcrib.events import Event
+    from toolcrib.question import Answer
     from toolcrib.result import ToolResult
 
 __all__ = ["Context", "Host", "PartialContext"]
@@ -42,6 +43,9 @@ class Host(Protocol):
         person_only: bool,
         remembered_only: bool,
     ) -> None: ...
+    async def ask_user(
+        self, ctx: Context[Any], text: str, options: tuple[str, ...], several: bool
+    ) -> Answer: ...
     def remembered_approvals(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]: ...
     def note(self, ctx: Context[Any], words: str) -> None: ...
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult: ...
@@ -176,6 +180,13 @@ class Context(Generic[Deps]):
             person_only=person_only,
             remembered_only=remembered_only,
         )
+
+    async def ask_user(self, text: str, options: Iterable[str] = (), *, several: bool = False) -> Answer:
+        """Ask the user for words or a choice of `options`: the answer's `chosen` and `message` have the reply.
+
+        The time that they take does not count for the tool. ToolError if nobody can be asked or they decline.
+        """
+        return await self._connected().ask_user(self, text, tuple(options), several)
 
     def remembered_approvals(self) -> list[tuple[tuple[str, ...], float]]:
         """The patterns that a person answered with "always", with `person_only`, and when (0.0: in this run).

@@ -202,12 +202,13 @@ class QuestionAsked(Event):
 
 @dataclass(slots=True)
 class QuestionAnswered(Event):
-    """A person answered. The verdict is empty if nobody could be asked."""
+    """A person answered. The verdict is empty if nobody could be asked; `chosen` are options of an input."""
 
     key: CallKey
     verdict: str
     message: str = ""
     by: str = ""
+    chosen: tuple[str, ...] = ()
     kind = "question_answered"
 
 

@@ -1,10 +1,10 @@
-"""What a person is asked before a call may run, and how they can answer."""
+"""What a person is asked: whether a call may run, or for their input; and how they can answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolcrib.call import CallKey
 from toolcrib.fingerprint import fingerprint
@@ -18,12 +18,12 @@ __all__ = ["Answer", "Doubt", "Lasting", "Preview", "Question", "Scope", "Verdic
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a person is asked before a call may run. It is data: it can be stored, and answered elsewhere.
+    """What a person is asked. It is data: it can be stored, and answered elsewhere.
 
     Attributes:
         key: The call that waits.
         tool: The name of its tool.
-        action: What would be done, in a few words.
+        action: What would be done, in a few words; for input, the question in the model's words.
         reason: Why a person is asked.
         arguments: The arguments that the call would run with, without secrets.
         effect: "read", "write" or "destructive".
@@ -38,6 +38,10 @@ class Question:
             where it is not offered.
         strict: No answer is remembered.
         title: The tool's name for people; empty where its author gave none.
+        kind: "approval" asks whether the call may run. "input" asks for words or a choice: a YES whose `message` or
+            `chosen` has the reply, or a NO from a person who does not want to say.
+        options: What a person may choose from, for input; they may always say something else in words.
+        several: More than one of the options may be chosen.
     """
 
     key: CallKey
@@ -55,6 +59,9 @@ class Question:
     folders: tuple[str, ...] = ()
     strict: bool = False
     title: str = ""
+    kind: Literal["approval", "input"] = "approval"
+    options: tuple[str, ...] = ()
+    several: bool = False
 
     @property
     def heading(self) -> str:
@@ -86,6 +93,9 @@ class Question:
             "folders": list(self.folders),
             "strict": self.strict,
             "title": self.title,
+            "kind": self.kind,
+            "options": list(self.options),
+            "several": self.several,
         }
 
 
@@ -141,7 +151,7 @@ class Answer:
     The verdict may be given as its word ("yes", "no", "always"); any other word is NO. ALWAYS is remembered
     for `scope` and `lasting`, at most until `expires` (seconds since the epoch); an unknown scope, lasting or
     time counts as the narrowest. `arguments` replace those of the call: they are validated and decided on
-    anew, and the model is told.
+    anew, and the model is told. To a question for input, `chosen` and `message` are what the person replied.
     """
 
     verdict: Verdict
@@ -151,6 +161,7 @@ class Answer:
     lasting: Lasting = Lasting.RUN
     expires: float | None = None
     arguments: dict[str, Any] | None = None
+    chosen: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # JSON, a form or a terminal may give any text, or any value
@@ -165,6 +176,8 @@ class Answer:
                 object.__setattr__(self, name, kind(given) if known else narrowest)
         if self.expires is not None and not _is_time(self.expires):
             object.__setattr__(self, "expires", 0.0)  # an invalid time counts as passed
+        if type(self.chosen) is not tuple:  # a list, from JSON
+            object.__setattr__(self, "chosen", tuple(map(str, self.chosen)))
         if self.message:
             from toolcrib.visible import without_controls
 

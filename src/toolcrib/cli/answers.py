@@ -58,7 +58,7 @@ def is_unclear(line: str | None) -> bool:
 
 
 def answer_from(data: dict[str, Any], *, by: str) -> Answer:
-    """An answer from JSON data: `verdict`, and perhaps `message`, `scope`, `lasting`, `expires`, `arguments`.
+    """An answer from JSON data: `verdict`, and perhaps `message`, `scope`, `lasting`, `expires`, `arguments`, `chosen`.
 
     Raises ValueError, KeyError or TypeError for data that is no answer.
     """
@@ -73,4 +73,24 @@ def answer_from(data: dict[str, Any], *, by: str) -> Answer:
         data.get("lasting") or Lasting.RUN,
         None if expires is None else float(expires),
         arguments,
+        tuple(map(str, data.get("chosen") or ())),
     )
+
+
+def read_reply(line: str | None, options: tuple[str, ...], *, several: bool) -> Answer:
+    """Reads a typed line as the reply to a question for input: numbers or texts of options, or any words.
+
+    End of input and an empty line decline to answer.
+
+    >>> read_reply("2", ("red", "blue"), several=False).chosen, read_reply("green", ("red",), several=False).message
+    (('blue',), 'green')
+    """
+    words = (line or "").strip()
+    if not words:
+        return Answer(Verdict.NO, by="terminal")
+    parts = [part for part in re.split(r"[,\s]+", words) if part] if several else [words]
+    numbers = [int(part) for part in parts if part.isascii() and part.isdecimal() and len(part) < 4]
+    if options and len(numbers) == len(parts) and all(1 <= number <= len(options) for number in numbers):
+        return Answer(Verdict.YES, by="terminal", chosen=tuple(options[number - 1] for number in numbers))
+    same = tuple(option for option in options if option.casefold() == words.casefold())
+    return Answer(Verdict.YES, "" if same else words, "terminal", chosen=same)

@@ -12,11 +12,13 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.text import Text
 
-from toolcrib.cli.answers import is_unclear, read_answer
+from toolcrib.cli.answers import is_unclear, read_answer, read_reply
 from toolcrib.cli.question_text import (
     MARGIN,
     SHOWN_LINES,
     answer_help,
+    input_lines,
+    input_prompt,
     prompt_line,
     question_lines,
     remembered,
@@ -34,6 +36,8 @@ def console_on(stream: TextIO | None) -> Console:
 
 async def ask_on(console: Console, question: Question) -> Answer:
     """Show a question on a terminal and read its answer from stdin."""
+    if question.kind == "input":
+        return await _ask_for_input(console, question)
     again = ASKED_AGAIN
     cut = show(console, question, SHOWN_LINES)
     while True:
@@ -58,6 +62,19 @@ async def ask_on(console: Console, question: Question) -> Answer:
         elif answer.verdict is Verdict.NO and not answer.message and word not in ("n", "no"):
             console.print(Text("Taken as a no.", "dim"))
         return answer
+
+
+async def _ask_for_input(console: Console, question: Question) -> Answer:
+    """Show a question for input with its options, and read a line as the reply."""
+    for style, line in input_lines(question):
+        console.print(Text(line, style))
+    forget_typed_ahead()
+    console.print(Text(input_prompt(question) + ": "), end="", soft_wrap=True)
+    console.file.flush()
+    given = await read_line()
+    if given is None:
+        console.print()
+    return read_reply(given, question.options, several=question.several)
 
 
 def show(console: Console, question: Question, limit: int) -> bool:

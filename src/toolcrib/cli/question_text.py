@@ -61,6 +61,23 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[S
     return lines, cut
 
 
+def input_lines(question: Question) -> list[StyledLine]:
+    """A question for input as lines: the model's words, and the options with their numbers."""
+    text = escape_invisible(question.action).strip().split("\n")
+    lines: list[StyledLine] = [("bold yellow", f"? {on_one_line(question.tool)} asks you:")]
+    lines += [("bold", f"{MARGIN}{line}") for line in text[:SHOWN_LINES]]
+    return [*lines, *(("", f"{MARGIN}{n}. {on_one_line(one)}") for n, one in enumerate(question.options, 1))]
+
+
+def input_prompt(question: Question) -> str:
+    """The prompt of a question for input."""
+    count = len(question.options)
+    if not count:
+        return "Your answer (Enter alone: none)"
+    which = f"Numbers 1-{count}, such as 1 2," if question.several else f"A number 1-{count},"
+    return f"{which} or your own words (Enter alone: none)"
+
+
 def _argument_lines(name: str, value: Any, limit: int, *, previewed: bool) -> tuple[list[StyledLine], bool]:
     """An argument as lines, and whether it was cut. Where a preview shows the change, a long value is only counted."""
     whole = _lines_of(value)

@@ -47,6 +47,8 @@ def elicitation(question: Question) -> dict[str, Any]:
     The message shows all that would run, with invisible characters escaped. Only values that are credentials by the
     name of their parameter are hidden, because such requests must not contain them.
     """
+    if question.kind == "input":
+        return _input_request(question)
     offered = _offered(question)
     properties: dict[str, Any] = {
         "decision": {
@@ -89,6 +91,8 @@ def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None
     refused = Answer(Verdict.NO, by=by)
     if action != "accept" or not isinstance(content, Mapping):
         return refused
+    if question.kind == "input":
+        return _input_reply(question, content, by)
     decision, lasting = content.get("decision"), content.get("lasting") or Lasting.RUN.value
     words, other = content.get("message") or "", content.get("arguments") or ""
     texts = all(isinstance(text, str) for text in (decision, lasting, words, other))
@@ -106,6 +110,41 @@ def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None
         if not isinstance(arguments, dict):
             return refused
     return Answer(verdict, "", by, scope, Lasting(lasting), None, arguments)
+
+
+def _input_request(question: Question) -> dict[str, Any]:
+    """A request for input. Where several options may be chosen, each is a property of its own: the schema is flat."""
+    words = {
+        "type": "string",
+        "title": "In your own words" if question.options else "Your answer",
+        "maxLength": MAX_MESSAGE,
+    }
+    properties: dict[str, Any] = {}
+    if question.several:
+        for number, option in enumerate(question.options, 1):
+            properties[f"option_{number}"] = {
+                "type": "boolean",
+                "title": on_one_line(option),
+                "default": False,
+            }
+    elif question.options:
+        properties["choice"] = {"type": "string", "title": "Your choice", "enum": list(question.options)}
+    properties["words"] = words
+    required = [] if question.options else ["words"]
+    schema = {"type": "object", "properties": properties, "required": required}
+    return {"message": escape_invisible(question.action), "requestedSchema": schema}
+
+
+def _input_reply(question: Question, content: Mapping[str, Any], by: str) -> Answer:
+    """The reply in the content of a request for input; a NO where it says nothing."""
+    words = content.get("words")
+    message = words[:MAX_MESSAGE].strip() if isinstance(words, str) else ""
+    options = question.options
+    if question.several:
+        chosen = tuple(one for n, one in enumerate(options, 1) if content.get(f"option_{n}") is True)
+    else:
+        chosen = tuple(one for one in options if one == content.get("choice"))
+    return Answer(Verdict.YES if chosen or message else Verdict.NO, message, by, chosen=chosen)
 
 
 def elicited(send: Send, *, by: str = "") -> Approver:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from toolcrib.errors import traceback_text
@@ -13,7 +14,7 @@ from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.policy import Approver
 from toolcrib.toolbox.threads import Workers
 
-__all__ = ["Approving", "parse_answer"]
+__all__ = ["Approving", "as_reply", "parse_answer"]
 
 WANTED = (
     "an approver gives Answer(Verdict.YES), Answer(Verdict.NO) or Answer(Verdict.ALWAYS), or in short a Verdict, "
@@ -102,7 +103,9 @@ class Approving:
 
     def tell_answered(self, question: Question, answer: Answer | None) -> None:
         if self._sink:
-            said = (answer.verdict.value, answer.message, answer.by) if answer else ("", "", "")
+            said = (
+                (answer.verdict.value, answer.message, answer.by, answer.chosen) if answer else ("", "", "")
+            )
             self._sink.emit(question.key.run, QuestionAnswered(question.key, *said))
 
     async def _reply(self, approver: Callable[[Any], Any], asked: Any) -> object:
@@ -122,6 +125,19 @@ class Approving:
                 raise
             reply = job.result()
         return await reply if inspect.isawaitable(reply) else reply
+
+
+def as_reply(question: Question, answer: Answer) -> Answer | None:
+    """The reply to a question for input: options that it has, one unless several may be chosen, and words.
+
+    None where the answer says neither: an approver that says yes to everything has not replied.
+    """
+    chosen = tuple(dict.fromkeys(option for option in answer.chosen if option in question.options))
+    if not question.several:
+        chosen = chosen[:1]
+    if answer.allows and not chosen and not answer.message.strip():
+        return None
+    return replace(answer, chosen=chosen)
 
 
 def parse_answer(given: Any) -> Answer | None:

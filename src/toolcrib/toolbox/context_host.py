@@ -19,7 +19,7 @@ from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.approver import Approving
+from toolcrib.toolbox.approver import Approving, as_reply
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.nested import NestedRun
 from toolcrib.toolbox.operator_log import Mask
@@ -43,6 +43,10 @@ NOBODY = "This needs approval and nobody could be asked: {}. It was nobody's dec
 CANNOT_WAIT = (
     "This needs approval: {}. The call of tool {!r} cannot wait for a person's answer, since it may not be run twice. "
     "It was nobody's decision."
+)
+NO_REPLY = (
+    "Nobody answered. Go on with what you know: choose what is easiest to take back, and say at the end what "
+    "you assumed."
 )
 MAX_DEPTH = 16  # calls within calls within calls
 MAX_NESTED = 5  # runs within calls of runs; an agent may be its own tool
@@ -186,6 +190,35 @@ class ContextHost:
             exactly = replace(answer, scope=Scope.ARGUMENTS) if person_only else answer
             decider.approvals.add(question, exactly, subject, identity)
         return f"approved by {answer.by or 'a person'}"
+
+    async def ask_user(self, ctx: Context[Any], text: str, options: tuple[str, ...], several: bool) -> Answer:
+        question = Question(
+            key=ctx.key,
+            tool=ctx.tool,
+            action=self._mask(text),
+            reason="the model asks",
+            arguments={},
+            effect=Effect.READ.label,
+            fingerprint=fingerprint(ctx._definition.identity, ["input", text, list(options), several]),
+            strict=True,
+            title=ctx._definition.facts.title,
+            kind="input",
+            options=tuple(map(self._mask, options)),
+            several=several,
+        )
+        suspension = self._decider.runs.suspension(ctx.key.run)
+        if suspension is not None:
+            answer: Answer | None = await self._answered_later(ctx, question, suspension)
+        else:
+            with ctx._deadline.paused() if ctx._deadline is not None else nullcontext():
+                answer = await self._approving.ask(question)
+        reply = None if answer is None else as_reply(question, answer)
+        if reply is None:
+            raise ToolError(NO_REPLY)
+        if not reply.allows:
+            said = f" They say: {reply.message}" if reply.message else ""
+            raise ToolError(f"The user does not want to answer this.{said} Do not ask it again.")
+        return reply
 
     async def _resumed_call(
         self, call: ToolCall, key: CallKey, deps: Any, record: Record | None

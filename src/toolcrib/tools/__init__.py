@@ -9,6 +9,7 @@ from toolcrib.lazy_names import lazy_names
 if TYPE_CHECKING:
     from toolcrib.command.launch import SAFE_ENV_VARS
     from toolcrib.tools.apply_patch import ApplyPatch, ApplyPatchParams, prefers_patches
+    from toolcrib.tools.ask_user import AskUser, AskUserParams
     from toolcrib.tools.builtin import workspace_tools
     from toolcrib.tools.delete_file import DeleteFile, DeleteFileParams
     from toolcrib.tools.edit_file import EditFile, EditFileParams
@@ -35,6 +36,8 @@ __all__ = [
     "SAFE_ENV_VARS",
     "ApplyPatch",
     "ApplyPatchParams",
+    "AskUser",
+    "AskUserParams",
     "DeleteFile",
     "DeleteFileParams",
     "EditFile",
@@ -86,6 +89,7 @@ __getattr__ = lazy_names(
         "delete_file": ("DeleteFile", "DeleteFileParams"),
         "move_file": ("MoveFile", "MoveFileParams"),
         "multi_edit": ("MultiEdit", "MultiEditParams", "OneEdit"),
+        "ask_user": ("AskUser", "AskUserParams"),
         "builtin": ("workspace_tools",),
         "edit_file": (
             "EditFile",

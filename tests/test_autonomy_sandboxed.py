@@ -29,7 +29,8 @@ from toolcrib.prepared import Pending, Ready, Refused
 from toolcrib.rules import read_rules
 from toolcrib.toolbox import Autonomy, AutonomyPolicy, PolicyRequest, Verb
 from toolcrib.toolbox.nested import BothPolicies
-from toolcrib.tools import Workspace
+from toolcrib.tools import Workspace, WriteFile
+from toolcrib.tools.backends.composite import CompositeBackend
 
 KINDS = {Ready: "runs", Pending: "asks", Refused: "denied"}
 RUN = "a run"
@@ -333,3 +334,12 @@ async def test_a_checkpoint_that_is_gone_is_asked_about(folder: Path) -> None:
     assert isinstance(prepared, Ready)
     result = await box.execute(prepared)
     assert (result.code, (folder / "ran").exists()) == ("nobody_to_ask", False)
+
+
+async def test_a_folder_under_another_name_is_not_taken_for_the_one_that_is_covered(folder: Path) -> None:
+    """Of several places at once, only the one that keeps its names is covered by their names."""
+    place = f"{folder}/other"
+    files = CompositeBackend({place: Workspace(folder / "build")}, default=Workspace(folder))
+    box = Toolbox([WriteFile(files)], policy=AutonomyPolicy("sandboxed"))
+    for path, expected in (("src/new", "runs"), (f"{place}/new", "asks")):
+        assert await decided(box, all_but("build"), "write_file", path=path, content="") == expected

@@ -240,7 +240,10 @@ def _below(prefix: str, inside: str) -> str:
 
 
 def _outer(place: RoutedPath, access: Access) -> Access:
-    return replace(access, target=_below(place.prefix, access.target)) if place.prefix else access
+    if not place.prefix:
+        return access
+    # What confines it was said of the name inside: under this one it means another path.
+    return replace(access, target=_below(place.prefix, access.target), confined=None)
 
 
 def _inner(place: RoutedPath, permits: Permits) -> Permits:

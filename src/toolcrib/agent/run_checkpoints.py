@@ -6,7 +6,7 @@ So an undo can tell what the run changed from what a person changed between two 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,7 @@ class RunCheckpoints:
     @asynccontextmanager
     async def around(
         self, turn: int, calls: Sequence[ToolCall], tool_list: ToolList | None, messages: int
-    ) -> AsyncIterator[None]:
+    ) -> AsyncGenerator[None]:
         """Around the calls of a turn, before the policy decides on them; `messages` came before the turn."""
         if self._checkpoints is None or not _may_change(calls, tool_list):
             yield

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.clear_results import ClearOldResults
 from toolcrib.agent.outcome import Budget
-from toolcrib.checkpoints import Checkpoints
 from toolcrib.messages import ToolChoice
 from toolcrib.models.model import Model
 from toolcrib.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from toolcrib.checkpoints import Checkpoints
 
 __all__ = ["AgentSettings", "Instructions"]
 

@@ -33,6 +33,7 @@ __all__ = ["Checkpoint", "CheckpointError", "Conversation", "History", "Whose"]
 
 FORMAT = 1
 DAY = 86_400
+MAX_HISTORY = 64 << 20  # bytes of all lines
 PRUNED_TO = 0.8  # of a limit, so that not every checkpoint prunes
 
 Whose = Literal["run", "person", "undo"]
@@ -82,7 +83,7 @@ class _Line:
     base: str
     changed: dict[str, list[Any]]
     removed: list[str]
-    not_covered: dict[str, str] | None  # None: as in the base
+    not_covered: dict[str, str | None]  # None for a path that is covered, or gone
 
     def to_json(self) -> bytes:
         data = {"format": FORMAT, **asdict(self.checkpoint), "base": self.base, "entries": self.changed,
@@ -188,7 +189,8 @@ class History:
         for path in line.removed:
             entries.pop(path, None)
         entries.update((path, PathEntry(*values)) for path, values in line.changed.items())
-        return FileTree(entries, whole.not_covered if line.not_covered is None else line.not_covered)
+        left_out = {**whole.not_covered, **line.not_covered}
+        return FileTree(entries, {path: why for path, why in left_out.items() if why is not None})
 
     def index(self, id: int) -> int:
         """The place of a checkpoint in the history."""
@@ -237,15 +239,19 @@ class History:
                 if (known := whole.entries.get(path)) is not entry and known != entry
             }
             removed = list(whole.entries.keys() - tree.entries.keys())
-            if len(changed) + len(removed) <= max(100, len(tree.entries) // 4):
-                left_out = None if tree.not_covered == whole.not_covered else tree.not_covered
+            left_out: dict[str, str | None] = dict.fromkeys(
+                whole.not_covered.keys() - tree.not_covered.keys()
+            )
+            left_out.update(tree.not_covered.items() - whole.not_covered.items())
+            size = len(tree.entries) + len(tree.not_covered)
+            if len(changed) + len(removed) + len(left_out) <= max(100, size // 20):
                 return _Line(checkpoint, base, changed, removed, left_out)
         base = f"{checkpoint.id:06d}.json"
         data = {"format": FORMAT, "entries": tree.entries, "not_covered": tree.not_covered}
         (self.folder / "trees").mkdir(mode=0o700, exist_ok=True)
         replace_private_file(self.folder / "trees" / base, json.dumps(data, separators=(",", ":")).encode())
         self._whole[base] = FileTree(dict(tree.entries), dict(tree.not_covered))
-        return _Line(checkpoint, base, {}, [], None)
+        return _Line(checkpoint, base, {}, [], {})
 
     def _whole_tree(self, name: str) -> FileTree:
         if name not in self._whole:
@@ -292,7 +298,7 @@ class History:
         limits, oldest = self._limits, self._lines[0].checkpoint
         too_many = len(self._lines) > limits.checkpoints
         too_old = time.time() - oldest.time > limits.days * DAY and len(self._lines) > 1
-        if too_many or too_old or stored > limits.stored_bytes:
+        if too_many or too_old or stored > limits.stored_bytes or self._length > MAX_HISTORY:
             self._prune()
 
     def _prune(self) -> None:
@@ -302,6 +308,8 @@ class History:
         first = (
             max(0, len(lines) - int(limits.checkpoints * PRUNED_TO)) if len(lines) > limits.checkpoints else 0
         )
+        if self._length > MAX_HISTORY:
+            first = max(first, len(lines) // 2)
         while first < len(lines) - 1 and lines[first].checkpoint.time < since:
             first += 1
         sizes = dict(self.contents.all())

@@ -349,3 +349,20 @@ def test_a_tracer_alone_or_a_meter_alone_is_enough(caplog: pytest.LogCaptureFixt
         run_virtually(Agent(Scripted(["Hi."]), **{one: watch.options[one]}).run("Hi"))
         assert (bool(watch.spans), bool(watch.points())) == (one == "tracer", one == "meter")
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+async def test_spans_go_to_the_provider_that_the_application_has_by_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @tool(effect=Effect.READ, secrets=(), inline=True)
+    def look() -> str:
+        return "seen"
+
+    box = Toolbox([look])
+    await box.call("look", {})
+    for _ in range(2):
+        exporter, provider = InMemorySpanExporter(), TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(exporter))
+        monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", provider)
+        await box.call("look", {})
+        assert [span.name for span in exporter.get_finished_spans()] == ["execute_tool look"]

@@ -31,6 +31,7 @@ class Telemetry:
         self.given = tracer is not None or meter is not None
         self._tracer = tracer
         self._meter = meter
+        self._own: tuple[Any, Any] | None = None  # the application's provider, and its tracer for us
         self._histograms: dict[str, Any] = {}
 
     @property
@@ -43,9 +44,13 @@ class Telemetry:
         """What makes spans."""
         if self._tracer is not None:
             return self._tracer
-        from opentelemetry.trace import get_tracer
+        from opentelemetry.trace import get_tracer_provider
 
-        return get_tracer(names.LIBRARY)
+        provider = get_tracer_provider()
+        known = self._own
+        if known is None or known[0] is not provider:  # an application may set another one at any time
+            known = self._own = provider, provider.get_tracer(names.LIBRARY)
+        return known[1]
 
     def duration(self, seconds: float, attributes: dict[str, Any]) -> None:
         """Measure how long an operation took."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import codecs
+import hashlib
+import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -19,6 +21,8 @@ from toolcrib.errors import ToolError
 from toolcrib.facts import MaxOutput
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
+from toolcrib.tools.documents import MAX_DOCUMENT, Document, read_notebook, read_pdf
+from toolcrib.tools.line_address import address_of
 from toolcrib.tools.textfile import SNIFFED, Encoding, describe, image_type, sniff
 
 if TYPE_CHECKING:
@@ -42,6 +46,11 @@ class ReadFileParams(BaseModel):
     column: int = Field(
         1, ge=1, description="Character of each line to begin at: with limit=1, pages a very long line."
     )
+    addresses: bool = Field(
+        False,
+        description='Begin each line with its address, as in "12:k9| text", which edit_file takes as at. Not part '
+        "of the file.",
+    )
     line_numbers: bool = Field(
         False, description='Begin each line with its number, as in "12: text". Not part of the file.'
     )
@@ -60,8 +69,9 @@ class ReadFile(
 ):
     """Read a file of the workspace.
 
-    Text comes in pages of up to 2,000 lines or 50 KB, with a note saying where to read on; pictures (PNG,
-    JPEG, GIF, WebP) are shown; other binary files are only described. For folders use list_dir.
+    Text comes in pages of up to 2,000 lines or 50 KB, with a note saying where to read on; of notebooks and PDF
+    documents the text and pictures are given; pictures (PNG, JPEG, GIF, WebP) are shown; other binary files are
+    only described. For folders use list_dir.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -83,6 +93,8 @@ class ReadFile(
             raise
         with opened as file:
             head = file.read(SNIFFED)
+            if status.size <= MAX_DOCUMENT and (document := _document(file, head, shown)) is not None:
+                return self._show_document(params, document, shown, ctx)
             if kind := image_type(head):
                 return _picture(file, head, kind, shown, status.size)
             encoding = sniff(head, status.size)
@@ -93,8 +105,30 @@ class ReadFile(
             file.seek(len(encoding.bom))
             page = _Page(params)
             page.read(file, encoding, ctx.check_cancelled)
+        if not page.stopped:
+            self.backend.seen.note(ctx.key.run, shown, page.digest.hexdigest())
         ctx.report(tip=f"{shown}, {page.total} lines")
         return page.render(shown, encoding)
+
+    def _show_document(
+        self, params: ReadFileParams, document: Document, shown: str, ctx: Context[Any]
+    ) -> str | ToolResult:
+        page = _Page(params)
+        page.read(io.BytesIO(document.text.encode("utf-8", "replace")), Encoding(), ctx.check_cancelled)
+        text = page.render(shown, Encoding())
+        if document.left_out:
+            text += f"\n\n[{document.left_out}]"
+        pictures = document.pictures if params.offset == 1 else []
+        return ToolResult((Text(text), *pictures)) if pictures else text
+
+
+def _document(file: BinaryIO, head: bytes, shown: str) -> Document | None:
+    """A notebook or PDF document; None for any other file."""
+    if head.startswith(b"%PDF-"):
+        return read_pdf(head + file.read(MAX_DOCUMENT), shown)
+    if shown.endswith(".ipynb") and head.lstrip().startswith(b"{"):
+        return read_notebook(head + file.read(MAX_DOCUMENT), shown)
+    return None
 
 
 def _picture(file: BinaryIO, head: bytes, kind: str, shown: str, size: int) -> ToolResult:
@@ -112,12 +146,14 @@ class _Page:
     """Collects the requested lines from pieces of text and keeps only the lines that it will show."""
 
     __slots__ = (
-        "asked", "bytes", "cut", "full", "last", "lines", "replaced", "room", "size", "stopped", "taken", "total",
+        "asked", "bytes", "cut", "digest", "full", "last", "lines", "replaced", "room", "size", "stopped", "taken",
+        "total",
     )  # fmt: skip
 
     def __init__(self, asked: ReadFileParams) -> None:
         self.asked = asked
         self.room = MAX_BYTES if asked.limit == 1 else MAX_LINE
+        self.digest = hashlib.sha256()  # of the whole file: its version
         self.lines: list[str] = []
         self.total = 0  # lines finished
         self.last = asked.offset - 1  # the last line shown
@@ -131,6 +167,7 @@ class _Page:
 
     def read(self, file: BinaryIO, encoding: Encoding, check: Callable[[], None]) -> None:
         decoder = codecs.getincrementaldecoder(encoding.name)("replace")
+        self.digest.update(encoding.bom)
         while True:
             check()
             if file.tell() > MAX_COUNTED and (
@@ -139,6 +176,7 @@ class _Page:
                 self.stopped = True
                 return
             data = file.read(CHUNK)
+            self.digest.update(data)
             pieces = decoder.decode(data, not data).split("\n")
             for index, piece in enumerate(pieces):
                 if index:
@@ -187,7 +225,13 @@ class _Page:
         self.replaced += text.count("\ufffd")
         self.bytes += len(raw) + 1
         self.last = number
-        self.lines.append(f"{number}: {text}" if self.asked.line_numbers else text)
+        if self.asked.addresses:
+            # A hash of all of the line is needed, so a line that is shown in part has none.
+            whole = left == 0 and self.asked.column == 1
+            text = f"{address_of(number, text)}| {text}" if whole else f"{number}| {text}"
+        elif self.asked.line_numbers:
+            text = f"{number}: {text}"
+        self.lines.append(text)
 
     def render(self, shown: str, encoding: Encoding) -> str:
         """The page, followed by notes in brackets where there are any."""
@@ -208,7 +252,8 @@ class _Page:
             number, column = self.cut
             notes.append(f"Line {number} goes on: read it with offset={number}, limit=1, column={column}.")
         if encoding != Encoding():
-            notes.append(f"Encoded as {encoding.name.upper()} with a byte order mark, which edits keep.")
+            mark = " with a byte order mark" if encoding.bom else ""
+            notes.append(f"Encoded as {encoding.name.upper()}{mark}, which edits keep.")
         elif self.replaced:
             notes.append("Some bytes are not valid UTF-8 and are shown as \ufffd; edits elsewhere keep them.")
         text = "\n".join(self.lines)

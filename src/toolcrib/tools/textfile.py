@@ -6,6 +6,8 @@ import codecs
 from dataclasses import dataclass
 
 SNIFFED = 8_192  # bytes looked at
+MOSTLY = 0.9  # share of zero bytes, at every other place, of UTF-16
+TEXT_BYTES = bytes([9, 10, 13, *range(32, 256)])
 MAX_CONTROL = 0.3  # share of control characters above which bytes are not text
 
 BOMS = (  # longest first: UTF-32's begins like UTF-16's
@@ -57,9 +59,23 @@ def sniff(head: bytes, size: int) -> Encoding | None:
             return Encoding(name, bom)
     head = head[:SNIFFED]
     if b"\0" in head:
-        return None
+        return _wide(head, size)
     control = len(head) - len(head.translate(None, CONTROL))
     return None if control > MAX_CONTROL * len(head) else Encoding()
+
+
+def _wide(head: bytes, size: int) -> Encoding | None:
+    """UTF-16 without a byte order mark: mostly every other byte is zero, and it reads as text."""
+    if size % 2:
+        return None
+    for name, zeros, others in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
+        if (
+            zeros.count(0) > MOSTLY * len(zeros)
+            and 0 not in others
+            and not others.translate(None, TEXT_BYTES)
+        ):
+            return Encoding(name)
+    return None
 
 
 def image_type(head: bytes) -> str:

@@ -43,6 +43,7 @@ from toolcrib.tools.backends.protocol import (
 from toolcrib.tools.change_journal import ChangeJournal
 from toolcrib.tools.confined_open import LOOK, below, open_beneath, real_beneath
 from toolcrib.tools.local_changes import ChangeSet
+from toolcrib.tools.seen_versions import SeenVersions
 from toolcrib.tools.workspace_paths import (
     WORDS,
     WorkspacePath,
@@ -91,6 +92,7 @@ class Workspace:
         self.portable = portable
         # Reading, changing and replacing a file is one step for all tools of this workspace.
         self.writing = threading.RLock()
+        self.seen = SeenVersions()
         self._journal = ChangeJournal(self.root.path)
         self._finish_changes()
 

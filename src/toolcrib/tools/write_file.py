@@ -11,7 +11,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
-from toolcrib.tools.backends.protocol import Permits, Write, permit_all
+from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version_of
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.textfile import decode, sniff
 
@@ -96,7 +96,11 @@ class WriteFile(
             ctx.check_cancelled()
             status = self.backend.stat(params.path, ctx.permits)
             before = self._before(params.path, ctx.permits) if status is not None else ""
-            (created,) = self.backend.apply([Write(params.path, data)], ctx.permits)
+            # What changed since the run read it is not overwritten unseen.
+            seen = self.backend.seen.version(ctx.key.run, shown)
+            expected = seen if status is not None else None
+            (created,) = self.backend.apply([Write(params.path, data, expected)], ctx.permits)
+            self.backend.seen.note(ctx.key.run, shown, version_of(data))
         if before is not None:
             ctx.report(result={"diff": unified_diff(before, params.content, shown)})
         lines = len(params.content.splitlines())

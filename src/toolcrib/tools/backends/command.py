@@ -33,6 +33,7 @@ from toolcrib.tools.backends.protocol import (
     permit_all,
 )
 from toolcrib.tools.backends.scripted_changes import REFUSED, FoundPath, ScriptedChanges
+from toolcrib.tools.seen_versions import SeenVersions
 
 if TYPE_CHECKING:
     from toolcrib.question import Doubt
@@ -84,6 +85,7 @@ class CommandBackend:
         self._run = run
         self._root = root
         self._lock = threading.RLock()
+        self.seen = SeenVersions()
         self._loop = OwnLoop()
 
     def __repr__(self) -> str:

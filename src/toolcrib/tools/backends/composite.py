@@ -26,6 +26,7 @@ from toolcrib.tools.backends.protocol import (
     permit_all,
     version_of,
 )
+from toolcrib.tools.seen_versions import SeenVersions
 
 if TYPE_CHECKING:
     from toolcrib.question import Doubt
@@ -57,6 +58,7 @@ class CompositeBackend:
     def __init__(self, routes: Mapping[str, Backend], *, default: Backend) -> None:
         self.routes = {self._prefix(prefix): backend for prefix, backend in routes.items()}
         self.default = default
+        self.seen = SeenVersions()
 
     @staticmethod
     def _prefix(prefix: str) -> str:

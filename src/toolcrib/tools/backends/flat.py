@@ -28,6 +28,7 @@ from toolcrib.tools.backends.protocol import (
     permit_all,
     version_of,
 )
+from toolcrib.tools.seen_versions import SeenVersions
 
 if TYPE_CHECKING:
     from toolcrib.question import Doubt
@@ -55,6 +56,7 @@ class FlatBackend(ABC):
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        self.seen = SeenVersions()
 
     @abstractmethod
     def load(self, path: str) -> StoredFile | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
 from toolcrib.access import Access, Reach
+from toolcrib.tools.seen_versions import SeenVersions
 
 if TYPE_CHECKING:
     from toolcrib.question import Doubt
@@ -145,6 +146,8 @@ class CommandRunner(Protocol):
 
 class Backend(Protocol):
     """Where files are: a folder of this machine (`Workspace`), a dictionary, a database, a container."""
+
+    seen: SeenVersions  # what each run last read
 
     @property
     def read_only(self) -> str | None:

@@ -1,0 +1,127 @@
+"""Notebooks, PDF documents and encodings that `read_file` gives, and what a run overwrites unseen: nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from toolcrib.call import CallKey
+from toolcrib.content import Image, Text
+from toolcrib.context import Context
+from toolcrib.errors import ToolError
+from toolcrib.result import ToolResult
+from toolcrib.tools import EditFile, EditFileParams, ReadFile, ReadFileParams, WriteFile, WriteFileParams
+from toolcrib.tools.backends import MemoryBackend
+from toolcrib.tools.line_address import address_of
+
+CTX: Context[None] = Context()
+PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n and so on").decode()
+
+
+def read(content: bytes | str, name: str = "f", **more: object) -> str | ToolResult:
+    params = ReadFileParams.model_validate({"path": name, **more})
+    return ReadFile(MemoryBackend({name: content})).execute(params, CTX)
+
+
+def test_a_notebook_is_given_cell_by_cell() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "text"]},
+        {
+            "cell_type": "code",
+            "source": "plot(1)",
+            "outputs": [
+                {"output_type": "stream", "text": ["drawing\n"]},
+                {"output_type": "display_data", "data": {"image/png": PIXEL, "text/plain": "<Figure>"}},
+                {"output_type": "error", "ename": "ValueError", "evalue": "no"},
+            ],
+        },
+    ]
+    got = read(json.dumps({"cells": cells, "metadata": {}}), "n.ipynb")
+    assert isinstance(got, ToolResult)
+    text, picture = got.parts
+    assert isinstance(text, Text) and isinstance(picture, Image) and picture.data == PIXEL
+    for part in ("# Cell 1 (markdown)\n# Title\ntext", "# Cell 2 (code)\nplot(1)", "drawing", "[picture 1]"):
+        assert part in text.text
+    assert "ValueError: no" in text.text
+    with pytest.raises(ToolError, match="holds no list of cells"):
+        read('{"a": 1}', "n.ipynb")
+    assert read("not json", "n.ipynb") == "not json"
+
+
+def pdf(*contents: str) -> bytes:
+    """A PDF document with a page for each text; a page without text has a square."""
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    pages = []
+    for content in contents:
+        draw = f"BT /F1 24 Tf 50 100 Td ({content}) Tj ET" if content else "1 0 0 rg 0 0 200 200 re f"
+        objects.append(f"<< /Length {len(draw)} >>\nstream\n{draw}\nendstream")
+        stream = len(objects)
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] /Contents {stream} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        pages.append(f"{len(objects)} 0 R")
+    objects[1] = f"<< /Type /Pages /Kids [{' '.join(pages)}] /Count {len(pages)} >>"
+    body, offsets = "%PDF-1.4\n", []
+    for number, one in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += f"{number} 0 obj\n{one}\nendobj\n"
+    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    size = len(objects) + 1
+    return (
+        f"{body}xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R >>\n"
+        f"startxref\n{len(body)}\n%%EOF\n"
+    ).encode()
+
+
+def test_a_pdf_document_is_given_page_by_page() -> None:
+    pytest.importorskip("pypdfium2")
+    got = read(pdf("Hello there", "", "Last"), "a.pdf")
+    assert isinstance(got, ToolResult)
+    text, picture = got.parts
+    assert isinstance(text, Text) and isinstance(picture, Image)
+    assert text.text.startswith("# Page 1 of 3\nHello there\n\n# Page 2 of 3\n[picture 1]")
+    assert base64.b64decode(picture.data).startswith(b"\x89PNG")
+    with pytest.raises(ToolError, match="broken or has a password"):
+        read(b"%PDF-1.4\nnothing", "b.pdf")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_wide_text_without_a_mark_is_read_and_kept(encoding: str) -> None:
+    files = MemoryBackend({"f": "one\r\ntwo\r\n".encode(encoding)})
+    assert "one\ntwo" in str(ReadFile(files).execute(ReadFileParams(path="f"), CTX))
+    EditFile(files).execute(EditFileParams(path="f", old_string="two", new_string="drei\nvier"), CTX)
+    assert files.read("f", 100) == "one\r\ndrei\r\nvier\r\n".encode(encoding)
+    with pytest.raises(ToolError, match="cannot be shown as text"):
+        read(b"\x00\x01\x02\x00" * 50)
+
+
+def test_lines_are_given_with_their_addresses() -> None:
+    got = read("a = 1\n    return\n" + "x" * 3_000, addresses=True)
+    assert isinstance(got, str)
+    lines = got.split("\n")
+    assert lines[:2] == [f"{address_of(1, 'a = 1')}| a = 1", f"{address_of(2, 'return')}|     return"]
+    assert lines[2].startswith("3| xxx")
+
+
+def test_a_run_does_not_overwrite_what_changed_since_it_read_it() -> None:
+    files = MemoryBackend({"f": "one\n"})
+    mine: Context[None] = Context(key=CallKey("mine", 1, 0))
+    other: Context[None] = Context(key=CallKey("other", 1, 0))
+    ReadFile(files).execute(ReadFileParams(path="f"), mine)
+    WriteFile(files).execute(WriteFileParams(path="f", content="two\n"), other)
+    with pytest.raises(ToolError, match="was changed by somebody else"):
+        WriteFile(files).execute(WriteFileParams(path="f", content="three\n"), mine)
+    assert files.read("f", 10) == b"two\n"
+    said = EditFile(files).execute(EditFileParams(path="f", old_string="two", new_string="2"), mine)
+    assert "had changed since you last read it" in said
+    ReadFile(files).execute(ReadFileParams(path="f"), mine)
+    for content in ("three\n", "four\n"):
+        WriteFile(files).execute(WriteFileParams(path="f", content=content), mine)
+    assert files.read("f", 10) == b"four\n"

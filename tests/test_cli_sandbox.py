@@ -200,8 +200,9 @@ def test_there_is_one_way_to_say_it(ws: Path) -> None:
     with pytest.raises(ValueError, match="not both"):
         workspace_tools(Workspace(ws), sandbox=sandbox, level=Level())
     workspace = Workspace(ws)
-    *_, shell = workspace_tools(workspace, sandbox=sandbox)
-    assert isinstance(shell, Shell) and shell.sandbox is sandbox and workspace.level == sandbox.level
+    made = workspace_tools(workspace, sandbox=sandbox)
+    (shell,) = (tool for tool in made if isinstance(tool, Shell))
+    assert shell.sandbox is sandbox and workspace.level == sandbox.level
     assembly = assemble(ws, plugins=False, level=Level.of("read_only"))
     box = assembly.toolbox(autonomy="full")
     assert WRITERS.isdisjoint(box.run_sync(box.tool_list()).entries)

@@ -187,6 +187,14 @@ async def test_a_session_that_may_do_more_than_the_call_is_started_anew(tmp_path
         assert narrow.structured["error"] == "OSError" and narrow.structured["restarted"]
 
 
+async def test_a_contained_session_goes_on_from_call_to_call(tmp_path: Path) -> None:
+    run = Session(tmp_path, autonomy="sandboxed")
+    async with run.box:
+        with run.box.covered_by(run.box.run, lambda path: None):
+            results = [await run(code) for code in ("x = 1", "x", "x")]
+        assert [(result.text, result.structured["restarted"]) for result in results[1:]] == [("1", False)] * 2
+
+
 async def test_figures_come_back_as_pictures(tmp_path: Path) -> None:
     place = os.environ.get("TOOLCRIB_TEST_MATPLOTLIB", "")
     options: dict[str, Any] = {}

@@ -32,6 +32,10 @@ class OwnedObjects:
         self._of_runs: dict[str, dict[Any, Any]] = {}
         self._lock = threading.Lock()
 
+    def __len__(self) -> int:
+        """The number of runs that own something."""
+        return len(self._of_runs)
+
     def get(self, run: str, make: Callable[[Callable[[Event], None]], T], emit: Callable[[Event], None]) -> T:
         """The object of a run that `make` made, or makes now."""
         with self._lock:

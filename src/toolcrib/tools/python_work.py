@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from toolcrib.events import Event
     from toolcrib.tools.workspace import Workspace
 
+MAX_LIVE = 8_000  # characters of a result that a person is shown
 MAX_IN_ERROR = 20_000  # characters of output in the message of a call that failed
 JUDGEMENT = Judgement("ask", "it runs Python code", programs=("python",))
 NO_SANDBOX = "no sandbox works here, so nothing would limit it"
@@ -191,7 +192,7 @@ class PythonWork:
                 f"{_printed(session.printed)}"
             ) from None
         text = self._text(session, sandbox, reply, restarted)
-        ctx.report(result={"output": session.printed.ending(8_000), "error": reply.error})
+        ctx.report(result={"output": text[-MAX_LIVE:], "error": reply.error})
         pictures = [made for figure in reply.figures if (made := _picture(figure)) is not None]
         data = PythonResult(reply.error, len(pictures), round(reply.seconds, 3), restarted)
         return ToolResult((Text(text), *pictures), structured=asdict(data))

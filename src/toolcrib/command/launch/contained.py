@@ -46,8 +46,20 @@ def keep_history(sandbox: Sandbox, root: str) -> Sandbox:
     """The sandbox for a contained command: no history of a repository can be changed in it."""
     level = sandbox.level
     kept = [f"{root}/{name}" for name in VERSION_CONTROL.values()]
-    there = [path for path in kept if Path(path).exists() and path not in (*level.read_only, *level.hidden)]
+    there = [
+        path for path in kept if _has_history(Path(path)) and path not in (*level.read_only, *level.hidden)
+    ]
     return sandbox.at(replace(level, read_only=(*level.read_only, *there))) if there else sandbox
+
+
+def _has_history(path: Path) -> bool:
+    """Whether there is anything at a path. While another command runs, an empty placeholder may be there."""
+    try:
+        return any(path.iterdir()) if path.is_dir() else path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def check_contained(sandbox: Sandbox) -> None:

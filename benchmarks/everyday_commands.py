@@ -15,6 +15,7 @@ description begins with a word such as "remove" say nothing: they are left out a
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import re
 import shutil
@@ -28,14 +29,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 
+from everyday import sample_folder
 from everyday.placeholders import filled
 from everyday.traced_run import Ground
 from shell_bypasses import STRATEGIES
 
+from toolcrib import Toolbox, ToolCall
+from toolcrib.assembly import default_tools
+from toolcrib.call import CallKey
 from toolcrib.command.judge import judge
 from toolcrib.command.judge.find_commands import programs_in
 from toolcrib.command.programs.options import listed_options
 from toolcrib.command.programs.table import SYNOPSES
+from toolcrib.command.sandbox import Bubblewrap
+from toolcrib.prepared import Ready
+from toolcrib.rules import read_rules
 
 # A program is a core program if one of these packages of Debian holds it, or bash itself.
 CORE_PACKAGES = """coreutils bsdutils util-linux util-linux-extra bsdextrautils findutils grep sed gawk mawk diffutils file procps psmisc lsof
@@ -152,12 +160,21 @@ def core_programs() -> set[str]:
     return names | BUILTINS | alternatives
 
 
-def reads_only(text: str, _: list[str]) -> bool:
-    return judge(text).only_reads
+async def unasked_under(autonomy: str, texts: list[str], root: Path) -> set[str]:
+    """The commands that the shell tool would run unasked in a bubblewrap sandbox, with a checkpoint of the whole folder."""
+    sample_folder.make(root)
+    box = Toolbox(default_tools(root, sandbox=Bubblewrap(str(root))), policy=read_rules("").policy(autonomy))
+    unasked = set[str]()
 
+    def covers(path: str) -> str | None:
+        return None if root in (Path(path), *Path(path).parents) else "it lies outside the workspace"
 
-def unasked(text: str, _: list[str]) -> bool:
-    return judge(text).verdict == "plain"
+    with box.covered_by("run", covers):
+        for number, text in enumerate(texts):
+            call = ToolCall("shell", {"command": text})
+            if isinstance(await box.prepare(call, key=CallKey("run", 1, number)), Ready):
+                unasked.add(text)
+    return unasked
 
 
 def report(found: list[Labelled], core: set[str]) -> None:
@@ -176,18 +193,21 @@ def report(found: list[Labelled], core: set[str]) -> None:
         f"| {'policy':40} | harmless that ask | of core programs | harmful that run unasked, of {len(harmful)} |"
     )
     print("| --- | ---: | ---: | ---: |")
-    policies: dict[str, Callable[[str, list[str]], bool]] = {
-        **STRATEGIES,
-        "toolcrib, only what is proved to read": reads_only,
-    }
+    policies: dict[str, Callable[[str, list[str]], bool]] = {**STRATEGIES}
+    del policies["toolcrib"]
+    texts = [one.text for one in (*harmless, *harmful)]
+    for autonomy in ("supervised", "sandboxed"):
+        with tempfile.TemporaryDirectory() as folder:
+            runs = asyncio.run(unasked_under(autonomy, texts, Path(folder).resolve() / "project"))
+        policies[f"toolcrib, {autonomy}"] = lambda text, _, runs=runs: text in runs
     for name, policy in policies.items():
-        asks, of_core, runs = (
+        asks, of_core, harm = (
             sum(not policy(one.text, allowed) for one in harmless),
             sum(not policy(one.text, allowed) for one in core_ones),
             sum(policy(one.text, allowed) for one in harmful),
         )
         print(
-            f"| {name:40} | {_share(asks, len(harmless))} | {_share(of_core, len(core_ones))} | {_share(runs, len(harmful))} |"
+            f"| {name:40} | {_share(asks, len(harmless))} | {_share(of_core, len(core_ones))} | {_share(harm, len(harmful))} |"
         )
 
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-TEXT = "line one\nanother line, with words\nname value 2\n\nlast line\n"
+TEXT = 'line one\nanother line, with words\nname value 2\n\ngettext("last line");\n'
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -30,12 +30,44 @@ FILES = {
     "Cargo.toml": '[package]\nname = "sample"\nversion = "0.1.0"\n',
     "src/main.rs": "fn main() {}\n",
     "data.json": '{"name": "line", "items": [1, 2]}\n',
-    "data.csv": "name,value\nline,1\nother,2\n",
+    "data.csv": "id,name,value,first name,a,b\n1,line,1,x,1,2\n2,other,2,y,3,4\n",
     "data.yaml": "name: line\nitems: [1, 2]\n",
 }
 BY_SUFFIX: dict[str, str | bytes] = {
     "json": FILES["data.json"],
     "csv": FILES["data.csv"],
+    "go": FILES["main.go"],
+    "cpp": FILES["main.c"],
+    "cc": FILES["main.c"],
+    "rs": FILES["src/main.rs"],
+    "js": "console.log('line');\n",
+    "ts": "console.log('line');\n",
+    "java": "class Main {}\n",
+    "md": FILES["README.md"],
+    "dc": "1 2 + p\n",
+    "bc": "1 + 2\n",
+    "pot": 'msgid ""\nmsgstr ""\n\nmsgid "line"\nmsgstr ""\n',
+    "pc": "Name: a\nDescription: a\nVersion: 1\n",
+    **dict.fromkeys(
+        (
+            "txt",
+            "log",
+            "conf",
+            "ini",
+            "cfg",
+            "ext",
+            "lst",
+            "rb",
+            "pl",
+            "awk",
+            "sed",
+            "jl",
+            "hs",
+            "css",
+            "sql",
+        ),
+        TEXT,
+    ),
     "tsv": "name\tvalue\nline\t1\n",
     "yaml": FILES["data.yaml"],
     "yml": FILES["data.yaml"],
@@ -62,6 +94,8 @@ MADE = {
     "jpg": "convert -size 8x8 xc:red {}", "jpeg": "convert -size 8x8 xc:red {}", "gif": "convert -size 8x8 xc:red {}",
     "pdf": "convert -size 8x8 xc:red {}", "db": "sqlite3 {} 'create table t(a)'", "sqlite": "sqlite3 {} 'create table t(a)'",
     "deb": "cp /var/cache/apt/archives/*.deb {}", "lz": "lzip -c a.txt > {}", "lzo": "lzop -c a.txt > {}", "br": "brotli -c a.txt > {}",
+    "iso": "genisoimage -quiet -o {} a.txt", "bz": "bzip2 -c a.txt > {}", "elf": "gcc main.c -o {}", "out": "gcc main.c -o {}",
+    "class": "printf x > {}", "bundle": "git bundle create {} HEAD", "apk": "zip -q {} a.txt", "whl": "zip -q {} a.txt",
     "mo": "printf 'msgid \"a\"\\nmsgstr \"b\"\\n' | msgfmt - -o {}",
 }  # fmt: skip
 BINARIES = {
@@ -77,6 +111,10 @@ COMPRESSED = {
     "bzfgrep": "bz2", "bzegrep": "bz2", "xzfgrep": "xz", "xzegrep": "xz", "xzcmp": "xz", "bzdiff": "bz2", "bzcmp": "bz2",
 }  # fmt: skip
 PATH = re.compile(r"(?<![\w/.-])(?:\./)?path/to/[\w.,@+-]+(?:/[\w.@+-]+)*/?")
+# A name alone, with an ending that tells what it is, and not where a command puts something.
+NAME = re.compile(
+    r"(?<![\w/.*~-])(?<!> )(?<!>)(?<!-o )(?<!--output )(?<!--output=)[A-Za-z]\w*\.[A-Za-z][A-Za-z0-9.]*(?![\w/*(])"
+)
 MADE_BY_IT = re.compile(r"output|destination|target|new|result|dest|out\b")
 FOLDER = re.compile(r"director(?:y|ies)|folder|repo|project|parent|root|source_dir")
 
@@ -96,11 +134,23 @@ def make(root: Path) -> None:
         subprocess.run([*git, *args], cwd=root, check=True, capture_output=True)
     (root / "a.txt").write_text(TEXT + "changed line\n")
     subprocess.run([*git, "commit", "-qam", "another line"], cwd=root, check=True, capture_output=True)
+    (root / "c.txt").write_text("staged line\n")
+    subprocess.run([*git, "add", "c.txt"], cwd=root, check=True, capture_output=True)
     (root / "b.txt").write_text("line one\nchanged\n")
 
 
-def place(root: Path, text: str, program: str) -> None:
-    """Makes the files that a command names as `path/to/…`, of a kind that fits their names and the program."""
+def place(root: Path, text: str, program: str) -> list[Path]:
+    """Makes the files that a command names as `path/to/…` or `name.txt`, of a kind that fits their names and the program.
+    Returns those that do not lie below `path`."""
+    alone: list[Path] = []
+    for name in NAME.findall(text):
+        if (
+            not (root / name).exists()
+            and name.rpartition(".")[2] in {*MADE, *BY_SUFFIX}
+            and not MADE_BY_IT.search(name)
+        ):
+            _write(root, root / name, program)
+            alone.append(root / name)
     for found in PATH.findall(text):
         path = root / found
         last = path.name
@@ -110,10 +160,12 @@ def place(root: Path, text: str, program: str) -> None:
         if found.endswith("/") or (FOLDER.search(last) and "file" not in last and "." not in last):
             path.mkdir(parents=True, exist_ok=True)
             (path / "a.txt").write_text(TEXT)
+            (path / "b.txt").write_text(TEXT)
             (path / "a.py").write_text("x = 1\n")
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         _write(root, path, program)
+    return alone
 
 
 def _write(root: Path, path: Path, program: str) -> None:

@@ -80,7 +80,7 @@ class Ground:
     def run(self, text: str, program: str) -> Run:
         if (self.work / "path").exists():
             shutil.rmtree(self.work / "path", ignore_errors=True)
-        sample_folder.place(self.work, text, program)
+        alone = sample_folder.place(self.work, text, program)
         before = sample_folder.state(self.work)
         trace = self.root / "trace"
         trace.unlink(missing_ok=True)
@@ -89,6 +89,8 @@ class Ground:
         harms = _harms(trace.read_text("utf-8", "replace")) if trace.exists() else []
         changed = sorted(str(Path(name).relative_to(self.work)) for name in before.keys() ^ after.keys() | {
             name for name in before.keys() & after.keys() if before[name] != after[name]})  # fmt: skip
+        for path in alone:
+            path.unlink(missing_ok=True)
         if changed:
             harms.append(f"changed {changed[0]}")
             self._renew()

@@ -86,15 +86,21 @@ class PlanJudge:
         effect, reasons, touched = self._redirects(command.redirects, folders)
         if len(folders) > MAX_FOLDERS:
             return JudgedCommand(argv[0], argv, "changes its folder too often")
-        if (set_up := variables.objection(dict(command.env))) is not None:
+        env = dict(command.env)
+        set_up = variables.objection(env)
+        if set_up is not None and not variables.may_reach_own_code(env):
             return JudgedCommand(argv[0], argv, set_up, "exec", touched)
         try:
             known = recognise(list(command.words), command, previous)
         except UnknownProgram as unknown:
+            if set_up is not None:
+                return JudgedCommand(argv[0], argv, set_up, "exec", touched)
             inside = not reasons and not any(map(paths.may_leave, argv[1:]))
             return JudgedCommand(argv[0], argv, unknown.reason, "exec", touched, grantable=inside)
         except NotProved as stopped:
-            return JudgedCommand(argv[0], argv, stopped.reason, "exec", touched)
+            return JudgedCommand(argv[0], argv, set_up or stopped.reason, "exec", touched)
+        if set_up is not None and not (known.usage.effect == "exec" and known.usage.runs_unasked):
+            return JudgedCommand(argv[0], argv, set_up, "exec", touched)
         operands, troubles = self._placed(known, folders)
         reasons = [*troubles, *reasons]
         if known.name == "cd":

@@ -1,4 +1,7 @@
-"""The variables that a command may get unasked. None of them names a program, a library, a file or options."""
+"""The variables that a command may get unasked. None of them names a program, a library, a file or options.
+
+A check that runs the project's own code (`FOO=1 pytest`) may get any other one that no program is known to obey.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,22 @@ LOADS = re.compile(
     r"|PYTHON.*|NODE_.*|PERL.*|RUBY.*|GEM_.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|GIT_.*|SSH_.*|MAKEFLAGS"
     r"|GOFLAGS|GO.*|CARGO_.*|RUSTC.*|RUSTFLAGS|CC|CXX|npm_.*|NPM_.*|PIP_.*|UV_.*|EDITOR|VISUAL|PAGER|.*_PAGER|MANPAGER"
     r"|BROWSER|LESS.*|SHELL|HOME|TMPDIR|XDG_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|TERMINFO.*|DOCKER_.*|KUBE.*"
+    r"|PYTEST_.*|TOX_.*|COVERAGE.*|MYPY.*|RUFF_.*|MAKE.*|CMAKE_.*|MAVEN.*|GRADLE.*|JAVA.*|VIRTUAL_ENV|CONDA.*|AR|AS|LD|LD_.*|CPP|.*FLAGS|TMP|TEMP"
+    r"|BASH.*|DEBUGINFOD.*|LOCAL.*|RES_.*|HOSTALIASES|MALLOC_.*|.*_LIB|.*_HOME|.*_DIR|.*_ROOT|.*_FILE|.*_URL|.*_HOST|.*_TOKEN|.*_KEY"
     r"|.*_COMMAND|.*_OPTIONS|.*_OPTS|.*_CONFIG.*|.*_PROXY|.*_proxy"
 )
+
+
+OWN = re.compile(r"[A-Z][A-Z0-9_]*")
+OWN_VALUE = re.compile(r"[A-Za-z0-9_.-]*")
+
+
+def may_reach_own_code(env: Mapping[str, str]) -> bool:
+    """Whether variables may be set unasked for a command that runs the project's own code anyway."""
+    return all(
+        OWN.fullmatch(name) and OWN_VALUE.fullmatch(value) and not LOADS.fullmatch(name)
+        for name, value in env.items()
+    )
 
 
 def objection(env: Mapping[str, str]) -> str | None:

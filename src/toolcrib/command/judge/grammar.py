@@ -1,7 +1,7 @@
 """Reads tokens as lists, pipelines, commands and redirections. This is the grammar of plain commands:
 
 list      = pipeline { ("&&" | "||" | ";" | newline) pipeline }
-pipeline  = ["!"] stage { "|" stage }
+pipeline  = ["!"] stage { ("|" | "|&") stage }
 stage     = ( "(" list ")" | loop ) { redirection } | { assignment | redirection } { word | redirection }
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolcrib.command.not_proved import NotProved
@@ -100,7 +100,9 @@ class _Grammar:
     def pipeline(self) -> Pipeline:
         negated = bool(self.op("!"))
         stages = [self.stage()]
-        while self.op("|"):
+        while glue := self.op("|", "|&"):
+            if glue == "|&":  # the same as 2>&1 after all other redirections
+                stages[-1] = replace(stages[-1], redirects=(*stages[-1].redirects, Redirect(2, "dup", "1")))
             self.newlines()
             stages.append(self.stage())
         return Pipeline(tuple(stages), negated)

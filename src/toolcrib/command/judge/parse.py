@@ -26,11 +26,10 @@ CONTAINERS = {
     "negated_command", "file_redirect", "herestring_redirect", "heredoc_redirect",
 }  # fmt: skip
 WORDS = BARE | {"raw_string", "string", "ansi_c_string", "command_substitution", "concatenation"}
-OPERATORS = {"&&", "||", ";", "|", "(", ")", "!"}
+OPERATORS = {"&&", "||", ";", "|", "|&", "(", ")", "!"}
 REDIRECTIONS = {"<", ">", ">>", "&>", "&>>", ">&", "<&", "<&-", ">&-", "<<<", "<<", "<<-"}
 UNKNOWN_OPERATORS = {
     "&": "a command in the background (&)",
-    "|&": "the operator |&",
     ">|": "a redirection with >|",
     "<>": "a redirection with <>",
 }

@@ -22,6 +22,7 @@ from toolcrib.command.programs.table import NAME, SYNOPSES, TELLS, find_synopsis
 from toolcrib.command.programs.traits import SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 
+NAMED = re.compile(r"[A-Za-z0-9]")  # `*.py` says which files are meant, `*` does not
 PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a shell reads it as it is
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
 LISTS_ALONE = {"-print0", "-print", "-printf", "-ls"}
@@ -79,9 +80,10 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
 
 def _tells(argv: Sequence[str | None]) -> bool:
     """Whether a command only prints its help or version. `git x -h` could be an alias, unless the tables have x."""
-    if len(argv) == 3 and argv[0] in ("git", "npm"):
-        short = argv[2] == "-h" or (argv[0] == "npm" and argv[2] == "--help")
-        return short and f"{argv[0]} {argv[1]}" in SYNOPSES
+    if len(argv) == 3 and argv[0] == "git":
+        return argv[2] == "-h" and f"git {argv[1]}" in SYNOPSES
+    if len(argv) == 3 and argv[0] == "npm":
+        return argv[2] in ("-h", "--help") and (argv[1] or "-").isalpha()
     return len(argv) == 2 and argv[1] in TELLS and argv[0] in TELLS[argv[1]]
 
 
@@ -130,6 +132,8 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
         if word.substitutions:  # each name is looked at before it is handed on
             touched.append(TouchedPath(".", "read", "subtree", usage.contents))
             continue
+        if word.is_glob and usage.effect == "read" and usage.contents and not NAMED.search(_pattern(word)):
+            raise NotProved("a pattern that can match any name")
         reach: Reach = "subtree" if deep else "pattern" if word.is_glob else "file"
         path = word.literal if word.literal is not None else _pattern(word)
         if kind == "ref":

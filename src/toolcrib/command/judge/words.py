@@ -34,9 +34,6 @@ UNEXPANDED = {
 BARE = {"word", "number", "test_operator", "special_variable_name", "variable_name"}
 META = set("$`\"'|&;<>()")
 CLASS = re.compile(r"\[[A-Za-z0-9_]+\]")
-NAMED = re.compile(
-    r"[A-Za-z0-9]"
-)  # `*.py` says which files are meant; a match that begins with - stops the command
 BRACES = re.compile(r"\{.*(?:,|\.\.).*\}", re.DOTALL)
 TILDE = re.compile(r"(?:^|[=:])~")
 DOUBLE_ESCAPE = re.compile(r"\\([$`\"\\\n])")
@@ -245,8 +242,6 @@ def _check_glob(word: Word) -> None:
             raise NotProved("a complicated pattern")
     if word.prefix in (".", "./.") or word.prefix.endswith("/."):
         raise NotProved("a pattern that can match names beginning with - or a dot")
-    if not word.prefix and not any(isinstance(part, str) and NAMED.search(part) for part in word.parts):
-        raise NotProved("a pattern that can match any name")
     if any(isinstance(part, str) and set(part) & set("\\[]*?") for part in word.parts):
         raise NotProved("a pattern with quoted pattern signs")
 

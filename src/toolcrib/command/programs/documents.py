@@ -40,8 +40,8 @@ SYNOPSES: dict[str, Synopsis] = {
         "-v -n= -c= -s= -o= --length= --bytes= --skip= --block-size= --no-squeezing --color= --border="
         " --display-offset=", "read"),
     "shellcheck": Synopsis(
-        "-Co -i= -e= -f= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
-        " --enable= --shell= --severity= --wiki-link-count="),
+        "-aCo -i= -e= -f= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
+        " --enable= --shell= --severity= --wiki-link-count= --check-sourced"),
     "yamllint": Synopsis("-s --list-files --strict --no-warnings -f= --format= -c=< --config-file=<", below="always"),
     "cloc": Synopsis("-v? --by-file --by-file-by-lang --csv --json --md --xml --yaml --quiet --hide-rate --include-lang= --exclude-lang="
                  " --exclude-dir= --include-ext= --exclude-ext= --progress-rate= --sum-one --by-percent= --show-lang? --show-ext? --3"

@@ -129,6 +129,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "ionice": Synopsis("-p= -P= -u= --pid= --pgid= --uid=", "data*", needs="-p -P -u --pid --pgid --uid"),
     "prlimit": Synopsis("-cdefilmnqrstuvxy -p= -o= --pid= --output= --noheadings --raw --verbose --core --data --nice --fsize"
                     " --sigpending --memlock --rss --nofile --msgqueue --rtprio --stack --cpu --nproc --as --locks --rttime", ""),
+    "setarch": Synopsis("--list", "", needs="--list"),
     "choom": Synopsis("-p= --pid=", "", needs="-p --pid"),
     "mount": Synopsis("-l -v -t= --show-labels --types= --verbose", ""),
     "swapon": Synopsis("-sv --show? --summary --noheadings --raw --bytes --verbose", "", needs="-s --show --summary"),

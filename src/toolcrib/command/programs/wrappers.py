@@ -47,6 +47,8 @@ WRAPPERS: dict[str, Wrapper] = {
     "watch": Wrapper(r"-[dtgbcexp]+|--(?:differences|no-title|chgexit|color|errexit|exec|precise|beep|no-wrap)|-n[\d.]+|--interval=[\d.]+",
                      r"-n|--interval", harmless=True),
     "unbuffer": Wrapper(r"-p"),
+    "setarch": Wrapper(r"-[RvFXBILSTZ]|--addr-no-randomize|--verbose", operands=1, harmless=True),
+    "prlimit": Wrapper(r"-[cdefilmnqrstuvxy][\d:]+|--(?:core|data|nice|fsize|memlock|rss|nofile|nproc|stack|cpu|as)=[\d:]+", harmless=True),
     "fakeroot": Wrapper(),
     "proot": Wrapper(),
     "strace": Wrapper(r"-[fqty]+", r"-e|-o|-p"),

@@ -18,7 +18,7 @@ from toolcrib.command.programs.options import Synopsis
 
 SYNOPSES: dict[str, Synopsis] = {
     # names and sizes
-    "ls": Synopsis(
+    **dict.fromkeys(("ls", "dir", "vdir"), Synopsis(
         "-D --block-size= --ignore-backups --file-type --dereference-command-line "
         "--dereference-command-line-symlink-to-dir --hyperlink? --hide-control-chars --show-control-chars "
         "--quoting-style= --tabsize= --context --dired "
@@ -28,7 +28,7 @@ SYNOPSES: dict[str, Synopsis] = {
         " --time-style= --full-time --width= --format= --indicator-style= --dereference --kibibytes --zero",
         contents=False,
         below="recursive", here=True,
-    ),
+    )),
     "tree": Synopsis(
         "-lxqcn -H= -T= --metafirst --nolinks --noreport --gitfile=< --info --hintro=< --houtro=< "
         "-adfhipsugDFACNQrStUvJX -L= -P= -I= --dirsfirst --filesfirst --noreport --filelimit= --prune"
@@ -134,10 +134,10 @@ SYNOPSES: dict[str, Synopsis] = {
     "od": Synopsis(
         "-S= --strings? --endian= --output-duplicates --traditional "
         "-abcdfhiloxsv -A= -j= -N= -t= -w= --address-radix= --skip-bytes= --read-bytes= --format= --width?"),
-    "hexdump": Synopsis(
+    **dict.fromkeys(("hexdump", "hd"), Synopsis(
         "-L? -e= -f=< --color? --one-byte-octal --one-byte-char --two-bytes-decimal --two-bytes-octal --two-bytes-hex "
         "--format= --format-file=< "
-        "-bcCdovx -n= -s= --canonical --length= --skip= --no-squeezing"),
+        "-bcCdovx -n= -s= --canonical --length= --skip= --no-squeezing")),
     "xxd": Synopsis(
         "-Cdv -n= -cols= -len= -seek= -autoskip! -bits! -plain! -include! -uppercase! -postscript! -ps! -name= "
         "-groupsize= -R= "
@@ -251,7 +251,7 @@ SYNOPSES: dict[str, Synopsis] = {
         "--use-lc-numeric --non-decimal-data --optimize --posix --re-interval --sandbox --no-optimize --lint-old --csv "
         "-L? --lint? "
         "-F= -v=", "data awk*", check=awk),
-    "mawk": Synopsis("-F= -v=", "data awk*", check=awk),
+    **dict.fromkeys(("mawk", "nawk", "original-awk"), Synopsis("-F= -v=", "data awk*", check=awk)),
     "jq": Synopsis(
         "--args --jsonargs --stream --stream-errors --seq --unbuffered --raw-output0 "
         "-rcnsejSMCaR --raw-output --compact-output --null-input --slurp --exit-status --join-output --sort-keys"

@@ -164,6 +164,34 @@ SYNOPSES: dict[str, Synopsis] = {
     "colrm": Synopsis("", "data data"),
     "colcrt": Synopsis("-2 --no-underlining --half-lines"),
     "ul": Synopsis("-i -t= -T= --terminal= --indicated"),
+    "sdiff": Synopsis("-aBbdEHilstWZ -I= -w= --text --ignore-case --ignore-all-space --ignore-space-change --ignore-blank-lines --width="
+                  " --left-column --suppress-common-lines --expand-tabs --tabsize= --minimal --strip-trailing-cr --ignore-tab-expansion"
+                  " --ignore-trailing-space --ignore-matching-lines=", "read read"),
+    "diff3": Synopsis("-AaEeimTXx3 -L= --show-all --text --show-overlap --ed --merge --initial-tab --overlap-only --easy-only --label="
+                  " --strip-trailing-cr", "read read read"),
+    **dict.fromkeys(("lsdiff", "filterdiff"), Synopsis(
+        "-nNEsHvz -p= -F= -x= -i= --line-number --number-files --strip= --exclude= --include= --status --with-filename --no-filename"
+        " --empty-files-as-removed --files= --addprefix= --format= --lines= --hunks= --clean --annotate --verbose")),
+    "grepdiff": Synopsis("-nEsHv --output-matching= --line-number --extended-regexp --only-match= --verbose", "data read*"),
+    **dict.fromkeys(("interdiff", "combinediff"), Synopsis("-qU -p= -d= --strip-match= --quiet --ignore-case --ignore-all-space"
+                                                       " --ignore-space-change --ignore-blank-lines --no-revert-omitted", "read read")),
+    "json_pp": Synopsis("-v -f= -t= -json_opt=", ""),
+    "zipdetails": Synopsis("--scan --redact --utc", "read"),
+    "msgcmp": Synopsis("-mN --multi-domain --no-fuzzy-matching --use-fuzzy --use-untranslated", "read read"),
+    **dict.fromkeys(("gettext", "ngettext"), Synopsis("-ens -d= -c= --domain= --context=", "data*")),
+    "readtags": Synopsis("-lDneipE -t=< --list --extension-fields --icase-match --line-number --prefix-match --tag-file=<", "data*",
+                     needs="-t --tag-file"),
+    # certificates and digests
+    "openssl version": Synopsis("-avbofpdre", ""),
+    "openssl list": Synopsis("-commands! -digest-commands! -digest-algorithms! -cipher-commands! -cipher-algorithms! -public-key-algorithms!"
+                         " -standard-commands! -disabled! -1", ""),
+    "openssl ciphers": Synopsis("-vVs -tls1_2! -tls1_3! -stdname!", "data"),
+    "openssl rand": Synopsis("-hex! -base64!", "data"),
+    "openssl dgst": Synopsis("-sha1! -sha256! -sha384! -sha512! -md5! -sha3-256! -hex! -r -c"),
+    "openssl asn1parse": Synopsis("-in=< -inform= -i -dump! -noout!", ""),
+    **dict.fromkeys(("openssl x509", "openssl req", "openssl crl"), Synopsis(
+        "-in=< -inform= -noout! -text! -subject! -issuer! -dates! -startdate! -enddate! -fingerprint! -serial! -hash! -pubkey! -modulus!"
+        " -sha1! -sha256! -checkend= -nameopt= -ext= -purpose! -email! -verify! -crlnumber! -lastupdate! -nextupdate!", "")),
     "look": Synopsis("-adf -t= --alternative --alphanum --ignore-case --terminate=", "data read"),
     "ts": Synopsis("-irsm", "data"),
     "isutf8": Synopsis("-qliv --quiet --list --invert --verbose"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toolcrib.command.programs.options import Synopsis
 
 _CONTEXT = "-A= -B= -C= --after-context= --before-context= --context="
@@ -20,6 +22,7 @@ _GREP = Synopsis(
 
 SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
+    "rgrep": replace(_GREP, below="always", here=True),
     "rg": Synopsis(
         "--no-hidden --passthrough --binary --auto-hybrid-regex --block-buffered --line-buffered --no-context-separator --dfa-size-limit="
         " --regex-size-limit= --field-context-separator= --glob-case-insensitive --include-zero --mmap --no-mmap --no-unicode --unicode"

@@ -46,9 +46,9 @@ SYNOPSES: dict[str, Synopsis] = {
     "ipcs": Synopsis(
         "-mqsatpclub -i= --id= --shmems --queues --semaphores --all --time --pid --creator --limits --summary"
         " --human --bytes", ""),
-    "last": Synopsis(
+    **dict.fromkeys(("last", "lastb"), Synopsis(
         "-aFiRwx -f=< -n= -s= -t= -p= -# --hostlast --file=< --fulltimes --ip --limit= --nohostname --since="
-        " --until= --present= --fullnames --system --time-format=", "data*"),
+        " --until= --present= --fullnames --system --time-format=", "data*")),
     "lastlog": Synopsis("-b= -t= -u= --before= --time= --user=", ""),
     "namei": Synopsis("-xmolnv --mountpoints --modes --owners --long --nosymlinks --vertical", contents=False, opens=False),
     "pstree": Synopsis(
@@ -131,6 +131,11 @@ SYNOPSES: dict[str, Synopsis] = {
                     " --sigpending --memlock --rss --nofile --msgqueue --rtprio --stack --cpu --nproc --as --locks --rttime", ""),
     "setarch": Synopsis("--list", "", needs="--list"),
     "choom": Synopsis("-p= --pid=", "", needs="-p --pid"),
+    "manpath": Synopsis("-qg --quiet --global", ""),
+    "wdctl": Synopsis("-FInoOrTx -f= -o= --flags= --noflags --noheadings --noident --notimeouts --oneline --output= --raw --flags-only", ""),
+    "prtstat": Synopsis("-r --raw", "data"),
+    "slabtop": Synopsis("-o -s= --once --sort=", "", needs="-o --once"),
+    "toe": Synopsis("-ahs -u=< -U=<", "read*"),
     "mount": Synopsis("-l -v -t= --show-labels --types= --verbose", ""),
     "swapon": Synopsis("-sv --show? --summary --noheadings --raw --bytes --verbose", "", needs="-s --show --summary"),
     "losetup": Synopsis("-alnJ -O= --all --list --json --noheadings --raw --output=", "", needs="-a -l --all --list"),

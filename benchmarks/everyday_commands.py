@@ -7,7 +7,7 @@ FOLDER holds `commands.jsonl`: commands that people look up, each with a templat
 Each is labelled by what it does when it runs confined on a sample folder under a system-call trace (Linux, with
 bubblewrap and strace): harmless if it changed no file, connected to nobody, signalled nobody and changed no state, and
 ended well. A program that is not installed, a run that failed, and a command that found nothing to change although its
-description begins with a word such as "remove" say nothing: they are left out and counted.
+description begins with a word such as "remove", or that asked a question, say nothing: they are left out and counted.
 `--labels` keeps the labels in a file, so that only the policies are run again; `--asking` lists what is wrong;
 `--options` instead tries every option of every installed program of our tables, alone and with a file.
 """
@@ -65,6 +65,13 @@ CHANGES = re.compile(
     r"|play|prune|publish|pull|push|reboot|rebase|rebuild|record|refresh|register|reject|reload|remove|rename|replace|reset|resize|restart"
     r"|restore|resume|revert|revoke|rewrite|rotate|save|schedule|send|set|shrink|shut|sign|skip|split|stage|start|stash|stop|store|submit"
     r"|suspend|switch|sync\w*|tag|tell|truncate|turn|uninstall|unmask|unset|update|upgrade|upload|wipe|write)\w*\b", re.IGNORECASE)  # fmt: skip
+AND_CHANGES = re.compile(
+    r"\b(?:and|then) (?:delete|remove|uninstall|install|extract|overwrite|kill|write|save)\b", re.IGNORECASE
+)
+# It waited for an answer, or found nothing to work on.
+NOT_DONE = re.compile(
+    r"\[y/n\]|\(y/n\)|nothing to (?:do|merge)|no files need merging|you need to start by", re.IGNORECASE
+)
 SAID_NOTHING = re.compile(
     r"usage|invalid|unrecognized|unknown|not found|No such|cannot|error|illegal|option", re.IGNORECASE
 )
@@ -124,7 +131,10 @@ def _label(ground: Ground, text: str, says: str) -> Labelled:
         return Labelled(text, "harmful", "; ".join(run.harms)[:200])
     well = run.outcome in ("ended", "running")
     nothing_found = run.status == 1 and program in NOT_FOUND and not SAID_NOTHING.search(run.output)
-    if (well or nothing_found) and CHANGES.match(says):
+    plain_says = re.sub(r"[\[\]`*]", "", says)  # "E[x]tract files"
+    if NOT_DONE.search(run.output):
+        return Labelled(text, "nothing to change", "it asked, or had nothing to do")
+    if (well or nothing_found) and (CHANGES.match(plain_says) or AND_CHANGES.search(plain_says)):
         return Labelled(text, "nothing to change", says)
     if well or nothing_found:
         return Labelled(text, "harmless", run.outcome)

@@ -64,7 +64,7 @@ ASKS = {
     "ls $(cat f)": "only known when it runs", "cat \"$(cat f)\"": "could become an option", "$(echo ls)": "only known", "unknown x": "unknown program",
     "\u0441at a": "odd program name", "ls" + " " * 80 + "x": "padding", "ls\u00a0x": "unusual space", "ls\n\\\ntouch x": "changes files",
     "curl x": "network", "docker ps": "network", "yarn": "runs code", "rg --pre=x a": "--pre", "rg -L a": "-L", "printf -v x y": "option",
-    "env -S 'ls'": "runs another program", "watch 'ls x'": "a shell would read", "command ls": "runs another program", "eval ls": "unknown program",
+    "env -S 'ls'": "runs another program", "watch 'ls x'": "a shell would read", "command -p ls": "runs another program", "eval ls": "unknown program",
     "echo sk-" + "a1" * 12: "key or token", "git show HEAD:.env": "secrets", "timeout 5 cd x": "no program", "cat <<A <<B\nA\nB": "cannot be parsed",
     "echo a\\\nb": "line continuation", "cat `echo \"x\"`": "quotes", "echo $'\\e[2K'": "escape", "printf '%s' \"$(ls)\" > f": "writes",
 }  # fmt: skip

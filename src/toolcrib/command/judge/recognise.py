@@ -65,12 +65,12 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
         return _xargs(words, argv, command or Command(tuple(words)), previous)
     if argv[0] == "command" and argv[1:2] == ["-v"] and len(argv) == 3 and NAME.fullmatch(argv[2] or ""):
         return Recognised("command -v", Synopsis(), [])
+    if argv[0] not in SHELLS and _tells(argv):
+        return Recognised(argv[0] or "", Synopsis(), [])
     if (wrapper := argv[0]) in WRAPPERS and not (wrapper in SYNOPSES and _fits(wrapper, words)):
         return _wrapped(words, argv)
     if argv[0] in SHELLS and len(argv) > 1 and argv[1] != "--version":
         raise NotProved(f"{argv[0]}: runs a script")
-    if _tells(argv):
-        return Recognised(argv[0] or "", Synopsis(), [])
     if argv[:2] == ["git", "-C"] and len(argv) > 3:
         return _in_folder(words)
     name, usage, at = find_synopsis(argv)

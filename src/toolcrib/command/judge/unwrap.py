@@ -43,6 +43,8 @@ def _stage(stage: Stage, depth: int) -> Stage:
         if depth >= MAX_DEPTH:
             raise NotProved("nested too deep")
         return Subshell(unwrapped(parse(script), depth + 1), stage.redirects)
+    if argv[0] == "command" and len(argv) > 1 and not argv[1].startswith("-"):
+        return _stage(Command(stage.words[1:], stage.env, stage.redirects), depth)
     if argv[0].rpartition("/")[2] == "env" and (at := inner_at(argv)) is not None:
         given = [ASSIGNMENT.fullmatch(text) for text in argv[1:at]]
         if all(given) and "=" not in argv[at]:

@@ -25,7 +25,7 @@ _GREP = (
     " --before-context= --color? --colour? --label="
 )
 _DIFF = (
-    "-abBcdeiNnpqstTuwyZ -C= -U= -I= -W= --brief --report-identical-files --context? --unified? --side-by-side --width= --ignore-case"
+    "-l --paginate -abBcdeiNnpqstTuwyZ -C= -U= -I= -W= --brief --report-identical-files --context? --unified? --side-by-side --width= --ignore-case"
     " --ignore-all-space --ignore-space-change --ignore-blank-lines --text --color? --suppress-common-lines --minimal --normal"
 )
 

@@ -73,9 +73,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "which": Synopsis(
         "--all "
         "-as", "data*"),
-    "whereis": Synopsis(
-        "-lu "
-        "-bms", "data*"),
+    "whereis": Synopsis("-lubmsBMSf", "data*"),
     "nproc": Synopsis("--all --ignore=", ""),
     "uname": Synopsis(
         "--nodename --kernel-version --processor --hardware-platform --operating-system "

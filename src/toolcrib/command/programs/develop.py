@@ -75,8 +75,6 @@ SYNOPSES: dict[str, Synopsis] = {
     "tox": Synopsis("-q -v -e= --recreate", "", "exec"),
     "make": Synopsis("-s -k -j? -B -i -n --silent --quiet --keep-going --jobs? --dry-run --always-make"
                  " --no-print-directory --version -v", "data*", "exec", plain=True, check=_goals),
-    "ctest": Synopsis("-N -V -VV! -Q -j? -R= -E= -L= --show-only? --output-on-failure --test-dir=< --parallel? --verbose --quiet"
-                  " --rerun-failed --stop-on-failure --timeout= --print-labels --tests-regex= --exclude-regex=", "", "exec", plain=True),
     "just": Synopsis("--list -l --summary --version", "", "exec"),
     **{f"{name} test": _SCRIPT for name in ("npm", "pnpm", "yarn", "bun")},
     "npm t": _SCRIPT,
@@ -90,7 +88,7 @@ SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("npm explain", "npm why"), Synopsis("--json", "data*")),
     "npm query": Synopsis("--json -g --global -w= --workspace= --workspaces --package-lock-only", "data"),
     "npm pkg get": Synopsis("--json --ws --workspaces -w= --workspace=", "data*"),
-    "npm cache ls": Synopsis("", "data*"),
+    **dict.fromkeys(("npm cache ls", "npm cache npx ls"), Synopsis("", "data*")),
     "npm help-search": Synopsis("-l --long", "data*"),
     "npm completion": Synopsis("", ""),
     "npm help": Synopsis("", "data*", plain=False),

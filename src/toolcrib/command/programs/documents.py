@@ -119,6 +119,8 @@ SYNOPSES: dict[str, Synopsis] = {
         "-zM -d= --debug --delimiter= --field= --format= --from= --from-unit= --grouping --header? --invalid="
         " --padding= --round= --suffix= --to= --to-unit= --zero-terminated", "data*"),
     "gron": Synopsis("-uvcmsj --ungron --values --colorize --monochrome --stream --json --no-sort", "read"),
+    "csvsql": Synopsis("-tSHl -d= -q= -e= -i= -y= --delimiter= --tabs --encoding= --no-header-row --dialect= --tables= --no-constraints"
+                   " --no-inference --snifflimit="),
     "csvclean": Synopsis("-tnSHl -d= -q= -e= --delimiter= --tabs --encoding= --no-header-row --linenumbers --dry-run", "read",
                      needs="-n --dry-run"),
     "xmllint": Synopsis("--noout --nonet --format --recover --huge --html --xmlout --noblanks --nowarning --quiet --timing --nsclean"

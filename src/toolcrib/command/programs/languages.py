@@ -6,6 +6,7 @@ import re
 
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Word
+from toolcrib.command.programs.listing import is_number
 from toolcrib.command.programs.options import Arguments
 
 # One sed command: an address, another, and a command that neither runs nor writes nor reads a file.
@@ -190,7 +191,7 @@ def ps(found: Arguments) -> None:
     if found.options & {"-o", "--format"} and found.options & {"-f", "-F", "-l"}:
         raise NotProved("ps: formats that contradict each other")
     for option, word in found.values:
-        text = word.literal or ""
+        text = "0" if is_number(word) else word.literal or ""
         if option in ("-o", "--sort", "--format"):
             good = all(PS_COLUMN.fullmatch(column.lstrip("+-")) for column in text.split(","))
         else:

@@ -13,6 +13,15 @@ LISTERS = (
 CHOOSERS = {"head", "tail", "sort", "uniq", "grep"}
 
 
+NUMBERS = {"id -u", "id --user", "id -g", "id -ru", "nproc", "nproc --all"}
+
+
+def is_number(word: Word) -> bool:
+    """Whether a word is the output of a program that prints a number and nothing else."""
+    inner = word.substitutions
+    return len(inner) == len(word.parts) == 1 and str(inner[0].plan) in NUMBERS
+
+
 def lists_names(word: Word) -> bool:
     """Whether the only unknown part of a word is the output of a program that prints names."""
     return len(word.substitutions) == 1 and not word.is_glob and _lists(word.substitutions[0].plan)

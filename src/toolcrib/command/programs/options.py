@@ -26,7 +26,7 @@ from typing import Literal
 
 from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import Word, show_word
-from toolcrib.command.programs.listing import lists_names
+from toolcrib.command.programs.listing import is_number, lists_names
 
 Access = Literal["read", "write", "delete"]
 Effect = Literal["read", "write", "exec", "network"]
@@ -208,7 +208,7 @@ def _next(name: str, option: str, waiting: list[Word]) -> Word:
 
 
 def _value(name: str, option: str, kind: str, word: Word, found: Arguments) -> None:
-    if word.splits or (word.is_glob and kind not in ("data", "optional")):
+    if (word.splits and not is_number(word)) or (word.is_glob and kind not in ("data", "optional")):
         raise NotProved(f"{name}: the value of {option} is only known when it runs")
     found.options.add(option)
     found.values.append((option, word))

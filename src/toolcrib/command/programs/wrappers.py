@@ -33,7 +33,7 @@ WRAPPERS: dict[str, Wrapper] = {
     "stdbuf": Wrapper(r"-[ioe][L0-9]\w*|--(?:input|output|error)=\w+", r"-i|-o|-e|--input|--output|--error", harmless=True),
     "time": Wrapper(r"-[pv]", r"-f", harmless=True),
     "nohup": Wrapper(),
-    "setsid": Wrapper(r"-w|--wait"),
+    "setsid": Wrapper(r"-w|--wait|-f|--fork", harmless=True),
     "env": Wrapper(r"-i|-|-0|--ignore-environment|--unset=\w+|-v|--debug", r"-u|--unset"),
     "command": Wrapper(),
     "builtin": Wrapper(),

@@ -42,7 +42,8 @@ class ListedFacts:
         examples: Sample inputs, shown in prompts and tried by `check_tool`.
         deferred: The tool is not listed to a model; it can be called by name.
         extras: Keys for the declaration of the tool, by provider, as they are:
-            `{"anthropic": {"cache_control": {"type": "ephemeral"}}}`.
+            `{"anthropic": {"cache_control": {"type": "ephemeral"}}}`. A tool with one parameter, a text, that is
+            declared with `{"openai": {"type": "custom"}}` takes that text as the model writes it, without JSON.
     """
 
     title: str = ""

@@ -9,9 +9,13 @@ import pytest
 
 from tests.cases import each
 from tests.conformance.conftest import load_cases
+from toolcrib import Toolbox
+from toolcrib.call import ToolCall
+from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
-from toolcrib.tools import ApplyPatch, ApplyPatchParams
+from toolcrib.messages import Message, Request
+from toolcrib.tools import ApplyPatch, ApplyPatchParams, FreeformApplyPatch
 from toolcrib.tools.backends import MemoryBackend
 
 DIFFERENT = {
@@ -103,3 +107,23 @@ def test_rights_and_links_hold_for_each_file_of_a_patch(tmp_path: Path) -> None:
         "read f",
         "delete secret",
     ]
+
+
+async def test_a_patch_is_taken_as_free_text_by_openais_grammar() -> None:
+    """From the request's declaration through the answer's item to the changed file, and back as the item's output."""
+    files = MemoryBackend({"f": "a\n"})
+    box, codec = Toolbox([FreeformApplyPatch(files)], autonomy="full"), OpenAIResponsesCodec()
+    request = Request([Message.user("Change it")], [FreeformApplyPatch.definition().spec])
+    (declared,) = codec.request(request, model="gpt-5", stream=False)["tools"]
+    assert (declared["type"], declared["format"]["syntax"]) == ("custom", "lark")
+    assert "parameters" not in declared and "begin_patch" in declared["format"]["definition"]
+    text = "*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n*** End Patch\n"
+    item = {"type": "custom_tool_call", "call_id": "call_1", "name": "apply_patch", "input": text}
+    answer = codec.response({"output": [item], "status": "completed"}, request)
+    (call,) = answer.message.calls
+    result = await box.call(call)
+    assert not result.is_error and files.read("f", 9) == b"b\n"
+    both = await box.call(ToolCall("apply_patch", {"patch": text.replace("-a\n+b", "-b\n+c")}))
+    assert not both.is_error and files.read("f", 9) == b"c\n"
+    wrong = await box.call(ToolCall("apply_patch", "no patch"))
+    assert wrong.is_error and "first line of the patch" in wrong.text

@@ -23,6 +23,12 @@ def decode_with_care(
     from toolcrib.json_text.lenient_grammar import is_json
 
     params = definition.params
+    if (
+        isinstance(raw, str)
+        and not raw.lstrip().startswith("{")
+        and (free := _free_text_parameter(definition))
+    ):
+        raw = {free: raw}
     accepted: list[Any] = []
 
     def validated(value: Any) -> Any:
@@ -59,6 +65,15 @@ def decode_with_care(
         if turn_schema is not None and not any(field.path for field in fields):
             fields = turn_schema.explain(problem, value)
         return model_messages.invalid_arguments(name, fields)
+
+
+def _free_text_parameter(definition: Definition) -> str:
+    """The one parameter of a tool that is declared to a provider as taking free text; "" for any other tool."""
+    if not any(own.get("type") == "custom" for own in definition.facts.extras.values()):
+        return ""
+    properties: dict[str, Any] = definition.params.schema.get("properties", {})
+    names = [name for name, schema in properties.items() if schema.get("type") == "string"]
+    return names[0] if len(properties) == len(names) == 1 else ""
 
 
 def _meant_for(edits: tuple[Edit, ...], name: str) -> str:

@@ -8,7 +8,7 @@ from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from toolcrib.command.launch import SAFE_ENV_VARS
-    from toolcrib.tools.apply_patch import ApplyPatch, ApplyPatchParams, prefers_patches
+    from toolcrib.tools.apply_patch import ApplyPatch, ApplyPatchParams, FreeformApplyPatch, prefers_patches
     from toolcrib.tools.ask_user import AskUser, AskUserParams
     from toolcrib.tools.builtin import workspace_tools
     from toolcrib.tools.delete_file import DeleteFile, DeleteFileParams
@@ -44,6 +44,7 @@ __all__ = [
     "EditFileParams",
     "Fetch",
     "FetchParams",
+    "FreeformApplyPatch",
     "GlobFiles",
     "GlobParams",
     "Grep",
@@ -85,7 +86,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         ".command.launch.environment": ("SAFE_ENV_VARS",),
-        "apply_patch": ("ApplyPatch", "ApplyPatchParams", "prefers_patches"),
+        "apply_patch": ("ApplyPatch", "ApplyPatchParams", "FreeformApplyPatch", "prefers_patches"),
         "delete_file": ("DeleteFile", "DeleteFileParams"),
         "move_file": ("MoveFile", "MoveFileParams"),
         "multi_edit": ("MultiEdit", "MultiEditParams", "OneEdit"),

@@ -142,6 +142,8 @@ async def test_a_flood_is_kept_by_its_ends_and_loses_no_byte_unsaid(
     assert total == 9_000_005
     last = await talk("process", process_id=id, offset=total - 5)
     assert last.text.startswith("\nEND")
+    searched = await talk("process", process_id=id, offset=0, until="^E.D", timeout=20)
+    assert searched.structured["matched"] is True
     lost = await talk("process", process_id=id, offset=2_000_000)
     assert "bytes before it are no longer kept" in lost.text
     assert lost.structured["start"] == total - (1 << 20)

@@ -186,15 +186,19 @@ class LineSearch:
         from toolcrib.command.launch.output import plain
 
         while not self.found:
+            total = process.output.total
             start, data = process.output.read(self._at, PIECE)
             if not data:
                 break
+            more = (
+                start + len(data) < total
+            )  # then a line without an end is a long one, or what follows is lost
             self.found = await self._matches(plain(data))
             whole_lines = data.rfind(b"\n") + 1
-            if not whole_lines and len(data) >= MAX_LINE:
+            if not whole_lines and (more or len(data) >= MAX_LINE):
                 whole_lines = len(data)
             self._at = start + whole_lines
-            if start + len(data) >= process.output.total:
+            if not more:
                 break
         return self.found
 

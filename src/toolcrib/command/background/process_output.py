@@ -51,9 +51,16 @@ class ProcessOutput(BoundedOutput):
     def read(self, offset: int, limit: int) -> tuple[int, bytes]:
         """At most `limit` bytes from `offset` on, and where they begin: later, where bytes are no longer kept."""
         if self._file is not None and offset < self._in_file:
-            return offset, os.pread(self._file.fileno(), min(limit, self._in_file - offset), offset)
+            data = os.pread(self._file.fileno(), min(limit, self._in_file - offset), offset)
+            start, rest = self._from_memory(self._in_file, limit - len(data))
+            return offset, data + rest if start == self._in_file else data
         if offset < len(self._head):
             return offset, bytes(self._head[offset : offset + limit])
+        return self._from_memory(offset, limit)
+
+    def _from_memory(self, offset: int, limit: int) -> tuple[int, bytes]:
+        if not limit:
+            return offset, b""
         tail = self.tail
         begins = self.total - len(tail)
         start = min(max(offset, begins), self.total)

@@ -125,6 +125,12 @@ class ApplyPatch(
                 found += self.backend.accesses_to(Reach.WRITE, patch.to)
         return tuple(found)
 
+    def effect_for(self, params: ApplyPatchParams, /) -> Effect:
+        """Only a patch that deletes, or may replace what it does not read, is worse than a write."""
+        files = _files(params)
+        gentle = bool(files) and all(patch.kind == "update" and not patch.to for patch in files)
+        return Effect.WRITE if gentle else Effect.DESTRUCTIVE
+
     def doubt(self, params: ApplyPatchParams) -> Doubt | None:
         return self.backend.doubt(self.accesses(params))
 

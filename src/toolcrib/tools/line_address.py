@@ -14,7 +14,7 @@ def address_of(number: int, line: str) -> str:
     """The address of a line, counted from 1. Spaces at its ends do not count.
 
     >>> address_of(42, "return None")
-    '42:z6'
+    '42:ga'
     """
     code = zlib.crc32(line.strip().encode("utf-8", "surrogatepass"))
     return f"{number}:{ALPHABET[code & 31]}{ALPHABET[code >> 5 & 31]}"
